@@ -1,0 +1,34 @@
+/** What the door learns of a caller. Expected outcomes are values. */
+
+/** An authenticated API key, as of at most one second ago. */
+export type ApiKey = {
+  id: string
+  agentId: string
+  permission: 'full' | 'read-only'
+  rateLimit: number
+  rateWindowSeconds: number
+  /** Of the agent's present version, in code points; the default where the agent is gone. */
+  maxMessageLength: number
+}
+
+export type Authenticated =
+  | { kind: 'authenticated'; apiKey: ApiKey }
+  | { kind: 'invalid_api_key' }
+  /** The key could not be looked up at all: 503, never 401. */
+  | { kind: 'service_unavailable' }
+
+/** `rate.headers`: the figures of X-RateLimit-*; `resetAt` in whole Unix seconds. */
+export type RateFigures = { limit: number; remaining: number; resetAt: number }
+
+/** `rate.fail-closed`: exceeded and unavailable are two values, so that neither can be forgotten. */
+export type RateOutcome =
+  | { kind: 'allowed'; figures: RateFigures }
+  | { kind: 'exceeded'; figures: RateFigures; retryAfterSeconds: number }
+  | { kind: 'unavailable' }
+
+export interface Access {
+  /** Takes the whole Authorization header as it came, or undefined. */
+  authenticate(authorization: string | undefined): Promise<Authenticated>
+  /** `rate.spend`: spends one unit of the key's window. */
+  spend(apiKey: ApiKey): Promise<RateOutcome>
+}

@@ -1,0 +1,69 @@
+/**
+ * The model port: one call of a language model, streamed. Knows nothing of turns, money or HTTP.
+ * Every provider is a `Model`; retries and the turn's deadline belong to the caller, the deadlines of one call to the model.
+ */
+
+export type ToolCall = { id: string; name: string; arguments: string }
+
+export type PromptMessage =
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: string }
+  | { role: 'assistant'; content: string; toolCalls?: ToolCall[] }
+  | { role: 'tool'; toolCallId: string; content: string }
+
+export type ToolDefinition = { name: string; description: string; parameters: unknown }
+
+/** A piece of the knowledge base, best first. Already part of the system message; the built-in demo model answers with it. */
+export type Passage = { documentId: string; title: string; text: string; score: number }
+
+export type ModelRequest = {
+  /** The provider's own name of the model. */
+  modelId: string
+  messages: PromptMessage[]
+  tools: ToolDefinition[]
+  maxOutputTokens: number
+  temperature: number | null
+  passages: Passage[]
+}
+
+/** `undefined` where the provider gave no usage, or one that is not two non-negative whole numbers. */
+export type ModelUsage = { promptTokens: number; completionTokens: number }
+
+/** `other` covers a content filter and whatever else ended a complete answer. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'other'
+
+/** A complete answer: the provider said that it is finished. */
+export type ModelStep = {
+  text: string
+  toolCalls: ToolCall[]
+  finishReason: FinishReason
+  usage: ModelUsage | undefined
+}
+
+/**
+ * `unavailable`: the model's side or its network failed and may work again (connect, 408, 429, 5xx, a cut, a silence, an error inside the stream,
+ * a line over 1 MiB). `refused`: it refuses the request itself (other 4xx). The message is for the operator's log alone.
+ */
+export class ModelError extends Error {
+  readonly kind: 'unavailable' | 'refused'
+  /** The provider's Retry-After, where it gave one. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(kind: 'unavailable' | 'refused', message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.kind = kind
+    this.retryAfterMs = options.retryAfterMs
+  }
+}
+
+export type ModelCall = {
+  /** Aborts the call; it then rejects with `signal.reason`. */
+  signal: AbortSignal
+  /** Called synchronously for each piece of answer text, never with reasoning or tool activity. Pieces may hold lone surrogates or NUL. */
+  onText: (text: string) => void
+}
+
+export interface Model {
+  /** Resolves with the complete answer, or rejects with ModelError; a truncated answer is an error, never an answer. Never retries. */
+  generate(request: ModelRequest, call: ModelCall): Promise<ModelStep>
+}

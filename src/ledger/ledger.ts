@@ -1,0 +1,60 @@
+/**
+ * Money as arithmetic. Owns amounts, prices, token bounds, holds and the one rounding of a turn. Pure: no clock, no store, no I/O.
+ * Specification section 2 (`charged_usd`, 8 places) and the rulings' chapter Money.
+ */
+
+/** An integer number of 10⁻⁸ USD. */
+export type Amount = bigint
+
+/** Two integer prices in 10⁻⁸ USD per million tokens: $0.15 a million is 15_000_000n. */
+export type Price = { promptPerMillion: Amount; completionPerMillion: Amount }
+
+export type TokenCount = { promptTokens: number; completionTokens: number }
+
+const unitsPerUsd = 100_000_000n
+const tokensPerMillion = 1_000_000n
+/** $1,000,000,000: keeps every sum of amounts inside a signed 64-bit column. */
+export const largestAmount: Amount = 1_000_000_000n * unitsPerUsd
+/** $10,000 a million tokens: times two million tokens it still fits a signed 64-bit integer before the division. */
+export const largestPricePerMillion: Amount = 10_000n * unitsPerUsd
+
+/** Reads a decimal string of USD with at most 8 places, as `"10"`, `"-0.5"` or `"0.00000001"`; undefined when it is anything else. */
+export function parseUsd(text: string): Amount | undefined {
+  const match = /^(-?)(\d{1,10})(?:\.(\d{1,8}))?$/.exec(text)
+  if (!match) return undefined
+  const [, sign, whole, places = ''] = match
+  const amount = BigInt(whole!) * unitsPerUsd + BigInt(places.padEnd(8, '0'))
+  if (amount > largestAmount) return undefined
+  return sign === '-' ? -amount : amount
+}
+
+/** Writes an amount as a decimal string with exactly 8 places. */
+export function formatUsd(amount: Amount): string {
+  const absolute = amount < 0n ? -amount : amount
+  const places = (absolute % unitsPerUsd).toString().padStart(8, '0')
+  return `${amount < 0n ? '-' : ''}${absolute / unitsPerUsd}.${places}`
+}
+
+/** The cost of tokens at a price, rounded up once. Tokens are non-negative integers. */
+export function cost(tokens: TokenCount, price: Price): Amount {
+  const exact = BigInt(tokens.promptTokens) * price.promptPerMillion + BigInt(tokens.completionTokens) * price.completionPerMillion
+  return (exact + tokensPerMillion - 1n) / tokensPerMillion
+}
+
+/** `billing.once`: never more than the hold; what a provider reports beyond its cap is written off, visibly. */
+export function charge(tokens: TokenCount, price: Price, hold: Amount): { charged: Amount; writtenOff: Amount } {
+  const full = cost(tokens, price)
+  const charged = full < hold ? full : hold
+  const writtenOff = full - charged
+  return { charged, writtenOff: writtenOff < largestAmount ? writtenOff : largestAmount }
+}
+
+/** `billing.hold`: the bound of a text's tokens, made without a tokenizer (77 MB, and slow on purpose-made text): half its UTF-8 bytes, up. */
+export function tokenBound(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 2)
+}
+
+/** `billing.usage-missing`: the count used, and marked as estimated, where a complete reply came without usage. */
+export function estimatedTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 4)
+}

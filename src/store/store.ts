@@ -1,0 +1,181 @@
+/**
+ * The store's port: what every backend guarantees. The only room that knows SQL; sqlite/ fulfils this port and postgres/ will.
+ * What must never happen is also a constraint in the schema, under the rule's name: one_turn_per_key, one_running_turn_per_conversation,
+ * one_charge_per_turn, balance_never_negative, running_has_lease. Times are epoch milliseconds by the store's clock (`clock`); amounts 10⁻⁸ USD.
+ */
+import type { Amount, Price } from '../ledger/ledger.ts'
+import type { Reads } from './cold/reads.ts'
+import type { Writes } from './cold/writes.ts'
+
+/** The store cannot answer now (disk full, closed, connection lost). Nothing of the item was stored, unless said otherwise; ask again later. */
+export class StoreUnavailable extends Error {}
+
+/** One item of a batch succeeds or fails by itself; `error` is a StoreUnavailable or a fault of ours. */
+export type Each<Outcome> = Outcome | { kind: 'error'; error: Error }
+
+export type Role = 'user' | 'assistant'
+export type HistoryMessage = { role: Role; content: string }
+
+/** What one request asks of the admission transaction. */
+export type Admission = {
+  apiKeyId: string
+  agentId: string
+  idempotencyKey: string
+  fingerprint: Uint8Array
+  externalUserId: string
+  message: string
+  /** `billing.hold`: ceil(UTF-8 bytes of the message / 2). */
+  messageTokens: number
+  /** Ids used when a new turn or conversation begins; a stored one keeps its own. */
+  requestId: string
+  conversationId: string
+  leaseMs: number
+  /** False while the process is full or draining: replays and conflicts are answered, but nothing new is admitted. */
+  mayRun: boolean
+}
+
+export type AdmissionOutcome =
+  | { kind: 'admitted'; turn: AdmittedTurn }
+  | { kind: 'replay'; reply: StoredReply }
+  /** A turn that ended as failed: the same stored failure for 24 hours. */
+  | { kind: 'replayed_failure'; requestId: string }
+  | { kind: 'idempotency_conflict' }
+  | { kind: 'idempotency_in_progress' }
+  /** The turn was answered, then its text was erased. */
+  | { kind: 'erased' }
+  | { kind: 'agent_not_found' }
+  | { kind: 'agent_disabled' }
+  | { kind: 'conversation_busy' }
+  | { kind: 'insufficient_balance' }
+  | { kind: 'overloaded' }
+
+/** A running turn as its process needs it: admitted just now, or claimed by recovery. */
+export type AdmittedTurn = {
+  requestId: string
+  conversationId: string
+  apiKeyId: string
+  agentId: string
+  /** The agent's version of this run: the snapshot that is used to the end. */
+  agentVersion: number
+  /** Rises at every run and claim and never falls; every write of the run is fenced by it. */
+  fence: number
+  /** 1 for the first run of a request, one more for each run after a release. */
+  run: number
+  /** 1 to 3 within a run; every claim by recovery counts one more. */
+  attempt: number
+  message: string
+  price: Price
+  hold: Amount
+  /** The newest whole exchanges that fit the agent's history window, oldest first. */
+  history: HistoryMessage[]
+  /** Finished steps of this run, in order; empty at admission. */
+  journal: JournalEntry[]
+}
+
+export type StoredReply = {
+  requestId: string
+  conversationId: string
+  messageId: string
+  content: string
+  createdAt: number
+  promptTokens: number
+  completionTokens: number
+  charged: Amount
+}
+
+/** A step that does not end the turn, written before the next one begins. `part` tells the tool calls of a step apart; `payload` is JSON the agent room owns. */
+export type JournalEntry = { step: number; part: number; kind: 'model' | 'tool_started' | 'tool_finished'; payload: string }
+
+export type Advance = {
+  requestId: string
+  fence: number
+  entries: JournalEntry[]
+  /** The turn's whole hold from now on; never less than the present one. */
+  hold: Amount
+}
+/** `insufficient_balance`: the entries are not stored either; `lost`: the fence has risen or the turn has ended. */
+export type AdvanceOutcome = { kind: 'advanced' } | { kind: 'insufficient_balance' } | { kind: 'lost' }
+
+/** Settlement: both messages, charge, hold released, record completed; all or nothing. */
+export type Settlement = {
+  requestId: string
+  fence: number
+  userMessageId: string
+  assistantMessageId: string
+  ledgerEntryId: string
+  content: string
+  /** Tokens the reply will count in a later history (`tokenBound`). */
+  contentTokens: number
+  promptTokens: number
+  completionTokens: number
+  usageEstimated: boolean
+  charged: Amount
+  writtenOff: Amount
+  /** Times since admission, for the operator; milliseconds. */
+  firstDeltaMs: number | null
+}
+export type SettlementOutcome = { kind: 'settled'; reply: StoredReply } | { kind: 'lost' }
+
+export type TurnFailureCode = 'service_unavailable' | 'insufficient_balance' | 'internal_error'
+/** `released`: a retry runs again under the same request_id. `failed`: final for 24 hours. Either way: no charge, hold given back, no message. */
+export type TurnFailure = {
+  requestId: string
+  fence: number
+  state: 'released' | 'failed'
+  code: TurnFailureCode
+  /** For the operator alone; never leaves by the public API. */
+  cause: string
+}
+export type TurnFailureOutcome = { kind: 'ended' } | { kind: 'lost' }
+
+export type Lease = { requestId: string; fence: number }
+
+export type Claims = {
+  turns: AdmittedTurn[]
+  /** Orphans whose third attempt was used up: now failed. */
+  exhausted: string[]
+}
+
+export interface Store {
+  /** Each item is one transaction in effect: all of it or nothing. Items may share a commit; an outcome is told after that commit is durable. */
+  admitMany(items: Admission[]): Promise<Each<AdmissionOutcome>[]>
+  settleMany(items: Settlement[]): Promise<Each<SettlementOutcome>[]>
+  failMany(items: TurnFailure[]): Promise<Each<TurnFailureOutcome>[]>
+  /** Journals a step and extends the hold, both or neither. */
+  advance(item: Advance): Promise<AdvanceOutcome>
+  /** Renews leases for `leaseMs`; answers those that are no longer ours. */
+  renewLeases(leases: Lease[], leaseMs: number): Promise<Lease[]>
+  /** Ends leases at once so that another process may claim the turns (drain). */
+  giveUpLeases(leases: Lease[]): Promise<void>
+  /**
+   * Claims turns whose lease has run out: attempt + 1, a new fence, a new lease; a turn with three attempts behind it is failed instead.
+   * `fresh` takes up to `limit` turns that were tried once; `suspect` takes one that was tried more often, to be run alone.
+   * Turns named in `running` are this process's own and never claimed.
+   */
+  claimOrphans(claim: { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }): Promise<Claims>
+
+  /** A cold read in one snapshot, by its name in cold/reads.ts. */
+  read<Name extends keyof Reads>(name: Name, ...args: Arguments<Reads[Name]>): Promise<Awaited<ReturnType<Reads[Name]>>>
+  /** A cold write in one transaction, by its name in cold/writes.ts. */
+  write<Name extends keyof Writes>(name: Name, ...args: Arguments<Writes[Name]>): Promise<Awaited<ReturnType<Writes[Name]>>>
+  /** Called after any cold write that other rooms may have cached (agents, keys, providers); never misses one made through this store. */
+  onChange(listener: () => void): void
+  /** Resolves when the store can read and write; rejects with StoreUnavailable. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+type Arguments<Operation> = Operation extends (sql: Sql, ...args: infer Rest) => unknown ? Rest : never
+
+export type SqlValue = string | number | bigint | null | Uint8Array
+export type Row = Record<string, SqlValue>
+
+/** One transaction of a backend. `$1` parameters; integers come back as bigint on SQLite and may be number on PostgreSQL: map with Number(). */
+export interface Sql {
+  all(text: string, ...values: SqlValue[]): Promise<Row[]>
+  /** Answers the number of rows changed. */
+  run(text: string, ...values: SqlValue[]): Promise<number>
+  /** The store's clock, epoch milliseconds. */
+  now(): Promise<number>
+  readonly engine: 'sqlite' | 'postgres'
+}
