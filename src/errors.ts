@@ -20,8 +20,16 @@ export const failures = {
   conversation_busy: { status: 409, message: 'The previous message of this external user is still being answered.', retryAfterSeconds: 2 },
   insufficient_balance: { status: 402, message: "The owner's balance cannot cover the reply. Nothing was charged." },
   rate_limit_exceeded: { status: 429, message: 'The rate limit of this API key is exceeded. Try again later.' },
-  api_rate_limit_unavailable: { status: 503, message: 'The rate limiter is unavailable. Try again with the same Idempotency-Key.', retryAfterSeconds: 5 },
-  service_unavailable: { status: 503, message: 'The service is temporarily unavailable. Try again with the same Idempotency-Key.', retryAfterSeconds: 5 },
+  api_rate_limit_unavailable: {
+    status: 503,
+    message: 'The rate limiter is unavailable. Try again with the same Idempotency-Key.',
+    retryAfterSeconds: 5,
+  },
+  service_unavailable: {
+    status: 503,
+    message: 'The service is temporarily unavailable. Try again with the same Idempotency-Key.',
+    retryAfterSeconds: 5,
+  },
   internal_error: { status: 500, message: 'The request could not be completed.' },
   not_found: { status: 404, message: 'Nothing is found here.' },
   method_not_allowed: { status: 405, message: 'This method is not allowed here.' },

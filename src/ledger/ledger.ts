@@ -1,5 +1,5 @@
 /**
- * Money as arithmetic. Owns amounts, prices, token bounds, holds and the one rounding of a turn. Pure: no clock, no store, no I/O.
+ * Money as arithmetic. Owns amounts, prices, costs, charges and the one rounding of a turn. Pure: no clock, no store, no I/O.
  * Specification section 2 (`charged_usd`, 8 places) and the rulings' chapter Money.
  */
 
@@ -47,14 +47,4 @@ export function charge(tokens: TokenCount, price: Price, hold: Amount): { charge
   const charged = full < hold ? full : hold
   const writtenOff = full - charged
   return { charged, writtenOff: writtenOff < largestAmount ? writtenOff : largestAmount }
-}
-
-/** `billing.hold`: the bound of a text's tokens, made without a tokenizer (77 MB, and slow on purpose-made text): half its UTF-8 bytes, up. */
-export function tokenBound(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 2)
-}
-
-/** `billing.usage-missing`: the count used, and marked as estimated, where a complete reply came without usage. */
-export function estimatedTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 4)
 }

@@ -1,0 +1,61 @@
+/** Opens the snapshot a turn runs on: a version never changes, so it is read once; its provider may change, so that is read afresh. */
+import { ModelError } from './model.ts'
+import type { Model } from './model.ts'
+import type { Models } from './models.ts'
+import { parseAgentConfig, splitModel } from './agent-config.ts'
+import type { AgentConfig } from './agent-config.ts'
+import type { Sealer } from '../secrets.ts'
+import type { Store } from '../store/store.ts'
+
+// A version is a few KiB; 1,000 of them is what a process of many agents holds without being felt.
+const mostVersions = 1000
+// A provider's key or address is used by every process within a second of its change (surfaces, keys); here the same bound.
+const providerAgeMs = 1000
+
+export type OpenVersion = { config: AgentConfig; model: Model; modelId: string }
+
+type OpenProvider = { model: Model; readAt: number }
+
+export function createVersions({ store, sealer, models }: { store: Store; sealer: Sealer; models: Models }) {
+  const configs = new Map<string, AgentConfig>()
+  const providers = new Map<string, OpenProvider>()
+  store.onChange(() => providers.clear())
+
+  return {
+    /** Rejects with StoreUnavailable; a provider that is gone or cannot be unsealed is a ModelError `refused`, the operator's to mend. */
+    async open(agentId: string, version: number): Promise<OpenVersion> {
+      const config = await readConfig(agentId, version)
+      const name = splitModel(config.model)
+      if (!name) throw new Error(`agent ${agentId} names no model`)
+      return { config, model: await openProvider(name.provider), modelId: name.modelId }
+    },
+  }
+
+  async function readConfig(agentId: string, version: number): Promise<AgentConfig> {
+    const key = `${agentId} ${version}`
+    const known = configs.get(key)
+    if (known) return known
+    const row = await store.read('agentVersion', agentId, version)
+    if (!row) throw new Error(`agent ${agentId} has no version ${version}`)
+    const config = parseAgentConfig(row)
+    const oldest = configs.size >= mostVersions ? configs.keys().next().value : undefined
+    if (oldest !== undefined) configs.delete(oldest)
+    configs.set(key, config)
+    return config
+  }
+
+  async function openProvider(name: string): Promise<Model> {
+    const known = providers.get(name)
+    if (known && performance.now() - known.readAt < providerAgeMs) return known.model
+    const readAt = performance.now()
+    const model = name === 'demo' ? models.open({ kind: 'demo', baseUrl: null, apiKey: '' }) : await readProvider(name)
+    providers.set(name, { model, readAt })
+    return model
+  }
+
+  async function readProvider(name: string): Promise<Model> {
+    const row = await store.read('findProvider', name)
+    if (!row) throw new ModelError('refused', `there is no provider named ${name}`)
+    return models.open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, row.id) })
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * One POST to a model's server and its streamed answer, on a kept-alive connection: owns the socket and the deadlines of the call. Never
+ * retries, never follows a redirect, knows no dialect: the bytes of a 200 go to an `AnswerReader`. Rulings: `turn.states`, Streams.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { ModelError } from '../model.ts'
+import { HttpRefusal } from './http-refusal.ts'
+
+/** Milliseconds; the rulings' chapter Streams. The connect deadline (5 s) belongs to the agent that opens the sockets. */
+export type Deadlines = {
+  /** From the call to the first text, reasoning or tool call. */
+  firstTokenMs: number
+  /** Between two pieces of the network after that. */
+  idleMs: number
+  /** From the finish to the end of the stream: only usage can still come, and it is not worth more of the caller's time. */
+  tailMs: number
+}
+export const defaultDeadlines: Deadlines = { firstTokenMs: 60_000, idleMs: 30_000, tailMs: 5_000 }
+
+/** `waiting`: nothing useful yet · `speaking` · `finished`: the answer is whole, usage may follow · `done`: nothing more is wanted. */
+export type Progress = 'waiting' | 'speaking' | 'finished' | 'done'
+
+/** Reads the body of a 200. Whatever it throws ends the call and closes the socket. */
+export interface AnswerReader {
+  /** The media type in lower case without parameters; empty where the server gave none. */
+  begin(mediaType: string): void
+  take(bytes: Buffer): Progress
+  /** The body ended in good order before `done`; throws where the answer is not whole. */
+  end(): void
+}
+
+export type Call = {
+  origin: string
+  path: string
+  headers: Record<string, string>
+  body: string
+  /** The API key: never shown, even where the server's error repeats it. */
+  secret: string
+  deadlines: Deadlines
+  signal: AbortSignal
+}
+
+/** Resolves when the reader has a whole answer; rejects with ModelError, or with `signal.reason` at once when the signal aborts. */
+export function exchange(dispatcher: Dispatcher, call: Call, reader: AnswerReader): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (call.signal.aborted) return reject(call.signal.reason)
+    const { origin, path, headers, body } = call
+    // headersTimeout and bodyTimeout are off: one timer of ours, re-armed, knows what the client cannot, a useful piece from a comment
+    dispatcher.dispatch(
+      { origin, path, method: 'POST', headers, body, headersTimeout: 0, bodyTimeout: 0 },
+      new Exchange(call, reader, resolve, reject),
+    )
+  })
+}
+
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #call: Call
+  readonly #reader: AnswerReader
+  readonly #resolve: () => void
+  readonly #reject: (reason: unknown) => void
+  readonly #onAbort = (): void => this.#fail(this.#call.signal.reason)
+  #controller: Dispatcher.DispatchController | undefined
+  #refusal: HttpRefusal | undefined
+  #progress: Progress = 'waiting'
+  #timer: NodeJS.Timeout
+  #settled = false
+  #closed = false
+
+  constructor(call: Call, reader: AnswerReader, resolve: () => void, reject: (reason: unknown) => void) {
+    this.#call = call
+    this.#reader = reader
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#timer = this.#arm(call.deadlines.firstTokenMs)
+    call.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    // the call may have ended while the connection was being made
+    if (this.#closed) controller.abort(callIsOver())
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return
+    if (status === 200) this.#guard(() => this.#reader.begin(mediaType(headers)))
+    else this.#refusal = new HttpRefusal(status, headers, this.#call.secret)
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    if (this.#settled) return
+    if (this.#refusal) {
+      if (this.#refusal.take(bytes) === 'enough') this.#fail(this.#refusal.error())
+      return
+    }
+    this.#guard(() => this.#advance(this.#reader.take(bytes)))
+  }
+
+  onResponseEnd(): void {
+    if (this.#refusal) this.#fail(this.#refusal.error())
+    else if (!this.#settled) this.#guard(() => this.#end())
+    this.#close()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    const ours = 'code' in error && error.code === 'UND_ERR_INVALID_ARG'
+    this.#interrupt(new ModelError(ours ? 'refused' : 'unavailable', `the call of the model's server failed: ${error.message}`, { cause: error }))
+  }
+
+  #advance(progress: Progress): void {
+    const before = this.#progress
+    this.#progress = progress
+    if (progress === 'speaking' && before === 'speaking') this.#timer.refresh()
+    if (progress === before) return
+    clearTimeout(this.#timer)
+    this.#timer = this.#arm(progress === 'speaking' ? this.#call.deadlines.idleMs : this.#call.deadlines.tailMs)
+    // the socket stays for the end of the body, so that the connection can be used again
+    if (progress === 'done') this.#succeed()
+  }
+
+  #arm(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#interrupt(new ModelError('unavailable', `the model was silent for ${ms} ms (${this.#progress})`)), ms)
+  }
+
+  #end(): void {
+    this.#reader.end()
+    this.#succeed()
+  }
+
+  /** The body will not end in good order. A status that was read, or an answer that is already whole, stands all the same. */
+  #interrupt(error: ModelError): void {
+    if (this.#refusal) this.#fail(this.#refusal.error())
+    else if (this.#progress === 'finished') this.#succeed()
+    else this.#fail(error)
+    this.#close()
+  }
+
+  #guard(read: () => void): void {
+    try {
+      read()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #succeed(): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#call.signal.removeEventListener('abort', this.#onAbort)
+    this.#resolve()
+  }
+
+  #fail(reason: unknown): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#reject(reason)
+    this.#close()
+  }
+
+  #close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#call.signal.removeEventListener('abort', this.#onAbort)
+    this.#controller?.abort(callIsOver())
+  }
+}
+
+const callIsOver = (): Error => new Error('the call is over')
+
+const mediaType = (headers: IncomingHttpHeaders): string => (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()

@@ -1,0 +1,100 @@
+/**
+ * The whole service, put together: the only file that knows every room. Holds no rule itself.
+ * A request's life: http → access → turn (admit → agent → settle) → http. Read src/turn/turn.ts next.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { monotonicFactory } from 'ulid'
+import { createAccess } from './access/access.ts'
+import { createMemoryWindow } from './access/rate-window.ts'
+import { createAdmin } from './admin/admin.ts'
+import type { Admin } from './admin/admin.ts'
+import { createAgents } from './agent/agent.ts'
+import { createKnowledge } from './agent/knowledge.ts'
+import type { Knowledge } from './agent/knowledge.ts'
+import { createModels } from './agent/models.ts'
+import type { Config } from './config.ts'
+import type { Failpoints } from './failpoints.ts'
+import { createDoor } from './http/http.ts'
+import { createSealer } from './secrets.ts'
+import { openSqliteStore } from './store/sqlite/sqlite.ts'
+import type { SqliteStore } from './store/sqlite/sqlite.ts'
+import { createConversations } from './turn/conversations.ts'
+import { createTurns } from './turn/turn.ts'
+import type { TurnSettings } from './turn/turn.ts'
+
+export type AppOptions = {
+  /** The admin API's bearer token and the sealing keys, given or generated (data-folder.ts). */
+  adminToken: string
+  encryptionKeys: Uint8Array[]
+  log: Logger
+  failpoints: Failpoints
+  /** Deadlines and leases other than the ruled ones, for tests. */
+  turnSettings?: Partial<TurnSettings>
+}
+
+export type App = {
+  /** Base address of the API, as listened on. */
+  url: string
+  /** Base address of admin API and console: the same, unless `TURNKEEP_ADMIN_PORT` is set. */
+  adminUrl: string
+  admin: Admin
+  knowledge: Knowledge
+  store: SqliteStore
+  /** Readiness off, no new connections, running turns finish up to the drain limit, the rest is given up; then everything is closed. */
+  drain(): Promise<void>
+}
+
+/** Opens the store, recovers what a dead process left, listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the listener's error. */
+export async function startApp(config: Config, { adminToken, encryptionKeys, log, failpoints, turnSettings }: AppOptions): Promise<App> {
+  const store = await openSqliteStore({ folder: config.dataFolder, failpoints: failpoints.spec })
+  const ulid = monotonicFactory()
+  const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
+  const newRequestId = (): string => randomUUID()
+
+  const sealer = createSealer(encryptionKeys)
+  const models = createModels()
+  const knowledge = createKnowledge({ store })
+  const access = createAccess({ store, window: createMemoryWindow() })
+  const agents = createAgents({ store, sealer, models, knowledge, log })
+  const settings = { maxTurns: config.maxTurns, ...turnSettings }
+  const turns = createTurns({ store, agents, failpoints, log, newRequestId, newId, settings })
+  const conversations = createConversations({ store })
+  const admin = createAdmin({ store, sealer, models, newId, randomBytes })
+
+  let draining = false
+  const ready = async () => ({
+    draining,
+    store: await store.ping().then(
+      () => 'ok' as const,
+      () => 'unavailable' as const,
+    ),
+    limiter: 'ok' as const,
+  })
+  const common = { log, newRequestId, publicUrl: config.publicUrl, ready }
+  const publicRooms = { access, turns, conversations }
+  const adminRooms = { admin, adminToken }
+  const shared = config.adminPort === undefined
+  const doors = shared
+    ? [await createDoor({ ...common, public: publicRooms, admin: adminRooms })]
+    : [await createDoor({ ...common, public: publicRooms }), await createDoor({ ...common, admin: adminRooms })]
+
+  try {
+    const url = await doors[0]!.listen(config.port, config.host)
+    const adminUrl = shared ? url : await doors[1]!.listen(config.adminPort!, config.host)
+    turns.start()
+    return { url, adminUrl, admin, knowledge, store, drain }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+
+  async function drain(): Promise<void> {
+    draining = true
+    const closed = Promise.all(doors.map((door) => door.close()))
+    await turns.drain(config.drainSeconds * 1000)
+    await closed
+    await models.close()
+    await store.close()
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The readers of config.ts: each takes a setting's text and answers its value, or undefined where the text is not accepted.
+ * They know nothing of names, defaults and the environment.
+ */
+import { isIP } from 'node:net'
+import { createFailpoints, FailpointSyntaxError } from './failpoints.ts'
+
+/** A value that is refused for a reason the list of accepted ones does not say. */
+export class BadValue extends Error {}
+
+export function refuse(reason: string): never {
+  throw new BadValue(reason)
+}
+
+export function wholeNumber(least: number, most: number): (text: string) => number | undefined {
+  return (text) => (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined)
+}
+
+export function host(text: string): string | undefined {
+  return isIP(text) || isHostName(text) ? text : undefined
+}
+
+function isHostName(text: string): boolean {
+  return text.length <= 253 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i.test(text)
+}
+
+export function baseUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  const plain = (url.protocol === 'http:' || url.protocol === 'https:') && !url.search && !url.hash && !url.username && !url.password
+  return plain ? `${url.origin}${url.pathname}`.replace(/\/+$/, '') : undefined
+}
+
+export function encryptionKeys(text: string): Buffer[] | undefined {
+  const keys = text.split(',').map((key) => key.trim())
+  // 43 characters and an equals sign: exactly 32 bytes in base64, with or without its padding.
+  return keys.every((key) => /^[A-Za-z0-9+/_-]{43}=?$/.test(key)) ? keys.map((key) => Buffer.from(key, 'base64')) : undefined
+}
+
+export function hostPorts(text: string): string[] | undefined {
+  const pairs = text
+    .split(',')
+    .map((pair) => pair.trim().toLowerCase())
+    .filter((pair) => pair !== '')
+  const accepted = pairs.every((pair) => {
+    const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(pair)
+    if (!match) return false
+    const [, v6, name, port] = match
+    return Number(port) >= 1 && Number(port) <= 65_535 && (v6 === undefined ? isHostName(name!) : isIP(v6) === 6)
+  })
+  return accepted ? pairs : undefined
+}
+
+export function visibleAscii(text: string): string | undefined {
+  return /^[\x21-\x7e]{1,512}$/.test(text) ? text : undefined
+}
+
+export function failpointSpec(text: string): string {
+  try {
+    return createFailpoints(text).spec
+  } catch (error) {
+    if (error instanceof FailpointSyntaxError) return refuse(printable(error.message))
+    throw error
+  }
+}
+
+/** One line stays one line, whatever the environment holds. */
+export function printable(text: string): string {
+  const shown = JSON.stringify(text).slice(1, -1)
+  return shown.length > 80 ? `${shown.slice(0, 80)}…` : shown
+}

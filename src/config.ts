@@ -1,0 +1,228 @@
+/**
+ * Every setting: its name in the environment, default, check and one sentence. Read once, by main.ts and the commands; nothing else
+ * reads the environment. Holds no secret it was not given: what is generated lies in the data folder (data-folder.ts).
+ */
+import { resolve } from 'node:path'
+import {
+  BadValue,
+  baseUrl,
+  encryptionKeys,
+  failpointSpec,
+  host,
+  hostPorts,
+  printable,
+  refuse,
+  visibleAscii,
+  wholeNumber,
+} from './config-values.ts'
+
+/** `read` answers undefined, or throws BadValue with a reason of its own, for a text that is not accepted. */
+type Setting<Value> = {
+  name: string
+  /** Read like a given value; absent: the setting has no value unless it is given. */
+  initial?: string
+  meaning: string
+  /** Completes the sentence "must be …". */
+  accepted: string
+  read: (text: string) => Value | undefined
+  secret?: true
+  /** The file in the data folder that holds a generated value where the setting is absent. */
+  file?: 'admin.token' | 'encryption.key'
+}
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const embeddedOnly = 'this build has the embedded store only; leave it unset'
+
+export const settings = {
+  port: {
+    name: 'PORT',
+    initial: '8080',
+    meaning: 'The port of the API; 0 takes any free one.',
+    accepted: 'a whole number from 0 to 65535',
+    read: wholeNumber(0, 65_535),
+  },
+  host: {
+    name: 'TURNKEEP_HOST',
+    initial: '127.0.0.1',
+    meaning: 'The address to listen on; 0.0.0.0 or :: for all.',
+    accepted: 'an IP address or a host name',
+    read: host,
+  },
+  publicUrl: {
+    name: 'TURNKEEP_PUBLIC_URL',
+    meaning: 'The base address that is shown in curl lines and in OpenAPI; absent: the address listened on.',
+    accepted: 'an http or https address without query and fragment',
+    read: baseUrl,
+  },
+  adminPort: {
+    name: 'TURNKEEP_ADMIN_PORT',
+    meaning: 'A port of its own for admin API, console and metrics; absent: they share PORT.',
+    accepted: 'a whole number from 0 to 65535',
+    read: wholeNumber(0, 65_535),
+  },
+  dataFolder: {
+    name: 'TURNKEEP_DATA_DIR',
+    initial: './.turnkeep',
+    meaning: 'The folder of the embedded database and the generated secrets.',
+    accepted: 'a path',
+    read: (text) => (text.includes('\0') ? undefined : resolve(text)),
+  },
+  databaseUrl: {
+    name: 'DATABASE_URL',
+    meaning: 'PostgreSQL instead of the embedded SQLite.',
+    accepted: 'absent',
+    read: (): undefined => refuse(embeddedOnly),
+  },
+  redisUrl: {
+    name: 'REDIS_URL',
+    meaning: 'Valkey or Redis for the rate windows.',
+    accepted: 'absent',
+    read: (): undefined => refuse(embeddedOnly),
+  },
+  adminToken: {
+    name: 'TURNKEEP_ADMIN_TOKEN',
+    meaning: 'The bearer token of the admin API; absent: generated once.',
+    // 8: short enough for a trial, long enough to refuse an accident such as a stray letter.
+    accepted: '8 to 512 visible ASCII characters',
+    read: (text) => (/^[\x21-\x7e]{8,512}$/.test(text) ? text : undefined),
+    secret: true,
+    file: 'admin.token',
+  },
+  encryptionKeys: {
+    name: 'TURNKEEP_ENCRYPTION_KEY',
+    meaning: 'Seals provider and tool secrets: the first encrypts, all decrypt; absent: generated once.',
+    accepted: 'a comma list of keys of 32 bytes in base64',
+    read: encryptionKeys,
+    secret: true,
+    file: 'encryption.key',
+  },
+  workers: {
+    name: 'TURNKEEP_WORKERS',
+    initial: '1',
+    meaning: 'Processes on this machine.',
+    accepted: 'a whole number from 1',
+    read: (text) => {
+      const workers = wholeNumber(1, 1_024)(text)
+      return workers === undefined || workers === 1
+        ? workers
+        : refuse('more than 1 needs DATABASE_URL, and this build has the embedded store only')
+    },
+  },
+  maxTurns: {
+    name: 'TURNKEEP_MAX_TURNS',
+    initial: '1000',
+    meaning: 'Running turns a process; beyond it new ones are answered with 503.',
+    accepted: 'a whole number from 1 to 1000000',
+    read: wholeNumber(1, 1_000_000),
+  },
+  drainSeconds: {
+    name: 'TURNKEEP_DRAIN_SECONDS',
+    // Just above the 110 s that a whole turn may take, so that a drain cuts none.
+    initial: '115',
+    meaning: 'How long running turns may finish after SIGTERM.',
+    accepted: 'a whole number from 0 to 3600',
+    read: wholeNumber(0, 3_600),
+  },
+  retentionDays: {
+    name: 'TURNKEEP_RETENTION_DAYS',
+    meaning: 'The age at which the text of conversations is erased; absent: it is kept.',
+    accepted: 'a whole number from 1 to 36500',
+    read: wholeNumber(1, 36_500),
+  },
+  demo: {
+    name: 'TURNKEEP_DEMO',
+    initial: 'on',
+    meaning: 'Makes an owner, an agent "demo" and a key at the first start.',
+    accepted: 'on or off',
+    read: (text) => (text === 'on' || text === 'off' ? text === 'on' : undefined),
+  },
+  logLevel: {
+    name: 'TURNKEEP_LOG_LEVEL',
+    initial: 'info',
+    meaning: 'The least serious log line that is written to stderr.',
+    accepted: `one of ${logLevels.join(', ')}`,
+    read: (text) => logLevels.find((level) => level === text),
+  },
+  allowedPrivateHosts: {
+    name: 'TURNKEEP_ALLOW_PRIVATE_HOSTS',
+    initial: '',
+    meaning: 'Private host:port pairs that tools, MCP servers and URL documents may reach.',
+    accepted: 'a comma list of host:port',
+    read: hostPorts,
+  },
+  openaiApiKey: {
+    name: 'OPENAI_API_KEY',
+    meaning: 'At the first start: the demo agent speaks with a model of OpenAI.',
+    accepted: 'visible ASCII characters',
+    read: visibleAscii,
+    secret: true,
+  },
+  anthropicApiKey: {
+    name: 'ANTHROPIC_API_KEY',
+    meaning: 'At the first start, without an OpenAI key: the demo agent speaks with a model of Anthropic.',
+    accepted: 'visible ASCII characters',
+    read: visibleAscii,
+    secret: true,
+  },
+  failpoints: {
+    name: 'TURNKEEP_FAILPOINTS',
+    initial: '',
+    meaning: 'Named crash points for tests; only with NODE_ENV=test.',
+    accepted: 'a list of name=kill|throw|delay:<ms>',
+    read: failpointSpec,
+  },
+} as const satisfies Record<string, Setting<unknown>>
+
+type Settings = typeof settings
+type ValueOf<S> = S extends { read: (text: string) => infer Value } ? Exclude<Value, undefined> : never
+
+/** Every setting, checked. What was not given and has no default is undefined. */
+export type Config = { [Key in keyof Settings]: ValueOf<Settings[Key]> | (Settings[Key] extends { initial: string } ? never : undefined) }
+
+export type Environment = Record<string, string | undefined>
+/** `problems`: one line each, naming the setting and what is accepted; never a secret's value. */
+export type ConfigOutcome = { kind: 'config'; config: Config } | { kind: 'problems'; problems: string[] }
+
+/** Reads the whole environment. An empty value counts as absent. Names that begin with TURNKEEP_ and are not settings are problems too. */
+export function readConfig(environment: Environment): ConfigOutcome {
+  const values: Record<string, unknown> = {}
+  const problems = unknownNames(environment)
+  for (const [key, setting] of Object.entries<Setting<unknown>>(settings)) {
+    const given = environment[setting.name]
+    const text = given === undefined || given === '' ? setting.initial : given
+    if (text === undefined) continue
+    try {
+      values[key] = setting.read(text)
+      if (values[key] === undefined) throw new BadValue(`must be ${setting.accepted}${setting.secret ? '' : `, not "${printable(text)}"`}`)
+    } catch (error) {
+      if (!(error instanceof BadValue)) throw error
+      problems.push(`${setting.name}: ${error.message}`)
+    }
+  }
+  if (values['failpoints'] !== '' && environment['NODE_ENV'] !== 'test')
+    problems.push('TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test')
+  return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'config', config: values as Config }
+}
+
+function unknownNames(environment: Environment): string[] {
+  const known = Object.values(settings).map((setting) => setting.name)
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('TURNKEEP_') && !known.some((setting) => setting === name))
+    .map((name) => {
+      const [nearest] = known.map((setting) => ({ setting, distance: editDistance(name, setting) })).sort((a, b) => a.distance - b.distance)
+      // 3 edits: a slip or two of the finger; further away a suggestion is a guess.
+      const hint = nearest && nearest.distance <= 3 ? `did you mean ${nearest.setting}?` : 'npx turnkeep config lists them all'
+      return `${printable(name)}: there is no such setting; ${hint}`
+    })
+}
+
+/** Levenshtein's distance: insertions, deletions and replacements of one character. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+    row = next
+  }
+  return row[b.length]!
+}

@@ -1,0 +1,124 @@
+/**
+ * The data folder and the secrets in it: admin token, encryption key, demo key, each alone in a file of mode 0600. A file is there whole
+ * or not at all, whatever kills the process. Never prints what it reads or makes. (The database's files are the store's.)
+ */
+import { randomBytes } from 'node:crypto'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+
+export type SecretFile = 'admin.token' | 'encryption.key' | 'demo.key'
+
+/** The folder cannot be made, read or written; the message is one clear line for the operator. */
+export class DataFolderRefused extends Error {}
+
+export interface DataFolder {
+  /** Absolute. */
+  readonly path: string
+  /** The absolute path of a secret's file. */
+  pathOf(file: SecretFile): string
+  /** The text of a secret, or undefined where its file does not exist. */
+  read(file: SecretFile): string | undefined
+  /** The text of a secret; where there is none, makes and keeps one. Two processes at once get the same. */
+  readOrMake(file: SecretFile, make: () => string): string
+  /** Puts a secret in the place of the former one. */
+  replace(file: SecretFile, text: string): void
+}
+
+/** Opens the folder, making it (mode 0700) where it does not exist. `path` is absolute. Throws DataFolderRefused. */
+export function openDataFolder(path: string): DataFolder {
+  refusing(path, () => {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  })
+  const pathOf = (file: SecretFile): string => join(path, file)
+
+  function read(file: SecretFile): string | undefined {
+    try {
+      return readFileSync(pathOf(file), 'utf8').trim()
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined
+      throw new DataFolderRefused(`${pathOf(file)} cannot be read (${codeOf(error)})`)
+    }
+  }
+
+  /** Writes the text beside its place and lets `place` move it there, all of it on the disk before this returns. */
+  function write(file: SecretFile, text: string, place: (temporary: string, final: string) => void): void {
+    const temporary = `${pathOf(file)}.${randomBytes(8).toString('hex')}`
+    refusing(path, () => {
+      try {
+        writeFileSync(temporary, text, { mode: 0o600, flag: 'wx', flush: true })
+        place(temporary, pathOf(file))
+        flushFolder(path)
+      } finally {
+        rmSync(temporary, { force: true })
+      }
+    })
+  }
+
+  return {
+    path,
+    pathOf,
+    read,
+    readOrMake(file, make) {
+      const present = read(file)
+      if (present !== undefined && present !== '') return present
+      if (present === '') throw new DataFolderRefused(`${pathOf(file)} is empty; remove it to have one made`)
+      const made = make()
+      let lost = false
+      write(file, made, (temporary, final) => {
+        try {
+          linkSync(temporary, final)
+        } catch (error) {
+          // Another process made the same secret a moment before: its text counts.
+          if (codeOf(error) !== 'EEXIST') throw error
+          lost = true
+        }
+      })
+      return lost ? this.readOrMake(file, make) : made
+    },
+    replace: (file, text) => write(file, text, renameSync),
+  }
+}
+
+function flushFolder(path: string): void {
+  // Windows cannot open a folder; there the file system orders its own metadata.
+  if (process.platform === 'win32') return
+  const folder = openSync(path, 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+}
+
+function refusing(path: string, action: () => void): void {
+  try {
+    action()
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === undefined) throw error
+    throw new DataFolderRefused(`the data folder ${path} cannot be ${reasons[code] ?? `used (${code})`}`)
+  }
+}
+
+const reasons: Record<string, string> = {
+  EACCES: `written: no permission; set TURNKEEP_DATA_DIR to a folder of this user's`,
+  EPERM: `written: not permitted; set TURNKEEP_DATA_DIR to a folder of this user's`,
+  EROFS: 'written: the file system is read-only; set TURNKEEP_DATA_DIR to a folder that can be written',
+  ENOTDIR: 'made: a part of its path is a file, not a folder',
+  EEXIST: 'made: there is a file of this name',
+  ENOSPC: 'written: the disk is full',
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}

@@ -1,0 +1,74 @@
+/**
+ * Seals provider and tool secrets at rest: AES-256-GCM, bound to their row. Owns the sealed format; never stores, logs or names a secret,
+ * not in an error either. Format 1, in bytes: version 1 · key id 8 · nonce 12 · ciphertext · tag 16.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+
+/** What was sealed cannot be opened: no key for it, another row, or damaged. The message is for the operator and holds no secret. */
+export class UnsealError extends Error {}
+
+export interface Sealer {
+  /** Seals with the first key. `boundTo` names the place it is kept, as `provider:prv_…`; it opens there alone. */
+  seal(text: string, boundTo: string): Uint8Array
+  /** Opens with whichever key sealed it. Throws UnsealError. */
+  open(sealed: Uint8Array, boundTo: string): string
+}
+
+const formatVersion = 1
+const keyBytes = 32
+// 64 bits tell a handful of keys apart beyond any doubt and say nothing about them.
+const keyIdBytes = 8
+// 96 bits: GCM's own size. Random nonces stay safe for 2^32 seals under one key (NIST SP 800-38D, 8.3).
+const nonceBytes = 12
+const tagBytes = 16
+const headBytes = 1 + keyIdBytes + nonceBytes
+
+/** The first key encrypts, all decrypt, so a key is replaced by putting a new one in front. Throws where there is no key or one is not 32 bytes. */
+export function createSealer(keys: Uint8Array[]): Sealer {
+  if (keys.length === 0) throw new Error('at least one encryption key is needed')
+  if (keys.some((key) => key.length !== keyBytes)) throw new Error(`an encryption key must have ${keyBytes} bytes`)
+  const known = keys.map((key) => ({ id: keyId(key), key }))
+  const first = known[0]!
+
+  return {
+    seal(text, boundTo) {
+      const head = Buffer.concat([Uint8Array.of(formatVersion), first.id, randomBytes(nonceBytes)])
+      const cipher = createCipheriv('aes-256-gcm', first.key, nonceOf(head), { authTagLength: tagBytes })
+      cipher.setAAD(boundData(head, boundTo))
+      return Buffer.concat([head, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    },
+
+    open(sealed, boundTo) {
+      if (sealed.length < headBytes + tagBytes || sealed[0] !== formatVersion)
+        throw new UnsealError('the sealed secret is damaged or of an unknown format')
+      const head = sealed.subarray(0, headBytes)
+      const id = Buffer.from(head.subarray(1, 1 + keyIdBytes))
+      const key = known.find((one) => id.equals(one.id))?.key
+      if (!key) throw new UnsealError(`the encryption key ${id.toString('hex')} that sealed this secret is not among the keys given`)
+      const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(head), { authTagLength: tagBytes })
+      decipher.setAAD(boundData(head, boundTo))
+      decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes))
+      const text = decipher.update(sealed.subarray(headBytes, sealed.length - tagBytes))
+      try {
+        return Buffer.concat([text, decipher.final()]).toString('utf8')
+      } catch {
+        // node:crypto says only that authentication failed; a swap of rows and damage cannot be told apart.
+        throw new UnsealError('the sealed secret is damaged or belongs to another row')
+      }
+    },
+  }
+}
+
+/** A new key: 32 random bytes. */
+export function generateEncryptionKey(): Uint8Array {
+  return randomBytes(keyBytes)
+}
+
+function keyId(key: Uint8Array): Uint8Array {
+  return createHash('sha256').update('turnkeep encryption key id\n').update(key).digest().subarray(0, keyIdBytes)
+}
+
+const nonceOf = (head: Uint8Array): Uint8Array => head.subarray(1 + keyIdBytes)
+
+/** The head is authenticated too; it has a fixed length, so head and row cannot run into each other. */
+const boundData = (head: Uint8Array, boundTo: string): Uint8Array => Buffer.concat([head, Buffer.from(boundTo, 'utf8')])

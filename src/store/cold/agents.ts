@@ -1,0 +1,175 @@
+/** Agents and their versions. A version is never changed: turns run on it, and recovery comes back to it. `enabled` and deletion are not versioned. */
+import type { Price } from '../../ledger/ledger.ts'
+import type { Row, Sql } from '../store.ts'
+import { bigInteger, integer, text } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+import { findProvider } from './providers.ts'
+
+export type AgentContent = {
+  name: string
+  /** `<provider name>/<model id>`. */
+  model: string
+  /** JSON, owned by agent/agent-config.ts. */
+  config: string
+  /** `billing.hold`: what every prompt of this version costs before history, knowledge and message; tokens. */
+  fixedTokens: number
+  historyMaxTokens: number
+  knowledgeMaxTokens: number
+  maxOutputTokens: number
+  /** Code points. */
+  maxMessageLength: number
+  price: Price
+}
+
+export type AgentVersion = AgentContent & { agentId: string; version: number; createdAt: number }
+
+export type Agent = {
+  id: string
+  ownerId: string
+  enabled: boolean
+  createdAt: number
+  updatedAt: number
+  /** The version new turns run on. */
+  present: AgentVersion
+}
+
+/** `provider` must exist when the transaction ends; null: the model is built in. */
+export type NewAgent = { id: string; ownerId: string; provider: string | null; content: AgentContent }
+
+export type CreateAgentOutcome = { kind: 'created'; agent: Agent } | { kind: 'owner_not_found' } | { kind: 'provider_not_found' }
+
+export async function createAgent(sql: Sql, { id, ownerId, provider, content }: NewAgent): Promise<CreateAgentOutcome> {
+  const [owner] = await sql.all('select 1 as one from owners where id = $1', ownerId)
+  if (!owner) return { kind: 'owner_not_found' }
+  if (provider !== null && !(await findProvider(sql, provider))) return { kind: 'provider_not_found' }
+  const now = await sql.now()
+  await sql.run('insert into agents (id, owner_id, version, created_at, updated_at) values ($1, $2, 1, $3, $3)', id, ownerId, now)
+  const present = await insertVersion(sql, { ...content, agentId: id, version: 1, createdAt: now })
+  return { kind: 'created', agent: { id, ownerId, enabled: true, createdAt: now, updatedAt: now, present } }
+}
+
+export type AgentChange = {
+  id: string
+  enabled?: boolean
+  /** The next version; `after` is the version it was made from. */
+  next?: { after: number; provider: string | null; content: AgentContent }
+}
+
+export type ChangeAgentOutcome =
+  | { kind: 'changed'; agent: Agent }
+  | { kind: 'not_found' }
+  | { kind: 'provider_not_found' }
+  /** Another change came first: read the agent again and decide anew. Nothing was written. */
+  | { kind: 'stale' }
+
+export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange): Promise<ChangeAgentOutcome> {
+  const present = await findAgent(sql, id)
+  if (!present) return { kind: 'not_found' }
+  if (next && next.provider !== null && !(await findProvider(sql, next.provider))) return { kind: 'provider_not_found' }
+  const now = await sql.now()
+  const version = next ? next.after + 1 : present.present.version
+  const changed = await sql.run(
+    'update agents set enabled = $1, version = $2, updated_at = $3 where id = $4 and version = $5 and deleted_at is null',
+    (enabled ?? present.enabled) ? 1 : 0,
+    version,
+    now,
+    id,
+    next ? next.after : version,
+  )
+  if (changed === 0) return { kind: 'stale' }
+  if (next) await insertVersion(sql, { ...next.content, agentId: id, version, createdAt: now })
+  const agent = await findAgent(sql, id)
+  return agent ? { kind: 'changed', agent } : { kind: 'not_found' }
+}
+
+/** Soft: turns, keys and conversations keep what they name. Answers whether it was there. */
+export async function deleteAgent(sql: Sql, id: string): Promise<boolean> {
+  return (await sql.run('update agents set deleted_at = $1 where id = $2 and deleted_at is null', await sql.now(), id)) === 1
+}
+
+/** Undefined for a deleted one. */
+export async function findAgent(sql: Sql, id: string): Promise<Agent | undefined> {
+  const [row] = await sql.all(`select ${agentColumns} ${presentVersions} and a.id = $1`, id)
+  return row && readAgent(row)
+}
+
+/** Newest first, without the deleted ones. */
+export async function listAgents(sql: Sql, { limit, before }: PageRequest): Promise<Agent[]> {
+  const rows = await sql.all(
+    `select ${agentColumns} ${presentVersions} and (a.created_at, a.id) < ($1, $2) order by a.created_at desc, a.id desc limit $3`,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readAgent)
+}
+
+/** Also of a deleted agent: a running turn goes on. */
+export async function agentVersion(sql: Sql, agentId: string, version: number): Promise<AgentVersion | undefined> {
+  const [row] = await sql.all(`select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version = $2`, agentId, version)
+  return row && readVersion(row)
+}
+
+/** Newest first: the versions below `below`. */
+export async function listAgentVersions(sql: Sql, agentId: string, below: number, limit: number): Promise<AgentVersion[]> {
+  const rows = await sql.all(
+    `select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version < $2 order by v.version desc limit $3`,
+    agentId,
+    below,
+    limit,
+  )
+  return rows.map(readVersion)
+}
+
+async function insertVersion(sql: Sql, version: AgentVersion): Promise<AgentVersion> {
+  await sql.run(
+    `insert into agent_versions (agent_id, version, name, model, config, fixed_tokens, history_max_tokens, knowledge_max_tokens,
+        max_output_tokens, max_message_length, prompt_price, completion_price, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    version.agentId,
+    version.version,
+    version.name,
+    version.model,
+    version.config,
+    version.fixedTokens,
+    version.historyMaxTokens,
+    version.knowledgeMaxTokens,
+    version.maxOutputTokens,
+    version.maxMessageLength,
+    version.price.promptPerMillion,
+    version.price.completionPerMillion,
+    version.createdAt,
+  )
+  return version
+}
+
+const versionColumns = `v.agent_id, v.version, v.name, v.model, v.config, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
+  v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price, v.created_at`
+
+const agentColumns = `a.owner_id, a.enabled, a.created_at as agent_created_at, a.updated_at, ${versionColumns}`
+
+const presentVersions = 'from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version where a.deleted_at is null'
+
+const readAgent = (row: Row): Agent => ({
+  id: text(row, 'agent_id'),
+  ownerId: text(row, 'owner_id'),
+  enabled: integer(row, 'enabled') === 1,
+  createdAt: integer(row, 'agent_created_at'),
+  updatedAt: integer(row, 'updated_at'),
+  present: readVersion(row),
+})
+
+const readVersion = (row: Row): AgentVersion => ({
+  agentId: text(row, 'agent_id'),
+  version: integer(row, 'version'),
+  name: text(row, 'name'),
+  model: text(row, 'model'),
+  config: text(row, 'config'),
+  fixedTokens: integer(row, 'fixed_tokens'),
+  historyMaxTokens: integer(row, 'history_max_tokens'),
+  knowledgeMaxTokens: integer(row, 'knowledge_max_tokens'),
+  maxOutputTokens: integer(row, 'max_output_tokens'),
+  maxMessageLength: integer(row, 'max_message_length'),
+  price: { promptPerMillion: bigInteger(row, 'prompt_price'), completionPerMillion: bigInteger(row, 'completion_price') },
+  createdAt: integer(row, 'created_at'),
+})

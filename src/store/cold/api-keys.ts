@@ -1,0 +1,50 @@
+/** API keys as authentication reads them. The secret itself is stored nowhere, only its digest. Specification section 5. */
+import type { Sql } from '../store.ts'
+
+/** `expiresInMs` counts from the read; null: until it is replaced or the key is revoked. */
+export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
+
+export type StoredApiKey = {
+  id: string
+  agentId: string
+  permission: 'full' | 'read-only'
+  rateLimit: number
+  rateWindowSeconds: number
+  /** Code points, of the agent's present version; null where the agent is deleted. */
+  maxMessageLength: number | null
+  /** Those that have not expired; more than one while a secret is rotated, none for a key that only the playground uses. */
+  secrets: StoredSecret[]
+}
+
+/** The key with this public id; undefined where there is none or it is revoked. Deleting an agent leaves its keys valid (rulings, `order.*` 6). */
+export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
+  const [key] = await sql.all(
+    `select k.id, k.agent_id, k.permission, k.rate_limit, k.rate_window_seconds, v.max_message_length
+     from api_keys k
+       left join agents a on a.id = k.agent_id and a.deleted_at is null
+       left join agent_versions v on v.agent_id = a.id and v.version = a.version
+     where k.key_id = $1 and k.revoked_at is null`,
+    keyId,
+  )
+  if (!key) return undefined
+  const now = await sql.now()
+  const secrets = await sql.all(
+    `select digest, expires_at from api_key_secrets
+     where api_key_id = $1 and (expires_at is null or expires_at > $2)
+     order by created_at`,
+    key.id!,
+    now,
+  )
+  return {
+    id: key.id as string,
+    agentId: key.agent_id as string,
+    permission: key.permission === 'full' ? 'full' : 'read-only',
+    rateLimit: Number(key.rate_limit),
+    rateWindowSeconds: Number(key.rate_window_seconds),
+    maxMessageLength: key.max_message_length === null ? null : Number(key.max_message_length),
+    secrets: secrets.map((row) => ({
+      digest: row.digest as Uint8Array,
+      expiresInMs: row.expires_at === null ? null : Number(row.expires_at) - now,
+    })),
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I15, each a query that finds the rows
+ * which break it. Only reads. Invariants of time (an orphan is answered soon) need callers to watch and are not here.
+ */
+import type { Row, Sql } from '../store.ts'
+
+export type Invariant = {
+  id: string
+  name: string
+  /** What holds, for a person. */
+  sentence: string
+  /** The rows that break it: at most `mostRows`. Amounts 10⁻⁸ USD. */
+  query(sql: Sql): Promise<Row[]>
+}
+
+export type Verdict = { id: string; name: string; sentence: string; rows: Row[] }
+
+/** Enough to see what is wrong; a store with more broken rows is not read whole into memory. */
+export const mostRows = 100
+
+/** Every invariant with the rows that break it, in order; all hold where every list is empty. Call it inside one read snapshot. */
+export async function verify(sql: Sql): Promise<Verdict[]> {
+  const verdicts: Verdict[] = []
+  for (const { id, name, sentence, query } of invariants) verdicts.push({ id, name, sentence, rows: await query(sql) })
+  return verdicts
+}
+
+function invariant(id: string, name: string, sentence: string, text: string): Invariant {
+  return { id, name, sentence, query: (sql) => sql.all(`select * from (${text}) as broken limit ${mostRows}`) }
+}
+
+export const invariants: readonly Invariant[] = [
+  invariant(
+    'I1',
+    'balance-is-ledger-sum',
+    "An owner's balance is the sum of the owner's ledger.",
+    `select o.id as owner_id, o.balance, coalesce(sum(l.amount), 0) as ledger_sum
+     from owners o left join ledger l on l.owner_id = o.id
+     group by o.id, o.balance having o.balance <> coalesce(sum(l.amount), 0)`,
+  ),
+  invariant(
+    'I2',
+    'balance-never-negative',
+    'Balance, held and available are never negative.',
+    `select id as owner_id, balance, held from owners where balance < 0 or held < 0 or held > balance`,
+  ),
+  invariant(
+    'I3',
+    'held-is-sum-of-holds',
+    "An owner's held amount is the sum of the holds of the owner's running turns; an ended turn holds nothing.",
+    `select o.id as owner_id, o.held, coalesce(sum(t.hold), 0) as holds
+     from owners o left join turns t on t.owner_id = o.id
+     group by o.id, o.held
+     having o.held <> coalesce(sum(case t.state when 'running' then t.hold else 0 end), 0)
+       or sum(case when t.state <> 'running' and t.hold <> 0 then 1 else 0 end) > 0`,
+  ),
+  invariant(
+    'I4',
+    'one-charge-per-turn',
+    'A completed turn has exactly one charge; any other turn has none.',
+    `select t.request_id, t.state, count(l.id) as charges
+     from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+     group by t.request_id, t.state having count(l.id) <> case t.state when 'completed' then 1 else 0 end`,
+  ),
+  invariant(
+    'I5',
+    'charge-is-usage-at-price',
+    'A charge is the stored figure of its turn, and with what was written off it is usage times snapshotted price, rounded up once.',
+    // Beyond two million tokens a side the product leaves 64 bits; what is written off ends at 10^17 (ledger.ts, largestAmount).
+    `select t.request_id, t.prompt_tokens, t.completion_tokens, t.prompt_price, t.completion_price, t.charged, l.amount, l.written_off
+     from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+     where t.state = 'completed' and (l.amount <> -t.charged or t.prompt_tokens is null or t.completion_tokens is null
+       or case when t.prompt_tokens <= 2000000 and t.completion_tokens <= 2000000 and l.written_off < 100000000000000000
+         then t.charged + l.written_off <> (t.prompt_tokens * t.prompt_price + t.completion_tokens * t.completion_price + 999999) / 1000000
+         else false end)`,
+  ),
+  invariant(
+    'I6',
+    'one-reply-per-turn',
+    "A completed turn has exactly one user's message and one reply, and none once it is erased.",
+    `select t.request_id, t.erased_at, count(m.id) as messages
+     from turns t left join messages m on m.request_id = t.request_id
+     where t.state = 'completed'
+     group by t.request_id, t.erased_at
+     having count(m.id) <> case when t.erased_at is null then 2 else 0 end
+       or sum(case m.role when 'user' then 1 else 0 end) <> count(m.id) / 2`,
+  ),
+  invariant(
+    'I7',
+    'messages-alternate',
+    "A conversation's messages alternate between user and reply of one turn, without a gap, and add up to its stored count and tokens.",
+    `select c.id as conversation_id, c.message_count, count(m.id) as messages, min(m.seq) as first_seq, max(m.seq) as last_seq
+     from conversations c left join messages m on m.conversation_id = c.id
+     group by c.id, c.external_user_id, c.message_count, c.message_tokens
+     having count(m.id) % 2 <> 0 or min(m.seq) <> 1 or max(m.seq) <> count(m.id)
+       or (c.external_user_id is null and count(m.id) <> 0)
+       or (c.external_user_id is not null and (count(m.id) <> c.message_count or coalesce(sum(m.tokens), 0) <> c.message_tokens))
+     union all
+     select u.conversation_id, null, null, u.seq, a.seq
+     from messages u join messages a on a.conversation_id = u.conversation_id and a.seq = u.seq + 1
+     where u.seq % 2 = 1 and (u.role <> 'user' or a.role <> 'assistant' or u.request_id <> a.request_id)`,
+  ),
+  invariant(
+    'I8',
+    'one-running-turn-per-conversation',
+    'At most one turn of a conversation is running.',
+    `select conversation_id, count(*) as running from turns where state = 'running' group by conversation_id having count(*) > 1`,
+  ),
+  invariant(
+    'I9',
+    'running-has-lease',
+    'A turn has a lease while it runs and an end when it does not.',
+    `select request_id, state, lease_until, ended_at from turns
+     where (state = 'running') <> (lease_until is not null) or (state = 'running') <> (ended_at is null)`,
+  ),
+  invariant(
+    'I10',
+    'one-turn-per-key',
+    'An API key has at most one turn for an Idempotency-Key, and every turn keeps the fingerprint of its body.',
+    `select api_key_id, idempotency_key, count(*) as turns from turns
+     where idempotency_key is not null group by api_key_id, idempotency_key having count(*) > 1
+     union all
+     select api_key_id, idempotency_key, 1 from turns where fingerprint is null or length(fingerprint) <> 32`,
+  ),
+  guards('I11', 'ended-turns-never-change', 'No turn leaves completed or failed, and no fence falls: the guards stand in the schema.', [
+    'ended_turns_never_change',
+    'fence_never_falls',
+  ]),
+  invariant(
+    'I12',
+    'at-most-three-attempts',
+    'A run has at most 3 attempts, and every run and claim has raised the fence.',
+    `select request_id, run, attempt, fence from turns where attempt not between 1 and 3 or run < 1 or fence < run + attempt - 1`,
+  ),
+  invariant(
+    'I13',
+    'nothing-is-shared',
+    "A turn, its messages and its charge belong to one conversation, one API key, that key's agent and one owner.",
+    `select t.request_id, 'conversation of another API key' as problem
+     from turns t join conversations c on c.id = t.conversation_id where c.api_key_id <> t.api_key_id
+     union all
+     select t.request_id, 'API key of another agent' from turns t join api_keys k on k.id = t.api_key_id where k.agent_id <> t.agent_id
+     union all
+     select t.request_id, 'message in another conversation'
+     from turns t join messages m on m.request_id = t.request_id where m.conversation_id <> t.conversation_id
+     union all
+     select t.request_id, 'charge to another owner' from turns t join ledger l on l.request_id = t.request_id where l.owner_id <> t.owner_id`,
+  ),
+  guards('I14', 'ledger-is-append-only', 'No entry of the ledger is changed or deleted: the guards stand in the schema.', [
+    'ledger_is_append_only_update',
+    'ledger_is_append_only_delete',
+  ]),
+  invariant(
+    'I15',
+    'no-orphan-message',
+    'Every message belongs to a completed turn.',
+    `select m.id as message_id, m.request_id, t.state from messages m left join turns t on t.request_id = m.request_id
+     where t.state is null or t.state <> 'completed'`,
+  ),
+]
+
+/** What the rows alone cannot show, since they tell no past: the triggers that forbid the change are there. */
+function guards(id: string, name: string, sentence: string, triggers: string[]): Invariant {
+  const present = { sqlite: `select name from sqlite_master where type = 'trigger'`, postgres: 'select tgname from pg_trigger' }
+  const wanted = triggers.map((trigger) => `('${trigger}')`).join(', ')
+  return {
+    id,
+    name,
+    sentence,
+    query: (sql) =>
+      sql.all(`with guard (name) as (values ${wanted}) select name as missing from guard where name not in (${present[sql.engine]})`),
+  }
+}

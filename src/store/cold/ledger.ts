@@ -1,0 +1,108 @@
+/** The operator's entries of the ledger and its listing. Charges are written by settlement; nothing is ever changed or taken out. */
+import type { Amount } from '../../ledger/ledger.ts'
+import type { Row, Sql } from '../store.ts'
+import { bigInteger, integer, text, textOrNull } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+
+export type LedgerEntry = {
+  id: string
+  ownerId: string
+  kind: 'credit' | 'adjustment' | 'charge'
+  /** Positive in a credit, negative in an adjustment; zero or less in a charge. */
+  amount: Amount
+  writtenOff: Amount
+  /** The turn of a charge. */
+  requestId: string | null
+  note: string | null
+  createdAt: number
+}
+
+export type NewLedgerEntry = {
+  id: string
+  ownerId: string
+  idempotencyKey: string
+  /** Not zero. */
+  amount: Amount
+  note: string | null
+  largestBalance: Amount
+}
+
+export type AppendOutcome =
+  /** Written now, or by an earlier call with the same key and body. */
+  | { kind: 'appended'; entry: LedgerEntry }
+  | { kind: 'owner_not_found' }
+  | { kind: 'idempotency_conflict' }
+  /** What is held for running turns is not available. */
+  | { kind: 'below_zero_available'; available: Amount }
+  | { kind: 'above_largest_balance' }
+
+/** Decides and writes in one transaction; a key makes one entry, for ever. */
+export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promise<AppendOutcome> {
+  const { ownerId, idempotencyKey, amount, note } = given
+  // Takes the row's lock first, so that two entries of one owner are decided one after the other on every backend.
+  if ((await sql.run('update owners set balance = balance where id = $1', ownerId)) === 0) return { kind: 'owner_not_found' }
+
+  const [known] = await sql.all(`select ${columns} from ledger where owner_id = $1 and idempotency_key = $2`, ownerId, idempotencyKey)
+  if (known) {
+    const entry = readEntry(known)
+    return entry.amount === amount && entry.note === note ? { kind: 'appended', entry } : { kind: 'idempotency_conflict' }
+  }
+
+  const [owner] = await sql.all('select balance, held from owners where id = $1', ownerId)
+  const balance = bigInteger(owner!, 'balance')
+  const available = balance - bigInteger(owner!, 'held')
+  if (available + amount < 0n) return { kind: 'below_zero_available', available }
+  if (balance + amount > given.largestBalance) return { kind: 'above_largest_balance' }
+
+  const entry: LedgerEntry = {
+    id: given.id,
+    ownerId,
+    kind: amount > 0n ? 'credit' : 'adjustment',
+    amount,
+    writtenOff: 0n,
+    requestId: null,
+    note,
+    createdAt: await sql.now(),
+  }
+  await sql.run('update owners set balance = balance + $1 where id = $2', amount, ownerId)
+  await sql.run(
+    'insert into ledger (id, owner_id, kind, amount, idempotency_key, note, created_at) values ($1, $2, $3, $4, $5, $6, $7)',
+    entry.id,
+    ownerId,
+    entry.kind,
+    amount,
+    idempotencyKey,
+    note,
+    entry.createdAt,
+  )
+  return { kind: 'appended', entry }
+}
+
+/** Newest first; empty for an unknown owner. */
+export async function listLedger(sql: Sql, ownerId: string, { limit, before }: PageRequest): Promise<LedgerEntry[]> {
+  const rows = await sql.all(
+    `select ${columns} from ledger where owner_id = $1 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
+    ownerId,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readEntry)
+}
+
+const columns = 'id, owner_id, kind, amount, written_off, request_id, note, created_at'
+
+function readEntry(row: Row): LedgerEntry {
+  const kind = text(row, 'kind')
+  if (kind !== 'credit' && kind !== 'adjustment' && kind !== 'charge') throw new Error(`unknown kind of ledger entry: ${kind}`)
+  return {
+    id: text(row, 'id'),
+    ownerId: text(row, 'owner_id'),
+    kind,
+    amount: bigInteger(row, 'amount'),
+    writtenOff: bigInteger(row, 'written_off'),
+    requestId: textOrNull(row, 'request_id'),
+    note: textOrNull(row, 'note'),
+    createdAt: integer(row, 'created_at'),
+  }
+}

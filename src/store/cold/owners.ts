@@ -1,0 +1,59 @@
+/** Owners: whose balance pays. Their balance is changed by ledger.ts and the hot operations alone, save the first entry made here. */
+import type { Amount } from '../../ledger/ledger.ts'
+import type { Row, Sql } from '../store.ts'
+import { bigInteger, integer, text } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+
+export type Owner = { id: string; name: string; balance: Amount; held: Amount; createdAt: number }
+
+export type NewOwner = {
+  id: string
+  name: string
+  /** The ledger entry that makes the first balance; undefined: none, and the balance is 0. */
+  credit: { ledgerEntryId: string; amount: Amount } | undefined
+}
+
+export async function createOwner(sql: Sql, { id, name, credit }: NewOwner): Promise<Owner> {
+  const now = await sql.now()
+  const balance = credit?.amount ?? 0n
+  await sql.run('insert into owners (id, name, balance, created_at) values ($1, $2, $3, $4)', id, name, balance, now)
+  if (credit) {
+    await sql.run(
+      `insert into ledger (id, owner_id, kind, amount, created_at) values ($1, $2, 'credit', $3, $4)`,
+      credit.ledgerEntryId,
+      id,
+      credit.amount,
+      now,
+    )
+  }
+  return { id, name, balance, held: 0n, createdAt: now }
+}
+
+export async function findOwner(sql: Sql, id: string): Promise<Owner | undefined> {
+  const [row] = await sql.all('select id, name, balance, held, created_at from owners where id = $1', id)
+  return row && readOwner(row)
+}
+
+/** Newest first. */
+export async function listOwners(sql: Sql, { limit, before }: PageRequest): Promise<Owner[]> {
+  const rows = await sql.all(
+    `select id, name, balance, held, created_at from owners where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readOwner)
+}
+
+export async function renameOwner(sql: Sql, id: string, name: string): Promise<Owner | undefined> {
+  await sql.run('update owners set name = $1 where id = $2', name, id)
+  return findOwner(sql, id)
+}
+
+const readOwner = (row: Row): Owner => ({
+  id: text(row, 'id'),
+  name: text(row, 'name'),
+  balance: bigInteger(row, 'balance'),
+  held: bigInteger(row, 'held'),
+  createdAt: integer(row, 'created_at'),
+})

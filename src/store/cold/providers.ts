@@ -1,0 +1,118 @@
+/** Providers of models. Their keys pass through sealed; what they unseal to is never known here. */
+import type { Row, Sql } from '../store.ts'
+import { bytes, integer, text, textOrNull } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+
+export type Provider = {
+  id: string
+  name: string
+  kind: string
+  /** null: the kind's own address. */
+  baseUrl: string | null
+  /** Sealed to `id`. */
+  sealedApiKey: Uint8Array
+  createdAt: number
+  updatedAt: number
+}
+
+export type NewProvider = Pick<Provider, 'id' | 'name' | 'kind' | 'baseUrl' | 'sealedApiKey'>
+export type ProviderChange = Partial<Pick<Provider, 'name' | 'baseUrl' | 'sealedApiKey'>>
+
+/** Undefined where the name is taken. */
+export async function createProvider(sql: Sql, { id, name, kind, baseUrl, sealedApiKey }: NewProvider): Promise<Provider | undefined> {
+  const now = await sql.now()
+  const made = await sql.run(
+    `insert into providers (id, name, kind, base_url, sealed_api_key, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $6)
+      on conflict (name) do nothing`,
+    id,
+    name,
+    kind,
+    baseUrl,
+    sealedApiKey,
+    now,
+  )
+  return made === 0 ? undefined : { id, name, kind, baseUrl, sealedApiKey, createdAt: now, updatedAt: now }
+}
+
+export async function findProvider(sql: Sql, name: string): Promise<Provider | undefined> {
+  const [row] = await sql.all(`select ${columns} from providers where name = $1`, name)
+  return row && readProvider(row)
+}
+
+export async function findProviderById(sql: Sql, id: string): Promise<Provider | undefined> {
+  const [row] = await sql.all(`select ${columns} from providers where id = $1`, id)
+  return row && readProvider(row)
+}
+
+/** Newest first. */
+export async function listProviders(sql: Sql, { limit, before }: PageRequest): Promise<Provider[]> {
+  const rows = await sql.all(
+    `select ${columns} from providers where (created_at, id) < ($1, $2) order by created_at desc, id desc limit $3`,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readProvider)
+}
+
+export type ProviderChangeOutcome = { kind: 'changed'; provider: Provider } | { kind: 'not_found' } | { kind: 'name_taken' } | InUse
+
+/** `agentId` is one of the live agents whose present version names this provider. */
+type InUse = { kind: 'in_use'; agentId: string }
+
+/** A provider in use keeps its name, since agents name it. */
+export async function changeProvider(sql: Sql, id: string, change: ProviderChange): Promise<ProviderChangeOutcome> {
+  const present = await findProviderById(sql, id)
+  if (!present) return { kind: 'not_found' }
+  const provider: Provider = { ...present, ...change, updatedAt: await sql.now() }
+  if (provider.name !== present.name) {
+    const agentId = await findAgentOnProvider(sql, present.name)
+    if (agentId !== undefined) return { kind: 'in_use', agentId }
+    if (await findProvider(sql, provider.name)) return { kind: 'name_taken' }
+  }
+  await sql.run(
+    'update providers set name = $1, base_url = $2, sealed_api_key = $3, updated_at = $4 where id = $5',
+    provider.name,
+    provider.baseUrl,
+    provider.sealedApiKey,
+    provider.updatedAt,
+    id,
+  )
+  return { kind: 'changed', provider }
+}
+
+export async function deleteProvider(sql: Sql, id: string): Promise<{ kind: 'deleted' } | { kind: 'not_found' } | InUse> {
+  const provider = await findProviderById(sql, id)
+  if (!provider) return { kind: 'not_found' }
+  const agentId = await findAgentOnProvider(sql, provider.name)
+  if (agentId !== undefined) return { kind: 'in_use', agentId }
+  await sql.run('delete from providers where id = $1', id)
+  return { kind: 'deleted' }
+}
+
+/** The model of the newest live agent on this provider, for a test call. */
+export async function modelOnProvider(sql: Sql, name: string): Promise<string | undefined> {
+  const [row] = await sql.all(`select v.model ${agentsOnProvider} order by a.created_at desc, a.id desc limit 1`, `${name}/%`)
+  return row && text(row, 'model')
+}
+
+async function findAgentOnProvider(sql: Sql, name: string): Promise<string | undefined> {
+  const [row] = await sql.all(`select a.id ${agentsOnProvider} limit 1`, `${name}/%`)
+  return row && text(row, 'id')
+}
+
+// A provider's name is a slug, so it holds none of the wildcards of `like`.
+const agentsOnProvider = `from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version
+  where a.deleted_at is null and v.model like $1`
+
+const columns = 'id, name, kind, base_url, sealed_api_key, created_at, updated_at'
+
+const readProvider = (row: Row): Provider => ({
+  id: text(row, 'id'),
+  name: text(row, 'name'),
+  kind: text(row, 'kind'),
+  baseUrl: textOrNull(row, 'base_url'),
+  sealedApiKey: bytes(row, 'sealed_api_key'),
+  createdAt: integer(row, 'created_at'),
+  updatedAt: integer(row, 'updated_at'),
+})

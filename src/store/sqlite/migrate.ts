@@ -1,0 +1,51 @@
+/**
+ * Brings a database file to this binary's schema: plain .sql files in order, each in one transaction, each remembered with its checksum.
+ * Refuses a schema newer than the binary, and a migration that was changed after it ran. Copies the file first where there is data to lose.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync, readdirSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { databaseFile } from './database.ts'
+
+/** The database cannot be used by this binary; the message is one clear line for the operator. */
+export class SchemaRefused extends Error {}
+
+export type Migration = { name: string; text: string }
+
+const migrationsFolder = new URL('./migrations/', import.meta.url)
+
+export function readMigrations(): Migration[] {
+  const names = readdirSync(migrationsFolder).filter((name) => name.endsWith('.sql'))
+  return names.toSorted().map((name) => ({ name, text: readFileSync(new URL(name, migrationsFolder), 'utf8') }))
+}
+
+const checksum = (text: string): string => createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex')
+
+/** `folder` is where the copy goes; undefined for a database in memory. */
+export function migrate(db: DatabaseSync, migrations: Migration[], folder: string | undefined): void {
+  db.exec('create table if not exists migrations (name text primary key, checksum text not null, applied_at integer not null) strict')
+  const applied = db.prepare('select name, checksum from migrations order by name').all() as { name: string; checksum: string }[]
+  for (const [index, old] of applied.entries()) {
+    const known = migrations[index]
+    if (known?.name !== old.name) throw new SchemaRefused(`the database was migrated by a newer Turnkeep (${old.name}); use that version`)
+    if (checksum(known.text) !== old.checksum) throw new SchemaRefused(`migration ${old.name} has changed since it was applied`)
+  }
+  const pending = migrations.slice(applied.length)
+  if (pending.length > 0 && applied.length > 0 && folder !== undefined) copyBefore(db, folder, applied.length)
+  for (const migration of pending) {
+    db.exec('begin immediate')
+    try {
+      db.exec(migration.text)
+      db.prepare('insert into migrations values (?, ?, ?)').run(migration.name, checksum(migration.text), Date.now())
+      db.exec('commit')
+    } catch (error) {
+      if (db.isTransaction) db.exec('rollback')
+      throw error
+    }
+  }
+}
+
+function copyBefore(db: DatabaseSync, folder: string, version: number): void {
+  const copy = `${databaseFile(folder)}.before-${String(version + 1).padStart(4, '0')}-${Date.now()}`
+  db.prepare('vacuum into ?').run(copy)
+}

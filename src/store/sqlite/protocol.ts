@@ -1,0 +1,39 @@
+/** What the main thread and the two store threads say to each other. Structured-cloneable; errors travel as plain facts. */
+import { ApiError } from '../../errors.ts'
+import type { FailureCode } from '../../errors.ts'
+import { StoreUnavailable } from '../store.ts'
+import { asStoreError } from './database.ts'
+
+export type Call = { id: number; operation: string; items: unknown[] }
+export type Answer = { id: number; outcomes: WireOutcome[] }
+export type WireOutcome = { value: unknown } | { error: WireError }
+
+type WireError =
+  | { kind: 'api'; code: FailureCode; message: string }
+  | { kind: 'unavailable'; message: string }
+  | { kind: 'fault'; message: string; stack: string | undefined }
+
+export type ThreadData = { folder: string; failpoints: string; clockOffset: SharedArrayBuffer }
+/** What a thread posts once, when it serves or cannot. */
+export type Opened = { opened: true } | { opened: false; refusal: 'schema' | 'unavailable' | 'fault'; message: string }
+
+export function toWire(thrown: unknown): WireError {
+  if (thrown instanceof ApiError) return { kind: 'api', code: thrown.code, message: thrown.message }
+  const error = asStoreError(thrown)
+  if (error instanceof StoreUnavailable) return { kind: 'unavailable', message: error.message }
+  return { kind: 'fault', message: error.message, stack: error.stack }
+}
+
+export function fromWire(wire: WireError): Error {
+  switch (wire.kind) {
+    case 'api':
+      return new ApiError(wire.code, wire.message)
+    case 'unavailable':
+      return new StoreUnavailable(wire.message)
+    case 'fault': {
+      const error = new Error(wire.message)
+      if (wire.stack !== undefined) error.stack = wire.stack
+      return error
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * The embedded store: one SQLite file, a writer thread and a reader thread, one process a data folder. Fulfils store.ts; its clock is the
+ * writer's. Durability: WAL with synchronous=full, a commit is on the disk before anyone is told.
+ */
+import type { Sql, Store } from '../store.ts'
+import { openForReading, sqlOf } from './database.ts'
+import { lockFolder } from './lock.ts'
+import { fromWire } from './protocol.ts'
+import type { WireOutcome } from './protocol.ts'
+import { StoreThread } from './store-thread.ts'
+
+export { FolderInUse } from './lock.ts'
+export { SchemaRefused } from './migrate.ts'
+
+export type SqliteOptions = {
+  /** The data folder; it must exist. */
+  folder: string
+  /** A failpoints.ts specification for the writer thread; empty: none. */
+  failpoints?: string
+}
+
+export type SqliteStore = Store & {
+  /** Moves the store's clock forward, for tests: expiry and leases follow at once. */
+  moveClock(milliseconds: number): void
+}
+
+/** Throws FolderInUse, SchemaRefused, StoreUnavailable. At its return every turn left running by a former process may be claimed. */
+export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions): Promise<SqliteStore> {
+  const lock = lockFolder(folder)
+  const clockOffset = new SharedArrayBuffer(8)
+  const data = { folder, failpoints, clockOffset }
+  let writer: StoreThread | undefined
+  try {
+    writer = await StoreThread.open(new URL('./writer.ts', import.meta.url), data)
+    const reader = await StoreThread.open(new URL('./reader.ts', import.meta.url), data)
+    return createStore(writer, reader, lock, new Float64Array(clockOffset))
+  } catch (error) {
+    await writer?.close()
+    lock.close()
+    throw error
+  }
+}
+
+function createStore(writer: StoreThread, reader: StoreThread, lock: { close(): void }, clockOffset: Float64Array): SqliteStore {
+  const listeners: (() => void)[] = []
+  const each = async (operation: string, items: unknown[]): Promise<never[]> => {
+    const outcomes = await writer.call(operation, items)
+    return outcomes.map(
+      (outcome: WireOutcome) => ('error' in outcome ? { kind: 'error', error: fromWire(outcome.error) } : outcome.value) as never,
+    )
+  }
+  return {
+    admitMany: (items) => each('admit', items),
+    settleMany: (items) => each('settle', items),
+    failMany: (items) => each('fail', items),
+    advance: (item) => writer.ask('advance', item) as never,
+    async renewLeases(leases, leaseMs) {
+      const outcomes = await writer.call(
+        'renew',
+        leases.map((lease) => ({ ...lease, leaseMs })),
+      )
+      return leases.filter((_, index) => {
+        const outcome = outcomes[index]!
+        if ('error' in outcome) throw fromWire(outcome.error)
+        return outcome.value === false
+      })
+    },
+    async giveUpLeases(leases) {
+      for (const outcome of await writer.call('giveUp', leases)) if ('error' in outcome) throw fromWire(outcome.error)
+    },
+    claimOrphans: (claim) => writer.ask('claim', claim) as never,
+    read: (name, ...args) => reader.ask('read', { name, args }) as never,
+    async write(name, ...args) {
+      const value = await writer.ask('write', { name, args })
+      for (const listener of listeners) listener()
+      return value as never
+    },
+    onChange: (listener) => void listeners.push(listener),
+    async ping() {
+      await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])
+    },
+    async close() {
+      await reader.close()
+      await writer.close()
+      lock.close()
+    },
+    moveClock: (milliseconds) => void (clockOffset[0]! += milliseconds),
+  }
+}
+
+/** One read snapshot of the database in `folder`, also beside a running server; throws StoreUnavailable where there is none. */
+export async function readSnapshot<Result>(folder: string, read: (sql: Sql) => Promise<Result>): Promise<Result> {
+  const db = openForReading(folder)
+  try {
+    db.exec('begin')
+    return await read(sqlOf(db, Date.now))
+  } finally {
+    db.close()
+  }
+}

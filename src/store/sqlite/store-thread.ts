@@ -1,0 +1,64 @@
+/** One store thread seen from the main thread: calls with an id, answered in any order. A thread that dies takes the process with it. */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { StoreUnavailable } from '../store.ts'
+import { SchemaRefused } from './migrate.ts'
+import { fromWire } from './protocol.ts'
+import type { Answer, Call, Opened, ThreadData, WireOutcome } from './protocol.ts'
+
+type Waiting = { resolve(outcomes: WireOutcome[]): void; reject(error: Error): void }
+
+export class StoreThread {
+  readonly #worker: Worker
+  readonly #waiting = new Map<number, Waiting>()
+  #nextId = 1
+  #closed = false
+
+  private constructor(worker: Worker) {
+    this.#worker = worker
+    worker.on('message', (answer: Answer) => {
+      const waiting = this.#waiting.get(answer.id)
+      this.#waiting.delete(answer.id)
+      waiting?.resolve(answer.outcomes)
+    })
+  }
+
+  /** Throws SchemaRefused, StoreUnavailable, or a fault of ours. */
+  static async open(file: URL, data: ThreadData): Promise<StoreThread> {
+    const worker = new Worker(file, { workerData: data })
+    const [opened] = (await once(worker, 'message')) as [Opened]
+    if (opened.opened) return new StoreThread(worker)
+    await worker.terminate()
+    if (opened.refusal === 'schema') throw new SchemaRefused(opened.message)
+    if (opened.refusal === 'unavailable') throw new StoreUnavailable(opened.message)
+    throw new Error(opened.message)
+  }
+
+  /** One outcome per item; rejects only when the thread is closed. */
+  call(operation: string, items: unknown[]): Promise<WireOutcome[]> {
+    if (this.#closed) return Promise.reject(new StoreUnavailable('the store is closed'))
+    const id = this.#nextId++
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject })
+      this.#worker.postMessage({ id, operation, items } satisfies Call)
+    })
+  }
+
+  /** The value of a call with one item; throws its error. */
+  async ask(operation: string, item: unknown): Promise<unknown> {
+    const [outcome] = await this.call(operation, [item])
+    if ('error' in outcome!) throw fromWire(outcome.error)
+    return outcome!.value
+  }
+
+  /** Ends the thread after the calls before this one. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const exited = once(this.#worker, 'exit')
+    this.#worker.postMessage({ id: 0, operation: 'close', items: [] } satisfies Call)
+    await exited
+    for (const { reject } of this.#waiting.values()) reject(new StoreUnavailable('the store is closed'))
+    this.#waiting.clear()
+  }
+}

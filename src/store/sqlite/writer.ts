@@ -1,0 +1,152 @@
+/**
+ * The writer thread: the one connection that writes. Whatever waits is taken together into one transaction and one flush of the disk, with a
+ * savepoint per item, so that items succeed or fail one by one; nothing is answered before the commit is durable.
+ */
+import { receiveMessageOnPort, parentPort, workerData } from 'node:worker_threads'
+import type { DatabaseSync } from 'node:sqlite'
+import { createFailpoints } from '../../failpoints.ts'
+import type { Failpoints, FailpointName } from '../../failpoints.ts'
+import { writes } from '../cold/writes.ts'
+import type { Sql } from '../store.ts'
+import { createClock } from './clock.ts'
+import { openForWriting, sqlOf } from './database.ts'
+import { createHot } from './hot.ts'
+import type { Hot } from './hot.ts'
+import { migrate, readMigrations, SchemaRefused } from './migrate.ts'
+import { toWire } from './protocol.ts'
+import type { Answer, Call, Opened, ThreadData, WireOutcome } from './protocol.ts'
+
+// The most calls of one group: a group's commit delays everyone in it, and 64 items a lane is what the lanes send (house, Batching).
+const mostCallsInGroup = 128
+
+/** A failpoint may stand before and after the commit of these operations. */
+const commitPoints: Record<string, [FailpointName, FailpointName]> = {
+  admit: ['admit.before-commit', 'admit.after-commit'],
+  settle: ['settle.before-commit', 'settle.after-commit'],
+  fail: ['fail.before-commit', 'fail.after-commit'],
+  advance: ['advance.before-commit', 'advance.after-commit'],
+  claim: ['claim.before-commit', 'claim.after-commit'],
+}
+
+type Item = { operation: string; argument: unknown; keep(outcome: WireOutcome): void }
+
+class Writer {
+  readonly #db: DatabaseSync
+  readonly #hot: Hot
+  readonly #sql: Sql
+  readonly #failpoints: Failpoints
+
+  constructor(db: DatabaseSync, hot: Hot, sql: Sql, failpoints: Failpoints) {
+    this.#db = db
+    this.#hot = hot
+    this.#sql = sql
+    this.#failpoints = failpoints
+  }
+
+  async answer(calls: Call[]): Promise<Answer[]> {
+    const answers = calls.map(({ id, items }): Answer => ({ id, outcomes: Array.from({ length: items.length }) }))
+    const items = calls.flatMap((call, callIndex) =>
+      call.items.map((argument, index): Item => {
+        const { outcomes } = answers[callIndex]!
+        return { operation: call.operation, argument, keep: (outcome) => (outcomes[index] = outcome) }
+      }),
+    )
+    // A transaction that failed as a whole (a full disk at the commit) is tried again item by item: one bad row never takes others with it.
+    if (!(await this.#commitTogether(items))) {
+      for (const item of items) await this.#commitAlone(item)
+    }
+    return answers
+  }
+
+  async #commitTogether(items: Item[]): Promise<boolean> {
+    try {
+      this.#db.exec('begin immediate')
+      for (const item of items) {
+        item.keep(await this.#inSavepoint(item))
+        if (!this.#db.isTransaction) return false
+      }
+      this.#commit(items)
+      return true
+    } catch {
+      // Told by each item's own attempt, which meets the same failure alone.
+      if (this.#db.isTransaction) this.#db.exec('rollback')
+      return false
+    }
+  }
+
+  async #inSavepoint(item: Item): Promise<WireOutcome> {
+    this.#db.exec('savepoint item')
+    try {
+      const value = await this.#operate(item)
+      this.#db.exec('release item')
+      return { value }
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('rollback to item; release item')
+      return { error: toWire(error) }
+    }
+  }
+
+  async #commitAlone(item: Item): Promise<void> {
+    try {
+      this.#db.exec('begin immediate')
+      const value = await this.#operate(item)
+      this.#commit([item])
+      item.keep({ value })
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('rollback')
+      item.keep({ error: toWire(error) })
+    }
+  }
+
+  #commit(items: Item[]): void {
+    if (!this.#failpoints.spec) return this.#db.exec('commit')
+    const points = new Set(items.map((item) => commitPoints[item.operation]).filter((pair) => pair !== undefined))
+    for (const [before] of points) this.#failpoints.hit(before)
+    this.#db.exec('commit')
+    for (const [, after] of points) this.#failpoints.hit(after)
+  }
+
+  #operate({ operation, argument }: Item): unknown {
+    if (operation === 'write') {
+      const { name, args } = argument as { name: keyof typeof writes; args: unknown[] }
+      return (writes[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(this.#sql, ...args)
+    }
+    return (this.#hot[operation as keyof Hot] as (item: unknown) => unknown)(argument)
+  }
+}
+
+function serve(): void {
+  const port = parentPort!
+  const { folder, failpoints, clockOffset } = workerData as ThreadData
+  const open = (): [DatabaseSync, Writer] => {
+    const db = openForWriting(folder)
+    migrate(db, readMigrations(), folder)
+    const clock = createClock(clockOffset)
+    const hot = createHot(db, clock)
+    hot.endAllLeases()
+    return [db, new Writer(db, hot, sqlOf(db, clock.now), createFailpoints(failpoints))]
+  }
+  try {
+    const [db, writer] = open()
+    // Between two messages only settled promises are awaited, so a group is answered before the next one is taken.
+    port.on('message', async (first: Call) => {
+      const calls: Call[] = []
+      let next: Call | undefined = first
+      while (next && next.operation !== 'close' && calls.length < mostCallsInGroup) {
+        calls.push(next)
+        next = calls.length < mostCallsInGroup ? (receiveMessageOnPort(port)?.message as Call | undefined) : undefined
+      }
+      for (const answer of await writer.answer(calls)) port.postMessage(answer)
+      if (next?.operation !== 'close') return
+      db.close()
+      port.close()
+    })
+    port.postMessage({ opened: true } satisfies Opened)
+  } catch (error) {
+    const wire = toWire(error)
+    const refusal = error instanceof SchemaRefused ? 'schema' : wire.kind === 'unavailable' ? 'unavailable' : 'fault'
+    port.postMessage({ opened: false, refusal, message: wire.message } satisfies Opened)
+  }
+}
+
+serve()

@@ -1,0 +1,102 @@
+/**
+ * Leases and recovery on one timer, renewal first: after a blocked loop a sweep by itself would fire before the renewal and claim what is
+ * still alive. A process never claims a turn it runs itself. Ruling `turn.states`: at most three attempts a run, poison last and alone.
+ */
+import type { Logger } from 'pino'
+import type { Failpoints } from '../failpoints.ts'
+import type { AdmittedTurn, Store } from '../store/store.ts'
+import type { LiveTurn } from './live-turn.ts'
+
+export type LeasesOptions = {
+  store: Store
+  /** Every turn that runs in this process. */
+  live: ReadonlyMap<string, LiveTurn>
+  failpoints: Failpoints
+  log: Logger
+  settings: { leaseMs: number; renewMs: number }
+  capacity(): number
+  launch(turn: AdmittedTurn): LiveTurn
+}
+
+export interface Leases {
+  start(): void
+  /** Ends the timer; resolves when no round is under way. */
+  stop(): Promise<void>
+}
+
+export function keepLeases({ store, live, failpoints, log, settings, capacity, launch }: LeasesOptions): Leases {
+  const { leaseMs, renewMs } = settings
+  let timer: NodeJS.Timeout | undefined
+  let round: Promise<void> = Promise.resolve()
+  let stopped = false
+  let suspectRuns = false
+  let freshRuns = 0
+
+  async function renew(): Promise<void> {
+    const turns = [...live.values()]
+    if (turns.length === 0) return
+    await failpoints.reach('renew.before')
+    const lost = await store.renewLeases(
+      turns.map((turn) => turn.lease),
+      leaseMs,
+    )
+    await failpoints.reach('renew.after')
+    // A turn that ended meanwhile is no longer live and needs no word.
+    for (const { requestId, fence } of lost) {
+      const turn = live.get(requestId)
+      if (turn?.admitted.fence === fence && !turn.ended) turn.stop('lease_lost')
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    await claim('fresh')
+    // What was tried more often may be what kills its process: it runs last and alone, so that nothing else dies with it.
+    if (freshRuns === 0 && !suspectRuns) await claim('suspect')
+  }
+
+  async function claim(which: 'fresh' | 'suspect'): Promise<void> {
+    const limit = capacity()
+    if (limit === 0) return
+    const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] })
+    for (const requestId of exhausted) log.error({ request_id: requestId }, 'a turn used up its attempts and has failed')
+    for (const turn of turns) void recover(turn, which)
+  }
+
+  async function recover(turn: AdmittedTurn, which: 'fresh' | 'suspect'): Promise<void> {
+    log.info({ request_id: turn.requestId, attempt: turn.attempt }, 'recovering a turn that its process left')
+    if (which === 'suspect') suspectRuns = true
+    else freshRuns++
+    try {
+      await failpoints.reach('recovery.before-run', turn.message)
+      await launch(turn).end
+    } finally {
+      if (which === 'suspect') suspectRuns = false
+      else freshRuns--
+      if (!stopped && freshRuns === 0) next()
+    }
+  }
+
+  function next(): void {
+    round = round.then(async () => {
+      if (stopped) return
+      try {
+        await renew()
+        await sweep()
+      } catch (error) {
+        log.error({ err: error }, 'a round of leases failed; the next one comes')
+      }
+    })
+  }
+
+  return {
+    start() {
+      next()
+      timer = setInterval(next, renewMs)
+    },
+    async stop() {
+      stopped = true
+      clearInterval(timer)
+      await round
+    },
+  }
+}

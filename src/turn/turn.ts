@@ -1,0 +1,285 @@
+/**
+ * One turn, whole: admit → run → settle. Between the two transactions the turn belongs to the server and not to the connection: callers only
+ * listen, leave and come back. Knows no HTTP and no SQL. Specification sections 4.1, 4.2, 4.4; rulings `turn.states`.
+ */
+import type { Logger } from 'pino'
+import type { Agents, NextStep, Spoken } from '../agent/agent.ts'
+import { tokenBound } from '../agent/tokens.ts'
+import { charge, cost } from '../ledger/ledger.ts'
+import type { Failpoints } from '../failpoints.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type {
+  AdmittedTurn,
+  Admission,
+  AdmissionOutcome,
+  Settlement,
+  SettlementOutcome,
+  Store,
+  TurnFailure,
+  TurnFailureOutcome,
+} from '../store/store.ts'
+import { fingerprint } from './fingerprint.ts'
+import { Lane } from './lane.ts'
+import { LiveTurn } from './live-turn.ts'
+import type { Begun, TurnRequest } from './outcome.ts'
+import { keepLeases } from './leases.ts'
+
+export type TurnSettings = {
+  /** `TURNKEEP_MAX_TURNS`: running turns of this process; beyond it nothing new is admitted. */
+  maxTurns: number
+  /** The whole turn; below the callers' 120 s, so that they get an answer and not a cut. */
+  turnMs: number
+  /** When a caller whose turn waits for the store is answered `service_unavailable`. */
+  answerMs: number
+  leaseMs: number
+  renewMs: number
+}
+
+export const turnDefaults: TurnSettings = { maxTurns: 1000, turnMs: 110_000, answerMs: 115_000, leaseMs: 15_000, renewMs: 5_000 }
+
+export type TurnsOptions = {
+  store: Store
+  agents: Agents
+  failpoints: Failpoints
+  log: Logger
+  newRequestId(): string
+  /** A new id: the prefix, `_`, a ULID in lower case. */
+  newId(prefix: 'conv' | 'msg' | 'led'): string
+  settings?: Partial<TurnSettings>
+}
+
+export interface Turns {
+  /** Runs a message, or answers what became of it before. Never throws. */
+  begin(request: TurnRequest): Promise<Begun>
+  /** Recovers what a dead process left, and keeps leases from now on. Call once. */
+  start(): void
+  /** Admits nothing more, waits for running turns up to `limitMs`, then gives the rest up for others to claim. */
+  drain(limitMs: number): Promise<void>
+  readonly running: number
+}
+
+// Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second.
+const storeRetryMs = [50, 100, 200, 500, 1000]
+
+export function createTurns({ store, agents, failpoints, log, newRequestId, newId, settings: given }: TurnsOptions): Turns {
+  const settings = { ...turnDefaults, ...given }
+  const live = new Map<string, LiveTurn>()
+  let reserved = 0
+  let draining = false
+
+  const admissions = new Lane<Admission, AdmissionOutcome>(
+    (items) => store.admitMany(items),
+    (item) => [`${item.apiKeyId} user ${item.externalUserId}`, `${item.apiKeyId} key ${item.idempotencyKey}`],
+  )
+  const settlements = new Lane<Settlement, SettlementOutcome>(
+    (items) => store.settleMany(items),
+    (item) => [item.requestId],
+  )
+  const failures = new Lane<TurnFailure, TurnFailureOutcome>(
+    (items) => store.failMany(items),
+    (item) => [item.requestId],
+  )
+  const leases = keepLeases({ store, live, failpoints, log, settings, capacity, launch })
+
+  function capacity(): number {
+    return draining ? 0 : Math.max(0, settings.maxTurns - live.size - reserved)
+  }
+
+  async function begin(request: TurnRequest): Promise<Begun> {
+    const mayRun = capacity() > 0
+    if (mayRun) reserved++
+    try {
+      return answer(await admissions.push(admissionOf(request, mayRun)))
+    } catch (error) {
+      if (error instanceof StoreUnavailable) {
+        log.error({ cause: error.message }, 'the store cannot admit')
+        return { kind: 'refused', code: 'service_unavailable' }
+      }
+      log.error({ err: error }, 'an admission failed')
+      return { kind: 'refused', code: 'internal_error' }
+    } finally {
+      if (mayRun) reserved--
+    }
+  }
+
+  function admissionOf(request: TurnRequest, mayRun: boolean): Admission {
+    return {
+      ...request,
+      fingerprint: fingerprint(request.externalUserId, request.message),
+      messageTokens: tokenBound(request.message),
+      requestId: newRequestId(),
+      conversationId: newId('conv'),
+      leaseMs: settings.leaseMs,
+      mayRun,
+    }
+  }
+
+  function answer(outcome: AdmissionOutcome): Begun {
+    switch (outcome.kind) {
+      case 'admitted':
+        return { kind: 'running', turn: launch(outcome.turn) }
+      case 'replay':
+        return outcome
+      case 'replayed_failure':
+        return { kind: 'replayed_failure', requestId: outcome.requestId, code: 'internal_error' }
+      case 'erased':
+        return { kind: 'refused', code: 'not_found' }
+      case 'overloaded':
+        return { kind: 'refused', code: 'service_unavailable' }
+      default:
+        return { kind: 'refused', code: outcome.kind }
+    }
+  }
+
+  /** The turn runs from here on whether or not anybody listens. */
+  function launch(admitted: AdmittedTurn): LiveTurn {
+    const turn = new LiveTurn(admitted, settings)
+    live.set(turn.requestId, turn)
+    void run(turn).finally(() => live.get(turn.requestId) === turn && live.delete(turn.requestId))
+    return turn
+  }
+
+  async function run(turn: LiveTurn): Promise<void> {
+    try {
+      const spoken = await speak(turn)
+      await failpoints.reach('model.done', turn.admitted.message)
+      await keep(turn, spoken)
+    } catch (error) {
+      // The turn stays running in the store; its lease runs out and recovery ends it.
+      log.error({ err: error, request_id: turn.requestId }, 'a turn could not be brought to its end here')
+    }
+    // Where nothing was told above: a lost lease, a drain, or a fault. It may yet complete and be charged once (`unavailable.unknown`).
+    turn.finish({ kind: 'failed', code: 'service_unavailable' })
+  }
+
+  async function speak(turn: LiveTurn): Promise<Spoken> {
+    const { requestId, agentId, agentVersion, message, history, journal } = turn.admitted
+    try {
+      await failpoints.reach('model.before-call', message)
+      return await agents.speak({
+        requestId,
+        agentId,
+        agentVersion,
+        message,
+        history,
+        journal,
+        signal: turn.signal,
+        onDelta(delta) {
+          if (turn.firstDeltaMs === null) failpoints.hit('model.first-delta', message)
+          failpoints.hit('model.delta', message)
+          turn.deliver(delta)
+        },
+        beforeStep: (next) => extendHold(turn, next),
+      })
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return { kind: 'unavailable', cause: error.message }
+      log.error({ err: error, request_id: requestId }, 'the agent failed by a fault of ours')
+      return { kind: 'refused', cause: String(error) }
+    }
+  }
+
+  /** `billing.hold`: every further round journals the step before it and extends the hold, or does not happen. */
+  async function extendHold(turn: LiveTurn, next: NextStep): Promise<boolean> {
+    const { price, hold, requestId, fence } = turn.admitted
+    const { usageSoFar, promptTokens, maxOutputTokens } = next
+    const bound = cost(
+      { promptTokens: usageSoFar.promptTokens + promptTokens, completionTokens: usageSoFar.completionTokens + maxOutputTokens },
+      price,
+    )
+    const extended = bound > hold ? bound : hold
+    const outcome = await store.advance({ requestId, fence, entries: next.entries, hold: extended })
+    if (outcome.kind === 'advanced') turn.admitted.hold = extended
+    if (outcome.kind === 'insufficient_balance') turn.balanceRanOut = true
+    if (outcome.kind === 'lost') turn.stop('lease_lost')
+    return outcome.kind === 'advanced'
+  }
+
+  async function keep(turn: LiveTurn, spoken: Spoken): Promise<void> {
+    switch (spoken.kind) {
+      case 'reply':
+        return settle(turn, spoken)
+      case 'unavailable':
+        return fail(turn, 'released', 'service_unavailable', spoken.cause)
+      case 'refused':
+        return fail(turn, 'released', 'internal_error', spoken.cause)
+      case 'unusable':
+        return fail(turn, 'failed', 'internal_error', spoken.cause)
+      case 'stopped':
+        if (turn.balanceRanOut) return fail(turn, 'released', 'insufficient_balance', 'an extension of the hold did not fit')
+        if (turn.stopReason === 'deadline') return fail(turn, 'released', 'service_unavailable', 'the turn passed its deadline')
+    }
+  }
+
+  async function settle(turn: LiveTurn, spoken: Extract<Spoken, { kind: 'reply' }>): Promise<void> {
+    const { requestId, fence, price, hold } = turn.admitted
+    const { usage, text } = spoken
+    const { charged, writtenOff } = charge(usage, price, hold)
+    const outcome = await untilStored(turn, () =>
+      settlements.push({
+        requestId,
+        fence,
+        userMessageId: newId('msg'),
+        assistantMessageId: newId('msg'),
+        ledgerEntryId: newId('led'),
+        content: text,
+        contentTokens: tokenBound(text),
+        promptTokens: usage.promptTokens,
+        completionTokens: usage.completionTokens,
+        usageEstimated: spoken.usageEstimated,
+        charged,
+        writtenOff,
+        firstDeltaMs: turn.firstDeltaMs,
+      }),
+    )
+    if (outcome?.kind !== 'settled') return
+    await failpoints.reach('reply.before-send', turn.admitted.message)
+    turn.finish({ kind: 'completed', reply: outcome.reply })
+  }
+
+  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<void> {
+    const { requestId, fence } = turn.admitted
+    log.warn({ request_id: requestId, state, code, cause }, 'the turn ended without a reply')
+    const outcome = await untilStored(turn, () => failures.push({ requestId, fence, state, code, cause }))
+    if (outcome?.kind === 'ended') turn.finish({ kind: 'failed', code })
+  }
+
+  /** What was said is kept and stored once the store is back, for as long as the lease is ours; undefined where it was taken from us. */
+  async function untilStored<Outcome>(turn: LiveTurn, push: () => Promise<Outcome>): Promise<Outcome | undefined> {
+    for (let tries = 0; ; tries++) {
+      if (turn.stopReason === 'lease_lost' || turn.stopReason === 'drain') return undefined
+      try {
+        return await push()
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        log.error({ request_id: turn.requestId, cause: error.message, tries: tries + 1 }, 'the store cannot keep a result yet')
+        await new Promise((resolve) => setTimeout(resolve, storeRetryMs[Math.min(tries, storeRetryMs.length - 1)]))
+      }
+    }
+  }
+
+  async function drain(limitMs: number): Promise<void> {
+    draining = true
+    await failpoints.reach('drain.begin')
+    const all = Promise.all([...live.values()].map((turn) => turn.end))
+    let timer: NodeJS.Timeout | undefined
+    const limit = new Promise((resolve) => (timer = setTimeout(resolve, limitMs)))
+    await Promise.race([all, limit])
+    clearTimeout(timer)
+    await leases.stop()
+    const rest = [...live.values()]
+    if (rest.length === 0) return
+    await failpoints.reach('drain.give-up')
+    for (const turn of rest) turn.stop('drain')
+    await store.giveUpLeases(rest.map((turn) => turn.lease))
+    for (const turn of rest) turn.finish({ kind: 'failed', code: 'service_unavailable' })
+  }
+
+  return {
+    begin,
+    start: () => leases.start(),
+    drain,
+    get running() {
+      return live.size
+    },
+  }
+}

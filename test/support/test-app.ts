@@ -1,0 +1,219 @@
+/**
+ * The real service for a test: real store in a folder of its own, real HTTP on a free port, a scripted model server behind it, and one
+ * owner, agent and key made by the admin API. `await using app = await startTestApp()` ends everything.
+ */
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { startApp } from '../../src/app.ts'
+import type { App } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createFailpoints } from '../../src/failpoints.ts'
+import type { TurnSettings } from '../../src/turn/turn.ts'
+import { startModelServer } from './model-server.ts'
+import type { ModelServer } from './model-server.ts'
+
+export const adminToken = 'test-admin-token'
+
+export type Json = Record<string, any>
+export type Answer = { status: number; headers: Headers; json: Json; text: string }
+export type StreamEvent = { event: string; data: Json }
+
+export type TestAppOptions = {
+  balanceUsd?: string
+  agent?: Json
+  key?: Json
+  env?: Record<string, string>
+  turnSettings?: Partial<TurnSettings>
+  /** A folder that outlives the app, for restarts; by default one of its own that is removed. */
+  folder?: string
+  model?: ModelServer
+}
+
+export type Caller = { agentId: string; apiKey: string; ownerId: string }
+
+export class TestApp {
+  readonly app: App
+  readonly model: ModelServer
+  readonly folder: string
+  caller!: Caller
+  readonly #ownsFolder: boolean
+  readonly #ownsModel: boolean
+  #closed = false
+
+  constructor(app: App, model: ModelServer, folder: string, options: TestAppOptions) {
+    this.app = app
+    this.model = model
+    this.folder = folder
+    this.#ownsFolder = options.folder === undefined
+    this.#ownsModel = options.model === undefined
+  }
+
+  get url(): string {
+    return this.app.url
+  }
+
+  async admin(method: string, path: string, body?: Json, headers: Record<string, string> = {}): Promise<Answer> {
+    return read(
+      await fetch(`${this.app.adminUrl}/admin/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${adminToken}`, ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      }),
+    )
+  }
+
+  /** The answer's JSON; fails the test where the call did not succeed. */
+  async made(method: string, path: string, body?: Json, headers?: Record<string, string>): Promise<Json> {
+    const answer = await this.admin(method, path, body, headers)
+    assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
+    return answer.json
+  }
+
+  /** An owner with an agent on the scripted model and a key. */
+  async makeCaller(options: { balanceUsd?: string; agent?: Json; key?: Json } = {}): Promise<Caller> {
+    const owner = await this.made('POST', '/owners', { name: 'Test owner', balance_usd: options.balanceUsd ?? '10' })
+    const agent = await this.makeAgent(owner.id, options.agent)
+    const key = await this.made('POST', `/agents/${agent.id}/keys`, {
+      permission: 'full',
+      rate_limit: { limit: 100_000, window_seconds: 60 },
+      ...options.key,
+    })
+    return { agentId: agent.id, apiKey: key.api_key, ownerId: owner.id }
+  }
+
+  makeAgent(ownerId: string, fields: Json = {}): Promise<Json> {
+    return this.made('POST', '/agents', {
+      owner_id: ownerId,
+      name: 'Test agent',
+      system_prompt: 'You are a test.',
+      model: 'scripted/test-model',
+      price: { prompt_usd_per_million: '0.15', completion_usd_per_million: '0.60' },
+      ...fields,
+    })
+  }
+
+  chatRequest(body: unknown, options: RequestOptions = {}): Promise<Response> {
+    const caller = options.caller ?? this.caller
+    const key = options.idempotencyKey ?? randomUUID()
+    return fetch(`${this.url}/v1/agents/${options.agentId ?? caller.agentId}/${options.path ?? 'chat'}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${options.apiKey ?? caller.apiKey}`,
+        'idempotency-key': key,
+        'content-type': 'application/json',
+        ...options.headers,
+      },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(options.signal ? { signal: options.signal } : {}),
+    })
+  }
+
+  async chat(message: string, options: RequestOptions & { user?: string } = {}): Promise<Answer> {
+    return read(await this.chatRequest({ external_user_id: options.user ?? 'user-1', message }, options))
+  }
+
+  /** Events of a whole stream; where the answer is no stream, `events` is empty and `json` is the envelope. */
+  async stream(message: string, options: RequestOptions & { user?: string } = {}): Promise<Answer & { events: StreamEvent[] }> {
+    const answer = await read(
+      await this.chatRequest({ external_user_id: options.user ?? 'user-1', message }, { ...options, path: 'chat/stream' }),
+    )
+    return { ...answer, events: answer.headers.get('content-type')?.startsWith('text/event-stream') ? parseEvents(answer.text) : [] }
+  }
+
+  async owner(): Promise<Json> {
+    return this.made('GET', `/owners/${this.caller.ownerId}`)
+  }
+
+  async ledger(): Promise<Json[]> {
+    return (await this.made('GET', `/owners/${this.caller.ownerId}/ledger?limit=100`)).data
+  }
+
+  /** The conversation of a user of the caller's key, oldest message first, as the public listing tells it. */
+  async messages(user = 'user-1', caller = this.caller): Promise<Json[]> {
+    const headers = { authorization: `Bearer ${caller.apiKey}` }
+    const base = `${this.url}/v1/agents/${caller.agentId}/conversations`
+    const list = await read(await fetch(`${base}?external_user_id=${encodeURIComponent(user)}`, { headers }))
+    const conversation = list.json.data[0]
+    if (!conversation) return []
+    const page = await read(await fetch(`${base}/${conversation.conversation_id}/messages?limit=100`, { headers }))
+    return page.json.data.toReversed()
+  }
+
+  /** Every invariant holds. */
+  async verify(): Promise<void> {
+    const results = await this.app.store.read('verify')
+    const broken = results.filter((result) => result.rows.length > 0)
+    assert.deepEqual(broken, [], 'an invariant is broken')
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.app.drain()
+    if (this.#ownsModel) await this.model.close()
+    if (this.#ownsFolder) await rm(this.folder, { recursive: true, force: true })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+}
+
+export type RequestOptions = {
+  caller?: Caller
+  apiKey?: string
+  agentId?: string
+  idempotencyKey?: string
+  path?: string
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const folder = options.folder ?? (await makeFolder())
+  const model = options.model ?? (await startModelServer())
+  const outcome = readConfig({
+    NODE_ENV: 'test',
+    PORT: '0',
+    TURNKEEP_DATA_DIR: folder,
+    TURNKEEP_DEMO: 'off',
+    TURNKEEP_DRAIN_SECONDS: '5',
+    ...options.env,
+  })
+  if (outcome.kind !== 'config') throw new Error(outcome.problems.join('\n'))
+  const { config } = outcome
+  const app = await startApp(config, {
+    adminToken,
+    encryptionKeys: [randomBytes(32)],
+    log: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
+    failpoints: createFailpoints(config.failpoints),
+    ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
+  })
+  const test = new TestApp(app, model, folder, options)
+  await test.made('POST', '/providers', { name: 'scripted', kind: 'openai-compatible', base_url: model.baseUrl, api_key: 'model-key' })
+  test.caller = await test.makeCaller(options)
+  return test
+}
+
+export const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-test-'))
+
+export async function read(response: Response): Promise<Answer> {
+  const text = await response.text()
+  const json = response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : {}
+  return { status: response.status, headers: response.headers, json, text }
+}
+
+/** Splits a finished event stream; comments are left out. */
+export function parseEvents(text: string): StreamEvent[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block.length > 0 && !block.startsWith(':'))
+    .map((block) => {
+      const field = (name: string): string => block.split('\n').find((line) => line.startsWith(`${name}: `))!.slice(name.length + 2)
+      return { event: field('event'), data: JSON.parse(field('data')) }
+    })
+}

@@ -1,0 +1,144 @@
+/** The settings table: every default, every refusal, and no secret in any line. */
+import assert from 'node:assert/strict'
+import { resolve } from 'node:path'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { readConfig, settings } from '../../src/config.ts'
+import type { Config, Environment } from '../../src/config.ts'
+
+function configOf(environment: Environment): Config {
+  const outcome = readConfig(environment)
+  assert.equal(outcome.kind, 'config', JSON.stringify(outcome))
+  return (outcome as { config: Config }).config
+}
+
+function problemsOf(environment: Environment): string[] {
+  const outcome = readConfig(environment)
+  return outcome.kind === 'problems' ? outcome.problems : []
+}
+
+const key = Buffer.alloc(32, 7).toString('base64')
+
+describe('settings: accepted', () => {
+  test('an empty environment gives the defaults', () => {
+    assert.deepEqual(configOf({}), {
+      port: 8080,
+      host: '127.0.0.1',
+      dataFolder: resolve('.turnkeep'),
+      workers: 1,
+      maxTurns: 1000,
+      drainSeconds: 115,
+      demo: true,
+      logLevel: 'info',
+      allowedPrivateHosts: [],
+      failpoints: '',
+    })
+  })
+
+  test('an empty value counts as absent', () => {
+    assert.deepEqual(configOf({ PORT: '', TURNKEEP_ADMIN_TOKEN: '', DATABASE_URL: '' }), configOf({}))
+  })
+
+  const accepted: [string, string, keyof Config, unknown][] = [
+    ['PORT', '0', 'port', 0],
+    ['PORT', '65535', 'port', 65_535],
+    ['TURNKEEP_HOST', '0.0.0.0', 'host', '0.0.0.0'],
+    ['TURNKEEP_HOST', '::1', 'host', '::1'],
+    ['TURNKEEP_HOST', 'localhost', 'host', 'localhost'],
+    ['TURNKEEP_PUBLIC_URL', 'https://chat.example.com/', 'publicUrl', 'https://chat.example.com'],
+    ['TURNKEEP_PUBLIC_URL', 'http://example.com:81/base/', 'publicUrl', 'http://example.com:81/base'],
+    ['TURNKEEP_ADMIN_PORT', '9090', 'adminPort', 9090],
+    ['TURNKEEP_DATA_DIR', '/var/lib/turnkeep', 'dataFolder', '/var/lib/turnkeep'],
+    ['TURNKEEP_ADMIN_TOKEN', 'a-long-enough-token', 'adminToken', 'a-long-enough-token'],
+    ['TURNKEEP_ENCRYPTION_KEY', `${key}, ${key}`, 'encryptionKeys', [Buffer.alloc(32, 7), Buffer.alloc(32, 7)]],
+    ['TURNKEEP_WORKERS', '1', 'workers', 1],
+    ['TURNKEEP_MAX_TURNS', '1', 'maxTurns', 1],
+    ['TURNKEEP_DRAIN_SECONDS', '0', 'drainSeconds', 0],
+    ['TURNKEEP_RETENTION_DAYS', '30', 'retentionDays', 30],
+    ['TURNKEEP_DEMO', 'off', 'demo', false],
+    ['TURNKEEP_LOG_LEVEL', 'silent', 'logLevel', 'silent'],
+    [
+      'TURNKEEP_ALLOW_PRIVATE_HOSTS',
+      'Files.local:80, 10.0.0.1:8443,[::1]:80',
+      'allowedPrivateHosts',
+      ['files.local:80', '10.0.0.1:8443', '[::1]:80'],
+    ],
+    ['OPENAI_API_KEY', 'sk-1', 'openaiApiKey', 'sk-1'],
+    ['ANTHROPIC_API_KEY', 'sk-2', 'anthropicApiKey', 'sk-2'],
+  ]
+  for (const [name, text, field, value] of accepted) {
+    test(`${name}=${name.endsWith('_KEY') ? '…' : text}`, () => assert.deepEqual(configOf({ [name]: text })[field], value))
+  }
+
+  test('TURNKEEP_FAILPOINTS with NODE_ENV=test', () => {
+    const failpoints = 'settle.before-commit=kill@3; model.delta=delay:5 if:slow'
+    assert.equal(configOf({ TURNKEEP_FAILPOINTS: failpoints, NODE_ENV: 'test' }).failpoints, failpoints)
+  })
+})
+
+describe('settings: refused with one line that names the setting and what is accepted', () => {
+  const refused: [string, string, RegExp][] = [
+    ['PORT', '65536', /^PORT: must be a whole number from 0 to 65535, not "65536"$/],
+    ['PORT', '-1', /^PORT: /],
+    ['PORT', '80a', /^PORT: /],
+    ['PORT', '0x50', /^PORT: /],
+    ['PORT', ' 80', /^PORT: /],
+    ['TURNKEEP_HOST', 'http://localhost', /^TURNKEEP_HOST: must be an IP address or a host name/],
+    ['TURNKEEP_HOST', '-a', /^TURNKEEP_HOST: /],
+    ['TURNKEEP_PUBLIC_URL', 'chat.example.com', /^TURNKEEP_PUBLIC_URL: must be an http or https address/],
+    ['TURNKEEP_PUBLIC_URL', 'ftp://chat.example.com', /^TURNKEEP_PUBLIC_URL: /],
+    ['TURNKEEP_PUBLIC_URL', 'https://a.example/?b', /^TURNKEEP_PUBLIC_URL: /],
+    ['TURNKEEP_ADMIN_PORT', 'x', /^TURNKEEP_ADMIN_PORT: /],
+    ['TURNKEEP_DATA_DIR', 'a\0b', /^TURNKEEP_DATA_DIR: must be a path/],
+    ['TURNKEEP_ADMIN_TOKEN', 'short', /^TURNKEEP_ADMIN_TOKEN: must be 8 to 512 visible ASCII characters$/],
+    ['TURNKEEP_ADMIN_TOKEN', 'with a space', /^TURNKEEP_ADMIN_TOKEN: /],
+    ['TURNKEEP_ENCRYPTION_KEY', 'c2hvcnQ=', /^TURNKEEP_ENCRYPTION_KEY: must be a comma list of keys of 32 bytes in base64$/],
+    ['TURNKEEP_ENCRYPTION_KEY', `${key},`, /^TURNKEEP_ENCRYPTION_KEY: /],
+    ['TURNKEEP_WORKERS', '0', /^TURNKEEP_WORKERS: must be a whole number from 1/],
+    ['TURNKEEP_WORKERS', '2', /^TURNKEEP_WORKERS: more than 1 needs DATABASE_URL/],
+    ['TURNKEEP_MAX_TURNS', '0', /^TURNKEEP_MAX_TURNS: /],
+    ['TURNKEEP_DRAIN_SECONDS', '1.5', /^TURNKEEP_DRAIN_SECONDS: /],
+    ['TURNKEEP_RETENTION_DAYS', '0', /^TURNKEEP_RETENTION_DAYS: /],
+    ['TURNKEEP_DEMO', 'maybe', /^TURNKEEP_DEMO: must be on or off, not "maybe"$/],
+    ['TURNKEEP_DEMO', 'toString', /^TURNKEEP_DEMO: /],
+    ['TURNKEEP_LOG_LEVEL', 'loud', /^TURNKEEP_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent/],
+    ['TURNKEEP_ALLOW_PRIVATE_HOSTS', 'files.local', /^TURNKEEP_ALLOW_PRIVATE_HOSTS: must be a comma list of host:port/],
+    ['TURNKEEP_ALLOW_PRIVATE_HOSTS', 'files.local:0', /^TURNKEEP_ALLOW_PRIVATE_HOSTS: /],
+    ['DATABASE_URL', 'postgres://u:secret@h/d', /^DATABASE_URL: this build has the embedded store only; leave it unset$/],
+    ['REDIS_URL', 'redis://h', /^REDIS_URL: this build has the embedded store only; leave it unset$/],
+    ['OPENAI_API_KEY', 'a b', /^OPENAI_API_KEY: /],
+    ['ANTHROPIC_API_KEY', 'a\nb', /^ANTHROPIC_API_KEY: /],
+    ['TURNKEEP_FAILPOINTS', 'admit.after-commit=kill', /^TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test$/],
+    ['TURNKEEP_MAX_TURN', '5', /^TURNKEEP_MAX_TURN: there is no such setting; did you mean TURNKEEP_MAX_TURNS\?$/],
+    ['TURNKEEP_COLOUR', 'red', /^TURNKEEP_COLOUR: there is no such setting; npx turnkeep config lists them all$/],
+  ]
+  for (const [name, text, line] of refused) {
+    test(`${name}=${JSON.stringify(text)}`, () => {
+      const [problem, ...others] = problemsOf({ [name]: text })
+      assert.match(problem ?? '', line)
+      assert.deepEqual(others, [])
+    })
+  }
+
+  test('a failpoint of an unknown name', () => {
+    assert.deepEqual(problemsOf({ NODE_ENV: 'test', TURNKEEP_FAILPOINTS: 'settle.later=kill' }), [
+      'TURNKEEP_FAILPOINTS: "settle.later" is not the name of a failpoint',
+    ])
+  })
+
+  test('every problem is told at once', () => {
+    assert.equal(problemsOf({ PORT: 'x', TURNKEEP_DEMO: 'x', TURNKEEP_X: 'x' }).length, 3)
+  })
+
+  test('any value at all is one line, and a secret is in none', () => {
+    const names = Object.values(settings)
+    fc.assert(
+      fc.property(fc.constantFrom(...names), fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), (setting, text) => {
+        const problems = problemsOf({ [setting.name]: text })
+        assert.ok(problems.every((problem) => !/[\0-\x1f]/.test(problem) && problem.length < 300))
+        if ('secret' in setting && text.length > 3)
+          assert.ok(problems.every((problem) => !problem.includes(text) || setting.accepted.includes(text)))
+      }),
+    )
+  })
+})
