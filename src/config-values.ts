@@ -66,6 +66,6 @@ export function failpointSpec(text: string): string {
 
 /** One line stays one line, whatever the environment holds. */
 export function printable(text: string): string {
-  const shown = JSON.stringify(text).slice(1, -1)
+  const shown = text.replace(/\p{C}|\p{Zl}|\p{Zp}/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
   return shown.length > 80 ? `${shown.slice(0, 80)}…` : shown
 }

@@ -17,7 +17,7 @@ import {
 } from './config-values.ts'
 
 /** `read` answers undefined, or throws BadValue with a reason of its own, for a text that is not accepted. */
-type Setting<Value> = {
+export type Setting<Value> = {
   name: string
   /** Read like a given value; absent: the setting has no value unless it is given. */
   initial?: string
@@ -72,12 +72,14 @@ export const settings = {
     meaning: 'PostgreSQL instead of the embedded SQLite.',
     accepted: 'absent',
     read: (): undefined => refuse(embeddedOnly),
+    secret: true,
   },
   redisUrl: {
     name: 'REDIS_URL',
     meaning: 'Valkey or Redis for the rate windows.',
     accepted: 'absent',
     read: (): undefined => refuse(embeddedOnly),
+    secret: true,
   },
   adminToken: {
     name: 'TURNKEEP_ADMIN_TOKEN',

@@ -17,6 +17,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { encryptionKeys } from './config-values.ts'
+import { generateEncryptionKey } from './secrets.ts'
 
 export type SecretFile = 'admin.token' | 'encryption.key' | 'demo.key'
 
@@ -90,6 +92,26 @@ export function openDataFolder(path: string): DataFolder {
     },
     replace: (file, text) => write(file, text, renameSync),
   }
+}
+
+export type Secrets = { adminToken: string; encryptionKeys: Uint8Array[] }
+
+/** The given secrets; those that were not given are read from their files, or made and kept there. Throws DataFolderRefused. */
+export function readSecrets(
+  given: { adminToken: string | undefined; encryptionKeys: Uint8Array[] | undefined },
+  folder: DataFolder,
+): Secrets {
+  return {
+    adminToken: given.adminToken ?? folder.readOrMake('admin.token', () => randomBytes(32).toString('base64url')),
+    encryptionKeys: given.encryptionKeys ?? readEncryptionKeys(folder),
+  }
+}
+
+function readEncryptionKeys(folder: DataFolder): Uint8Array[] {
+  const text = folder.readOrMake('encryption.key', () => Buffer.from(generateEncryptionKey()).toString('base64'))
+  const keys = encryptionKeys(text)
+  if (!keys) throw new DataFolderRefused(`${folder.pathOf('encryption.key')} does not hold a key of 32 bytes in base64`)
+  return keys
 }
 
 function flushFolder(path: string): void {

@@ -16,7 +16,7 @@ export interface RateWindow {
   spend(request: RateSpend): Promise<RateOutcome>
 }
 
-export type ProcessWindowOptions = {
+export type MemoryWindowOptions = {
   /** Milliseconds that never go back, as performance.now(): what the decision is made on. */
   monotonicMs: () => number
   /** Epoch milliseconds, as Date.now(): what `resetAt` is told in. */
@@ -32,7 +32,7 @@ const fewestSwept = 1_000
  * `rate.window`: fixed, opened by the key's first request. A changed limit or length holds for the window under way too. Ended windows are
  * swept whenever their number could have doubled, so memory follows the keys in use and the work stays constant per request.
  */
-export function createProcessWindow({ monotonicMs, wallMs }: ProcessWindowOptions): RateWindow {
+export function createMemoryWindow({ monotonicMs, wallMs }: MemoryWindowOptions): RateWindow {
   const windows = new Map<string, OpenWindow>()
   let sweepAt = fewestSwept
 
@@ -48,7 +48,8 @@ export function createProcessWindow({ monotonicMs, wallMs }: ProcessWindowOption
 
   return {
     async spend({ apiKeyId, limit, windowSeconds }) {
-      const now = monotonicMs()
+      // Whole milliseconds: 60 s from a fraction may come out as a hair more, and as 61 s to wait.
+      const now = Math.floor(monotonicMs())
       const known = windows.get(apiKeyId)
       if (known) known.windowSeconds = windowSeconds
       const window = known && now < endOf(known) ? known : open(apiKeyId, now, windowSeconds)

@@ -213,7 +213,11 @@ export function parseEvents(text: string): StreamEvent[] {
     .split('\n\n')
     .filter((block) => block.length > 0 && !block.startsWith(':'))
     .map((block) => {
-      const field = (name: string): string => block.split('\n').find((line) => line.startsWith(`${name}: `))!.slice(name.length + 2)
+      const field = (name: string): string =>
+        block
+          .split('\n')
+          .find((line) => line.startsWith(`${name}: `))!
+          .slice(name.length + 2)
       return { event: field('event'), data: JSON.parse(field('data')) }
     })
 }

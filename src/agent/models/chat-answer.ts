@@ -3,30 +3,34 @@
  * never retries. Providers differ and gateways err: what is missing is tolerated where the answer stays certain, everything else is `unavailable`.
  */
 import { ModelError } from '../model.ts'
-import type { FinishReason, ModelStep, ModelUsage, ToolCall } from '../model.ts'
+import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
 import type { AnswerReader, Progress } from './exchange.ts'
+import { isObject } from './fields.ts'
+import type { Fields } from './fields.ts'
+import { operatorText } from './operator-text.ts'
 import { SseReader } from './sse-reader.ts'
+import { ToolCallDeltas } from './tool-call-deltas.ts'
 
 /** 8 MiB of text and tool calls: over ten times what any model may write at once, and what 1,000 turns of a hostile server may cost in memory. */
 export const largestAnswer = 8 * 1024 * 1024
-// What an otherwise empty tool call counts, so that a stream of them ends too.
-const toolCallCost = 64
 
 export class ChatAnswer implements AnswerReader {
   readonly #onText: (text: string) => void
+  readonly #secret: string
   readonly #events = new SseReader((data) => this.#readEvent(data))
   /** The body of a server that ignores `stream: true`; undefined while the answer is a stream. */
   #whole: Buffer[] | undefined
   #progress: Progress = 'waiting'
   #size = 0
   #text = ''
-  readonly #toolCalls: ToolCall[] = []
-  readonly #toolCallsByIndex = new Map<number, ToolCall>()
+  readonly #toolCalls = new ToolCallDeltas()
   #finishReason: FinishReason | undefined
   #usage: ModelUsage | undefined
 
-  constructor(onText: (text: string) => void) {
+  /** `secret` is the API key: never shown, even where the server's error repeats it. */
+  constructor(onText: (text: string) => void, secret: string) {
     this.#onText = onText
+    this.#secret = secret
   }
 
   begin(mediaType: string): void {
@@ -44,7 +48,7 @@ export class ChatAnswer implements AnswerReader {
     return this.#progress
   }
 
-  /** A stream that was cut between two chunks ends in good order too, by a proxy's hand: only a finish makes it an answer. */
+  /** A stream that was cut between two chunks may end in good order too, by a proxy's hand: only a finish or [DONE] makes it an answer. */
   end(): void {
     if (this.#whole) this.#readWhole(Buffer.concat(this.#whole).toString())
     else if (this.#finishReason === undefined) throw new ModelError('unavailable', "the model's stream ended before its finish")
@@ -52,18 +56,22 @@ export class ChatAnswer implements AnswerReader {
 
   /** The answer, once `take` said `finished` or `done`, or `end` returned. */
   step(): ModelStep {
-    // some servers send no id, yet the tool's result must name one
-    const toolCalls = this.#toolCalls.map((call, n) => (call.id === '' ? { ...call, id: `call_${n}` } : call))
+    const toolCalls = this.#toolCalls.toolCalls()
     const finishReason = this.#finishReason ?? 'other'
     // some servers end a tool call with a plain stop
-    return { text: this.#text, toolCalls, finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason, usage: this.#usage }
+    return {
+      text: this.#text,
+      toolCalls,
+      finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
+      usage: this.#usage,
+    }
   }
 
   #readEvent(data: string): void {
     if (data === '' || this.#progress === 'done') return
     if (data === '[DONE]') {
+      if (this.#progress === 'waiting') throw new ModelError('unavailable', "the model's stream was done before it said anything")
       this.#progress = 'done'
-      if (this.#finishReason === undefined) throw new ModelError('unavailable', "the model's stream said [DONE] before its finish")
       return
     }
     const choice = this.#readChoice(parse(data))
@@ -73,6 +81,7 @@ export class ChatAnswer implements AnswerReader {
   }
 
   #readWhole(body: string): void {
+    this.#size = 0
     const choice = this.#readChoice(parse(body))
     if (!choice || !isObject(choice.message)) throw notUnderstood('no message')
     this.#readMessage(choice.message)
@@ -82,7 +91,7 @@ export class ChatAnswer implements AnswerReader {
   /** Reads what stands beside the choices, and answers the first choice; chunks without one carry usage, or nothing for us. */
   #readChoice(body: unknown): Fields | undefined {
     if (!isObject(body)) throw notUnderstood('no object')
-    if (isSet(body.error) || body.object === 'error') throw new ModelError('unavailable', `the model's server failed: ${excerpt(body)}`)
+    if (isSet(body.error) || body.object === 'error') throw this.#failed(body)
     if (isSet(body.usage)) this.#usage = readUsage(body.usage)
     if (!isSet(body.choices)) return undefined
     if (!Array.isArray(body.choices)) throw notUnderstood('choices')
@@ -100,42 +109,21 @@ export class ChatAnswer implements AnswerReader {
       this.#text += text
       this.#onText(text)
     }
-    if (Array.isArray(message.tool_calls)) for (const call of message.tool_calls) this.#readToolCall(call)
-    if (this.#progress === 'waiting' && Object.keys(message).some((key) => key !== 'role' && holdsSomething(message[key]))) this.#progress = 'speaking'
-  }
-
-  #readToolCall(delta: unknown): void {
-    if (!isObject(delta)) throw notUnderstood('tool call')
-    const called = isObject(delta.function) ? delta.function : {}
-    const id = typeof delta.id === 'string' ? delta.id : ''
-    const name = typeof called.name === 'string' ? called.name : ''
-    // a string in pieces; some servers send the finished object instead
-    const args = typeof called.arguments === 'string' ? called.arguments : isObject(called.arguments) ? JSON.stringify(called.arguments) : ''
-    this.#grow(id.length + name.length + args.length)
-    const call = this.#toolCallOf(typeof delta.index === 'number' ? delta.index : undefined, id, name)
-    if (call.id === '') call.id = id
-    if (call.name === '') call.name = name
-    call.arguments += args
-  }
-
-  /** Deltas belong together by index. Some servers send none, or 0 for every call: there another id, or another name, begins another call. */
-  #toolCallOf(index: number | undefined, id: string, name: string): ToolCall {
-    const known = index === undefined ? this.#toolCalls.at(-1) : this.#toolCallsByIndex.get(index)
-    const another = known !== undefined && (id !== '' && known.id !== '' ? id !== known.id : index === undefined && name !== '' && known.name !== '')
-    if (known && !another) return known
-    this.#grow(toolCallCost)
-    const call = { id: '', name: '', arguments: '' }
-    this.#toolCalls.push(call)
-    if (index !== undefined) this.#toolCallsByIndex.set(index, call)
-    return call
+    if (Array.isArray(message.tool_calls)) this.#grow(this.#toolCalls.read(message.tool_calls))
+    if (this.#progress === 'waiting' && Object.keys(message).some((key) => key !== 'role' && holdsSomething(message[key])))
+      this.#progress = 'speaking'
   }
 
   #readFinish(choice: Fields): boolean {
     const reason = choice.finish_reason
     if (typeof reason !== 'string' || reason === '') return false
-    if (reason === 'error') throw new ModelError('unavailable', `the model's server failed: ${excerpt(choice)}`)
+    if (reason === 'error') throw this.#failed(choice)
     this.#finishReason = finishReasons.get(reason) ?? 'other'
     return true
+  }
+
+  #failed(report: Fields): ModelError {
+    return new ModelError('unavailable', `the model's server failed: ${operatorText(JSON.stringify(report), this.#secret)}`)
   }
 
   #grow(size: number): void {
@@ -144,8 +132,6 @@ export class ChatAnswer implements AnswerReader {
   }
 }
 
-type Fields = Record<string, unknown>
-
 const finishReasons = new Map<string, FinishReason>([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -153,7 +139,7 @@ const finishReasons = new Map<string, FinishReason>([
 ])
 
 /** Undefined unless both are safe non-negative integers; two zeros are the placeholder of servers that do not count (`billing.usage-missing`). */
-export function readUsage(usage: unknown): ModelUsage | undefined {
+function readUsage(usage: unknown): ModelUsage | undefined {
   if (!isObject(usage)) return undefined
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage
   if (!isCount(promptTokens) || !isCount(completionTokens) || promptTokens + completionTokens === 0) return undefined
@@ -170,14 +156,14 @@ function readText(content: unknown): string {
 function parse(data: string): unknown {
   try {
     return JSON.parse(data)
-  } catch (cause) {
-    throw new ModelError('unavailable', "the model's server sent broken JSON", { cause })
+  } catch {
+    // the parser's own message quotes the answer, which belongs in no log
+    throw notUnderstood('broken JSON')
   }
 }
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isSet = (value: unknown): boolean => value !== undefined && value !== null
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 const holdsSomething = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value) ? value.length > 0 : isObject(value))
-const excerpt = (value: unknown): string => JSON.stringify(value).slice(0, 500)
-const notUnderstood = (what: string): ModelError => new ModelError('unavailable', `the model's server sent an answer that is not understood: ${what}`)
+const notUnderstood = (what: string): ModelError =>
+  new ModelError('unavailable', `the model's server sent an answer that is not understood: ${what}`)

@@ -105,7 +105,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const ours = 'code' in error && error.code === 'UND_ERR_INVALID_ARG'
-    this.#interrupt(new ModelError(ours ? 'refused' : 'unavailable', `the call of the model's server failed: ${error.message}`, { cause: error }))
+    this.#interrupt(
+      new ModelError(ours ? 'refused' : 'unavailable', `the call of the model's server failed: ${error.message}`, { cause: error }),
+    )
   }
 
   #advance(progress: Progress): void {

@@ -4,10 +4,10 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ModelError } from '../model.ts'
+import { operatorText } from './operator-text.ts'
 
 // Enough for any provider's error object; more would only fill memory and logs.
 const bodyBytes = 4096
-const shownCharacters = 500
 // What asks for longer than a day is no use to anybody who waits, and would overflow a timer.
 const longestRetryAfterMs = 86_400_000
 
@@ -33,15 +33,10 @@ export class HttpRefusal {
   /** `turn.states`: 4xx but 408 and 429 refuse the request itself, and so does a redirect: the operator gave a wrong address. */
   error(): ModelError {
     const refused = this.#status >= 300 && this.#status < 500 && this.#status !== 408 && this.#status !== 429
-    return new ModelError(refused ? 'refused' : 'unavailable', `the model's server answered ${this.#status}: ${this.#text()}`, {
+    const text = operatorText(Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes), this.#secret)
+    return new ModelError(refused ? 'refused' : 'unavailable', `the model's server answered ${this.#status}: ${text}`, {
       retryAfterMs: retryAfterMs(this.#headers),
     })
-  }
-
-  #text(): string {
-    const body = Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes)
-    const shown = this.#secret === '' ? body : body.replaceAll(this.#secret, '[api key]')
-    return shown.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim().slice(0, shownCharacters)
   }
 }
 

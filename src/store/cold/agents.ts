@@ -21,7 +21,13 @@ export type AgentContent = {
   price: Price
 }
 
-export type AgentVersion = AgentContent & { agentId: string; version: number; createdAt: number }
+export type AgentVersion = AgentContent & {
+  /** The version's number as text: its place in a list. */
+  id: string
+  agentId: string
+  version: number
+  createdAt: number
+}
 
 export type Agent = {
   id: string
@@ -50,9 +56,9 @@ export async function createAgent(sql: Sql, { id, ownerId, provider, content }: 
 
 export type AgentChange = {
   id: string
-  enabled?: boolean
+  enabled?: boolean | undefined
   /** The next version; `after` is the version it was made from. */
-  next?: { after: number; provider: string | null; content: AgentContent }
+  next?: { after: number; provider: string | null; content: AgentContent } | undefined
 }
 
 export type ChangeAgentOutcome =
@@ -77,9 +83,8 @@ export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange):
     next ? next.after : version,
   )
   if (changed === 0) return { kind: 'stale' }
-  if (next) await insertVersion(sql, { ...next.content, agentId: id, version, createdAt: now })
-  const agent = await findAgent(sql, id)
-  return agent ? { kind: 'changed', agent } : { kind: 'not_found' }
+  const newest = next ? await insertVersion(sql, { ...next.content, agentId: id, version, createdAt: now }) : present.present
+  return { kind: 'changed', agent: { ...present, enabled: enabled ?? present.enabled, updatedAt: now, present: newest } }
 }
 
 /** Soft: turns, keys and conversations keep what they name. Answers whether it was there. */
@@ -110,18 +115,20 @@ export async function agentVersion(sql: Sql, agentId: string, version: number): 
   return row && readVersion(row)
 }
 
-/** Newest first: the versions below `below`. */
-export async function listAgentVersions(sql: Sql, agentId: string, below: number, limit: number): Promise<AgentVersion[]> {
+/** Newest first. */
+export async function listAgentVersions(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<AgentVersion[]> {
   const rows = await sql.all(
     `select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version < $2 order by v.version desc limit $3`,
     agentId,
-    below,
+    // A page begins below the version the one before it ended with; the first page's position names none.
+    before.id === '' ? Number.MAX_SAFE_INTEGER : Number(before.id),
     limit,
   )
   return rows.map(readVersion)
 }
 
-async function insertVersion(sql: Sql, version: AgentVersion): Promise<AgentVersion> {
+async function insertVersion(sql: Sql, given: Omit<AgentVersion, 'id'>): Promise<AgentVersion> {
+  const version = { ...given, id: String(given.version) }
   await sql.run(
     `insert into agent_versions (agent_id, version, name, model, config, fixed_tokens, history_max_tokens, knowledge_max_tokens,
         max_output_tokens, max_message_length, prompt_price, completion_price, created_at)
@@ -160,6 +167,7 @@ const readAgent = (row: Row): Agent => ({
 })
 
 const readVersion = (row: Row): AgentVersion => ({
+  id: String(row['version']),
   agentId: text(row, 'agent_id'),
   version: integer(row, 'version'),
   name: text(row, 'name'),

@@ -1,5 +1,6 @@
 /** API keys as authentication reads them. The secret itself is stored nowhere, only its digest. Specification section 5. */
 import type { Sql } from '../store.ts'
+import { bytes, integer, integerOrNull, text } from './columns.ts'
 
 /** `expiresInMs` counts from the read; null: until it is replaced or the key is revoked. */
 export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
@@ -29,22 +30,19 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
   if (!key) return undefined
   const now = await sql.now()
   const secrets = await sql.all(
-    `select digest, expires_at from api_key_secrets
+    `select digest, expires_at - $2 as expires_in_ms from api_key_secrets
      where api_key_id = $1 and (expires_at is null or expires_at > $2)
      order by created_at`,
-    key.id!,
+    text(key, 'id'),
     now,
   )
   return {
-    id: key.id as string,
-    agentId: key.agent_id as string,
-    permission: key.permission === 'full' ? 'full' : 'read-only',
-    rateLimit: Number(key.rate_limit),
-    rateWindowSeconds: Number(key.rate_window_seconds),
-    maxMessageLength: key.max_message_length === null ? null : Number(key.max_message_length),
-    secrets: secrets.map((row) => ({
-      digest: row.digest as Uint8Array,
-      expiresInMs: row.expires_at === null ? null : Number(row.expires_at) - now,
-    })),
+    id: text(key, 'id'),
+    agentId: text(key, 'agent_id'),
+    permission: text(key, 'permission') === 'full' ? 'full' : 'read-only',
+    rateLimit: integer(key, 'rate_limit'),
+    rateWindowSeconds: integer(key, 'rate_window_seconds'),
+    maxMessageLength: integerOrNull(key, 'max_message_length'),
+    secrets: secrets.map((row) => ({ digest: bytes(row, 'digest'), expiresInMs: integerOrNull(row, 'expires_in_ms') })),
   }
 }

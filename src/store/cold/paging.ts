@@ -22,14 +22,13 @@ const top: Position = { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
 const longestCursor = 120
 const shape = /^(\d{1,16}):([\w-]{1,64})$/
 
-/**
- * One page of a list and the cursor of the next. `read` is asked for one row more than is shown, which tells whether there is a next page.
- * A cursor stays valid while rows are added. Throws ApiError `validation_error` for a cursor that was not made here.
- */
-export async function readPage<Item extends Position>(wanted: PageWanted, read: (request: PageRequest) => Promise<Item[]>): Promise<Page<Item>> {
-  const { limit, cursor } = wanted
-  const before = cursor === undefined ? top : decodeCursor(cursor)
-  const rows = await read({ limit: limit + 1, before })
+/** The request for one page: one row more than is shown, which tells whether there is a next page. Throws as `decodeCursor` does. */
+export function pageRequest({ limit, cursor }: PageWanted): PageRequest {
+  return { limit: limit + 1, before: cursor === undefined ? top : decodeCursor(cursor) }
+}
+
+/** The page made of the rows that `pageRequest` brought. Its cursor stays valid while rows are added. */
+export function pageOf<Item extends Position>(rows: Item[], { limit }: PageWanted): Page<Item> {
   const data = rows.slice(0, limit)
   const last = data.at(-1)
   return { data, nextCursor: last && rows.length > limit ? encodeCursor(last) : null }
@@ -39,7 +38,7 @@ export function encodeCursor({ createdAt, id }: Position): string {
   return Buffer.from(`${createdAt}:${id}`).toString('base64url')
 }
 
-/** Throws ApiError `validation_error`. */
+/** Throws ApiError `validation_error` for a text that was not made by `encodeCursor`. */
 export function decodeCursor(cursor: string): Position {
   const text = cursor.length <= longestCursor ? Buffer.from(cursor, 'base64url').toString('latin1') : ''
   const [, createdAt, id] = shape.exec(text) ?? []

@@ -3,10 +3,13 @@ import type { Row, Sql } from '../store.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
+const kinds = ['openai', 'openai-compatible'] as const
+export type ProviderKind = (typeof kinds)[number]
+
 export type Provider = {
   id: string
   name: string
-  kind: string
+  kind: ProviderKind
   /** null: the kind's own address. */
   baseUrl: string | null
   /** Sealed to `id`. */
@@ -107,12 +110,16 @@ const agentsOnProvider = `from agents a join agent_versions v on v.agent_id = a.
 
 const columns = 'id, name, kind, base_url, sealed_api_key, created_at, updated_at'
 
-const readProvider = (row: Row): Provider => ({
-  id: text(row, 'id'),
-  name: text(row, 'name'),
-  kind: text(row, 'kind'),
-  baseUrl: textOrNull(row, 'base_url'),
-  sealedApiKey: bytes(row, 'sealed_api_key'),
-  createdAt: integer(row, 'created_at'),
-  updatedAt: integer(row, 'updated_at'),
-})
+function readProvider(row: Row): Provider {
+  const kind = kinds.find((known) => known === row['kind'])
+  if (!kind) throw new Error(`provider ${text(row, 'id')} is of an unknown kind`)
+  return {
+    id: text(row, 'id'),
+    name: text(row, 'name'),
+    kind,
+    baseUrl: textOrNull(row, 'base_url'),
+    sealedApiKey: bytes(row, 'sealed_api_key'),
+    createdAt: integer(row, 'created_at'),
+    updatedAt: integer(row, 'updated_at'),
+  }
+}

@@ -1,3 +1,38 @@
 /** Every cold read, by name; each runs in one read snapshot. */
-export const reads = {}
+import { findApiKey } from './api-keys.ts'
+import { listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { searchChunks } from './knowledge.ts'
+import { verify } from './invariants.ts'
+import { agentVersion, findAgent, listAgents, listAgentVersions } from './agents.ts'
+import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
+import { listLedger } from './ledger.ts'
+import { findOwner, listOwners } from './owners.ts'
+import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
+import { findTurn, listTurns } from './turns.ts'
+
+export const reads = {
+  agentVersion,
+  findAgent,
+  listAgents,
+  listAgentVersions,
+  findApiKeyId,
+  findApiKeyRecord,
+  listApiKeys,
+  listLedger,
+  findOwner,
+  listOwners,
+  findProvider,
+  findProviderById,
+  listProviders,
+  modelOnProvider,
+  findTurn,
+  listTurns,
+  findApiKey,
+  listConversations,
+  listMessages,
+  listAllConversations,
+  listAllMessages,
+  searchChunks,
+  verify,
+}
 export type Reads = typeof reads

@@ -1,3 +1,25 @@
 /** Every cold write, by name; each runs in one transaction. */
-export const writes = {}
+import { indexDocument } from './knowledge.ts'
+import { changeAgent, createAgent, deleteAgent } from './agents.ts'
+import { changeApiKey, createApiKey, revokeApiKey, rotateApiKey } from './api-key-records.ts'
+import { appendLedgerEntry } from './ledger.ts'
+import { createOwner, renameOwner } from './owners.ts'
+import { changeProvider, createProvider, deleteProvider } from './providers.ts'
+
+export const writes = {
+  changeAgent,
+  createAgent,
+  deleteAgent,
+  changeApiKey,
+  createApiKey,
+  revokeApiKey,
+  rotateApiKey,
+  appendLedgerEntry,
+  createOwner,
+  renameOwner,
+  changeProvider,
+  createProvider,
+  deleteProvider,
+  indexDocument,
+}
 export type Writes = typeof writes

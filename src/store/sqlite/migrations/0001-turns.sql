@@ -212,5 +212,7 @@ create table chunks (
 ) strict;
 create index chunks_of_document on chunks (document_id, position);
 
--- The agent's id is an indexed term of the match, not a filter after it.
-create virtual table chunk_terms using fts5 (agent, title, text, tokenize = "unicode61");
+-- The agent's id, without its underscore, is an indexed term of the match, not a filter after it. The text itself is in chunks alone.
+create virtual table chunk_terms using fts5 (
+  agent, title, text, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2"
+);

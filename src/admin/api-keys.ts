@@ -1,0 +1,85 @@
+/**
+ * API keys of an agent. A secret leaves once, in the answer to the call that made it; the store gets its digest alone. Surfaces:
+ * /agents/{id}/keys and /keys/{id}; specification section 5.
+ */
+import { digestSecret, makeApiKey } from '../access/api-key.ts'
+import type { RandomBytes } from '../access/api-key.ts'
+import { ApiError } from '../errors.ts'
+import type { ApiKeyChange, ApiKeyOutcome, ApiKeyRecord } from '../store/cold/api-key-records.ts'
+import { pageOf, pageRequest } from '../store/cold/paging.ts'
+import type { Page, PageWanted } from '../store/cold/paging.ts'
+import type { AdminStore } from './admin-store.ts'
+
+export type NewApiKey = {
+  agentId: string
+  name?: string | undefined
+  permission: ApiKeyRecord['permission']
+  /** Absent: 120 requests in 60 seconds (specification section 8). */
+  rateLimit?: { limit: number; windowSeconds: number } | undefined
+}
+
+/** `text` is the whole key, shown this once. */
+export type ApiKeyShown = ApiKeyRecord & { text: string }
+
+/** Each throws ApiError `not_found` where agent or key is unknown, and `conflict` where a revoked key would be changed. */
+export type ApiKeysAdmin = {
+  createApiKey(given: NewApiKey): Promise<ApiKeyShown>
+  /** Newest first, the revoked ones too. */
+  listApiKeys(agentId: string, page: PageWanted): Promise<Page<ApiKeyRecord>>
+  changeApiKey(id: string, change: ApiKeyChange): Promise<ApiKeyRecord>
+  /** For good, on every process within a second; a second time changes nothing. */
+  revokeApiKey(id: string): Promise<void>
+  /** `conversation.identity`: a new secret for the same key; the one before it stays good for `graceSeconds`. */
+  rotateApiKey(id: string, graceSeconds: number): Promise<ApiKeyShown>
+}
+
+const defaultRateLimit = { limit: 120, windowSeconds: 60 }
+
+type Options = { store: AdminStore; newId: (prefix: string) => string; randomBytes: RandomBytes }
+
+export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiKeysAdmin {
+  return {
+    async createApiKey({ agentId, name, permission, rateLimit = defaultRateLimit }) {
+      const { keyId, secret, text } = makeApiKey(randomBytes)
+      const record = await store.write('createApiKey', {
+        id: newId('key'),
+        keyId,
+        agentId,
+        name: name ?? null,
+        permission,
+        rateLimit: rateLimit.limit,
+        rateWindowSeconds: rateLimit.windowSeconds,
+        digest: digestSecret(secret),
+      })
+      if (!record) throw new ApiError('not_found', 'There is no such agent.')
+      return { ...record, text }
+    },
+    async listApiKeys(agentId, page) {
+      if (!(await store.read('findAgent', agentId))) throw new ApiError('not_found', 'There is no such agent.')
+      return pageOf(await store.read('listApiKeys', agentId, pageRequest(page)), page)
+    },
+    changeApiKey: async (id, change) => changed(await store.write('changeApiKey', id, change)),
+    async revokeApiKey(id) {
+      if (!(await store.write('revokeApiKey', id))) throw noSuchKey()
+    },
+    async rotateApiKey(id, graceSeconds) {
+      const record = await store.read('findApiKeyRecord', id)
+      if (!record) throw noSuchKey()
+      const { secret, text } = makeApiKey(randomBytes, record.keyId)
+      return { ...changed(await store.write('rotateApiKey', id, digestSecret(secret), graceSeconds * 1000)), text }
+    },
+  }
+}
+
+function changed(outcome: ApiKeyOutcome): ApiKeyRecord {
+  switch (outcome.kind) {
+    case 'changed':
+      return outcome.apiKey
+    case 'not_found':
+      throw noSuchKey()
+    case 'revoked':
+      throw new ApiError('conflict', 'This API key is revoked.')
+  }
+}
+
+const noSuchKey = (): ApiError => new ApiError('not_found', 'There is no such API key.')

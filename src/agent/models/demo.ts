@@ -1,0 +1,77 @@
+/**
+ * The built-in `demo` model: quotes the passages it is given and says plainly that it is no language model. Needs no network, calls no tool, has no
+ * randomness: the same request is answered with the same words.
+ */
+import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Model, ModelRequest, ModelStep, Passage } from '../model.ts'
+import { estimatedTokens } from '../tokens.ts'
+
+// Two passages answer most questions; a third only makes the reader search.
+const mostQuoted = 2
+// Code points: about 100 words of a passage, and enough of a question to know it again.
+const longestQuote = 600
+const longestQuestion = 100
+// 80 pieces of 10 ms each: a long answer still takes less than a second.
+const mostPieces = 80
+const leastWords = 3
+
+const whatIAm =
+  'I am the built-in demo model, not a language model: I can only quote the knowledge base. To connect a real model, start Turnkeep with ' +
+  'OPENAI_API_KEY set, or add a provider through the admin API (POST /admin/v1/providers) and name it in the model of this agent.'
+
+/** `paceMs` is the time between two pieces; 0 answers at once. Aborts with `signal.reason`. Its usage is its own count, so never missing. */
+export function demoModel({ paceMs }: { paceMs: number }): Model {
+  return {
+    async generate(request, { signal, onText }) {
+      const step = answer(request)
+      for (const [n, piece] of pieces(step.text).entries()) {
+        if (n > 0 && paceMs > 0) await wait(paceMs, undefined, { signal }).catch(() => undefined)
+        signal.throwIfAborted()
+        onText(piece)
+      }
+      return step
+    },
+  }
+}
+
+function answer(request: ModelRequest): ModelStep {
+  const quotes = request.passages.slice(0, mostQuoted).map(quote)
+  const said = [...(quotes.length > 0 ? quotes : [nothingFits(request)]), whatIAm].join('\n\n')
+  const text = firstTokens(said, request.maxOutputTokens)
+  const promptTokens = request.messages.reduce((total, message) => total + estimatedTokens(message.content), 0)
+  return {
+    text,
+    toolCalls: [],
+    finishReason: text.length < said.length ? 'length' : 'stop',
+    usage: { promptTokens, completionTokens: estimatedTokens(text) },
+  }
+}
+
+const quote = ({ title, text }: Passage): string => `From "${title}":\n> ${excerpt(text, longestQuote)}`
+
+function nothingFits(request: ModelRequest): string {
+  const question = request.messages.findLast((message) => message.role === 'user')?.content ?? ''
+  return `Nothing in the knowledge base fits "${excerpt(question, longestQuestion)}". Ask about what its documents say, in their words.`
+}
+
+/** One line of at most `longest` code points, cut between words. */
+function excerpt(text: string, longest: number): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  const characters = Array.from(line)
+  if (characters.length <= longest) return line
+  const start = characters.slice(0, longest).join('')
+  return `${start.slice(0, Math.max(start.lastIndexOf(' '), 0)) || start} …`
+}
+
+/** As much of the text as so many tokens pay for, by the count of `estimatedTokens`; never half a character. */
+function firstTokens(text: string, tokens: number): string {
+  return new StringDecoder('utf8').write(Buffer.from(text).subarray(0, tokens * 4))
+}
+
+/** Groups of words that add up to the text. */
+function pieces(text: string): string[] {
+  const words = text.match(/^\s+|\S+\s*/g) ?? []
+  const wordsEach = Math.max(leastWords, Math.ceil(words.length / mostPieces))
+  return Array.from({ length: Math.ceil(words.length / wordsEach) }, (_, n) => words.slice(n * wordsEach, (n + 1) * wordsEach).join(''))
+}

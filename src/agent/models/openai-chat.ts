@@ -1,0 +1,89 @@
+/**
+ * The OpenAI Chat Completions dialect as a `Model`: OpenAI, Ollama, vLLM, llama.cpp and gateways. Owns what is asked and how; the answer is read
+ * by `ChatAnswer`, the socket and its deadlines belong to `exchange`. Never retries.
+ */
+import type { Dispatcher } from 'undici'
+import { ModelError } from '../model.ts'
+import type { Model, ModelRequest, PromptMessage, ToolDefinition } from '../model.ts'
+import { ChatAnswer } from './chat-answer.ts'
+import { exchange } from './exchange.ts'
+import type { Deadlines } from './exchange.ts'
+
+export type OpenaiChatOptions = {
+  dispatcher: Dispatcher
+  /** What stands before `/chat/completions`; its query is kept. */
+  baseUrl: string
+  /** Empty: no Authorization header is sent. */
+  apiKey: string
+  /** OpenAI refuses `max_tokens` for its newer models, and others do not know `max_completion_tokens`. */
+  outputCap: 'max_tokens' | 'max_completion_tokens'
+  deadlines: Deadlines
+}
+
+/** Throws ModelError `refused` where the base URL is none. */
+export function openaiChat({ dispatcher, baseUrl, apiKey, outputCap, deadlines }: OpenaiChatOptions): Model {
+  const { origin, path } = completionsAddress(baseUrl)
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: 'text/event-stream, application/json',
+    // without it a proxy may compress, which holds pieces of a stream back
+    'accept-encoding': 'identity',
+    'user-agent': 'turnkeep',
+    ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
+  }
+
+  return {
+    async generate(request, { signal, onText }) {
+      const body = JSON.stringify(writeRequest(request, outputCap))
+      const answer = new ChatAnswer(onText, apiKey)
+      await exchange(dispatcher, { origin, path, headers, body, secret: apiKey, deadlines, signal }, answer)
+      return answer.step()
+    },
+  }
+}
+
+function completionsAddress(baseUrl: string): { origin: string; path: string } {
+  const url = URL.parse(baseUrl)
+  if (!url || !/^https?:$/.test(url.protocol)) throw new ModelError('refused', "the provider's base URL is not an http or https address")
+  return { origin: url.origin, path: `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}` }
+}
+
+function writeRequest(request: ModelRequest, outputCap: OpenaiChatOptions['outputCap']): object {
+  const { modelId, messages, tools, maxOutputTokens, temperature } = request
+  return {
+    model: modelId,
+    messages: messages.map(writeMessage),
+    stream: true,
+    stream_options: { include_usage: true },
+    [outputCap]: maxOutputTokens,
+    ...(temperature === null ? {} : { temperature }),
+    ...(tools.length === 0 ? {} : { tools: tools.map(writeTool) }),
+  }
+}
+
+function writeMessage(message: PromptMessage): object {
+  switch (message.role) {
+    case 'system':
+    case 'user':
+      return { role: message.role, content: message.content }
+    case 'assistant':
+      if (!message.toolCalls?.length) return { role: 'assistant', content: message.content }
+      return {
+        role: 'assistant',
+        // some servers refuse an empty string beside tool calls
+        content: message.content === '' ? null : message.content,
+        tool_calls: message.toolCalls.map(({ id, name, arguments: args }) => ({
+          id,
+          type: 'function',
+          function: { name, arguments: args },
+        })),
+      }
+    case 'tool':
+      return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
+  }
+}
+
+const writeTool = ({ name, description, parameters }: ToolDefinition): object => ({
+  type: 'function',
+  function: { name, description, parameters },
+})

@@ -1,0 +1,51 @@
+/**
+ * `turnkeep verify`: every invariant of the stored data as one read snapshot sees it, through a connection that cannot write, so beside a
+ * running server or without one. The invariants themselves are the store's.
+ */
+import { readConfig } from '../config.ts'
+import type { Environment } from '../config.ts'
+import { mostRows, verify } from '../store/cold/invariants.ts'
+import type { Verdict } from '../store/cold/invariants.ts'
+import { readSnapshot } from '../store/sqlite/sqlite.ts'
+import type { Row } from '../store/store.ts'
+
+/** Prints the verdicts; answers the exit code: 0 all hold, 1 one is broken, 2 there is nothing to check. */
+export async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
+  const outcome = readConfig(environment)
+  if (outcome.kind === 'problems') return refuse(outcome.problems)
+  const folder = outcome.config.dataFolder
+  let verdicts: Verdict[]
+  try {
+    verdicts = await readSnapshot(folder, verify)
+  } catch (error) {
+    return refuse([`no database of this version can be read in ${folder} (${error instanceof Error ? error.message : String(error)})`])
+  }
+  const broken = verdicts.filter(({ rows }) => rows.length > 0).length
+  if (json) console.log(JSON.stringify({ ok: broken === 0, invariants: verdicts.map(asJson) }, null, 2))
+  else print(verdicts, broken)
+  return broken === 0 ? 0 : 1
+}
+
+function print(verdicts: Verdict[], broken: number): void {
+  const width = Math.max(...verdicts.map(({ name }) => name.length))
+  for (const { id, name, sentence, rows } of verdicts) {
+    console.log(`${rows.length === 0 ? 'ok    ' : 'BROKEN'}  ${id.padEnd(3)}  ${name.padEnd(width)}  ${sentence}`)
+    for (const row of rows) console.log(`        ${JSON.stringify(plain(row))}`)
+    if (rows.length === mostRows) console.log(`        only the first ${mostRows} rows are shown`)
+  }
+  console.log(broken === 0 ? `all ${verdicts.length} invariants hold` : `broken: ${broken} of ${verdicts.length} invariants`)
+}
+
+function asJson({ id, name, sentence, rows }: Verdict): object {
+  return { id, name, sentence, ok: rows.length === 0, rows: rows.map(plain) }
+}
+
+/** Amounts may pass what a JSON number holds exactly, so every integer is a decimal string. */
+function plain(row: Row): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? value.toString() : value]))
+}
+
+function refuse(lines: string[]): number {
+  for (const line of lines) console.error(`turnkeep: ${line}`)
+  return 2
+}

@@ -1,0 +1,113 @@
+/** /conversations and /turns, on the wire: what the operator alone may see of a turn, its failure's cause included. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Admin } from '../admin/admin.ts'
+import { Id, IdParams, PageQuery, pageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull, writeUsd } from './admin-fields.ts'
+
+type Conversation = Awaited<ReturnType<Admin['listConversations']>>['data'][number]
+type Message = Awaited<ReturnType<Admin['listMessages']>>['data'][number]
+type Turn = Awaited<ReturnType<Admin['listTurns']>>['data'][number]
+type Step = Awaited<ReturnType<Admin['findTurn']>>['steps'][number]
+
+const closed = { additionalProperties: false } as const
+
+const ConversationQuery = Type.Object(
+  {
+    ...pageQuery,
+    agent_id: Type.Optional(Id),
+    key_id: Type.Optional(Id),
+    external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
+  },
+  closed,
+)
+const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'])
+const TurnQuery = Type.Object({ ...pageQuery, status: Type.Optional(TurnState), agent_id: Type.Optional(Id) }, closed)
+const TurnParams = Type.Object({ request_id: Id })
+
+export const historyRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
+  app.get('/conversations', { schema: { querystring: ConversationQuery } }, async (request) => {
+    const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, ...page } = request.query
+    return writePage(await admin.listConversations({ agentId, keyId, externalUserId }, readPage(page)), writeConversation)
+  })
+
+  app.get('/conversations/:id/messages', { schema: { params: IdParams, querystring: PageQuery } }, async (request) =>
+    writePage(await admin.listMessages(request.params.id, readPage(request.query)), writeMessage),
+  )
+
+  app.get('/turns', { schema: { querystring: TurnQuery } }, async (request) => {
+    const { status: state, agent_id: agentId, ...page } = request.query
+    return writePage(await admin.listTurns({ state, agentId }, readPage(page)), writeTurn)
+  })
+
+  app.get('/turns/:request_id', { schema: { params: TurnParams } }, async (request) => {
+    const turn = await admin.findTurn(request.params.request_id)
+    return { ...writeTurn(turn), steps: turn.steps.map(writeStep) }
+  })
+}
+
+const writeConversation = (conversation: Conversation): object => ({
+  id: conversation.id,
+  agent_id: conversation.agentId,
+  key_id: conversation.apiKeyId,
+  external_user_id: conversation.externalUserId,
+  created_at: writeTime(conversation.createdAt),
+  last_message_at: writeTimeOrNull(conversation.lastMessageAt),
+  message_count: conversation.messageCount,
+})
+
+const writeMessage = ({ id, role, content, createdAt, requestId, turn }: Message): object => ({
+  id,
+  role,
+  content,
+  created_at: writeTime(createdAt),
+  request_id: requestId,
+  turn: { state: turn.state, agent_version: turn.agentVersion, usage: writeUsage(turn) },
+})
+
+const writeTurn = (turn: Turn): object => ({
+  request_id: turn.id,
+  conversation_id: turn.conversationId,
+  owner_id: turn.ownerId,
+  agent_id: turn.agentId,
+  agent_version: turn.agentVersion,
+  key_id: turn.apiKeyId,
+  state: turn.state,
+  run: turn.run,
+  attempts: turn.attempt,
+  price: {
+    prompt_usd_per_million: writeUsd(turn.price.promptPerMillion),
+    completion_usd_per_million: writeUsd(turn.price.completionPerMillion),
+  },
+  held_usd: writeUsd(turn.hold),
+  usage: turn.usage && writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
+  written_off_usd: turn.usage && writeUsd(turn.usage.writtenOff),
+  failure: turn.failure,
+  first_delta_ms: turn.firstDeltaMs,
+  created_at: writeTime(turn.createdAt),
+  started_at: writeTime(turn.startedAt),
+  ended_at: writeTimeOrNull(turn.endedAt),
+  erased_at: writeTimeOrNull(turn.erasedAt),
+})
+
+type Usage = Pick<Message['turn'], 'promptTokens' | 'completionTokens' | 'usageEstimated' | 'charged'>
+
+/** Section 2's usage and whether it was counted by us (`billing.usage-missing`); null while there is none. */
+function writeUsage({ promptTokens, completionTokens, usageEstimated, charged }: Usage): object | null {
+  if (promptTokens === null || completionTokens === null || charged === null) return null
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    charged_usd: writeUsd(charged),
+    estimated: usageEstimated === true,
+  }
+}
+
+const writeStep = ({ run, step, part, kind, payload, createdAt }: Step): object => ({
+  run,
+  step,
+  part,
+  kind,
+  payload: JSON.parse(payload) as unknown,
+  created_at: writeTime(createdAt),
+})

@@ -1,0 +1,78 @@
+/** API keys of an agent, on the wire. The whole key is in the answer that makes it and in no other. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Admin } from '../admin/admin.ts'
+import { IdParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
+
+type ApiKey = Awaited<ReturnType<Admin['changeApiKey']>>
+type ApiKeyShown = Awaited<ReturnType<Admin['createApiKey']>>
+
+const closed = { additionalProperties: false } as const
+
+const Permission = Type.Enum(['full', 'read-only'])
+// A day is the longest window that still tells abuse from use; a million requests in one is beyond any single process.
+const RateLimit = Type.Object(
+  { limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }), window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) },
+  closed,
+)
+const NewKey = Type.Object({ name: Type.Optional(Name), permission: Permission, rate_limit: Type.Optional(RateLimit) }, closed)
+const KeyChange = Type.Object(
+  {
+    name: Type.Optional(Type.Union([Name, Type.Null()])),
+    permission: Type.Optional(Permission),
+    rate_limit: Type.Optional(RateLimit),
+  },
+  closed,
+)
+// 30 days: the slowest release of a caller's; longer, and the old secret was never meant to end.
+const longestGraceSeconds = 30 * 24 * 60 * 60
+/** May be left out: the former secret ends at once. */
+const Rotation = Type.Union([
+  Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: longestGraceSeconds })) }, closed),
+  Type.Null(),
+])
+
+export const keyRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
+  app.post('/agents/:id/keys', { schema: { params: IdParams, body: NewKey } }, async (request, reply) => {
+    const { name, permission, rate_limit: rate } = request.body
+    const rateLimit = rate && { limit: rate.limit, windowSeconds: rate.window_seconds }
+    return reply.code(201).send(writeShown(await admin.createApiKey({ agentId: request.params.id, name, permission, rateLimit })))
+  })
+
+  app.get('/agents/:id/keys', { schema: { params: IdParams, querystring: PageQuery } }, async (request) =>
+    writePage(await admin.listApiKeys(request.params.id, readPage(request.query)), writeKey),
+  )
+
+  app.patch('/keys/:id', { schema: { params: IdParams, body: KeyChange } }, async (request) => {
+    const { name, permission, rate_limit: rate } = request.body
+    return writeKey(
+      await admin.changeApiKey(request.params.id, {
+        ...(name === undefined ? {} : { name }),
+        ...(permission === undefined ? {} : { permission }),
+        ...(rate === undefined ? {} : { rateLimit: rate.limit, rateWindowSeconds: rate.window_seconds }),
+      }),
+    )
+  })
+
+  app.delete('/keys/:id', { schema: { params: IdParams } }, async (request, reply) => {
+    await admin.revokeApiKey(request.params.id)
+    return reply.code(204).send()
+  })
+
+  app.post('/keys/:id/rotate', { schema: { params: IdParams, body: Rotation } }, async (request) =>
+    writeShown(await admin.rotateApiKey(request.params.id, request.body?.grace_seconds ?? 0)),
+  )
+}
+
+const writeShown = ({ text, ...key }: ApiKeyShown): object => ({ api_key: text, ...writeKey(key) })
+
+const writeKey = (key: ApiKey): object => ({
+  id: key.id,
+  key_id: key.keyId,
+  agent_id: key.agentId,
+  name: key.name,
+  permission: key.permission,
+  rate_limit: { limit: key.rateLimit, window_seconds: key.rateWindowSeconds },
+  created_at: writeTime(key.createdAt),
+  revoked_at: writeTimeOrNull(key.revokedAt),
+})

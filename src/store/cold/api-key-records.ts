@@ -1,0 +1,125 @@
+/** API keys as the operator makes, sees and changes them. Digests of secrets alone pass through here; the look-up of a caller's key is api-keys.ts. */
+import type { Row, Sql } from '../store.ts'
+import { integer, integerOrNull, text, textOrNull } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+
+export type ApiKeyRecord = {
+  id: string
+  /** The public part: svc_live_<key_id>.<secret> */
+  keyId: string
+  agentId: string
+  name: string | null
+  permission: 'full' | 'read-only'
+  rateLimit: number
+  rateWindowSeconds: number
+  createdAt: number
+  revokedAt: number | null
+}
+
+export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt'> & { digest: Uint8Array }
+
+/** Undefined where the agent is unknown or deleted. */
+export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Promise<ApiKeyRecord | undefined> {
+  const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', key.agentId)
+  if (!agent) return undefined
+  const now = await sql.now()
+  await sql.run(
+    `insert into api_keys (id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    key.id,
+    key.keyId,
+    key.agentId,
+    key.name,
+    key.permission,
+    key.rateLimit,
+    key.rateWindowSeconds,
+    now,
+  )
+  await insertSecret(sql, key.id, digest, now)
+  return { ...key, createdAt: now, revokedAt: null }
+}
+
+/** Newest first, the revoked ones too. */
+export async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<ApiKeyRecord[]> {
+  const rows = await sql.all(
+    `select ${columns} from api_keys where agent_id = $1 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
+    agentId,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readApiKey)
+}
+
+export type ApiKeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'permission' | 'rateLimit' | 'rateWindowSeconds'>>
+export type ApiKeyOutcome = { kind: 'changed'; apiKey: ApiKeyRecord } | { kind: 'not_found' } | { kind: 'revoked' }
+
+export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): Promise<ApiKeyOutcome> {
+  const present = await findApiKeyRecord(sql, id)
+  if (!present) return { kind: 'not_found' }
+  if (present.revokedAt !== null) return { kind: 'revoked' }
+  const apiKey = { ...present, ...change }
+  await sql.run(
+    'update api_keys set name = $1, permission = $2, rate_limit = $3, rate_window_seconds = $4 where id = $5',
+    apiKey.name,
+    apiKey.permission,
+    apiKey.rateLimit,
+    apiKey.rateWindowSeconds,
+    id,
+  )
+  return { kind: 'changed', apiKey }
+}
+
+/** For good; a second time changes nothing. Answers whether there is such a key. */
+export async function revokeApiKey(sql: Sql, id: string): Promise<boolean> {
+  const found = await sql.run('update api_keys set revoked_at = coalesce(revoked_at, $1) where id = $2', await sql.now(), id)
+  await sql.run('delete from api_key_secrets where api_key_id = $1', id)
+  return found === 1
+}
+
+/**
+ * `conversation.identity`: a new secret under the same key, so nobody's history is lost. The one before it stays good for `graceMs`; one
+ * that is already in its grace ends now, so that at most two are live.
+ */
+export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, graceMs: number): Promise<ApiKeyOutcome> {
+  const apiKey = await findApiKeyRecord(sql, id)
+  if (!apiKey) return { kind: 'not_found' }
+  if (apiKey.revokedAt !== null) return { kind: 'revoked' }
+  const now = await sql.now()
+  await sql.run('delete from api_key_secrets where api_key_id = $1 and expires_at is not null', id)
+  await sql.run('update api_key_secrets set expires_at = $1 where api_key_id = $2', now + graceMs, id)
+  await insertSecret(sql, id, digest, now)
+  return { kind: 'changed', apiKey }
+}
+
+/** Also a revoked one. */
+export async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKeyRecord | undefined> {
+  const [row] = await sql.all(`select ${columns} from api_keys where id = $1`, id)
+  return row && readApiKey(row)
+}
+
+/** The id of the key with this id or this public part. */
+export async function findApiKeyId(sql: Sql, idOrKeyId: string): Promise<string | undefined> {
+  const [row] = await sql.all('select id from api_keys where id = $1 or key_id = $1', idOrKeyId)
+  return row && text(row, 'id')
+}
+
+async function insertSecret(sql: Sql, apiKeyId: string, digest: Uint8Array, now: number): Promise<void> {
+  await sql.run('insert into api_key_secrets (digest, api_key_id, created_at) values ($1, $2, $3)', digest, apiKeyId, now)
+}
+
+const columns = 'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at, revoked_at'
+
+function readApiKey(row: Row): ApiKeyRecord {
+  return {
+    id: text(row, 'id'),
+    keyId: text(row, 'key_id'),
+    agentId: text(row, 'agent_id'),
+    name: textOrNull(row, 'name'),
+    permission: text(row, 'permission') === 'full' ? 'full' : 'read-only',
+    rateLimit: integer(row, 'rate_limit'),
+    rateWindowSeconds: integer(row, 'rate_window_seconds'),
+    createdAt: integer(row, 'created_at'),
+    revokedAt: integerOrNull(row, 'revoked_at'),
+  }
+}

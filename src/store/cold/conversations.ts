@@ -1,0 +1,174 @@
+/**
+ * Conversations and their messages as lists: for the API key they belong to, and for the operator over all keys. Specification 4.3; rulings,
+ * Conversation listing. Never writes: conversations are made by admission and settlement, and emptied by erasure.
+ */
+import type { Amount } from '../../ledger/ledger.ts'
+import type { Role, Row, Sql, SqlValue } from '../store.ts'
+import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+
+export type Conversation = {
+  id: string
+  externalUserId: string
+  createdAt: number
+  lastMessageAt: number
+  messageCount: number
+}
+
+export type Message = { id: string; role: Role; content: string; createdAt: number; requestId: string }
+
+/** A conversation as the operator sees it: also an erased one, whose `externalUserId` is null, and one without any message yet. */
+export type AnyConversation = {
+  id: string
+  agentId: string
+  apiKeyId: string
+  externalUserId: string | null
+  createdAt: number
+  lastMessageAt: number | null
+  messageCount: number
+}
+
+/** A message and the figures of the turn it came from. */
+export type MessageOfTurn = Message & { turn: TurnFigures }
+
+export type TurnFigures = {
+  state: string
+  agentVersion: number
+  promptTokens: number | null
+  completionTokens: number | null
+  usageEstimated: boolean | null
+  charged: Amount | null
+  failureCode: string | null
+  failureCause: string | null
+}
+
+/** This key's conversations with at least one message, newest first; of one end user where `externalUserId` is given. */
+export async function listConversations(
+  sql: Sql,
+  request: PageRequest & { apiKeyId: string; externalUserId: string | undefined },
+): Promise<Conversation[]> {
+  const { apiKeyId, externalUserId, limit, before } = request
+  const rows =
+    externalUserId === undefined
+      ? await sql.all(
+          `select id, external_user_id, created_at, last_message_at, message_count from conversations
+           where api_key_id = $1 and external_user_id is not null and message_count > 0 and (created_at, id) < ($2, $3)
+           order by created_at desc, id desc limit $4`,
+          apiKeyId,
+          before.createdAt,
+          before.id,
+          limit,
+        )
+      : await sql.all(
+          `select id, external_user_id, created_at, last_message_at, message_count from conversations
+           where api_key_id = $1 and external_user_id = $2 and message_count > 0 and (created_at, id) < ($3, $4)
+           order by created_at desc, id desc limit $5`,
+          apiKeyId,
+          externalUserId,
+          before.createdAt,
+          before.id,
+          limit,
+        )
+  return rows.map((row) => ({
+    id: text(row, 'id'),
+    externalUserId: text(row, 'external_user_id'),
+    createdAt: integer(row, 'created_at'),
+    lastMessageAt: integer(row, 'last_message_at'),
+    messageCount: integer(row, 'message_count'),
+  }))
+}
+
+/** Newest first; undefined for a conversation that is unknown, erased or another key's: nobody learns which. */
+export async function listMessages(
+  sql: Sql,
+  { apiKeyId, conversationId, limit, before }: PageRequest & { apiKeyId: string; conversationId: string },
+): Promise<Message[] | undefined> {
+  const [own] = await sql.all(
+    'select id from conversations where id = $1 and api_key_id = $2 and external_user_id is not null',
+    conversationId,
+    apiKeyId,
+  )
+  if (!own) return undefined
+  const rows = await sql.all(
+    `select id, role, content, created_at, request_id from messages
+     where conversation_id = $1 and ($2 = '' or seq < (select seq from messages where conversation_id = $1 and id = $2))
+     order by seq desc limit $3`,
+    conversationId,
+    before.id,
+    limit,
+  )
+  return rows.map(readMessage)
+}
+
+/** Every key's conversations, newest first; each filter that is given must fit. */
+export async function listAllConversations(
+  sql: Sql,
+  request: PageRequest & { agentId: string | undefined; apiKeyId: string | undefined; externalUserId: string | undefined },
+): Promise<AnyConversation[]> {
+  const { agentId, apiKeyId, externalUserId, limit, before } = request
+  const rows = await sql.all(
+    `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
+     from conversations c join api_keys k on k.id = c.api_key_id
+     where (cast($1 as text) is null or k.agent_id = $1)
+       and (cast($2 as text) is null or c.api_key_id = $2)
+       and (cast($3 as text) is null or c.external_user_id = $3)
+       and (c.created_at, c.id) < ($4, $5)
+     order by c.created_at desc, c.id desc limit $6`,
+    ...[agentId, apiKeyId, externalUserId].map((filter): SqlValue => filter ?? null),
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map((row) => ({
+    id: text(row, 'id'),
+    agentId: text(row, 'agent_id'),
+    apiKeyId: text(row, 'api_key_id'),
+    externalUserId: textOrNull(row, 'external_user_id'),
+    createdAt: integer(row, 'created_at'),
+    lastMessageAt: integerOrNull(row, 'last_message_at'),
+    messageCount: integer(row, 'message_count'),
+  }))
+}
+
+/** Newest first, whosever the conversation is; undefined where there is none. An erased one has no messages. */
+export async function listAllMessages(
+  sql: Sql,
+  { conversationId, limit, before }: PageRequest & { conversationId: string },
+): Promise<MessageOfTurn[] | undefined> {
+  const [known] = await sql.all('select id from conversations where id = $1', conversationId)
+  if (!known) return undefined
+  const rows = await sql.all(
+    `select m.id, m.role, m.content, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
+       t.usage_estimated, t.charged, t.failure_code, t.failure_cause
+     from messages m join turns t on t.request_id = m.request_id
+     where m.conversation_id = $1 and ($2 = '' or m.seq < (select seq from messages where conversation_id = $1 and id = $2))
+     order by m.seq desc limit $3`,
+    conversationId,
+    before.id,
+    limit,
+  )
+  return rows.map((row) => ({ ...readMessage(row), turn: readFigures(row) }))
+}
+
+function readMessage(row: Row): Message {
+  return {
+    id: text(row, 'id'),
+    role: text(row, 'role') === 'user' ? 'user' : 'assistant',
+    content: text(row, 'content'),
+    createdAt: integer(row, 'created_at'),
+    requestId: text(row, 'request_id'),
+  }
+}
+
+function readFigures(row: Row): TurnFigures {
+  return {
+    state: text(row, 'state'),
+    agentVersion: integer(row, 'agent_version'),
+    promptTokens: integerOrNull(row, 'prompt_tokens'),
+    completionTokens: integerOrNull(row, 'completion_tokens'),
+    usageEstimated: row.usage_estimated === null ? null : integer(row, 'usage_estimated') === 1,
+    charged: row.charged === null ? null : bigInteger(row, 'charged'),
+    failureCode: textOrNull(row, 'failure_code'),
+    failureCause: textOrNull(row, 'failure_cause'),
+  }
+}

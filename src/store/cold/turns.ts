@@ -1,0 +1,117 @@
+/** Turns as the operator reads them. Written by the hot operations alone. */
+import type { Amount, Price } from '../../ledger/ledger.ts'
+import type { JournalEntry, Row, Sql } from '../store.ts'
+import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
+import type { PageRequest } from './paging.ts'
+
+export const turnStates = ['running', 'completed', 'failed', 'released'] as const
+export type TurnState = (typeof turnStates)[number]
+
+export type TurnRecord = {
+  /** The request_id. */
+  id: string
+  conversationId: string
+  apiKeyId: string
+  ownerId: string
+  agentId: string
+  agentVersion: number
+  state: TurnState
+  run: number
+  attempt: number
+  hold: Amount
+  price: Price
+  failure: { code: string; cause: string | null } | null
+  /** Of a completed turn. */
+  usage: { promptTokens: number; completionTokens: number; estimated: boolean; charged: Amount; writtenOff: Amount } | null
+  firstDeltaMs: number | null
+  erasedAt: number | null
+  createdAt: number
+  /** Of the present run. */
+  startedAt: number
+  endedAt: number | null
+}
+
+export type TurnStep = JournalEntry & { run: number; createdAt: number }
+
+export type TurnFilter = { state?: TurnState; agentId?: string }
+
+/** Newest first. */
+export async function listTurns(sql: Sql, filter: TurnFilter, { limit, before }: PageRequest): Promise<TurnRecord[]> {
+  const rows = await sql.all(
+    `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
+      where t.state = coalesce($1, t.state) and t.agent_id = coalesce($2, t.agent_id) and (t.created_at, t.request_id) < ($3, $4)
+      order by t.created_at desc, t.request_id desc limit $5`,
+    filter.state ?? null,
+    filter.agentId ?? null,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readTurn)
+}
+
+/** With the journalled steps of all its runs, in order. */
+export async function findTurn(sql: Sql, requestId: string): Promise<(TurnRecord & { steps: TurnStep[] }) | undefined> {
+  const [row] = await sql.all(
+    `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge' where t.request_id = $1`,
+    requestId,
+  )
+  if (!row) return undefined
+  const steps = await sql.all(
+    `select run, step, part, kind, payload, created_at from journal where request_id = $1
+      order by run, step, part, case kind when 'model' then 0 when 'tool_started' then 1 else 2 end`,
+    requestId,
+  )
+  return { ...readTurn(row), steps: steps.map(readStep) }
+}
+
+const columns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,
+  t.prompt_price, t.completion_price, t.failure_code, t.failure_cause, t.prompt_tokens, t.completion_tokens, t.usage_estimated, t.charged,
+  l.written_off, t.first_delta_ms, t.erased_at, t.created_at, t.started_at, t.ended_at`
+
+function readTurn(row: Row): TurnRecord {
+  const state = turnStates.find((known) => known === row.state)
+  if (!state) throw new Error(`turn ${row.request_id} is in an unknown state`)
+  const failureCode = textOrNull(row, 'failure_code')
+  return {
+    id: text(row, 'request_id'),
+    conversationId: text(row, 'conversation_id'),
+    apiKeyId: text(row, 'api_key_id'),
+    ownerId: text(row, 'owner_id'),
+    agentId: text(row, 'agent_id'),
+    agentVersion: integer(row, 'agent_version'),
+    state,
+    run: integer(row, 'run'),
+    attempt: integer(row, 'attempt'),
+    hold: bigInteger(row, 'hold'),
+    price: { promptPerMillion: bigInteger(row, 'prompt_price'), completionPerMillion: bigInteger(row, 'completion_price') },
+    failure: failureCode === null ? null : { code: failureCode, cause: textOrNull(row, 'failure_cause') },
+    usage: state === 'completed' ? readUsage(row) : null,
+    firstDeltaMs: integerOrNull(row, 'first_delta_ms'),
+    erasedAt: integerOrNull(row, 'erased_at'),
+    createdAt: integer(row, 'created_at'),
+    startedAt: integer(row, 'started_at'),
+    endedAt: integerOrNull(row, 'ended_at'),
+  }
+}
+
+const readUsage = (row: Row): NonNullable<TurnRecord['usage']> => ({
+  promptTokens: integer(row, 'prompt_tokens'),
+  completionTokens: integer(row, 'completion_tokens'),
+  estimated: integer(row, 'usage_estimated') === 1,
+  charged: bigInteger(row, 'charged'),
+  writtenOff: bigInteger(row, 'written_off'),
+})
+
+function readStep(row: Row): TurnStep {
+  const kind = text(row, 'kind')
+  if (kind !== 'model' && kind !== 'tool_started' && kind !== 'tool_finished') throw new Error(`unknown kind of step: ${kind}`)
+  return {
+    run: integer(row, 'run'),
+    step: integer(row, 'step'),
+    part: integer(row, 'part'),
+    kind,
+    payload: text(row, 'payload'),
+    createdAt: integer(row, 'created_at'),
+  }
+}

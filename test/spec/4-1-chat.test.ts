@@ -1,0 +1,115 @@
+/** Specification 4.1 and 1: one message, one reply, the agent's prompt and history. Over real HTTP, on the real store. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { startTestApp } from '../support/test-app.ts'
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+void test('4.1 a message gets a reply with its id, conversation, message and usage, and is charged', async () => {
+  await using app = await startTestApp()
+  const { status, json, headers } = await app.chat('hello')
+  assert.equal(status, 200)
+  assert.match(json.request_id, uuid)
+  assert.equal(headers.get('x-request-id'), json.request_id)
+  assert.match(json.conversation_id, /^conv_[0-9a-z]{26}$/)
+  assert.match(json.message.id, /^msg_[0-9a-z]{26}$/)
+  assert.deepEqual(Object.keys(json), ['request_id', 'conversation_id', 'message', 'usage'])
+  assert.deepEqual(Object.keys(json.message), ['id', 'role', 'content', 'created_at'])
+  assert.deepEqual([json.message.role, json.message.content], ['assistant', 'You said: hello'])
+  assert.match(json.message.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'time.format')
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, charged_usd: charged } = json.usage
+  assert.equal(total, prompt + completion)
+  assert.equal(charged, ((prompt * 15 + completion * 60) / 1e8).toFixed(8))
+  const owner = await app.owner()
+  assert.equal(owner.balance_usd, (10 - Number(charged)).toFixed(8))
+  assert.equal(owner.held_usd, '0.00000000')
+  await app.verify()
+})
+
+void test('1 the system prompt and the dialog history reach the model exactly as stored', async () => {
+  await using app = await startTestApp({ agent: { system_prompt: 'Be brief.' } })
+  await app.chat('one')
+  await app.stream('two')
+  await app.chat('three')
+  assert.deepEqual(app.model.calls[2]!.messages, [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'one' },
+    { role: 'assistant', content: 'You said: one' },
+    { role: 'user', content: 'two' },
+    { role: 'assistant', content: 'You said: two' },
+    { role: 'user', content: 'three' },
+  ])
+  const stored = await app.messages()
+  assert.deepEqual(
+    stored.map(({ role, content }) => [role, content]),
+    [
+      ['user', 'one'],
+      ['assistant', 'You said: one'],
+      ['user', 'two'],
+      ['assistant', 'You said: two'],
+      ['user', 'three'],
+      ['assistant', 'You said: three'],
+    ],
+  )
+})
+
+void test('conversation.identity the same user through another key is another conversation', async () => {
+  await using app = await startTestApp()
+  const other = await app.makeCaller()
+  const first = await app.chat('mine')
+  const second = await app.chat('yours', { caller: other })
+  assert.notEqual(first.json.conversation_id, second.json.conversation_id)
+  assert.equal(app.model.calls[1]!.messages.length, 2, 'no history of the other key')
+})
+
+void test('4.1 the same key through two API keys is two turns and two charges', async () => {
+  await using app = await startTestApp()
+  const other = await app.makeCaller()
+  const idempotencyKey = randomUUID()
+  const first = await app.chat('hello', { idempotencyKey })
+  const second = await app.chat('hello', { idempotencyKey, caller: other })
+  assert.deepEqual([first.status, second.status], [200, 200])
+  assert.notEqual(first.json.request_id, second.json.request_id)
+  assert.equal(app.model.calls.length, 2)
+})
+
+void test('4.1 an agent edited while a turn runs: the turn ends on its snapshot, the next one speaks anew', async () => {
+  await using app = await startTestApp({ agent: { system_prompt: 'old' } })
+  const { gate } = await import('../support/model-server.ts')
+  const held = gate()
+  app.model.script(['a', held, 'b'])
+  const first = app.chat('one')
+  await held.reached
+  await app.made('PATCH', `/agents/${app.caller.agentId}`, {
+    system_prompt: 'new',
+    price: { prompt_usd_per_million: '100', completion_usd_per_million: '100' },
+  })
+  held.open()
+  const { json } = await first
+  assert.equal(json.usage.charged_usd, ((json.usage.prompt_tokens * 15 + json.usage.completion_tokens * 60) / 1e8).toFixed(8))
+  await app.chat('two')
+  assert.equal(app.model.calls[1]!.messages[0]!.content, 'new')
+  await app.verify()
+})
+
+void test('1 agent disabled or deleted while a turn runs: it finishes; the next is refused; its replay is answered', async () => {
+  await using app = await startTestApp()
+  const { gate } = await import('../support/model-server.ts')
+  const held = gate()
+  const idempotencyKey = randomUUID()
+  app.model.script(['a', held])
+  const first = app.chat('one', { idempotencyKey })
+  await held.reached
+  await app.made('PATCH', `/agents/${app.caller.agentId}`, { enabled: false })
+  held.open()
+  assert.equal((await first).status, 200)
+  const refused = await app.chat('two')
+  assert.deepEqual([refused.status, refused.json.error.code], [403, 'agent_disabled'])
+  assert.equal((await app.chat('one', { idempotencyKey })).status, 200)
+  await app.made('DELETE', `/agents/${app.caller.agentId}`)
+  const gone = await app.chat('three')
+  assert.deepEqual([gone.status, gone.json.error.code], [404, 'agent_not_found'])
+  assert.equal((await app.chat('one', { idempotencyKey })).status, 200)
+  await app.verify()
+})

@@ -1,0 +1,83 @@
+/** Rulings, Money: holds, charges, usage that is missing or absurd. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gate } from '../support/model-server.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+void test('billing.hold while a turn runs its hold is out of the available balance, and protects it from the operator', async () => {
+  await using app = await startTestApp()
+  const held = gate()
+  app.model.script([held, 'x'])
+  const running = app.chat('hi')
+  await held.reached
+  const owner = await app.owner()
+  assert.equal(owner.balance_usd, '10.00000000')
+  assert.notEqual(owner.held_usd, '0.00000000')
+  const take = await app.admin('POST', `/owners/${owner.id}/ledger`, { amount_usd: '-10' }, { 'idempotency-key': 'take' })
+  assert.deepEqual([take.status, take.json.error.code], [409, 'conflict'])
+  await app.made('POST', `/owners/${owner.id}/ledger`, { amount_usd: `-${owner.available_usd}` }, { 'idempotency-key': 'rest' })
+  held.open()
+  assert.equal((await running).status, 200)
+  await app.verify()
+})
+
+void test('billing.once a provider that reports more than its cap is charged at the hold, the rest is written off visibly', async () => {
+  await using app = await startTestApp()
+  app.model.script(['x', { usage: { prompt_tokens: 5_000_000, completion_tokens: 9_000_000, total_tokens: 14_000_000 } }])
+  const { json } = await app.chat('hi')
+  const [entry] = await app.ledger()
+  assert.equal(entry!.amount_usd, `-${json.usage.charged_usd}`)
+  assert.ok(Number(json.usage.charged_usd) < 0.01)
+  assert.equal(entry!.written_off_usd, (0.75 + 5.4 - Number(json.usage.charged_usd)).toFixed(8))
+  await app.verify()
+})
+
+for (const [what, usage] of Object.entries({
+  absent: null,
+  'null fields': { prompt_tokens: null, completion_tokens: null },
+  negative: { prompt_tokens: -1, completion_tokens: 2 },
+  fractional: { prompt_tokens: 1.5, completion_tokens: 2 },
+})) {
+  void test(`billing.usage-missing ${what} usage is estimated from the bytes, marked, and never zero`, async () => {
+    await using app = await startTestApp({ agent: { system_prompt: 'abcd' } })
+    app.model.script(['a reply of 23 bytes ok.', { usage }])
+    const { json } = await app.chat('12345')
+    assert.deepEqual([json.usage.prompt_tokens, json.usage.completion_tokens], [1 + 2, 6])
+    const turn = await app.made('GET', `/turns/${json.request_id}`)
+    assert.equal(turn.usage_estimated ?? turn.usage?.estimated, true)
+    await app.verify()
+  })
+}
+
+void test('balance_never_negative a balance one unit short of the hold is a real 402 on both transports, with nothing stored', async () => {
+  await using app = await startTestApp()
+  const held = gate()
+  app.model.script([held, 'x'])
+  const running = app.chat('hi')
+  await held.reached
+  const hold = Number((await app.owner()).held_usd)
+  held.open()
+  await running
+  const short = await app.makeCaller({ balanceUsd: (hold - 0.00000001).toFixed(8) })
+  for (const send of [app.chat.bind(app), app.stream.bind(app)]) {
+    const { status, json } = await send('hi', { caller: short })
+    assert.deepEqual([status, json.error.code], [402, 'insufficient_balance'])
+  }
+  const enough = await app.makeCaller({ balanceUsd: hold.toFixed(8) })
+  assert.equal((await app.chat('hi', { caller: enough })).status, 200)
+  assert.equal((await app.made('GET', `/turns?agent_id=${short.agentId}`)).data.length, 0)
+  await app.verify()
+})
+
+void test('billing.once a top-up while a turn runs adds up', async () => {
+  await using app = await startTestApp()
+  const held = gate()
+  app.model.script([held, 'x'])
+  const running = app.chat('hi')
+  await held.reached
+  await app.made('POST', `/owners/${app.caller.ownerId}/ledger`, { amount_usd: '5.00000001' }, { 'idempotency-key': 'top-up' })
+  held.open()
+  const { json } = await running
+  assert.equal((await app.owner()).balance_usd, (15.00000001 - Number(json.usage.charged_usd)).toFixed(8))
+  await app.verify()
+})

@@ -1,0 +1,136 @@
+/** Rulings `turn.states`: what is stored and what a retry gets, for every way a turn may end. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { cut, gate } from '../support/model-server.ts'
+import type { Script } from '../support/model-server.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+const toolCall: Script = [{ toolCall: { id: 'c1', name: 'nothing', arguments: '{}' } }]
+
+void test('turn.states released: the model side failed; no charge, no hold, no history; the same key runs again', async () => {
+  await using app = await startTestApp()
+  const idempotencyKey = randomUUID()
+  app.model.script({ status: 500 }, [cut('fin')], [cut('end')])
+  const failed = await app.chat('hi', { idempotencyKey })
+  assert.deepEqual([failed.status, failed.json.error.code], [503, 'service_unavailable'])
+  assert.equal(failed.headers.get('x-request-id'), failed.json.error.request_id)
+  const turn = await app.made('GET', `/turns/${failed.json.error.request_id}`)
+  assert.equal(turn.state, 'released')
+  assert.deepEqual(await app.messages(), [])
+  assert.equal((await app.owner()).available_usd, '10.00000000')
+  const conflict = await app.chat('other', { idempotencyKey })
+  assert.equal(conflict.json.error.code, 'idempotency_conflict')
+  const retry = await app.chat('hi', { idempotencyKey })
+  assert.equal(retry.status, 200)
+  assert.equal(retry.json.request_id, failed.json.error.request_id)
+  await app.verify()
+})
+
+void test('turn.states released: a request the model side refuses is internal_error, not retried, and may run again', async () => {
+  await using app = await startTestApp()
+  const idempotencyKey = randomUUID()
+  app.model.script({ status: 401, body: { error: { message: 'CANARY bad key' } } })
+  const failed = await app.stream('hi', { idempotencyKey })
+  assert.deepEqual(
+    failed.events.map(({ event }) => event),
+    ['response.created', 'error'],
+  )
+  assert.equal(failed.events[1]!.data.code, 'internal_error')
+  assert.doesNotMatch(failed.text, /CANARY/)
+  assert.equal(app.model.calls.length, 1)
+  assert.equal((await app.chat('hi', { idempotencyKey })).status, 200)
+  await app.verify()
+})
+
+void test('turn.states failed: no text after one more try is final, the same failure on both transports for 24 hours', async () => {
+  await using app = await startTestApp()
+  const idempotencyKey = randomUUID()
+  app.model.script([{ reasoning: 'hm' }], [''])
+  const failed = await app.chat('hi', { idempotencyKey })
+  assert.deepEqual([failed.status, failed.json.error.code], [500, 'internal_error'])
+  assert.equal(app.model.calls.length, 2)
+  const again = await app.chat('hi', { idempotencyKey })
+  assert.deepEqual([again.status, again.json], [500, failed.json])
+  assert.equal(again.headers.get('x-request-id'), failed.json.error.request_id)
+  const stream = await app.stream('hi', { idempotencyKey })
+  assert.deepEqual([stream.status, stream.json], [500, failed.json])
+  assert.equal(app.model.calls.length, 2)
+  assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 0)
+  assert.equal((await app.chat('other', { idempotencyKey })).json.error.code, 'idempotency_conflict')
+  await app.verify()
+})
+
+void test('turn.states one empty reply is tried once more, and both calls are charged', async () => {
+  await using app = await startTestApp()
+  const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
+  app.model.script([usage], ['second', usage])
+  const { json } = await app.chat('hi')
+  assert.equal(json.message.content, 'second')
+  assert.deepEqual([json.usage.prompt_tokens, json.usage.completion_tokens], [200, 20])
+  const turn = await app.made('GET', `/turns/${json.request_id}`)
+  assert.equal(turn.steps.length, 1, 'the empty step is journalled')
+  await app.verify()
+})
+
+void test('turn.states failed: the step limit, and an unfinished tool call', async () => {
+  await using app = await startTestApp({ agent: { max_steps: 3 } })
+  app.model.script(toolCall, toolCall, toolCall)
+  const endless = await app.chat('hi')
+  assert.equal(endless.json.error.code, 'internal_error')
+  assert.equal(app.model.calls.length, 3)
+  app.model.script([{ toolCall: { id: 'c1', name: 'nothing', arguments: '{"half' } }, { finish: 'length' }])
+  const unfinished = await app.chat('hi')
+  assert.equal(unfinished.json.error.code, 'internal_error')
+  for (const { json } of [endless, unfinished]) assert.equal((await app.made('GET', `/turns/${json.error.request_id}`)).state, 'failed')
+  await app.verify()
+})
+
+void test('turn.states released: an extension of the hold that does not fit is insufficient_balance, nothing charged, and runs after a top-up', async () => {
+  await using app = await startTestApp({ agent: { max_output_tokens: 1000, history: { max_tokens: 0 }, knowledge: { max_tokens: 0 } } })
+  // One call's hold is a little over 1,000 × $0.60 a million = $0.0006; two do not fit.
+  const caller = await app.makeCaller({
+    balanceUsd: '0.00090000',
+    agent: { max_output_tokens: 1000, history: { max_tokens: 0 }, knowledge: { max_tokens: 0 } },
+  })
+  const idempotencyKey = randomUUID()
+  const usage = { usage: { prompt_tokens: 10, completion_tokens: 900, total_tokens: 910 } }
+  app.model.script([usage])
+  const refused = await app.stream('hi', { idempotencyKey, caller })
+  assert.deepEqual(
+    refused.events.map(({ event }) => event),
+    ['response.created', 'error'],
+  )
+  assert.equal(refused.events[1]!.data.code, 'insufficient_balance')
+  const owner = await app.made('GET', `/owners/${caller.ownerId}`)
+  assert.deepEqual([owner.balance_usd, owner.held_usd], ['0.00090000', '0.00000000'])
+  await app.made('POST', `/owners/${caller.ownerId}/ledger`, { amount_usd: '1' }, { 'idempotency-key': 'top-up' })
+  assert.equal((await app.chat('hi', { idempotencyKey, caller })).status, 200)
+  await app.verify()
+})
+
+void test('turn.states the whole turn has a deadline: released as service_unavailable', async () => {
+  await using app = await startTestApp({ turnSettings: { turnMs: 50 } })
+  app.model.script([gate(), 'never'])
+  const { status, json } = await app.chat('hi')
+  assert.deepEqual([status, json.error.code], [503, 'service_unavailable'])
+  assert.equal(await app.model.calls[0]!.ended, 'aborted', 'the model call is ended too')
+  assert.equal((await app.made('GET', `/turns/${json.error.request_id}`)).state, 'released')
+  await app.verify()
+})
+
+void test('unavailable.unknown a full process answers 503 and still replays; TURNKEEP_MAX_TURNS', async () => {
+  await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '1' } })
+  const idempotencyKey = randomUUID()
+  const first = await app.chat('hi', { idempotencyKey })
+  const held = gate()
+  app.model.script([held, 'x'])
+  const running = app.chat('hold', { user: 'ann' })
+  await held.reached
+  const refused = await app.chat('more', { user: 'bob' })
+  assert.deepEqual([refused.status, refused.json.error.code, refused.headers.get('retry-after')], [503, 'service_unavailable', '5'])
+  assert.deepEqual((await app.chat('hi', { idempotencyKey })).json, first.json)
+  held.open()
+  assert.equal((await running).status, 200)
+  assert.equal((await app.chat('more', { user: 'bob' })).status, 200)
+})

@@ -1,0 +1,272 @@
+/** Who may come in, on a real store: specification sections 5 and 8. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import { createAccess } from '../../src/access/access.ts'
+import { digestSecret, makeApiKey } from '../../src/access/api-key.ts'
+import type { Access } from '../../src/access/outcome.ts'
+import { createMemoryWindow } from '../../src/access/rate-window.ts'
+import type { RateWindow } from '../../src/access/rate-window.ts'
+import type { SqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { openOwnStore } from '../support/own-store.ts'
+import { Bench } from './conformance.ts'
+
+const refused = { kind: 'invalid_api_key' }
+
+type Watched = { store: Store; reads: string[]; before: () => Promise<void>; after: () => Promise<void> }
+
+/** The real store; its reads are counted, and a test may hold one up before or after it. */
+function watch(store: Store): Watched {
+  const watched: Watched = { store, reads: [], before: async () => {}, after: async () => {} }
+  const read = async (name: 'findApiKey', keyId: string) => {
+    watched.reads.push(keyId)
+    await watched.before()
+    const value = await store.read(name, keyId)
+    await watched.after()
+    return value
+  }
+  watched.store = { ...store, read: read as unknown as Store['read'] }
+  return watched
+}
+
+async function setUp(t: TestContext, options: { window?: RateWindow; windowDeadlineMs?: number } = {}) {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 1_000_000n)
+  const watched = watch(store)
+  const clock = { now: 1_000 }
+  const monotonicMs = (): number => clock.now
+  const lines: string[] = []
+  const log = pino({}, { write: (line) => void lines.push(line) })
+  const window = options.window ?? createMemoryWindow({ monotonicMs, wallMs: monotonicMs })
+  const { windowDeadlineMs } = options
+  const access = createAccess({
+    store: watched.store,
+    window,
+    monotonicMs,
+    log,
+    ...(windowDeadlineMs === undefined ? {} : { windowDeadlineMs }),
+  })
+  return { store, bench, watched, clock, access, lines }
+}
+
+async function makeKey(store: SqliteStore, agentId: string, changes: { permission?: 'read-only' } = {}) {
+  const made = makeApiKey(randomBytes)
+  const id = `key_${made.keyId}`
+  const fields = {
+    id,
+    keyId: made.keyId,
+    agentId,
+    name: null,
+    permission: 'full' as const,
+    rateLimit: 7,
+    rateWindowSeconds: 30,
+    ...changes,
+  }
+  await store.write('createApiKey', { ...fields, digest: digestSecret(made.secret) })
+  return { id, ...made }
+}
+
+const enter = (access: Access, text: string) => access.authenticate(`Bearer ${text}`)
+
+test('section 5: a live key comes in with what its row and its agent say', async (t) => {
+  const { store, bench, access } = await setUp(t)
+  const key = await makeKey(store, bench.agentId, { permission: 'read-only' })
+  const apiKey = { id: key.id, agentId: bench.agentId, permission: 'read-only', rateLimit: 7, rateWindowSeconds: 30, maxMessageLength: 100 }
+  assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey })
+  await store.write('deleteAgent', bench.agentId)
+  assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey: { ...apiKey, maxMessageLength: 32_000 } })
+})
+
+test('section 5: the scheme is matched without regard to case, and white space around the credential does not matter', async (t) => {
+  const { store, bench, access } = await setUp(t)
+  const { text } = await makeKey(store, bench.agentId)
+  for (const header of [`Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`, ` Bearer\t${text} `]) {
+    assert.equal((await access.authenticate(header)).kind, 'authenticated', header)
+  }
+})
+
+test('order.* 2: unknown id, wrong secret, malformed, revoked, missing and other schemes get one same answer', async (t) => {
+  const { store, bench, access, watched } = await setUp(t)
+  const { text, keyId, id } = await makeKey(store, bench.agentId)
+  const revoked = await makeKey(store, bench.agentId)
+  await store.write('revokeApiKey', revoked.id)
+  const wrongSecret = makeApiKey(randomBytes, keyId).text
+  const unknown = makeApiKey(randomBytes).text
+  const otherDigest = `svc_live_${keyId}.${Buffer.from(digestSecret(text)).toString('base64url')}`
+  const headers = [
+    `Basic ${text}`,
+    text,
+    `Bearer ${text} ${text}`,
+    `Bearer,${text}`,
+    'Bearer',
+    'Bearer ',
+    '',
+    undefined,
+    `Bearer ${'a'.repeat(10_000)}`,
+  ]
+  const tokens = [
+    wrongSecret,
+    unknown,
+    revoked.text,
+    otherDigest,
+    text.replace('.', ''),
+    `${text}.`,
+    text.toUpperCase(),
+    `${text}é`,
+    id,
+    keyId,
+  ]
+  for (const header of [...headers, ...tokens.map((token) => `Bearer ${token}`)])
+    assert.deepEqual(await access.authenticate(header), refused, header)
+  // Only what is whole and has its checksum right is looked up at all.
+  assert.deepEqual(watched.reads, [keyId, makeKeyId(unknown), revoked.keyId])
+})
+
+const makeKeyId = (text: string): string => text.slice('svc_live_'.length).split('.')[0]!
+
+test('order.* 2: a key that cannot be looked up is service_unavailable, never invalid_api_key, and works again afterwards', async (t) => {
+  const { store, bench, access, watched, lines } = await setUp(t)
+  const { text } = await makeKey(store, bench.agentId)
+  watched.before = () => Promise.reject(new StoreUnavailable('disk gone'))
+  assert.deepEqual(await enter(access, text), { kind: 'service_unavailable' })
+  assert.match(lines.join(), /disk gone/)
+  assert.equal(lines.join().includes(text), false)
+  watched.before = () => Promise.reject(new Error('a fault of ours'))
+  await assert.rejects(enter(access, text), /a fault of ours/)
+  watched.before = async () => {}
+  assert.equal((await enter(access, text)).kind, 'authenticated')
+})
+
+test('conversation.identity: both secrets of a key come in as the same key until the grace of the old one ends', async (t) => {
+  const { store, bench, access, clock } = await setUp(t)
+  const old = await makeKey(store, bench.agentId)
+  const fresh = makeApiKey(randomBytes, old.keyId)
+  await store.write('rotateApiKey', old.id, digestSecret(fresh.secret), 500)
+  const [byOld, byFresh] = [await enter(access, old.text), await enter(access, fresh.text)]
+  assert.equal(byOld.kind, 'authenticated')
+  assert.deepEqual(byOld, byFresh)
+  // Still from what was read before: the grace is counted on.
+  clock.now += 501
+  assert.deepEqual(await enter(access, old.text), refused)
+  assert.equal((await enter(access, fresh.text)).kind, 'authenticated')
+  // And read anew, by the store's clock.
+  store.moveClock(501)
+  clock.now += 1_000
+  assert.deepEqual(await enter(access, old.text), refused)
+  assert.equal((await enter(access, fresh.text)).kind, 'authenticated')
+})
+
+test('section 5: what was read serves for a second, and callers at the same time share one read', async (t) => {
+  const { store, bench, access, watched, clock } = await setUp(t)
+  const { text } = await makeKey(store, bench.agentId)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => enter(access, text)))
+  assert.equal(answers.filter(({ kind }) => kind === 'authenticated').length, 50)
+  clock.now += 999
+  await enter(access, text)
+  assert.equal(watched.reads.length, 1)
+  clock.now += 1
+  await enter(access, text)
+  assert.equal(watched.reads.length, 2)
+})
+
+test('section 5: a revocation through this store is seen by the next request, however fresh the key was', async (t) => {
+  const { store, bench, access } = await setUp(t)
+  const { text, id } = await makeKey(store, bench.agentId)
+  assert.equal((await enter(access, text)).kind, 'authenticated')
+  await store.write('revokeApiKey', id)
+  assert.deepEqual(await enter(access, text), refused)
+})
+
+test('section 5: a read that was under way during a revocation is not kept, nor shared with a later request', async (t) => {
+  const { store, bench, access, watched } = await setUp(t)
+  const { text, id } = await makeKey(store, bench.agentId)
+  const wasRead = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  watched.after = () => (wasRead.resolve(), goOn.promise)
+  const before = enter(access, text)
+  await wasRead.promise
+  await store.write('revokeApiKey', id)
+  watched.after = async () => {}
+  assert.deepEqual(await enter(access, text), refused)
+  goOn.resolve()
+  assert.equal((await before).kind, 'authenticated', 'it asked before the revocation')
+  assert.deepEqual(await enter(access, text), refused)
+})
+
+test('section 5: a read that takes too long is not shared, so nothing older than a second is believed', async (t) => {
+  const { store, bench, access, watched, clock } = await setUp(t)
+  const { text } = await makeKey(store, bench.agentId)
+  const started = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  watched.before = () => (started.resolve(), goOn.promise)
+  const slow = enter(access, text)
+  await started.promise
+  watched.before = async () => {}
+  clock.now += 1_000
+  assert.equal((await enter(access, text)).kind, 'authenticated')
+  goOn.resolve()
+  assert.equal((await slow).kind, 'authenticated')
+  assert.equal(watched.reads.length, 2)
+})
+
+test('section 5: made-up ids are not kept and push no good key out; a key works as soon as it is made', async (t) => {
+  const { store, bench, access, watched } = await setUp(t)
+  const good = await makeKey(store, bench.agentId)
+  await enter(access, good.text)
+  for (let batch = 0; batch < 110; batch++) {
+    await Promise.all(Array.from({ length: 100 }, () => enter(access, makeApiKey(randomBytes).text)))
+  }
+  const readsBefore = watched.reads.length
+  assert.equal((await enter(access, good.text)).kind, 'authenticated')
+  assert.equal(watched.reads.length, readsBefore)
+  const later = makeApiKey(randomBytes)
+  assert.deepEqual(await enter(access, later.text), refused)
+  const row = {
+    id: 'key_later',
+    keyId: later.keyId,
+    agentId: bench.agentId,
+    name: null,
+    permission: 'full' as const,
+    rateLimit: 1,
+    rateWindowSeconds: 1,
+  }
+  await store.write('createApiKey', { ...row, digest: digestSecret(later.secret) })
+  assert.equal((await enter(access, later.text)).kind, 'authenticated')
+})
+
+test("rate.spend spends the key's own window with the key's own figures", async (t) => {
+  const { store, bench, access } = await setUp(t)
+  const [a, b] = [await makeKey(store, bench.agentId), await makeKey(store, bench.agentId)]
+  const [inA, inB] = [await enter(access, a.text), await enter(access, b.text)]
+  assert.ok(inA.kind === 'authenticated' && inB.kind === 'authenticated')
+  for (let left = 6; left >= 0; left--) {
+    assert.deepEqual(await access.spend(inA.apiKey), { kind: 'allowed', figures: { limit: 7, remaining: left, resetAt: 32 } })
+  }
+  assert.deepEqual(await access.spend(inA.apiKey), {
+    kind: 'exceeded',
+    figures: { limit: 7, remaining: 0, resetAt: 32 },
+    retryAfterSeconds: 30,
+  })
+  assert.equal((await access.spend(inB.apiKey)).kind, 'allowed')
+})
+
+test('rate.fail-closed an error or a silence of the window is unavailable, never a pass and never exceeded', async (t) => {
+  const failures: RateWindow['spend'][] = [
+    () => Promise.reject(new Error('READONLY')),
+    () => {
+      throw new Error('at once')
+    },
+    () => new Promise(() => {}),
+  ]
+  for (const spend of failures) {
+    const { store, bench, access, lines } = await setUp(t, { window: { spend }, windowDeadlineMs: 20 })
+    const entered = await enter(access, (await makeKey(store, bench.agentId)).text)
+    assert.ok(entered.kind === 'authenticated')
+    assert.deepEqual(await access.spend(entered.apiKey), { kind: 'unavailable' })
+    assert.equal(lines.length, 1)
+  }
+})

@@ -1,0 +1,432 @@
+/** What every store must do, case by case; each backend's test file runs the whole of it. Real databases only; time is moved, never waited for. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { cost } from '../../src/ledger/ledger.ts'
+import type { Admission, AdmissionOutcome, AdmittedTurn, Each, Settlement, Store } from '../../src/store/store.ts'
+import { fingerprint } from '../../src/turn/fingerprint.ts'
+
+export type TestStore = Store & { moveClock(milliseconds: number): void }
+type Open = () => Promise<{ store: TestStore; close(): Promise<void> }>
+
+const price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
+const dayMs = 24 * 60 * 60 * 1000
+const leaseMs = 15_000
+const fixedTokens = 10
+const maxOutputTokens = 100
+const knowledgeMaxTokens = 50
+
+/** A store with one owner, agent and key, and short hands for what a turn does. */
+export class Bench {
+  readonly store: TestStore
+  readonly ownerId: string
+  readonly agentId: string
+  readonly apiKeyId: string
+  #count = 0
+
+  constructor(store: TestStore, ownerId: string, agentId: string, apiKeyId: string) {
+    this.store = store
+    this.ownerId = ownerId
+    this.agentId = agentId
+    this.apiKeyId = apiKeyId
+  }
+
+  static async make(store: TestStore, balance: bigint, historyMaxTokens = 8000): Promise<Bench> {
+    const id = randomUUID().slice(0, 8)
+    await store.write('createOwner', { id: `own_${id}`, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
+    const content = {
+      name: 'n',
+      model: 'demo/demo',
+      config: '{}',
+      fixedTokens,
+      historyMaxTokens,
+      knowledgeMaxTokens,
+      maxOutputTokens,
+      maxMessageLength: 100,
+      price,
+    }
+    await store.write('createAgent', { id: `agt_${id}`, ownerId: `own_${id}`, provider: null, content })
+    await store.write('createApiKey', {
+      id: `key_${id}`,
+      keyId: `${id}abcdefgh`,
+      agentId: `agt_${id}`,
+      name: null,
+      permission: 'full',
+      rateLimit: 120,
+      rateWindowSeconds: 60,
+      digest: Buffer.from(id.padEnd(32, 'x')),
+    })
+    return new Bench(store, `own_${id}`, `agt_${id}`, `key_${id}`)
+  }
+
+  admission(changes: Partial<Admission> = {}): Admission {
+    const n = ++this.#count
+    const externalUserId = changes.externalUserId ?? `user-${n}`
+    const message = changes.message ?? 'hello'
+    return {
+      apiKeyId: this.apiKeyId,
+      agentId: this.agentId,
+      idempotencyKey: `idem-${n}`,
+      fingerprint: fingerprint(externalUserId, message),
+      externalUserId,
+      message,
+      messageTokens: Math.ceil(Buffer.byteLength(message) / 2),
+      requestId: randomUUID(),
+      conversationId: `conv_${randomUUID()}`,
+      leaseMs,
+      mayRun: true,
+      ...changes,
+    }
+  }
+
+  async admit(changes: Partial<Admission> = {}): Promise<Each<AdmissionOutcome>> {
+    return (await this.store.admitMany([this.admission(changes)]))[0]!
+  }
+
+  async admitted(changes: Partial<Admission> = {}): Promise<AdmittedTurn> {
+    const outcome = await this.admit(changes)
+    if (outcome.kind !== 'admitted') throw new Error(`not admitted: ${outcome.kind}`)
+    return outcome.turn
+  }
+
+  settlement(turn: AdmittedTurn, changes: Partial<Settlement> = {}): Settlement {
+    return {
+      requestId: turn.requestId,
+      fence: turn.fence,
+      userMessageId: `msg_${randomUUID()}`,
+      assistantMessageId: `msg_${randomUUID()}`,
+      ledgerEntryId: `led_${randomUUID()}`,
+      content: 'good day',
+      contentTokens: 4,
+      promptTokens: 20,
+      completionTokens: 5,
+      usageEstimated: false,
+      charged: 600n,
+      writtenOff: 0n,
+      firstDeltaMs: 1,
+      ...changes,
+    }
+  }
+
+  async settle(turn: AdmittedTurn, changes: Partial<Settlement> = {}) {
+    return (await this.store.settleMany([this.settlement(turn, changes)]))[0]!
+  }
+
+  async fail(turn: AdmittedTurn, state: 'released' | 'failed') {
+    const code = state === 'released' ? 'service_unavailable' : 'internal_error'
+    return (await this.store.failMany([{ requestId: turn.requestId, fence: turn.fence, state, code, cause: 'test' }]))[0]!
+  }
+
+  async money(): Promise<{ balance: bigint; held: bigint }> {
+    const owner = await this.store.read('findOwner', this.ownerId)
+    return { balance: owner!.balance, held: owner!.held }
+  }
+
+  async verify(): Promise<void> {
+    const broken = (await this.store.read('verify')).filter((result) => result.rows.length > 0)
+    assert.deepEqual(broken, [])
+  }
+}
+
+export function conformance(backend: string, open: Open): void {
+  const title = (sentence: string): string => `${backend}: ${sentence}`
+  const check = (sentence: string, body: (store: TestStore) => Promise<void>): void => {
+    void test(title(sentence), async () => {
+      const { store, close } = await open()
+      try {
+        await body(store)
+      } finally {
+        await close()
+      }
+    })
+  }
+
+  check('billing.hold an admission holds the bound made of stored numbers and leaves the balance', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted({ message: 'hello' })
+    const bound = cost({ promptTokens: fixedTokens + 0 + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
+    assert.equal(turn.hold, bound)
+    assert.deepEqual(await bench.money(), { balance: 1_000_000n, held: bound })
+    await bench.settle(turn)
+    const second = await bench.admitted({ externalUserId: 'user-1' })
+    const history = 3 + 4
+    assert.equal(
+      second.hold,
+      cost({ promptTokens: fixedTokens + history + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price),
+    )
+    await bench.verify()
+  })
+
+  check('idempotency.in-progress and idempotency.conflict while the first runs, also within one batch', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const first = bench.admission()
+    const outcomes = await store.admitMany([
+      first,
+      { ...first, requestId: randomUUID() },
+      { ...first, fingerprint: fingerprint('user-1', 'else') },
+    ])
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['admitted', 'idempotency_in_progress', 'idempotency_conflict'],
+    )
+    await bench.verify()
+  })
+
+  check('conversation.busy stores nothing for the loser and leaves its key usable', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted({ externalUserId: 'ann' })
+    const held = (await bench.money()).held
+    const second = bench.admission({ externalUserId: 'ann', message: 'again' })
+    assert.equal((await store.admitMany([second]))[0]!.kind, 'conversation_busy')
+    assert.equal((await bench.money()).held, held)
+    await bench.settle(turn)
+    assert.equal((await store.admitMany([second]))[0]!.kind, 'admitted')
+    await bench.verify()
+  })
+
+  check('billing.once settlement stores both messages and one charge; idempotency.replay gives the same reply', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admission = bench.admission({ message: 'hello' })
+    const [outcome] = await store.admitMany([admission])
+    assert.equal(outcome!.kind, 'admitted')
+    const turn = (outcome as Extract<AdmissionOutcome, { kind: 'admitted' }>).turn
+    const settled = await bench.settle(turn)
+    assert.equal(settled.kind, 'settled')
+    assert.deepEqual(await bench.money(), { balance: 999_400n, held: 0n })
+    const [replay] = await store.admitMany([{ ...admission, requestId: randomUUID(), conversationId: 'conv_other' }])
+    assert.deepEqual(replay, { kind: 'replay', reply: (settled as { reply: unknown }).reply })
+    const next = await bench.admitted({ externalUserId: admission.externalUserId })
+    assert.deepEqual(next.history, [
+      { role: 'user', content: 'hello' },
+      { role: 'assistant', content: 'good day' },
+    ])
+    await bench.verify()
+  })
+
+  check('one_charge_per_turn a settlement comes through once, also twice in one batch', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const turn = await bench.admitted()
+    const outcomes = await store.settleMany([bench.settlement(turn), bench.settlement(turn)])
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['settled', 'lost'],
+    )
+    assert.equal((await bench.fail(turn, 'failed')).kind, 'lost')
+    assert.deepEqual(await bench.money(), { balance: 999_400n, held: 0n })
+    await bench.verify()
+  })
+
+  check('turn.states a released turn gives its hold back and runs again under its request_id; another body conflicts', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admission = bench.admission()
+    const [first] = (await store.admitMany([admission])) as [Extract<AdmissionOutcome, { kind: 'admitted' }>]
+    assert.equal((await bench.fail(first.turn, 'released')).kind, 'ended')
+    assert.deepEqual(await bench.money(), { balance: 1_000_000n, held: 0n })
+    assert.equal((await bench.admit({ ...admission, fingerprint: fingerprint('x', 'y') })).kind, 'idempotency_conflict')
+    const again = await bench.admitted({ ...admission, requestId: randomUUID(), conversationId: 'conv_unused' })
+    assert.equal(again.requestId, first.turn.requestId)
+    assert.equal(again.conversationId, first.turn.conversationId)
+    assert.deepEqual([again.run, again.attempt, again.fence], [2, 1, 2])
+    assert.equal((await bench.settle(first.turn)).kind, 'lost', 'the first run is fenced off')
+    assert.equal((await bench.settle(again)).kind, 'settled')
+    await bench.verify()
+  })
+
+  check('turn.states a released turn passes the whole admission again', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admission = bench.admission({ externalUserId: 'ann' })
+    const turn = await bench.admitted(admission)
+    await bench.fail(turn, 'released')
+    const other = await bench.admitted({ externalUserId: 'ann' })
+    assert.equal((await bench.admit(admission)).kind, 'conversation_busy')
+    await bench.settle(other)
+    await store.write('changeAgent', { id: bench.agentId, enabled: false })
+    assert.equal((await bench.admit(admission)).kind, 'agent_disabled')
+  })
+
+  check('turn.states a failed turn answers the same failure', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admission = bench.admission()
+    const turn = await bench.admitted(admission)
+    await bench.fail(turn, 'failed')
+    assert.deepEqual(await bench.admit({ ...admission, requestId: randomUUID() }), { kind: 'replayed_failure', requestId: turn.requestId })
+    assert.equal((await bench.admit({ ...admission, fingerprint: fingerprint('x', 'y') })).kind, 'idempotency_conflict')
+    await bench.verify()
+  })
+
+  check('idempotency.lifetime a record lives 24 hours from the end of its turn and a running one never expires', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admission = bench.admission()
+    const turn = await bench.admitted(admission)
+    store.moveClock(2 * dayMs)
+    assert.equal((await bench.admit(admission)).kind, 'idempotency_in_progress')
+    await bench.settle(turn)
+    store.moveClock(dayMs - 60_000)
+    assert.equal((await bench.admit(admission)).kind, 'replay')
+    store.moveClock(60_000)
+    const fresh = await bench.admitted({
+      ...admission,
+      requestId: randomUUID(),
+      fingerprint: fingerprint(admission.externalUserId, 'hello'),
+    })
+    assert.notEqual(fresh.requestId, turn.requestId)
+    assert.equal(fresh.history.length, 2)
+    await bench.verify()
+  })
+
+  check('one_turn_per_key at the edge of the lifetime a hundred requests make one new turn', async (store) => {
+    const bench = await Bench.make(store, 10_000_000n)
+    const admission = bench.admission()
+    await bench.settle(await bench.admitted(admission))
+    store.moveClock(dayMs)
+    const batches = Array.from({ length: 10 }, () => Array.from({ length: 10 }, () => ({ ...admission, requestId: randomUUID() })))
+    const outcomes = (await Promise.all(batches.map((batch) => store.admitMany(batch)))).flat()
+    assert.equal(outcomes.filter(({ kind }) => kind === 'admitted').length, 1)
+    assert.equal(outcomes.filter(({ kind }) => kind === 'idempotency_in_progress').length, 99)
+    await bench.verify()
+  })
+
+  check('balance_never_negative a balance for seven of a hundred admits exactly seven, item by item', async (store) => {
+    const hold = cost({ promptTokens: fixedTokens + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
+    const bench = await Bench.make(store, hold * 7n + (hold - 1n))
+    const outcomes = (
+      await Promise.all([0, 1, 2, 3].map(() => store.admitMany(Array.from({ length: 25 }, () => bench.admission()))))
+    ).flat()
+    const admitted = outcomes.filter((outcome) => outcome.kind === 'admitted')
+    assert.equal(admitted.length, 7)
+    assert.equal(outcomes.filter(({ kind }) => kind === 'insufficient_balance').length, 93)
+    assert.deepEqual(await bench.money(), { balance: hold * 7n + (hold - 1n), held: hold * 7n })
+    await store.settleMany(admitted.map(({ turn }) => bench.settlement(turn)))
+    assert.deepEqual(await bench.money(), { balance: hold * 7n + (hold - 1n) - 7n * 600n, held: 0n })
+    await bench.verify()
+  })
+
+  check('order.admission the record, then the agent, then the conversation, then the balance', async (store) => {
+    const bench = await Bench.make(store, 1_000n)
+    assert.equal((await bench.admit({ agentId: 'agt_none' })).kind, 'agent_not_found')
+    assert.equal((await bench.admit()).kind, 'insufficient_balance')
+    const rich = await Bench.make(store, 1_000_000n)
+    const answered = rich.admission({ externalUserId: 'ann' })
+    await rich.settle(await rich.admitted(answered))
+    await rich.admitted({ externalUserId: 'ann' })
+    await store.write('changeAgent', { id: rich.agentId, enabled: false })
+    assert.equal((await rich.admit(answered)).kind, 'replay')
+    assert.equal((await rich.admit({ externalUserId: 'ann' })).kind, 'agent_disabled')
+    await store.write('deleteAgent', rich.agentId)
+    assert.equal((await rich.admit({ externalUserId: 'ann' })).kind, 'agent_not_found')
+    assert.equal((await rich.admit(answered)).kind, 'replay')
+  })
+
+  check('a full process admits nothing new and still answers replays', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const answered = bench.admission()
+    await bench.settle(await bench.admitted(answered))
+    assert.equal((await bench.admit({ ...answered, mayRun: false })).kind, 'replay')
+    assert.equal((await bench.admit({ mayRun: false })).kind, 'overloaded')
+    await bench.verify()
+  })
+
+  check('one bad item of a batch takes no other with it', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const outcomes = await store.admitMany([bench.admission(), bench.admission({ apiKeyId: 'key_of_nobody' }), bench.admission()])
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['admitted', 'error', 'admitted'],
+    )
+    await bench.verify()
+  })
+
+  check('billing.hold advance journals a step and extends the hold, both or neither', async (store) => {
+    const bench = await Bench.make(store, 20_000n)
+    const turn = await bench.admitted()
+    const { requestId, fence, hold } = turn
+    const entry = { step: 1, part: 0, kind: 'model' as const, payload: '{"a":1}' }
+    assert.deepEqual(await store.advance({ requestId, fence, entries: [entry], hold: hold + 5_000n }), { kind: 'advanced' })
+    assert.equal((await bench.money()).held, hold + 5_000n)
+    const second = { ...entry, step: 2 }
+    assert.deepEqual(await store.advance({ requestId, fence, entries: [second], hold: 30_000n }), { kind: 'insufficient_balance' })
+    assert.deepEqual(await store.advance({ requestId, fence: fence + 1, entries: [second], hold }), { kind: 'lost' })
+    store.moveClock(leaseMs + 1)
+    const claims = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
+    assert.deepEqual(claims.turns[0]!.journal, [entry])
+    assert.equal(claims.turns[0]!.hold, hold + 5_000n)
+    assert.equal((await bench.settle(claims.turns[0]!)).kind, 'settled')
+    await bench.verify()
+  })
+
+  check('turn.states an orphan is claimed once its lease has run out, counted and fenced, at most three attempts', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const admission = bench.admission()
+    const turn = await bench.admitted(admission)
+    const claim = (which: 'fresh' | 'suspect', running: string[] = []) => store.claimOrphans({ which, limit: 10, leaseMs, running })
+    assert.deepEqual(await claim('fresh'), { turns: [], exhausted: [] }, 'its lease runs')
+    store.moveClock(leaseMs + 1)
+    assert.deepEqual((await claim('fresh', [turn.requestId])).turns, [], 'it runs in the claiming process')
+    const [second] = (await claim('fresh')).turns
+    assert.deepEqual([second!.requestId, second!.attempt, second!.fence, second!.message], [turn.requestId, 2, 2, 'hello'])
+    assert.equal((await bench.settle(turn)).kind, 'lost', 'the first process is fenced off')
+    store.moveClock(leaseMs + 1)
+    assert.deepEqual((await claim('fresh')).turns, [], 'a turn tried twice is suspect')
+    const [third] = (await claim('suspect')).turns
+    assert.equal(third!.attempt, 3)
+    store.moveClock(leaseMs + 1)
+    assert.deepEqual(await claim('suspect'), { turns: [], exhausted: [turn.requestId] })
+    assert.equal((await bench.admit(admission)).kind, 'replayed_failure')
+    assert.deepEqual(await bench.money(), { balance: 1_000_000n, held: 0n })
+    await bench.verify()
+  })
+
+  check('running_has_lease a renewed lease is kept, a lost one is told, a given-up one is free at once', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const kept = await bench.admitted()
+    const given = await bench.admitted()
+    store.moveClock(leaseMs - 1)
+    assert.deepEqual(await store.renewLeases([kept], leaseMs), [])
+    await store.giveUpLeases([given])
+    const { turns } = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
+    assert.deepEqual(
+      turns.map(({ requestId }) => requestId),
+      [given.requestId],
+    )
+    assert.deepEqual(await store.renewLeases([kept, given], leaseMs), [given])
+  })
+
+  check('turn.states suspects are claimed one at a time, after nothing fresh', async (store) => {
+    const bench = await Bench.make(store, 10_000_000n)
+    const turns = await Promise.all([1, 2, 3].map(() => bench.admitted()))
+    store.moveClock(leaseMs + 1)
+    const first = await store.claimOrphans({ which: 'fresh', limit: 2, leaseMs, running: [] })
+    assert.equal(first.turns.length, 2)
+    store.moveClock(leaseMs + 1)
+    const suspects = await store.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })
+    assert.equal(suspects.turns.length, 1)
+    const fresh = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
+    assert.deepEqual(
+      fresh.turns.map(({ requestId }) => requestId),
+      [turns[2]!.requestId],
+    )
+  })
+
+  check('the history is the newest whole exchanges that fit the window, oldest first', async (store) => {
+    // one exchange counts 3 + 4 tokens; a window of 20 holds two of them
+    const bench = await Bench.make(store, 100_000_000n, 20)
+    for (const n of [1, 2, 3, 4])
+      await bench.settle(await bench.admitted({ externalUserId: 'ann', message: `text${n}` }), { content: `reply${n}` })
+    const turn = await bench.admitted({ externalUserId: 'ann' })
+    assert.deepEqual(
+      turn.history.map(({ content }) => content),
+      ['text3', 'reply3', 'text4', 'reply4'],
+    )
+    await bench.verify()
+  })
+
+  check('conversation.identity one conversation per key and external user, no normalisation, no trimming', async (store) => {
+    const bench = await Bench.make(store, 100_000_000n)
+    const other = await Bench.make(store, 100_000_000n)
+    const users = ['é', 'e\u0301', ' é', 'É', 'é ']
+    const ids = []
+    for (const externalUserId of users) ids.push((await bench.admitted({ externalUserId })).conversationId)
+    ids.push((await other.admitted({ externalUserId: 'é' })).conversationId)
+    assert.equal(new Set(ids).size, users.length + 1)
+  })
+}

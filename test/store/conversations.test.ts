@@ -1,0 +1,218 @@
+/** The conversation listing on a real store: specification 4.3 and 5; ruling `paging`. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiError } from '../../src/errors.ts'
+import { pageOf, pageRequest } from '../../src/store/cold/paging.ts'
+import type { Page } from '../../src/store/cold/paging.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createConversations } from '../../src/turn/conversations.ts'
+import { openOwnStore } from '../support/own-store.ts'
+import { Bench } from './conformance.ts'
+
+const first = { cursor: undefined, externalUserId: undefined }
+
+async function converse(bench: Bench, externalUserId: string, message = 'hello'): Promise<{ conversationId: string; requestId: string }> {
+  const turn = await bench.admitted({ externalUserId, message })
+  await bench.settle(turn, { content: `reply to ${message}` })
+  return turn
+}
+
+/** Every page of a list; `between` runs before each further page. */
+async function pages<Item>(read: (cursor: string | undefined) => Promise<Page<Item>>, between = async (): Promise<void> => {}) {
+  const all: Item[] = []
+  let cursor: string | undefined
+  for (;;) {
+    const page = await read(cursor)
+    all.push(...page.data)
+    if (page.nextCursor === null) return all
+    cursor = page.nextCursor
+    await between()
+  }
+}
+
+test('section 4.3: lists the conversations that have a message, newest first, and one end user by exact id', async (t) => {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 1_000_000_000n)
+  const conversations = createConversations({ store })
+  const { conversationId: ann } = await converse(bench, 'ann')
+  store.moveClock(10)
+  const { conversationId: bob } = await converse(bench, 'bob')
+  store.moveClock(10)
+  await converse(bench, 'ann', 'again')
+  await bench.fail(await bench.admitted({ externalUserId: 'never answered' }), 'failed')
+  await bench.admitted({ externalUserId: 'still running' })
+
+  const { data, nextCursor } = await conversations.list({ apiKeyId: bench.apiKeyId, limit: 20, ...first })
+  assert.equal(nextCursor, null)
+  assert.deepEqual(
+    data.map(({ conversationId, externalUserId, messageCount }) => ({ conversationId, externalUserId, messageCount })),
+    [
+      { conversationId: bob, externalUserId: 'bob', messageCount: 2 },
+      { conversationId: ann, externalUserId: 'ann', messageCount: 4 },
+    ],
+  )
+  assert.ok(data[1]!.lastMessageAt >= data[1]!.createdAt + 20)
+
+  const only = (externalUserId: string) => conversations.list({ apiKeyId: bench.apiKeyId, limit: 20, cursor: undefined, externalUserId })
+  assert.deepEqual((await only('ann')).data, [data[1]])
+  for (const other of ['Ann', 'ann ', '', "ann' or 1=1", 'still running']) assert.deepEqual((await only(other)).data, [])
+})
+
+test('section 4.3: the messages of a conversation, newest first, with the request they came from', async (t) => {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 1_000_000_000n)
+  const conversations = createConversations({ store })
+  const { conversationId, requestId } = await converse(bench, 'ann', 'one')
+  const { requestId: second } = await converse(bench, 'ann', 'two')
+  const wanted = { apiKeyId: bench.apiKeyId, conversationId, cursor: undefined }
+  const found = await conversations.messages({ ...wanted, limit: 100 })
+  assert.ok(found.kind === 'found')
+  assert.equal(found.nextCursor, null)
+  assert.deepEqual(
+    found.data.map((message) => [message.role, message.content, message.requestId, typeof message.createdAt, message.id.slice(0, 4)]),
+    [
+      ['assistant', 'reply to two', second, 'number', 'msg_'],
+      ['user', 'two', second, 'number', 'msg_'],
+      ['assistant', 'reply to one', requestId, 'number', 'msg_'],
+      ['user', 'one', requestId, 'number', 'msg_'],
+    ],
+  )
+})
+
+test("section 5, conversation scope: key B sees nothing of key A's, and cannot tell it from what does not exist", async (t) => {
+  const store = await openOwnStore(t)
+  const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
+  const conversations = createConversations({ store })
+  const { conversationId } = await converse(a, 'ann', 'canary')
+  const listA = await conversations.list({ apiKeyId: a.apiKeyId, limit: 1, ...first })
+  assert.equal(listA.data.length, 1)
+  assert.deepEqual(await conversations.list({ apiKeyId: b.apiKeyId, limit: 20, ...first }), { data: [], nextCursor: null })
+  assert.deepEqual(await conversations.list({ apiKeyId: b.apiKeyId, limit: 20, cursor: undefined, externalUserId: 'ann' }), {
+    data: [],
+    nextCursor: null,
+  })
+  const wanted = { limit: 20, cursor: undefined }
+  for (const id of [conversationId, 'conv_unknown', '', "' or 1=1 --"]) {
+    assert.deepEqual(await conversations.messages({ apiKeyId: b.apiKeyId, conversationId: id, ...wanted }), { kind: 'not_found' })
+  }
+  // A cursor of another key's list says where to go on, not what may be seen.
+  await converse(a, 'bob')
+  const { nextCursor } = await conversations.list({ apiKeyId: a.apiKeyId, limit: 1, ...first })
+  const stolen = { apiKeyId: b.apiKeyId, limit: 20, cursor: nextCursor!, externalUserId: undefined }
+  assert.deepEqual(await conversations.list(stolen), { data: [], nextCursor: null })
+})
+
+test('paging: every conversation and message once, in order, while rows are added between the pages', async (t) => {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 1_000_000_000_000n)
+  const conversations = createConversations({ store })
+  // Several of one millisecond: the id decides.
+  const made: string[] = []
+  for (let n = 0; n < 9; n++) {
+    made.push((await converse(bench, `user-${n}`)).conversationId)
+    if (n % 3 === 2) store.moveClock(1)
+  }
+  for (let n = 0; n < 5; n++) await converse(bench, 'user-0', `message ${n}`)
+  const whole = await conversations.list({ apiKeyId: bench.apiKeyId, limit: 100, ...first })
+  assert.equal(whole.data.length, 9)
+  const order = whole.data.map(({ createdAt, conversationId }) => `${createdAt} ${conversationId}`)
+  assert.deepEqual(order, [...order].sort().reverse())
+
+  for (const limit of [1, 2, 4, 9]) {
+    let added = 0
+    const listed = await pages(
+      (cursor) => conversations.list({ apiKeyId: bench.apiKeyId, limit, cursor, externalUserId: undefined }),
+      async () => {
+        store.moveClock(5)
+        await converse(bench, `late-${limit}-${added++}`)
+      },
+    )
+    const early = listed.filter(({ externalUserId }) => externalUserId.startsWith('user-'))
+    assert.deepEqual(
+      early.map(({ conversationId }) => conversationId),
+      whole.data.map(({ conversationId }) => conversationId),
+    )
+    assert.equal(new Set(listed.map(({ conversationId }) => conversationId)).size, listed.length)
+  }
+
+  const wanted = { apiKeyId: bench.apiKeyId, conversationId: made[0]! }
+  const messages = async (limit: number, cursor?: string) => {
+    const found = await conversations.messages({ ...wanted, limit, cursor })
+    assert.ok(found.kind === 'found')
+    return found
+  }
+  const all = (await messages(100)).data
+  assert.equal(all.length, 12)
+  for (const limit of [1, 5, 12]) {
+    const listed = await pages(
+      (cursor) => messages(limit, cursor),
+      async () => void (await converse(bench, 'user-0', 'late')),
+    )
+    const early = new Set(all.map(({ id }) => id))
+    assert.deepEqual(
+      listed.filter(({ id }) => early.has(id)),
+      all,
+    )
+    assert.equal(new Set(listed.map(({ id }) => id)).size, listed.length)
+  }
+})
+
+test('paging: a cursor that was not made here is validation_error; a store that cannot answer is service_unavailable', async (t) => {
+  const store = await openOwnStore(t)
+  const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code
+  const ask = ({ list, messages }: ReturnType<typeof createConversations>, cursor: string | undefined) => [
+    list({ apiKeyId: 'key_a', limit: 1, cursor, externalUserId: undefined }),
+    messages({ apiKeyId: 'key_a', conversationId: 'conv_a', limit: 1, cursor }),
+  ]
+  for (const answer of ask(createConversations({ store }), 'made up')) await assert.rejects(answer, isCode('validation_error'))
+  const gone: Store = { ...store, read: () => Promise.reject(new StoreUnavailable('gone')) }
+  for (const answer of ask(createConversations({ store: gone }), undefined)) await assert.rejects(answer, isCode('service_unavailable'))
+})
+
+test('surfaces: the operator lists the conversations of all keys by each filter, and reads messages with the figures of their turns', async (t) => {
+  const store = await openOwnStore(t)
+  const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
+  const { conversationId: annOfA } = await converse(a, 'ann')
+  const { conversationId: annOfB } = await converse(b, 'ann')
+  await b.fail(await b.admitted({ externalUserId: 'unanswered' }), 'failed')
+  const none = { agentId: undefined, apiKeyId: undefined, externalUserId: undefined }
+  const listed = async (filter: Partial<Record<keyof typeof none, string>>) => {
+    const wanted = { limit: 2 }
+    return pages(async (cursor) => {
+      const request = { ...pageRequest({ ...wanted, cursor }), ...none, ...filter }
+      return pageOf(await store.read('listAllConversations', request), wanted)
+    })
+  }
+  const idsOf = async (filter: Parameters<typeof listed>[0]) => (await listed(filter)).map(({ id }) => id).sort()
+  assert.equal((await idsOf({})).length, 3)
+  assert.deepEqual(await idsOf({ externalUserId: 'ann' }), [annOfA, annOfB].sort())
+  assert.deepEqual(await idsOf({ agentId: a.agentId }), [annOfA])
+  assert.deepEqual(await idsOf({ apiKeyId: a.apiKeyId }), [annOfA])
+  assert.deepEqual(await idsOf({ agentId: a.agentId, apiKeyId: b.apiKeyId }), [])
+  const [unanswered] = await listed({ externalUserId: 'unanswered' })
+  assert.deepEqual(
+    [unanswered!.agentId, unanswered!.apiKeyId, unanswered!.lastMessageAt, unanswered!.messageCount],
+    [b.agentId, b.apiKeyId, null, 0],
+  )
+
+  const messages = await store.read('listAllMessages', { ...pageRequest({ limit: 10 }), conversationId: annOfB })
+  const turn = {
+    state: 'completed',
+    agentVersion: 1,
+    promptTokens: 20,
+    completionTokens: 5,
+    usageEstimated: false,
+    charged: 600n,
+    failureCode: null,
+    failureCause: null,
+  }
+  assert.deepEqual(
+    messages?.map(({ role, content, turn: figures }) => ({ role, content, turn: figures })),
+    [
+      { role: 'assistant', content: 'reply to hello', turn },
+      { role: 'user', content: 'hello', turn },
+    ],
+  )
+  assert.equal(await store.read('listAllMessages', { ...pageRequest({ limit: 10 }), conversationId: 'conv_unknown' }), undefined)
+})

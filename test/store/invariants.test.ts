@@ -1,0 +1,271 @@
+/**
+ * The checker is checked: each invariant is broken by hand, with the schema's constraints out of the way, and exactly that one is reported.
+ * The healthy rows come from the real store.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { invariants, verify } from '../../src/store/cold/invariants.ts'
+import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { Bench } from './conformance.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'turnkeep-invariants-'))
+const command = new URL('../../bin/turnkeep.js', import.meta.url).pathname
+
+/** How an operator, a bug or a broken disk would have to change the rows; each is one script on the healthy database. */
+const plants: Record<string, { what: string; script: string }[]> = {
+  I1: [
+    { what: 'a balance that no entry explains', script: 'update owners set balance = balance + 1' },
+    {
+      what: 'an entry that moved no balance',
+      script: `insert into ledger (id, owner_id, kind, amount, created_at) select 'led_x', id, 'credit', 1, 1 from owners`,
+    },
+  ],
+  I2: [
+    {
+      what: 'a negative balance',
+      script: `insert into ledger (id, owner_id, kind, amount, created_at) select 'led_x', id, 'adjustment', -2 * balance, 1 from owners;
+        update owners set balance = -balance`,
+    },
+    {
+      what: 'more held than there is',
+      script: `insert into ledger (id, owner_id, kind, amount, created_at) select 'led_x', id, 'adjustment', 1 - held, 1 from owners;
+        update owners set balance = held - 1;
+        update ledger set amount = (select balance from owners) - (select sum(amount) from ledger where id <> 'led_x') where id = 'led_x'`,
+    },
+  ],
+  I3: [
+    { what: 'a held amount without a running turn', script: 'update owners set held = held + 1' },
+    { what: 'a hold that an ended turn still has', script: `update turns set hold = 5 where state = 'failed'` },
+  ],
+  I4: [
+    {
+      what: 'a completed turn without a charge',
+      script: `update owners set balance = balance - (select sum(amount) from ledger where kind = 'charge'); delete from ledger where kind = 'charge'`,
+    },
+    {
+      what: 'two charges for one turn',
+      script: `drop index one_charge_per_turn;
+        insert into ledger (id, owner_id, kind, amount, request_id, created_at)
+          select 'led_x', owner_id, 'charge', amount, request_id, 1 from ledger where kind = 'charge' limit 1;
+        update owners set balance = balance + (select amount from ledger where id = 'led_x')`,
+    },
+    {
+      what: 'a charge for a failed turn',
+      script: `insert into ledger (id, owner_id, kind, amount, request_id, created_at)
+          select 'led_x', owner_id, 'charge', 0, request_id, 1 from turns where state = 'failed'`,
+    },
+  ],
+  I5: [
+    { what: 'a turn that says another figure than its charge', script: `update turns set charged = charged + 1 where state = 'completed'` },
+    {
+      what: 'a charge that is not usage times price',
+      script: `update turns set prompt_tokens = prompt_tokens + 1 where state = 'completed'`,
+    },
+    { what: 'a completed turn without usage', script: `update turns set completion_tokens = null where state = 'completed'` },
+  ],
+  I6: [
+    {
+      what: 'a completed turn without messages',
+      script: `delete from messages where conversation_id = (select conversation_id from turns where idempotency_key = 'two');
+        update conversations set message_count = 0, message_tokens = 0 where external_user_id = 'ben'`,
+    },
+    { what: 'an erased turn that has its messages', script: `update turns set erased_at = 1 where idempotency_key = 'two'` },
+  ],
+  I7: [
+    {
+      what: 'a gap between two exchanges',
+      script: `update messages set seq = seq + 2 where conversation_id = (select conversation_id from turns where idempotency_key = 'two')`,
+    },
+    {
+      what: 'a count that is not its messages',
+      script: `update conversations set message_count = message_count + 2 where external_user_id = 'ben'`,
+    },
+    {
+      what: 'tokens that are not its messages',
+      script: `update conversations set message_tokens = message_tokens + 1 where external_user_id = 'ben'`,
+    },
+    {
+      what: 'replies that answer each other’s question',
+      script: `update messages set seq = seq + 100 where role = 'assistant' and conversation_id = (select id from conversations where external_user_id = 'ann');
+        update messages set seq = case seq when 102 then 4 else 2 end where seq > 100`,
+    },
+    {
+      what: 'an erased conversation that has messages',
+      script: `update conversations set external_user_id = null where external_user_id = 'ben'`,
+    },
+  ],
+  I8: [
+    {
+      what: 'two running turns in one conversation',
+      script: `drop index one_running_turn_per_conversation;
+        update turns set state = 'running', lease_until = 1, ended_at = null
+          where state = 'failed';
+        update turns set conversation_id = (select conversation_id from turns where idempotency_key = 'running') where idempotency_key = 'failed'`,
+    },
+  ],
+  I9: [
+    { what: 'a running turn without a lease', script: `update turns set lease_until = null where state = 'running'` },
+    { what: 'a completed turn with a lease', script: `update turns set lease_until = 1 where state = 'completed'` },
+    { what: 'a running turn with an end', script: `update turns set ended_at = 1 where state = 'running'` },
+  ],
+  I10: [
+    {
+      what: 'two turns for one Idempotency-Key',
+      script: `drop index one_turn_per_key; update turns set idempotency_key = 'one' where idempotency_key = 'two'`,
+    },
+    {
+      what: 'a turn whose fingerprint is none',
+      script: `update turns set fingerprint = x'00', idempotency_key = null where idempotency_key = 'one'`,
+    },
+  ],
+  I11: [
+    { what: 'a store without the guard of ended turns', script: 'drop trigger ended_turns_never_change' },
+    { what: 'a store without the guard of fences', script: 'drop trigger fence_never_falls' },
+  ],
+  I12: [
+    { what: 'a fourth attempt', script: `update turns set attempt = 4, fence = 9 where state = 'running'` },
+    { what: 'a second run under the first one’s fence', script: `update turns set run = 2 where idempotency_key = 'one'` },
+  ],
+  I13: [
+    {
+      what: 'a conversation of another API key',
+      script: `update conversations set api_key_id = 'key_other' where external_user_id = 'ben'`,
+    },
+    { what: 'a turn of another agent', script: `update turns set agent_id = 'agt_other' where idempotency_key = 'two'` },
+    {
+      what: 'a charge to another owner',
+      script: `insert into owners (id, name, created_at) values ('own_other', 'other', 1);
+        insert into ledger (id, owner_id, kind, amount, created_at) values ('led_x', 'own_other', 'credit', 600, 1);
+        update ledger set owner_id = 'own_other' where request_id = (select request_id from turns where idempotency_key = 'two');
+        update owners set balance = (select coalesce(sum(amount), 0) from ledger where owner_id = owners.id)`,
+    },
+  ],
+  I14: [
+    { what: 'a ledger whose entries can change', script: 'drop trigger ledger_is_append_only_update' },
+    { what: 'a ledger whose entries can go', script: 'drop trigger ledger_is_append_only_delete' },
+  ],
+  I15: [
+    {
+      what: 'messages of a failed turn',
+      script: `insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
+          select 'msg_' || role, conversation_id, case role when 'user' then 1 else 2 end, role, 'x', 1, request_id, 1
+          from turns, (select 'user' as role union all select 'assistant') where state = 'failed';
+        update conversations set message_count = 2, message_tokens = 2 where id = (select conversation_id from turns where state = 'failed')`,
+    },
+  ],
+}
+
+/** Triggers that forbid what a plant does stand aside while it is done, and come back unless the plant was to drop them. */
+function plant(db: DatabaseSync, script: string): void {
+  const triggers = db.prepare(`select name, sql from sqlite_master where type = 'trigger'`).all() as { name: string; sql: string }[]
+  for (const { name } of triggers) if (!script.includes(name)) db.exec(`drop trigger ${name}`)
+  db.exec(script)
+  for (const { name, sql } of triggers) if (!script.includes(name)) db.exec(sql)
+}
+
+function openUnguarded(folderOf: string): DatabaseSync {
+  const db = new DatabaseSync(databaseFile(folderOf), { readBigInts: true, enableForeignKeyConstraints: false })
+  db.exec('pragma ignore_check_constraints = on')
+  return db
+}
+
+const runCommand = (folderOf: string, ...args: string[]) =>
+  spawnSync(process.execPath, [command, 'verify', ...args], { encoding: 'utf8', env: { TURNKEEP_DATA_DIR: folderOf } })
+
+before(async () => {
+  const store = await openSqliteStore({ folder })
+  const bench = await Bench.make(store, 1_000_000n)
+  await bench.settle(await bench.admitted({ idempotencyKey: 'one', externalUserId: 'ann' }))
+  await bench.settle(await bench.admitted({ idempotencyKey: 'more', externalUserId: 'ann' }))
+  await bench.settle(await bench.admitted({ idempotencyKey: 'two', externalUserId: 'ben' }))
+  await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed')
+  await bench.fail(await bench.admitted({ idempotencyKey: 'released', externalUserId: 'dora' }), 'released')
+  await bench.admitted({ idempotencyKey: 'running', externalUserId: 'eve' })
+  await store.close()
+})
+
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+test('verify: every invariant has a plant, and healthy rows break none', async () => {
+  assert.deepEqual(
+    invariants.map(({ id }) => id),
+    Object.keys(plants),
+  )
+  const db = openUnguarded(folder)
+  const verdicts = await verify(sqlOf(db, Date.now))
+  db.close()
+  assert.deepEqual(
+    verdicts.filter(({ rows }) => rows.length > 0),
+    [],
+  )
+})
+
+describe('verify: reports exactly what is broken', () => {
+  for (const [id, variants] of Object.entries(plants)) {
+    for (const { what, script } of variants) {
+      test(`${id} ${what}`, async () => {
+        const db = openUnguarded(folder)
+        db.exec('begin')
+        plant(db, script)
+        const verdicts = await verify(sqlOf(db, Date.now))
+        db.close()
+        assert.deepEqual(
+          verdicts.filter(({ rows }) => rows.length > 0).map((verdict) => verdict.id),
+          [id],
+        )
+      })
+    }
+  }
+})
+
+describe('turnkeep verify', () => {
+  test('says ok for every invariant and exits 0, also beside a running server', async () => {
+    const store = await openSqliteStore({ folder })
+    const { status, stdout } = runCommand(folder)
+    await store.close()
+    assert.equal(status, 0)
+    assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
+    assert.match(stdout, /^all 15 invariants hold$/m)
+  })
+
+  test('prints the broken rows and exits 1; --json tells the same', () => {
+    const copy = mkdtempSync(join(tmpdir(), 'turnkeep-broken-'))
+    try {
+      cpSync(folder, copy, { recursive: true })
+      const db = openUnguarded(copy)
+      plant(db, 'update owners set balance = balance + 1')
+      db.close()
+      const { status, stdout } = runCommand(copy)
+      assert.equal(status, 1)
+      assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
+      assert.match(stdout, /^broken: 1 of 15 invariants$/m)
+      const json = runCommand(copy, '--json')
+      assert.equal(json.status, 1)
+      const report = JSON.parse(json.stdout)
+      assert.equal(report.ok, false)
+      assert.deepEqual(
+        report.invariants
+          .filter((one: { ok: boolean }) => !one.ok)
+          .map((one: { id: string; rows: unknown[] }) => [one.id, one.rows.length]),
+        [['I1', 1]],
+      )
+    } finally {
+      rmSync(copy, { recursive: true, force: true })
+    }
+  })
+
+  test('exits 2 with one line where there is no database', () => {
+    const empty = mkdtempSync(join(tmpdir(), 'turnkeep-empty-'))
+    const { status, stdout, stderr } = runCommand(empty)
+    rmSync(empty, { recursive: true, force: true })
+    assert.equal(status, 2)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^turnkeep: no database .*\n$/)
+  })
+})

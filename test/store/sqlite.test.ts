@@ -1,0 +1,182 @@
+/** The embedded store: the conformance suite, and what only SQLite can get wrong. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { databaseFile } from '../../src/store/sqlite/database.ts'
+import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
+import { FolderInUse, openSqliteStore, SchemaRefused } from '../../src/store/sqlite/sqlite.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { Bench, conformance } from './conformance.ts'
+
+const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
+
+conformance('sqlite', async () => {
+  const folder = await makeFolder()
+  const store = await openSqliteStore({ folder })
+  return {
+    store,
+    async close() {
+      await store.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+})
+
+async function ownFolder(t: TestContext): Promise<string> {
+  const folder = await makeFolder()
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+void test('sqlite: one process a data folder, and the folder is free again after a close', async (t) => {
+  const folder = await ownFolder(t)
+  const store = await openSqliteStore({ folder })
+  await assert.rejects(openSqliteStore({ folder }), FolderInUse)
+  await store.close()
+  await (await openSqliteStore({ folder })).close()
+})
+
+void test('sqlite: running_has_lease at start every turn a dead process left may be claimed at once', async (t) => {
+  const folder = await ownFolder(t)
+  const first = await openSqliteStore({ folder })
+  const turn = await (await Bench.make(first, 1_000_000n)).admitted()
+  await first.close()
+  const second = await openSqliteStore({ folder })
+  const { turns } = await second.claimOrphans({ which: 'fresh', limit: 10, leaseMs: 15_000, running: [] })
+  assert.deepEqual(
+    turns.map(({ requestId }) => requestId),
+    [turn.requestId],
+  )
+  await second.close()
+})
+
+void test('sqlite: a database of a newer Turnkeep is refused', async (t) => {
+  const folder = await ownFolder(t)
+  await (await openSqliteStore({ folder })).close()
+  const db = new DatabaseSync(databaseFile(folder))
+  db.exec("insert into migrations values ('9999-later.sql', 'x', 0)")
+  db.close()
+  await assert.rejects(openSqliteStore({ folder }), SchemaRefused)
+})
+
+void test('sqlite: a migration that changed after it ran is refused, a new one copies the file first, a failing one leaves nothing', async (t) => {
+  const folder = await ownFolder(t)
+  const db = new DatabaseSync(databaseFile(folder))
+  const known = readMigrations()
+  migrate(db, known, folder)
+  assert.throws(() => migrate(db, [{ name: known[0]!.name, text: 'select 1' }], folder), SchemaRefused)
+  const later = { name: '9000-later.sql', text: 'create table later (x integer) strict' }
+  const broken = { name: '9001-broken.sql', text: 'create table half (x integer) strict; create table half (x integer) strict' }
+  assert.throws(() => migrate(db, [...known, later, broken], folder))
+  const tables = db.prepare("select name from sqlite_schema where name in ('later', 'half')").all()
+  assert.deepEqual(
+    tables.map((row) => row['name']),
+    ['later'],
+  )
+  const copies = (await readdir(folder)).filter((name) => name.includes('before-'))
+  assert.equal(copies.length, 1)
+  const copy = new DatabaseSync(join(folder, copies[0]!), { readOnly: true })
+  assert.equal(copy.prepare("select count(*) as n from sqlite_schema where name = 'turns'").get()!['n'], 1)
+  copy.close()
+  db.close()
+})
+
+void test('sqlite: what must never happen is refused by a constraint, whoever writes it', async (t) => {
+  const folder = await ownFolder(t)
+  const store = await openSqliteStore({ folder })
+  const bench = await Bench.make(store, 1_000_000n)
+  const settled = await bench.admitted({ externalUserId: 'ann', idempotencyKey: 'first' })
+  await bench.settle(settled)
+  const running = await bench.admitted({ externalUserId: 'ann', idempotencyKey: 'second' })
+  await store.close()
+  const db = new DatabaseSync(databaseFile(folder))
+  t.after(() => db.close())
+  const copyTurn = (changes: string): string =>
+    `create temp table copy as select * from turns where request_id = '${running.requestId}'; update copy set request_id = 'other', ${changes};
+     insert into turns select * from copy`
+  const refused: [rule: string, message: RegExp, sql: string][] = [
+    [
+      'one_turn_per_key',
+      /turns\.api_key_id, turns\.idempotency_key/,
+      copyTurn("state = 'failed', lease_until = null, ended_at = 1, hold = 0"),
+    ],
+    ['one_running_turn_per_conversation', /turns\.conversation_id/, copyTurn("idempotency_key = 'third'")],
+    [
+      'one_charge_per_turn',
+      /ledger\.request_id/,
+      `insert into ledger (id, owner_id, kind, amount, request_id, created_at)
+       select 'led_x', owner_id, kind, amount, request_id, 0 from ledger where kind = 'charge'`,
+    ],
+    ['balance_never_negative', /balance_never_negative|held_within_balance/, 'update owners set balance = -1, held = 0'],
+    ['held_within_balance', /held_within_balance/, 'update owners set held = balance + 1'],
+    ['running_has_lease', /running_has_lease/, "update turns set lease_until = null where state = 'running'"],
+    ['ended_has_no_hold', /ended_has_no_hold/, "update turns set hold = 1 where state = 'completed'"],
+    [
+      'ended_turns_never_change',
+      /ended_turns_never_change/,
+      "update turns set state = 'released', charged = null where state = 'completed'",
+    ],
+    ['fence_never_falls', /fence_never_falls/, 'update turns set fence = 0'],
+    ['ledger_is_append_only', /ledger_is_append_only/, 'update ledger set amount = amount - 1'],
+    ['ledger_is_append_only', /ledger_is_append_only/, 'delete from ledger'],
+    [
+      'one_place_per_message',
+      /messages\.conversation_id, messages\.seq/,
+      `insert into messages select 'msg_x', conversation_id, seq, role, content, tokens, '${running.requestId}', 0 from messages`,
+    ],
+    ['roles_alternate', /roles_alternate/, "update messages set role = 'user'"],
+    [
+      'one_conversation_per_end_user',
+      /conversations\.api_key_id/,
+      "insert into conversations (id, api_key_id, external_user_id, created_at) select 'c', api_key_id, external_user_id, 0 from conversations",
+    ],
+  ]
+  for (const [rule, message, sql] of refused) {
+    db.exec('begin')
+    assert.throws(() => db.exec(sql), message, rule)
+    if (db.isTransaction) db.exec('rollback')
+    db.exec('drop table if exists temp.copy')
+  }
+})
+
+void test('sqlite: a full disk is StoreUnavailable with nothing stored, and the store serves again once there is room', async (t) => {
+  const folder = await makeFolder()
+  const mount = join(folder, 'small')
+  await mkdir(mount)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', mount], { stdio: 'pipe' })
+  } catch {
+    t.skip('mounting a small file system needs root; run the suite as root to include it')
+    return
+  }
+  const store = await openSqliteStore({ folder: mount })
+  t.after(async () => {
+    await store.close()
+    execFileSync('umount', [mount])
+    await rm(folder, { recursive: true })
+  })
+  const bench = await Bench.make(store, 100_000_000n)
+  const running = await bench.admitted({ externalUserId: 'ann' })
+  await writeFile(join(mount, 'filler'), Buffer.alloc(64 * 1024 * 1024)).catch((error: NodeJS.ErrnoException) =>
+    assert.equal(error.code, 'ENOSPC'),
+  )
+  const before = await bench.money()
+  const outcomes = await store.admitMany([
+    bench.admission({ message: 'x'.repeat(100_000) }),
+    bench.admission({ message: 'y'.repeat(100_000) }),
+  ])
+  for (const outcome of outcomes) {
+    assert.equal(outcome.kind, 'error')
+    assert.ok(outcome.kind === 'error' && outcome.error instanceof StoreUnavailable, String(outcome.kind))
+  }
+  assert.deepEqual(await bench.money(), before, 'reads work, and no half turn is left')
+  await rm(join(mount, 'filler'))
+  assert.equal((await bench.settle(running)).kind, 'settled')
+  assert.equal((await bench.admit()).kind, 'admitted')
+  await bench.verify()
+})

@@ -1,0 +1,70 @@
+/** Documents cut into passages. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { chunkDocument } from '../../src/agent/knowledge/chunk.ts'
+
+const visible = (text: string): string => text.replace(/\s/g, '')
+const bytes = (text: string): number => Buffer.byteLength(text)
+
+const piece = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 60 }),
+  fc.constantFrom('# Title', '## Part', '### Deep', '#', '```', '\n', '\r\n', '\n\n', 'A sentence. ', '退款政策。', 'word '),
+  fc.nat(3_000).map((length) => 'x'.repeat(length)),
+  fc.nat(500).map((length) => 'Some words, and a stop. '.repeat(length)),
+  fc.nat(1_500).map((length) => '💶'.repeat(length)),
+)
+const documents = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join('\n'))
+
+test('knowledge: nothing of a document is lost, doubled or moved, and no chunk is empty or over 1,200 bytes', () => {
+  fc.assert(
+    fc.property(documents, (document) => {
+      const chunks = chunkDocument(document)
+      assert.equal(visible(chunks.map(({ text }) => text).join('')), visible(document))
+      for (const { text } of chunks) assert.ok(bytes(text) > 0 && bytes(text) <= 1_200 && text === text.trim())
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('knowledge: without headings two neighbours together are over 800 bytes, so chunks are no crumbs', () => {
+  const paragraphs = fc.array(
+    fc.nat(120).map((words) => 'word '.repeat(words + 1).trim()),
+    { minLength: 1, maxLength: 30 },
+  )
+  fc.assert(
+    fc.property(paragraphs, (texts) => {
+      const sizes = chunkDocument(texts.join('\n\n')).map(({ text }) => bytes(text))
+      for (let n = 1; n < sizes.length; n++) assert.ok(sizes[n - 1]! + sizes[n]! > 800)
+    }),
+  )
+})
+
+test('knowledge: a heading begins a chunk and stays with what it heads; the way to it is known', () => {
+  const document = '# Shop\n## Returns\nWithin 30 days.\n### Costs\nWe pay.\n\nAlways.\n## Hours\n```\n# not a heading\n```\n'
+  assert.deepEqual(chunkDocument(document), [
+    { headings: 'Shop › Returns', text: '# Shop\n\n## Returns\n\nWithin 30 days.' },
+    { headings: 'Shop › Returns › Costs', text: '### Costs\n\nWe pay.\n\nAlways.' },
+    { headings: 'Shop › Hours', text: '## Hours\n\n```\n# not a heading\n```' },
+  ])
+})
+
+test('knowledge: a skipped level leaves no gap in the way to a chunk', () => {
+  assert.deepEqual(
+    chunkDocument('### Deep\ntext').map(({ headings }) => headings),
+    ['Deep'],
+  )
+})
+
+test('knowledge: a long text is cut after a sentence, and every piece knows its heading', () => {
+  const chunks = chunkDocument(`# Long\n${'Twelve words stand in this sentence and it is one of many. '.repeat(60)}`)
+  assert.ok(chunks.length >= 3)
+  for (const { headings, text } of chunks) {
+    assert.equal(headings, 'Long')
+    assert.match(text, /many\.$/)
+  }
+})
+
+test('knowledge: a megabyte without a break is cut in well under a second', { timeout: 5_000 }, () => {
+  assert.equal(chunkDocument('x'.repeat(1_000_000)).length, Math.ceil(1_000_000 / 1_200))
+})

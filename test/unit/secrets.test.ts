@@ -1,0 +1,68 @@
+/** Sealing: what is kept at rest opens in its own row, with its own key, undamaged, or not at all. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { createSealer, generateEncryptionKey, UnsealError } from '../../src/secrets.ts'
+
+const secret = 'sk-provider-canary'
+const row = 'provider:prv_1'
+
+test('secrets: any text opens as it was sealed, and two seals of it differ', () => {
+  const sealer = createSealer([generateEncryptionKey()])
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, boundTo) => {
+      const sealed = sealer.seal(text, boundTo)
+      assert.equal(sealer.open(sealed, boundTo), text)
+      assert.notDeepEqual(sealer.seal(text, boundTo), sealed)
+    }),
+  )
+})
+
+test('secrets: a sealed blob moved to another row does not open', () => {
+  const sealer = createSealer([generateEncryptionKey()])
+  assert.throws(() => sealer.open(sealer.seal(secret, row), 'provider:prv_2'), UnsealError)
+})
+
+test('secrets: a changed, shortened or lengthened blob does not open, whichever byte it is', () => {
+  const sealer = createSealer([generateEncryptionKey()])
+  const sealed = sealer.seal(secret, row)
+  for (let place = 0; place < sealed.length; place++) {
+    const damaged = Uint8Array.from(sealed)
+    damaged[place]! ^= 1
+    assert.throws(() => sealer.open(damaged, row), UnsealError, `byte ${place}`)
+    assert.throws(() => sealer.open(sealed.subarray(0, place), row), UnsealError, `${place} bytes`)
+  }
+  assert.throws(() => sealer.open(Buffer.concat([sealed, Buffer.of(0)]), row), UnsealError)
+})
+
+test('secrets: the first key seals, all open, and a key taken away opens nothing more', () => {
+  const [old, fresh] = [generateEncryptionKey(), generateEncryptionKey()]
+  const sealedBefore = createSealer([old]).seal(secret, row)
+  const rotating = createSealer([fresh, old])
+  assert.equal(rotating.open(sealedBefore, row), secret)
+  const sealedSince = rotating.seal(secret, row)
+  assert.equal(createSealer([fresh]).open(sealedSince, row), secret)
+  assert.throws(() => createSealer([fresh]).open(sealedBefore, row), /not among the keys given/)
+})
+
+test('secrets: neither the blob nor an error holds the secret or the key', () => {
+  const key = generateEncryptionKey()
+  const sealed = Buffer.from(createSealer([key]).seal(secret, row))
+  assert.equal(sealed.includes(secret), false)
+  assert.equal(sealed.includes(Buffer.from(key.subarray(0, 8))), false)
+  for (const [keys, boundTo] of [
+    [[key], 'other'],
+    [[generateEncryptionKey()], row],
+  ] as const) {
+    assert.throws(
+      () => createSealer([...keys]).open(sealed, boundTo),
+      (error: Error) => !String(error.stack).includes(secret) && !String(error.stack).includes(Buffer.from(key).toString('hex')),
+    )
+  }
+})
+
+test('secrets: keys are counted and measured at the start', () => {
+  assert.equal(generateEncryptionKey().length, 32)
+  assert.throws(() => createSealer([]), /at least one/)
+  assert.throws(() => createSealer([generateEncryptionKey(), new Uint8Array(31)]), /32 bytes/)
+})
