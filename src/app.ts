@@ -20,7 +20,6 @@ import { createDoor } from './http/http.ts'
 import { createSealer } from './secrets.ts'
 import { openSqliteStore } from './store/sqlite/sqlite.ts'
 import type { SqliteStore } from './store/sqlite/sqlite.ts'
-import type { Store } from './store/store.ts'
 import { createConversations } from './turn/conversations.ts'
 import { createTurns } from './turn/turn.ts'
 import type { TurnSettings } from './turn/turn.ts'
@@ -32,11 +31,9 @@ export type AppOptions = {
   log: Logger
   failpoints: Failpoints
   /** Called when every room is there and nobody can come in yet. */
-  beforeListening?: (rooms: Rooms) => Promise<void>
+  beforeListening?(rooms: Rooms): Promise<void>
   /** Deadlines and leases other than the ruled ones, for tests. */
   turnSettings?: Partial<TurnSettings>
-  /** Runs when every room stands and no request has come in. */
-  beforeListening?(rooms: { admin: Admin; knowledge: Knowledge; store: Store }): Promise<void>
 }
 
 /** What is reached without the door: by the first start, by tests. */
@@ -52,10 +49,8 @@ export type App = Rooms & {
 }
 
 /** Opens the store, recovers what a dead process left, listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the listener's error. */
-export async function startApp(
-  config: Config,
-  { adminToken, encryptionKeys, log, failpoints, turnSettings, beforeListening }: AppOptions,
-): Promise<App> {
+export async function startApp(config: Config, options: AppOptions): Promise<App> {
+  const { adminToken, encryptionKeys, log, failpoints, beforeListening, turnSettings } = options
   const store = await openSqliteStore({ folder: config.dataFolder, failpoints: failpoints.spec })
   const ulid = monotonicFactory()
   const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
@@ -67,7 +62,7 @@ export async function startApp(
   const sealer = createSealer(encryptionKeys)
   const models = createModels()
   const knowledge = createKnowledge({ store })
-  const access = createAccess({ store, window: createMemoryWindow() })
+  const access = createAccess({ store, window: createMemoryWindow({ monotonicMs, wallMs: Date.now }), monotonicMs, log })
   const agents = createAgents({ store, sealer, models, knowledge, log })
   const settings = { maxTurns: config.maxTurns, ...turnSettings }
   const turns = createTurns({ store, agents, failpoints, log, newRequestId, newId, settings })

@@ -211,7 +211,9 @@ function unknownNames(environment: Environment): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith('TURNKEEP_') && !known.some((setting) => setting === name))
     .map((name) => {
-      const [nearest] = known.map((setting) => ({ setting, distance: editDistance(name, setting) })).sort((a, b) => a.distance - b.distance)
+      const [nearest] = known
+        .map((setting) => ({ setting, distance: editDistance(name, setting) }))
+        .toSorted((a, b) => a.distance - b.distance)
       // 3 edits: a slip or two of the finger; further away a suggestion is a guess.
       const hint = nearest && nearest.distance <= 3 ? `did you mean ${nearest.setting}?` : 'npx turnkeep config lists them all'
       return `${printable(name)}: there is no such setting; ${hint}`

@@ -70,13 +70,16 @@ function drainOnSignal(app: App, log: Logger): void {
     }
     drainingSince = performance.now()
     log.info({ signal }, 'draining: running turns finish, new ones are refused')
-    app.drain().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.fatal({ err: error }, 'the drain failed')
-        process.exit(1)
-      },
-    )
+    void drain()
+  }
+  const drain = async (): Promise<never> => {
+    try {
+      await app.drain()
+    } catch (error) {
+      log.fatal({ err: error }, 'the drain failed')
+      process.exit(1)
+    }
+    process.exit(0)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)

@@ -51,7 +51,11 @@ export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: 
   }
 
   /** Decides on the present version and writes; where another change came first, decides anew on what it left. */
-  async function change(id: string, enabled: boolean | undefined, decide: (present: StoredVersion) => AgentContent): Promise<ChangeAgentOutcome> {
+  async function change(
+    id: string,
+    enabled: boolean | undefined,
+    decide: (present: StoredVersion) => AgentContent,
+  ): Promise<ChangeAgentOutcome> {
     for (;;) {
       const agent = await stored(id)
       const { present } = agent

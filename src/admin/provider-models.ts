@@ -12,7 +12,11 @@ export async function listModels(provider: { baseUrl: string | null; apiKey: str
   const url = new URL(baseUrl ?? openaiBaseUrl)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
   try {
-    const response = await fetch(url, { headers: { authorization: `Bearer ${apiKey}`, accept: 'application/json' }, redirect: 'manual', signal })
+    const response = await fetch(url, {
+      headers: { authorization: `Bearer ${apiKey}`, accept: 'application/json' },
+      redirect: 'manual',
+      signal,
+    })
     const body = await readText(response)
     if (response.status !== 200) throw failed(`answered ${response.status}: ${operatorText(body, apiKey)}`)
     return namesIn(body)
@@ -42,7 +46,9 @@ function namesIn(body: string): string[] {
     throw failed('is not JSON')
   }
   if (typeof list !== 'object' || list === null || !('data' in list) || !Array.isArray(list.data)) throw failed('is not understood')
-  return list.data.map((model: unknown) => (typeof model === 'object' && model !== null && 'id' in model ? String(model.id) : '')).filter(Boolean)
+  return list.data
+    .map((model: unknown) => (typeof model === 'object' && model !== null && 'id' in model ? String(model.id) : ''))
+    .filter(Boolean)
 }
 
 const failed = (what: string): ModelError => new ModelError('unavailable', `the provider's list of models ${what}`)

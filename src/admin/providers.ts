@@ -113,7 +113,8 @@ function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
   }
   const url = /[\s\p{Cc}]/u.test(baseUrl) ? null : URL.parse(baseUrl)
   const fits = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === ''
-  if (!fits) throw new ApiError('validation_error', 'The base URL must be an http or https address without user name, password and fragment.')
+  if (!fits)
+    throw new ApiError('validation_error', 'The base URL must be an http or https address without user name, password and fragment.')
 }
 
 const noSuchProvider = (): ApiError => new ApiError('not_found', 'There is no such provider.')

@@ -32,7 +32,10 @@ const options = {
   tools: Type.Optional(Type.Array(Type.Unknown())),
 }
 const NewAgent = Type.Object({ owner_id: Id, ...fields, ...options }, closed)
-const AgentChange = Type.Object({ ...Type.Partial(Type.Object(fields)).properties, ...options, enabled: Type.Optional(Type.Boolean()) }, closed)
+const AgentChange = Type.Object(
+  { ...Type.Partial(Type.Object(fields)).properties, ...options, enabled: Type.Optional(Type.Boolean()) },
+  closed,
+)
 const Rollback = Type.Object({ version: whole(1, 2 ** 31) }, closed)
 
 export const agentRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
@@ -70,7 +73,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (a
 type Options = Static<ReturnType<typeof Type.Object<typeof options>>>
 
 function readOptions(body: Options) {
-  if (body.tools && body.tools.length > 0) throw new ApiError('validation_error', 'tools must be empty: this release runs agents without tools.')
+  if (body.tools && body.tools.length > 0)
+    throw new ApiError('validation_error', 'tools must be empty: this release runs agents without tools.')
   return {
     price: body.price && readPrice(body.price),
     temperature: body.temperature,

@@ -21,7 +21,10 @@ export const Usd = Type.String({ minLength: 1, maxLength: 24 })
 export function readUsd(field: string, text: string): Amount {
   const amount = parseUsd(text)
   if (amount === undefined) {
-    throw new ApiError('validation_error', `${field} must be a decimal string of USD within a billion and with at most 8 places, as "10.50".`)
+    throw new ApiError(
+      'validation_error',
+      `${field} must be a decimal string of USD within a billion and with at most 8 places, as "10.50".`,
+    )
   }
   return amount
 }

@@ -2,7 +2,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Admin } from '../admin/admin.ts'
-import { Id, IdParams, PageQuery, pageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull, writeUsd } from './admin-fields.ts'
+import {
+  Id,
+  IdParams,
+  PageQuery,
+  pageQuery,
+  readPage,
+  wellFormed,
+  writePage,
+  writeTime,
+  writeTimeOrNull,
+  writeUsd,
+} from './admin-fields.ts'
 
 type Conversation = Awaited<ReturnType<Admin['listConversations']>>['data'][number]
 type Message = Awaited<ReturnType<Admin['listMessages']>>['data'][number]

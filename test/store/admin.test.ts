@@ -108,13 +108,21 @@ check('agents: of 20 changes made from one version, one is written and 19 are st
   )
 })
 
-const contentOf = ({ id: _, agentId: __, version: ___, createdAt: ____, ...content }: AgentContent & Record<string, unknown>): AgentContent =>
-  content
+const contentOf = ({
+  id: _,
+  agentId: __,
+  version: ___,
+  createdAt: ____,
+  ...content
+}: AgentContent & Record<string, unknown>): AgentContent => content
 
 check('agents: versions come newest first and page by page', async (bench) => {
   const { present } = (await bench.store.read('findAgent', bench.agentId))!
   for (let after = 1; after < 12; after++) {
-    await bench.store.write('changeAgent', { id: bench.agentId, next: { after, provider: null, content: { ...contentOf(present), name: `${after}` } } })
+    await bench.store.write('changeAgent', {
+      id: bench.agentId,
+      next: { after, provider: null, content: { ...contentOf(present), name: `${after}` } },
+    })
   }
   const first = await bench.store.read('listAgentVersions', bench.agentId, { ...allVersions, limit: 5 })
   const second = await bench.store.read('listAgentVersions', bench.agentId, { limit: 100, before: first.at(-1)! })

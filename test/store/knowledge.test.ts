@@ -155,7 +155,7 @@ test('knowledge: passages stay within limit and budget; a long one that does not
     documentId: 'doc_long',
     agentId: bench.agentId,
     title: 'Zebra zebra',
-    text: `Zebra zebra zebra. ${'Stripes all over. '.repeat(60)}`,
+    text: `Zebra zebra zebra. ${'Stripes all over. '.repeat(15)}`,
   })
   await knowledge.index({ documentId: 'doc_short', agentId: bench.agentId, title: 'Short', text: 'A zebra.' })
   const search = async (limit: number, maxTokens: number) => knowledge.search({ agentId: bench.agentId, query: 'zebra', limit, maxTokens })

@@ -35,30 +35,20 @@ export type TestAppOptions = {
 
 export type Caller = { agentId: string; apiKey: string; ownerId: string }
 
-export class TestApp {
-  readonly app: App
-  readonly model: ModelServer
-  readonly folder: string
+/** A caller and an operator of a running service, over HTTP alone. */
+export class TestClient {
+  url: string
+  adminUrl: string
   caller!: Caller
-  readonly #ownsFolder: boolean
-  readonly #ownsModel: boolean
-  #closed = false
 
-  constructor(app: App, model: ModelServer, folder: string, options: TestAppOptions) {
-    this.app = app
-    this.model = model
-    this.folder = folder
-    this.#ownsFolder = options.folder === undefined
-    this.#ownsModel = options.model === undefined
-  }
-
-  get url(): string {
-    return this.app.url
+  constructor(url: string, adminUrl = url) {
+    this.url = url
+    this.adminUrl = adminUrl
   }
 
   async admin(method: string, path: string, body?: Json, headers: Record<string, string> = {}): Promise<Answer> {
     return read(
-      await fetch(`${this.app.adminUrl}/admin/v1${path}`, {
+      await fetch(`${this.adminUrl}/admin/v1${path}`, {
         method,
         headers: { authorization: `Bearer ${adminToken}`, ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
         ...(body ? { body: JSON.stringify(body) } : {}),
@@ -71,6 +61,10 @@ export class TestApp {
     const answer = await this.admin(method, path, body, headers)
     assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
     return answer.json
+  }
+
+  makeProvider(model: ModelServer): Promise<Json> {
+    return this.made('POST', '/providers', { name: 'scripted', kind: 'openai-compatible', base_url: model.baseUrl, api_key: 'model-key' })
   }
 
   /** An owner with an agent on the scripted model and a key. */
@@ -142,6 +136,24 @@ export class TestApp {
     const page = await read(await fetch(`${base}/${conversation.conversation_id}/messages?limit=100`, { headers }))
     return page.json.data.toReversed()
   }
+}
+
+export class TestApp extends TestClient {
+  readonly app: App
+  readonly model: ModelServer
+  readonly folder: string
+  readonly #ownsFolder: boolean
+  readonly #ownsModel: boolean
+  #closed = false
+
+  constructor(app: App, model: ModelServer, folder: string, options: TestAppOptions) {
+    super(app.url, app.adminUrl)
+    this.app = app
+    this.model = model
+    this.folder = folder
+    this.#ownsFolder = options.folder === undefined
+    this.#ownsModel = options.model === undefined
+  }
 
   /** Every invariant holds. */
   async verify(): Promise<void> {
@@ -194,7 +206,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
   })
   const test = new TestApp(app, model, folder, options)
-  await test.made('POST', '/providers', { name: 'scripted', kind: 'openai-compatible', base_url: model.baseUrl, api_key: 'model-key' })
+  await test.makeProvider(model)
   test.caller = await test.makeCaller(options)
   return test
 }

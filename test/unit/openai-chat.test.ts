@@ -184,7 +184,7 @@ test('spec 4.2.5: reasoning, under any of its names, never becomes text', async 
     other({ content: '', thinking: 'a', reasoning_details: [{ text: 'b' }] }),
     other({
       content: [
-        { type: 'thinking', thinking: [{ type: 'text', text: 'c' }] },
+        { type: 'thinking', text: 'c' },
         { type: 'text', text: 'Yes' },
       ],
     }),
@@ -420,7 +420,9 @@ test('faults 34: 408, 429 and 5xx are unavailable, with Retry-After in seconds o
 test('faults 35: every other 4xx and a redirect are refused; a 200 of another type and another 2xx are unavailable', async () => {
   for (const status of [400, 401, 403, 404, 409, 413, 422]) assert.equal((await failureOf({ status })).kind, 'refused')
   assert.equal((await failureOf({ status: 307, headers: { location: `${server.baseUrl}/elsewhere` } })).kind, 'refused')
-  assert.equal((await failureOf({ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } })).kind, 'unavailable')
+  const page = await failureOf({ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } })
+  assert.equal(page.kind, 'unavailable')
+  assert.match(page.message, /content type text\/html/)
   assert.equal((await failureOf({ status: 204, body: '' })).kind, 'unavailable')
 })
 
@@ -440,6 +442,17 @@ test('an error body that never ends is not waited for once enough of it was read
   })
   await listening(flood, async (port) => {
     assert.match((await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /answered 500: x+$/)
+  })
+})
+
+test('a status stands though its body is cut', async () => {
+  const cutting = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.end('HTTP/1.1 401 No\r\ncontent-length: 100\r\n\r\nhalf')
+  })
+  await listening(cutting, async (port) => {
+    const error = await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })
+    assert.deepEqual([error.kind, error.message], ['refused', "the model's server answered 401: half"])
   })
 })
 
@@ -490,6 +503,25 @@ test('faults 37: silence after the first piece, be it reasoning or a tool call, 
   })
 })
 
+test('faults 36, 37: by default the first piece may take 60 s, and every piece after it 30 s more', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  await withModels({}, async (models) => {
+    const gates = [gate(), gate(), gate(), gate()]
+    server.script([gates[0]!, 'a', gates[1]!, 'b', gates[2]!, 'c', gates[3]!])
+    let pieces = 0
+    const error = failure({ models, onText: () => void pieces++ })
+    for (const [n, held] of gates.entries()) {
+      await held.reached
+      while (pieces < n) await new Promise((resolve) => setImmediate(resolve))
+      t.mock.timers.tick(n === 0 ? 59_999 : 29_999)
+      if (n < 3) held.open()
+    }
+    t.mock.timers.tick(1)
+    assert.equal((await error).text, 'abc')
+    assert.match((await error).message, /silent for 30000 ms/)
+  })
+})
+
 test('silence after the finish completes the answer without usage', async () => {
   await withModels({ deadlines: { ...defaultDeadlines, tailMs: 50 } }, async (models) => {
     server.script([{ event: { choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }] } }, gate()])
@@ -514,19 +546,17 @@ test('the signal ends a call at once with its reason and destroys its socket', a
   assert.equal(server.calls.length, calls)
 })
 
-test('the signal ends a call that is still connecting, and nothing is sent later', async () => {
-  const connected = Promise.withResolvers<Socket>()
-  const mute = createServer((socket) => connected.resolve(socket.on('error', () => undefined)))
-  await listening(mute, (port) =>
-    withModels({ connectMs: 50 }, async (models) => {
-      const stop = new AbortController()
-      const reason = new Error('the turn is over')
-      const step = ask({ models, signal: stop.signal, provider: { baseUrl: `https://127.0.0.1:${port}` } })
-      await connected.promise
-      stop.abort(reason)
-      await assert.rejects(step, (error) => error === reason)
-    }),
-  )
+test('the signal ends a call that is still connecting, and nothing is sent once it is connected', async () => {
+  await withModels({}, async (models) => {
+    const stop = new AbortController()
+    const reason = new Error('the turn is over')
+    const step = ask({ models, signal: stop.signal, request: { messages: [{ role: 'user', content: 'never sent' }] } })
+    stop.abort(reason)
+    await assert.rejects(step, (error) => error === reason)
+    await ask({ models })
+    assert.equal(server.calls.at(-1)?.lastUserMessage, 'Hello')
+    assert(server.calls.every(({ lastUserMessage }) => lastUserMessage !== 'never sent'))
+  })
 })
 
 test('an error thrown by the listener of text ends the call with that error', async () => {

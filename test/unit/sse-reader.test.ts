@@ -90,6 +90,13 @@ test('a line of 10 MB ends the call at 1 MiB', () => {
   assert.throws(() => reader.push(megabyte.subarray(0, 1)), ModelError)
 })
 
+test('a line that comes in many pieces is read whole', () => {
+  const line = Array.from({ length: 20_000 }, (_, n) => n % 10).join('')
+  const bytes = Buffer.from(`data: ${line}\n\n`)
+  const pieces = Array.from({ length: 41 }, (_, n) => bytes.subarray(n * 500, (n + 1) * 500))
+  assert.deepEqual(read(pieces), [line])
+})
+
 test('an event whose blank line never comes is not handed over', () => {
   assert.deepEqual(read([Buffer.from('data: whole\n\ndata: half\n')]), ['whole'])
 })

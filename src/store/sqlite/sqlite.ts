@@ -29,13 +29,15 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
   const lock = lockFolder(folder)
   const clockOffset = new SharedArrayBuffer(8)
   const data = { folder, failpoints, clockOffset }
-  let writer: StoreThread | undefined
+  // Both threads start at once; the reader opens what the writer has migrated.
+  const writer = new StoreThread(new URL('./writer.ts', import.meta.url), data)
+  const reader = new StoreThread(new URL('./reader.ts', import.meta.url), data)
   try {
-    writer = await StoreThread.open(new URL('./writer.ts', import.meta.url), data)
-    const reader = await StoreThread.open(new URL('./reader.ts', import.meta.url), data)
+    await writer.open()
+    await reader.open()
     return createStore(writer, reader, lock, new Float64Array(clockOffset))
   } catch (error) {
-    await writer?.close()
+    await Promise.all([writer.close(), reader.close()])
     lock.close()
     throw error
   }

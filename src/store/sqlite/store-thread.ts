@@ -1,5 +1,6 @@
 /** One store thread seen from the main thread: calls with an id, answered in any order. A thread that dies takes the process with it. */
 import { once } from 'node:events'
+import { getCompileCacheDir } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store.ts'
 import { SchemaRefused } from './migrate.ts'
@@ -14,24 +15,29 @@ export class StoreThread {
   #nextId = 1
   #closed = false
 
-  private constructor(worker: Worker) {
-    this.#worker = worker
-    worker.on('message', (answer: Answer) => {
+  /** Starts the thread; it has nothing open yet. */
+  constructor(file: URL, data: ThreadData) {
+    // A thread does not inherit the process's compile cache; told by its environment it starts in a third of the time.
+    const cache = getCompileCacheDir()
+    this.#worker = new Worker(file, { workerData: data, env: { ...process.env, ...(cache ? { NODE_COMPILE_CACHE: cache } : {}) } })
+  }
+
+  /** Throws SchemaRefused, StoreUnavailable, or a fault of ours; the thread has then ended. */
+  async open(): Promise<void> {
+    this.#post({ id: 0, operation: 'open', items: [] })
+    const [opened] = (await once(this.#worker, 'message')) as [Opened]
+    if (!opened.opened) {
+      this.#closed = true
+      await this.#worker.terminate()
+      if (opened.refusal === 'schema') throw new SchemaRefused(opened.message)
+      if (opened.refusal === 'unavailable') throw new StoreUnavailable(opened.message)
+      throw new Error(opened.message)
+    }
+    this.#worker.on('message', (answer: Answer) => {
       const waiting = this.#waiting.get(answer.id)
       this.#waiting.delete(answer.id)
       waiting?.resolve(answer.outcomes)
     })
-  }
-
-  /** Throws SchemaRefused, StoreUnavailable, or a fault of ours. */
-  static async open(file: URL, data: ThreadData): Promise<StoreThread> {
-    const worker = new Worker(file, { workerData: data })
-    const [opened] = (await once(worker, 'message')) as [Opened]
-    if (opened.opened) return new StoreThread(worker)
-    await worker.terminate()
-    if (opened.refusal === 'schema') throw new SchemaRefused(opened.message)
-    if (opened.refusal === 'unavailable') throw new StoreUnavailable(opened.message)
-    throw new Error(opened.message)
   }
 
   /** One outcome per item; rejects only when the thread is closed. */
@@ -40,7 +46,7 @@ export class StoreThread {
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
-      this.#worker.postMessage({ id, operation, items } satisfies Call)
+      this.#post({ id, operation, items })
     })
   }
 
@@ -56,9 +62,13 @@ export class StoreThread {
     if (this.#closed) return
     this.#closed = true
     const exited = once(this.#worker, 'exit')
-    this.#worker.postMessage({ id: 0, operation: 'close', items: [] } satisfies Call)
+    this.#post({ id: 0, operation: 'close', items: [] })
     await exited
     for (const { reject } of this.#waiting.values()) reject(new StoreUnavailable('the store is closed'))
     this.#waiting.clear()
+  }
+
+  #post(call: Call): void {
+    this.#worker.postMessage(call)
   }
 }

@@ -2,7 +2,6 @@
  * The writer thread: the one connection that writes. Whatever waits is taken together into one transaction and one flush of the disk, with a
  * savepoint per item, so that items succeed or fail one by one; nothing is answered before the commit is durable.
  */
-import { receiveMessageOnPort, parentPort, workerData } from 'node:worker_threads'
 import type { DatabaseSync } from 'node:sqlite'
 import { createFailpoints } from '../../failpoints.ts'
 import type { Failpoints, FailpointName } from '../../failpoints.ts'
@@ -12,9 +11,10 @@ import { createClock } from './clock.ts'
 import { openForWriting, sqlOf } from './database.ts'
 import { createHot } from './hot.ts'
 import type { Hot } from './hot.ts'
-import { migrate, readMigrations, SchemaRefused } from './migrate.ts'
+import { migrate, readMigrations } from './migrate.ts'
 import { toWire } from './protocol.ts'
-import type { Answer, Call, Opened, ThreadData, WireOutcome } from './protocol.ts'
+import type { Answer, Call, WireOutcome } from './protocol.ts'
+import { serveThread } from './serve-thread.ts'
 
 // The most calls of one group: a group's commit delays everyone in it, and 64 items a lane is what the lanes send (house, Batching).
 const mostCallsInGroup = 128
@@ -115,38 +115,12 @@ class Writer {
   }
 }
 
-function serve(): void {
-  const port = parentPort!
-  const { folder, failpoints, clockOffset } = workerData as ThreadData
-  const open = (): [DatabaseSync, Writer] => {
-    const db = openForWriting(folder)
-    migrate(db, readMigrations(), folder)
-    const clock = createClock(clockOffset)
-    const hot = createHot(db, clock)
-    hot.endAllLeases()
-    return [db, new Writer(db, hot, sqlOf(db, clock.now), createFailpoints(failpoints))]
-  }
-  try {
-    const [db, writer] = open()
-    // Between two messages only settled promises are awaited, so a group is answered before the next one is taken.
-    port.on('message', async (first: Call) => {
-      const calls: Call[] = []
-      let next: Call | undefined = first
-      while (next && next.operation !== 'close' && calls.length < mostCallsInGroup) {
-        calls.push(next)
-        next = calls.length < mostCallsInGroup ? (receiveMessageOnPort(port)?.message as Call | undefined) : undefined
-      }
-      for (const answer of await writer.answer(calls)) port.postMessage(answer)
-      if (next?.operation !== 'close') return
-      db.close()
-      port.close()
-    })
-    port.postMessage({ opened: true } satisfies Opened)
-  } catch (error) {
-    const wire = toWire(error)
-    const refusal = error instanceof SchemaRefused ? 'schema' : wire.kind === 'unavailable' ? 'unavailable' : 'fault'
-    port.postMessage({ opened: false, refusal, message: wire.message } satisfies Opened)
-  }
-}
-
-serve()
+serveThread(({ folder, failpoints, clockOffset }) => {
+  const db = openForWriting(folder)
+  migrate(db, readMigrations(), folder)
+  const clock = createClock(clockOffset)
+  const hot = createHot(db, clock)
+  hot.endAllLeases()
+  const writer = new Writer(db, hot, sqlOf(db, clock.now), createFailpoints(failpoints))
+  return { db, answer: (calls) => writer.answer(calls), mostCalls: mostCallsInGroup }
+})

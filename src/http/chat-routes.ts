@@ -1,0 +1,84 @@
+/** POST …/chat and …/chat/stream: what a turn's outcome becomes on either transport. Specification 4.1, 4.2; rulings, Streams. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import type { Begun, TurnRequest } from '../turn/outcome.ts'
+import { ChatRequest, chatSchema, chatStreamSchema } from './api-schemas.ts'
+import { rateHeaders } from './caller.ts'
+import { chatResponse } from './chat-response.ts'
+import type { StoredReply } from './chat-response.ts'
+import { jsonType, sendFailure } from './envelope.ts'
+import { streamReply, streamTurn } from './event-stream.ts'
+import type { StreamTimes } from './event-stream.ts'
+import { readIdempotencyKey } from './idempotency-key.ts'
+import { parseJson, receiveBody } from './request-body.ts'
+
+/** The turn room, as much of it as the door needs. */
+export type Turns = { begin(request: TurnRequest): Promise<Begun> }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set before the chat routes' body is read as JSON. */
+    idempotencyKey: string
+  }
+}
+
+export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: StreamTimes }> = async (app, { turns, streamTimes }) => {
+  app.decorateRequest('idempotencyKey', '')
+  app.addHook('preParsing', async (request, reply) => {
+    const bytes = await receiveBody(request.raw, reply.raw)
+    request.idempotencyKey = readIdempotencyKey(request.raw)
+    request.body = parseJson(request.headers['content-type'], bytes)
+  })
+
+  app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {
+    const begun = await turns.begin(turnRequest(request))
+    switch (begun.kind) {
+      case 'refused':
+        throw new ApiError(begun.code)
+      case 'replay':
+        return sendReply(request, reply, begun.reply)
+      case 'replayed_failure':
+        return sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
+      case 'running': {
+        const end = await begun.turn.end
+        return end.kind === 'completed'
+          ? sendReply(request, reply, end.reply)
+          : sendFailure(request, reply, new ApiError(end.code), begun.turn.requestId)
+      }
+    }
+  })
+
+  app.post('/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
+    const begun = await turns.begin(turnRequest(request))
+    switch (begun.kind) {
+      case 'refused':
+        throw new ApiError(begun.code)
+      case 'replayed_failure':
+        return sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
+      case 'replay':
+        reply.hijack()
+        return streamReply(reply.raw, begun.reply, streamTimes)
+      case 'running':
+        reply.hijack()
+        return streamTurn(reply.raw, begun.turn, streamTimes)
+    }
+  })
+}
+
+/** `conversation.identity`, `text.well-formed`: the two texts exactly as they were sent. */
+function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {
+  const { id: apiKeyId, agentId, maxMessageLength } = request.caller.apiKey
+  const { external_user_id: externalUserId, message } = request.body
+  if (message.length > maxMessageLength && [...message].length > maxMessageLength) {
+    throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
+  }
+  return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message }
+}
+
+/** `rate.headers`, `idempotency.replay`: fresh figures; the id of the turn that was answered. */
+const sendReply = (request: FastifyRequest, reply: FastifyReply, stored: StoredReply): FastifyReply =>
+  reply
+    .headers(rateHeaders(request.caller.figures))
+    .headers({ 'x-request-id': stored.requestId, 'content-type': jsonType })
+    .send(chatResponse(stored))

@@ -1,0 +1,36 @@
+/** What a schema refused, in words: names the field and the rule, never the value that was sent. */
+import type { FastifySchemaValidationError } from 'fastify'
+
+/** `text.well-formed` as a schema pattern: neither U+0000 nor a lone surrogate. */
+export const wellFormedPattern = '^[^\\u0000\\p{Cs}]*$'
+
+// A field's name is repeated only where it looks like one; what else a caller may send as a name is not ours to print.
+const plainName = /^[\w.-]{1,64}$/
+
+/** `part` is what was validated: body, querystring or params. */
+export function describeInvalid(part: string, { keyword, instancePath, params, message }: FastifySchemaValidationError): string {
+  const path = instancePath.slice(1).replaceAll('/', '.')
+  const subject = path || (part === 'body' ? 'The body' : 'The query')
+  switch (keyword) {
+    case 'required':
+      return `${join(path, String(params['missingProperty']))} is required.`
+    case 'additionalProperties': {
+      const name = String(params['additionalProperty'])
+      return `${subject} has an unknown ${part === 'body' ? 'field' : 'parameter'}${plainName.test(name) ? `: ${name}` : ''}.`
+    }
+    case 'type':
+      return path || part !== 'body' ? `${subject} must be of type ${String(params['type'])}.` : 'The body must be a JSON object.'
+    case 'minLength':
+      return params['limit'] === 1 ? `${subject} must not be empty.` : `${subject} must have at least ${String(params['limit'])} characters.`
+    case 'maxLength':
+      return `${subject} must have at most ${String(params['limit'])} characters.`
+    case 'pattern':
+      return params['pattern'] === wellFormedPattern
+        ? `${subject} must not contain U+0000 or unpaired surrogates.`
+        : `${subject} does not have the required form.`
+    default:
+      return `${subject} ${message ?? 'is not valid'}.`
+  }
+}
+
+const join = (path: string, name: string): string => (path ? `${path}.${name}` : name)

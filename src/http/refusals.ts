@@ -1,0 +1,77 @@
+/**
+ * `order.request-id` for what never becomes a request: bytes that the HTTP parser refuses, slow ones, CONNECT, an expectation we do not
+ * meet. Each is answered with an envelope and an id, and the connection is closed. Never writes into a socket with a response under way.
+ */
+import { STATUS_CODES } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { ApiError } from '../errors.ts'
+import { envelope, failureHeaders } from './envelope.ts'
+import { bodyLimitBytes, closeIfUnread, closePolitely } from './polite-close.ts'
+
+export type Refusals = {
+  /** For the server's `clientError`. */
+  refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void
+  /** Handles the server's other events of this kind. */
+  watch(server: Server): void
+}
+
+export function createRefusals(newRequestId: () => string): Refusals {
+  // The newest request of a connection: its response is the last to be written, also where requests are pipelined.
+  const newest = new WeakMap<Socket, ServerResponse>()
+
+  function refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    const response = newest.get(socket)
+    // The refused bytes are the body of a request that was not received whole: they are its answer, unless it has one, which will close.
+    if (response && !response.req.complete) {
+      if (!response.headersSent) answer(response, refusalOf(error))
+      return
+    }
+    refuseWhenIdle(socket, refusalOf(error))
+  }
+
+  /** Garbage behind a complete request waits for that request's answer. */
+  function refuseWhenIdle(socket: Socket, refusal: ApiError): void {
+    const response = newest.get(socket)
+    if (response && !response.writableFinished && !response.destroyed) response.once('close', () => refuse(socket, refusal))
+    else refuse(socket, refusal)
+  }
+
+  function refuse(socket: Socket, refusal: ApiError): void {
+    if (!socket.writable) return
+    const requestId = newRequestId()
+    const body = envelope(refusal, requestId)
+    const headers = { ...failureHeaders(refusal, requestId), 'content-length': Buffer.byteLength(body), date: new Date().toUTCString() }
+    const lines = Object.entries({ ...headers, connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`)
+    closePolitely(socket, bodyLimitBytes)
+  }
+
+  function answer(response: ServerResponse, refusal: ApiError): void {
+    const requestId = newRequestId()
+    closeIfUnread(response.req, response)
+    response.writeHead(refusal.status, failureHeaders(refusal, requestId)).end(envelope(refusal, requestId))
+  }
+
+  return {
+    refuseBytes,
+    watch(server) {
+      server.prependListener('request', (request, response) => newest.set(request.socket, response))
+      // Continued only when the body is wanted (receiveBody): a caller that waits is refused before it sends anything.
+      server.on('checkContinue', (request, response) => server.emit('request', request, response))
+      server.on('checkExpectation', (_request, response) => answer(response, new ApiError('bad_request', undefined, { status: 417 })))
+      server.on('connect', (_request, socket: Socket) => {
+        // Node has taken its own listeners off.
+        socket.on('error', () => socket.destroy())
+        refuseWhenIdle(socket, new ApiError('not_found'))
+      })
+    },
+  }
+}
+
+function refusalOf({ code }: NodeJS.ErrnoException): ApiError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('bad_request', 'The request took too long to arrive.', { status: 408 })
+  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('bad_request', 'The request headers are too large.', { status: 431 })
+  return new ApiError('bad_request')
+}

@@ -1,0 +1,44 @@
+/** The frame of a store thread: opens when told, answers calls in their order and in groups, closes when told. */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { DatabaseSync } from 'node:sqlite'
+import { SchemaRefused } from './migrate.ts'
+import { toWire } from './protocol.ts'
+import type { Answer, Call, Opened, ThreadData } from './protocol.ts'
+
+export type OpenThread = {
+  db: DatabaseSync
+  /** Never rejects. Awaits nothing but settled promises, so that a group is answered before the next one is taken. */
+  answer(calls: Call[]): Promise<Answer[]>
+  /** How many waiting calls `answer` takes at once. */
+  mostCalls: number
+}
+
+export function serveThread(open: (data: ThreadData) => OpenThread): void {
+  const port = parentPort!
+  let thread: OpenThread | undefined
+
+  function openNow(): Opened {
+    try {
+      thread = open(workerData as ThreadData)
+      return { opened: true }
+    } catch (error) {
+      const wire = toWire(error)
+      const refusal = error instanceof SchemaRefused ? 'schema' : wire.kind === 'unavailable' ? 'unavailable' : 'fault'
+      return { opened: false, refusal, message: wire.message }
+    }
+  }
+
+  port.on('message', async (first: Call) => {
+    if (!thread) return first.operation === 'close' ? port.close() : port.postMessage(openNow())
+    const calls: Call[] = []
+    let next: Call | undefined = first
+    while (next && next.operation !== 'close') {
+      calls.push(next)
+      next = calls.length < thread.mostCalls ? (receiveMessageOnPort(port)?.message as Call | undefined) : undefined
+    }
+    if (calls.length > 0) for (const answer of await thread.answer(calls)) port.postMessage(answer)
+    if (next?.operation !== 'close') return
+    thread.db.close()
+    port.close()
+  })
+}

@@ -1,0 +1,374 @@
+/**
+ * First start: what a stranger sees after `npm start`, the command to paste, and that nothing is made twice, also when a start is killed
+ * half way. Secrets lie in files of mode 0600 and are shown nowhere.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { monotonicFactory } from 'ulid'
+import { createAdmin } from '../src/admin/admin.ts'
+import { createKnowledge } from '../src/agent/knowledge.ts'
+import { createModels } from '../src/agent/models.ts'
+import { openDataFolder, readSecrets } from '../src/data-folder.ts'
+import { makeDemo } from '../src/first-start.ts'
+import type { Demo, FirstStartOptions } from '../src/first-start.ts'
+import { createSealer } from '../src/secrets.ts'
+import { startLines } from '../src/start-lines.ts'
+import { verify } from '../src/store/cold/invariants.ts'
+import { openSqliteStore, readSnapshot } from '../src/store/sqlite/sqlite.ts'
+import { showServer } from './support/shown-server.ts'
+import type { ShownServer } from './support/shown-server.ts'
+
+function ownFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-first-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function serverOf(t: TestContext, environment: Record<string, string>): Promise<ShownServer> {
+  const server = showServer(environment)
+  t.after(() => server.stop())
+  await server.ready()
+  return server
+}
+
+/** What is stored, by table; of the secrets those that are live. */
+const tables = ['owners', 'ledger', 'providers', 'agents', 'agent_versions', 'api_keys', 'api_key_secrets', 'documents', 'chunks', 'turns']
+function counts(folder: string): Promise<Record<string, number>> {
+  return readSnapshot(folder, async (sql) => {
+    const rows = await Promise.all(
+      tables.map((table) => sql.all(`select count(*) as n from ${table} ${table === 'api_key_secrets' ? 'where expires_at is null' : ''}`)),
+    )
+    return Object.fromEntries(tables.map((table, index) => [table, Number(rows[index]![0]!.n)]))
+  })
+}
+
+/** The command as it is printed, from `curl` to the last line that ends in no backslash. */
+function pastedCommand(stdout: string): string {
+  const [command] = /^curl .*(?:\\\n.*)*$/m.exec(stdout) ?? []
+  assert.ok(command, stdout)
+  return command
+}
+
+/** Runs the pasted command in a real shell, with a `curl` that tells its arguments, and then does what they say. */
+async function paste(command: string, t: TestContext): Promise<{ status: number; requestId: string | null; text: string }> {
+  const bin = ownFolder(t)
+  writeFileSync(join(bin, 'curl'), `#!/bin/sh\nprintf '%s\\0' "$@"\n`)
+  chmodSync(join(bin, 'curl'), 0o755)
+  const { stdout, stderr, status } = spawnSync('sh', ['-c', command], { encoding: 'utf8', env: { PATH: `${bin}:${process.env['PATH']}` } })
+  assert.equal(status, 0, stderr)
+  const words = stdout.split('\0').slice(0, -1)
+  const headers = words.filter((_, index) => words[index - 1] === '-H').map((line) => line.split(/: (.*)/s, 2) as [string, string])
+  const response = await fetch(words[0]!, { method: 'POST', headers, body: words[words.indexOf('-d') + 1]! })
+  return { status: response.status, requestId: response.headers.get('x-request-id'), text: await response.text() }
+}
+
+describe('first start', () => {
+  test('prints console, docs and one command; pasted twice it brings the same bytes and one charge; a second start makes nothing twice', async (t) => {
+    const folder = join(ownFolder(t), 'data')
+    const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
+    const first = await server.ready()
+    assert.match(first, /^ {2}console {2}http:\/\/127\.0\.0\.1:\d+\/console\n {2}docs {5}http:\/\/127\.0\.0\.1:\d+\/docs$/m)
+    assert.match(first, /Paste this twice/)
+    const command = pastedCommand(first)
+    assert.match(command, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/agents\/agt_\w+\/chat /)
+    assert.ok(command.includes(`-H "Authorization: Bearer $(cat ${folder}/demo.key)"`))
+
+    const reply = await paste(command, t)
+    assert.equal(reply.status, 200, reply.text)
+    const { message, usage } = JSON.parse(reply.text)
+    assert.match(message.content, /you get the first reply again/)
+    assert.match(message.content, /not a language model/)
+    assert.ok(Number(usage.charged_usd) > 0)
+    assert.deepEqual(await paste(command, t), reply)
+    const made = await counts(folder)
+    assert.deepEqual(made, {
+      owners: 1,
+      ledger: 2,
+      providers: 0,
+      agents: 1,
+      agent_versions: 1,
+      api_keys: 1,
+      api_key_secrets: 1,
+      documents: 6,
+      chunks: made.chunks!,
+      turns: 1,
+    })
+    assert.equal(await server.stop(), 0)
+
+    const again = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
+    const port = /127\.0\.0\.1:\d+/g
+    assert.equal((await again.ready()).replace(port, ''), first.replace(port, ''))
+    assert.deepEqual(await counts(folder), made)
+    assert.deepEqual(await paste(pastedCommand(await again.ready()), t), reply)
+    assert.deepEqual(
+      (await readSnapshot(folder, verify)).filter(({ rows }) => rows.length > 0),
+      [],
+    )
+  })
+
+  test('secrets lie in files of mode 0600 in a folder of mode 0700, and are shown nowhere', async (t) => {
+    const folder = join(ownFolder(t), 'data')
+    const openaiApiKey = 'sk-a-very-secret-key-of-openai'
+    const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder, TURNKEEP_LOG_LEVEL: 'trace', OPENAI_API_KEY: openaiApiKey })
+    assert.equal(await server.stop(), 0)
+    assert.equal(statSync(folder).mode & 0o777, 0o700)
+    const files = ['admin.token', 'encryption.key', 'demo.key']
+    for (const file of files) {
+      assert.equal(statSync(join(folder, file)).mode & 0o777, 0o600, file)
+      const secret = readFileSync(join(folder, file), 'utf8')
+      assert.ok(secret.length >= 43)
+      assert.equal(secret, secret.trim(), 'the file holds the secret alone')
+      for (const shown of [server.shown.stdout, server.shown.stderr]) assert.ok(!shown.includes(secret), file)
+    }
+    const stored = readdirSync(folder).filter((name) => name.startsWith('turnkeep.db'))
+    assert.ok(stored.length > 0)
+    const secrets = [openaiApiKey, ...files.map((file) => readFileSync(join(folder, file), 'utf8').split('.').at(-1)!)]
+    for (const name of stored) for (const secret of secrets) assert.ok(!readFileSync(join(folder, name), 'latin1').includes(secret), name)
+    assert.ok(!(server.shown.stdout + server.shown.stderr).includes(openaiApiKey))
+  })
+
+  test('a given admin token and encryption key are used and not written down', async (t) => {
+    const folder = join(ownFolder(t), 'data')
+    const token = 'the-operators-own-token'
+    const server = await serverOf(t, {
+      TURNKEEP_DATA_DIR: folder,
+      TURNKEEP_ADMIN_TOKEN: token,
+      TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      TURNKEEP_DEMO: 'off',
+    })
+    const [, consoleUrl] = /console {2}(\S+)\/console/.exec(server.shown.stdout)!
+    const owners = await fetch(`${consoleUrl}/admin/v1/owners`, { headers: { authorization: `Bearer ${token}` } })
+    assert.equal(owners.status, 200)
+    assert.deepEqual(await owners.json(), { data: [], next_cursor: null })
+    assert.ok(
+      !existsSync(join(folder, 'admin.token')) && !existsSync(join(folder, 'encryption.key')) && !existsSync(join(folder, 'demo.key')),
+    )
+  })
+
+  test('with TURNKEEP_DEMO=off nothing is made and no command is printed', async (t) => {
+    const folder = join(ownFolder(t), 'data')
+    const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder, TURNKEEP_DEMO: 'off' })
+    assert.ok(!server.shown.stdout.includes('curl'))
+    assert.ok(Object.values(await counts(folder)).every((n) => n === 0))
+  })
+
+  test('a data folder with a space, quotes and a dollar in its path is printed so that a shell reads it', async (t) => {
+    const folder = join(ownFolder(t), `it's "my" $HOME data`)
+    const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
+    assert.equal((await paste(pastedCommand(server.shown.stdout), t)).status, 200)
+  })
+})
+
+describe('first start: addresses', () => {
+  const demo = { agentId: 'agt_1', keyPath: '/d/demo.key' }
+
+  test('an address to listen on everywhere is shown as this machine', () => {
+    const lines = startLines({ url: 'http://0.0.0.0:80', adminUrl: 'http://[::]:81', demo })
+    assert.match(lines, /console {2}http:\/\/\[::1\]:81\/console/)
+    assert.match(lines, /docs {5}http:\/\/127\.0\.0\.1:80\/docs/)
+    assert.match(lines, /^curl http:\/\/127\.0\.0\.1:80\/v1/m)
+  })
+
+  test('TURNKEEP_PUBLIC_URL is what is shown, and TURNKEEP_ADMIN_PORT has an address of its own', async (t) => {
+    const server = await serverOf(t, {
+      TURNKEEP_DATA_DIR: ownFolder(t),
+      TURNKEEP_PUBLIC_URL: 'https://chat.example.com/base/',
+      TURNKEEP_ADMIN_PORT: '0',
+    })
+    assert.match(server.shown.stdout, /console {2}http:\/\/127\.0\.0\.1:\d+\/console/)
+    assert.match(server.shown.stdout, /docs {5}https:\/\/chat\.example\.com\/base\/docs/)
+    assert.match(server.shown.stdout, /^curl https:\/\/chat\.example\.com\/base\/v1\/agents\//m)
+  })
+})
+
+/** The rooms a first start needs, on a store that is there already. */
+async function rooms(t: TestContext, given: { openaiApiKey?: string; anthropicApiKey?: string } = {}): Promise<FirstStartOptions> {
+  const folder = openDataFolder(ownFolder(t))
+  const store = await openSqliteStore({ folder: folder.path })
+  t.after(() => store.close())
+  const ulid = monotonicFactory()
+  const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
+  const { encryptionKeys } = readSecrets({ adminToken: undefined, encryptionKeys: undefined }, folder)
+  const admin = createAdmin({ store, sealer: createSealer(encryptionKeys), models: createModels(), newId, randomBytes })
+  const { openaiApiKey, anthropicApiKey } = given
+  return { admin, knowledge: createKnowledge({ store }), store, folder, openaiApiKey, anthropicApiKey }
+}
+
+class Killed extends Error {}
+
+/** The same rooms, in which the process dies when the n-th thing is made and nobody has heard of it yet. */
+function dyingAfter(options: FirstStartOptions, n: number): FirstStartOptions {
+  let made = 0
+  const making = new Set(['createOwner', 'createProvider', 'createAgent', 'createApiKey', 'rotateApiKey', 'index', 'replace'])
+  const dying = <Room extends object>(room: Room): Room =>
+    new Proxy(room, {
+      get(target, name, receiver) {
+        const method: unknown = Reflect.get(target, name, receiver)
+        if (typeof method !== 'function' || !making.has(String(name))) return method
+        return (...args: unknown[]): unknown => {
+          made += 1
+          const result: unknown = method.apply(target, args)
+          if (made !== n) return result
+          if (result instanceof Promise) return result.then(() => Promise.reject(new Killed()))
+          throw new Killed()
+        }
+      },
+    })
+  return { ...options, admin: dying(options.admin), knowledge: dying(options.knowledge), folder: dying(options.folder) }
+}
+
+async function demoKeyOpens(options: FirstStartOptions, demo: Demo | undefined): Promise<void> {
+  assert.ok(demo)
+  const made = await counts(options.folder.path)
+  assert.equal((await makeDemo(options))?.agentId, demo.agentId)
+  assert.deepEqual(await counts(options.folder.path), made, 'the key in demo.key is good: nothing is made')
+}
+
+describe('first start: killed half way, the next one completes it and makes nothing twice', () => {
+  const steps = 11
+  for (let n = 1; n <= steps; n++) {
+    test(`after step ${n} of ${steps}`, async (t) => {
+      const options = await rooms(t, { openaiApiKey: 'sk-test' })
+      await assert.rejects(makeDemo(dyingAfter(options, n)), Killed)
+      await demoKeyOpens(options, await makeDemo(options))
+      assert.deepEqual(
+        { ...(await counts(options.folder.path)), chunks: 0 },
+        {
+          owners: 1,
+          ledger: 1,
+          providers: 1,
+          agents: 1,
+          agent_versions: 1,
+          api_keys: 1,
+          api_key_secrets: 1,
+          documents: 6,
+          chunks: 0,
+          turns: 0,
+        },
+      )
+    })
+  }
+
+  test('there are no more steps than these', async (t) => {
+    const options = await rooms(t, { openaiApiKey: 'sk-test' })
+    assert.ok(await makeDemo(dyingAfter(options, steps + 1)))
+  })
+})
+
+describe('first start: what the operator changed stays', () => {
+  test('a lost demo.key gets a new secret for the same key, so its conversations stay', async (t) => {
+    const options = await rooms(t)
+    const demo = await makeDemo(options)
+    const before = options.folder.read('demo.key')!
+    rmSync(options.folder.pathOf('demo.key'))
+    assert.deepEqual(await makeDemo(options), demo)
+    const after = options.folder.read('demo.key')!
+    assert.notEqual(after, before)
+    assert.equal(after.split('.')[0], before.split('.')[0])
+    await demoKeyOpens(options, demo)
+  })
+
+  for (const text of ['', 'svc_live_nonsense', 'svc_live_aaaaaaaaaaaaaaaa.0000000000000000000000000000000000000000000000000']) {
+    test(`a demo.key that opens nothing is replaced: ${JSON.stringify(text)}`, async (t) => {
+      const options = await rooms(t)
+      const demo = await makeDemo(options)
+      writeFileSync(options.folder.pathOf('demo.key'), text)
+      assert.deepEqual(await makeDemo(options), demo)
+      await demoKeyOpens(options, demo)
+    })
+  }
+
+  test('a revoked demo key is replaced by another one', async (t) => {
+    const options = await rooms(t)
+    const demo = await makeDemo(options)
+    const [key] = (await options.admin.listApiKeys(demo!.agentId, { limit: 1 })).data
+    await options.admin.revokeApiKey(key!.id)
+    assert.deepEqual(await makeDemo(options), demo)
+    await demoKeyOpens(options, demo)
+  })
+
+  test('a deleted demo agent is not made again', async (t) => {
+    const options = await rooms(t)
+    const demo = await makeDemo(options)
+    await options.admin.deleteAgent(demo!.agentId)
+    const made = await counts(options.folder.path)
+    assert.equal(await makeDemo(options), undefined)
+    assert.deepEqual(await counts(options.folder.path), made)
+  })
+
+  test('where the operator has an agent already, no demo is made', async (t) => {
+    const options = await rooms(t)
+    const owner = await options.admin.createOwner({ name: 'mine' })
+    await options.admin.createAgent({ ownerId: owner.id, name: 'demo', systemPrompt: '', model: 'demo/demo' })
+    assert.equal(await makeDemo(options), undefined)
+    assert.ok(!existsSync(options.folder.pathOf('demo.key')))
+  })
+})
+
+describe('first start: the demo agent’s model', () => {
+  const cases = [
+    [{}, 'demo/demo', undefined],
+    [{ openaiApiKey: 'sk-o' }, 'openai/gpt-5.4-mini', { name: 'openai', kind: 'openai', baseUrl: null }],
+    [
+      { anthropicApiKey: 'sk-a' },
+      'anthropic/claude-haiku-4-5',
+      { name: 'anthropic', kind: 'openai-compatible', baseUrl: 'https://api.anthropic.com/v1' },
+    ],
+    [{ openaiApiKey: 'sk-o', anthropicApiKey: 'sk-a' }, 'openai/gpt-5.4-mini', { name: 'openai', kind: 'openai', baseUrl: null }],
+  ] as const
+  for (const [given, model, provider] of cases) {
+    test(`${Object.keys(given).join(' and ') || 'no key'}: ${model}`, async (t) => {
+      const options = await rooms(t, given)
+      const demo = await makeDemo(options)
+      const agent = await options.admin.findAgent(demo!.agentId)
+      assert.equal(agent.model, model)
+      assert.ok(agent.price.promptPerMillion > 0n && agent.price.completionPerMillion > agent.price.promptPerMillion)
+      const stored = (await options.admin.listProviders({ limit: 10 })).data.map(({ name, kind, baseUrl }) => ({ name, kind, baseUrl }))
+      assert.deepEqual(stored, provider ? [provider] : [])
+    })
+  }
+
+  test('a key that appears at a later start changes nothing', async (t) => {
+    const options = await rooms(t)
+    const demo = await makeDemo(options)
+    await makeDemo({ ...options, openaiApiKey: 'sk-later' })
+    assert.equal((await options.admin.findAgent(demo!.agentId)).model, 'demo/demo')
+    assert.equal((await options.admin.listProviders({ limit: 10 })).data.length, 0)
+  })
+})
+
+describe('data folder', () => {
+  test('two that make a secret at once get the same one', (t) => {
+    const path = ownFolder(t)
+    const [one, other] = [openDataFolder(path), openDataFolder(path)]
+    const text = one.readOrMake('admin.token', () => other.readOrMake('admin.token', () => 'from the other') && 'from the one')
+    assert.equal(text, 'from the other')
+    assert.equal(one.read('admin.token'), 'from the other')
+    assert.deepEqual(readdirSync(path), ['admin.token'])
+  })
+
+  test('an empty secret is refused, never used', (t) => {
+    const folder = openDataFolder(ownFolder(t))
+    writeFileSync(folder.pathOf('admin.token'), '\n')
+    assert.throws(() => folder.readOrMake('admin.token', () => 'x'), /admin\.token is empty/)
+  })
+
+  test('an encryption key that is none is refused', (t) => {
+    const folder = openDataFolder(ownFolder(t))
+    writeFileSync(folder.pathOf('encryption.key'), 'not a key')
+    assert.throws(() => readSecrets({ adminToken: 'given', encryptionKeys: undefined }, folder), /encryption\.key does not hold a key/)
+  })
+
+  test('a folder that is there is taken as it is', (t) => {
+    const path = join(ownFolder(t), 'there')
+    mkdirSync(path, { mode: 0o750 })
+    openDataFolder(path)
+    assert.equal(statSync(path).mode & 0o777, 0o750)
+  })
+})

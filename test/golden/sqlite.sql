@@ -1,0 +1,234 @@
+CREATE TABLE agent_versions (
+  agent_id text not null references agents,
+  version integer not null,
+  name text not null,
+  model text not null,
+  -- the rest of what the operator wrote, as JSON
+  config text not null,
+  -- the stored numbers of billing.hold, in tokens
+  fixed_tokens integer not null check (fixed_tokens >= 0),
+  history_max_tokens integer not null check (history_max_tokens >= 0),
+  knowledge_max_tokens integer not null check (knowledge_max_tokens >= 0),
+  max_output_tokens integer not null check (max_output_tokens > 0),
+  max_message_length integer not null check (max_message_length > 0),
+  -- 10^-8 USD per million tokens
+  prompt_price integer not null check (prompt_price >= 0),
+  completion_price integer not null check (completion_price >= 0),
+  created_at integer not null,
+  primary key (agent_id, version)
+) strict, without rowid;
+
+CREATE TABLE agents (
+  id text primary key,
+  owner_id text not null references owners,
+  version integer not null,
+  enabled integer not null default 1 check (enabled in (0, 1)),
+  created_at integer not null,
+  updated_at integer not null,
+  deleted_at integer
+) strict;
+
+CREATE INDEX agents_of_owner on agents (owner_id);
+
+CREATE TABLE api_key_secrets (
+  digest blob primary key,
+  api_key_id text not null references api_keys,
+  created_at integer not null,
+  expires_at integer
+) strict;
+
+CREATE INDEX secrets_of_api_key on api_key_secrets (api_key_id);
+
+CREATE TABLE api_keys (
+  id text primary key,
+  -- the public part: svc_live_<key_id>.<secret>
+  key_id text not null,
+  agent_id text not null references agents,
+  name text,
+  permission text not null check (permission in ('full', 'read-only')),
+  rate_limit integer not null check (rate_limit > 0),
+  rate_window_seconds integer not null check (rate_window_seconds > 0),
+  created_at integer not null,
+  revoked_at integer
+) strict;
+
+CREATE INDEX api_keys_of_agent on api_keys (agent_id);
+
+CREATE UNIQUE INDEX one_api_key_per_key_id on api_keys (key_id);
+
+CREATE VIRTUAL TABLE chunk_terms using fts5 (
+  agent, title, text, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2"
+);
+
+CREATE TABLE chunks (
+  id integer primary key,
+  document_id text not null references documents,
+  agent_id text not null references agents,
+  position integer not null,
+  text text not null
+) strict;
+
+CREATE INDEX chunks_of_document on chunks (document_id, position);
+
+CREATE TABLE conversations (
+  id text primary key,
+  api_key_id text not null references api_keys,
+  -- null once erased: the user's next message opens a new conversation
+  external_user_id text,
+  message_count integer not null default 0,
+  -- the stored sum of billing.hold: what all messages together count in a history
+  message_tokens integer not null default 0,
+  created_at integer not null,
+  last_message_at integer
+) strict;
+
+CREATE INDEX conversations_newest_first on conversations (api_key_id, created_at, id);
+
+CREATE UNIQUE INDEX one_conversation_per_end_user on conversations (api_key_id, external_user_id);
+
+CREATE TABLE documents (
+  id text primary key,
+  agent_id text not null references agents,
+  title text not null,
+  bytes integer not null,
+  status text not null check (status in ('queued', 'indexing', 'ready', 'failed')),
+  created_at integer not null
+) strict;
+
+CREATE INDEX documents_of_agent on documents (agent_id, created_at, id);
+
+CREATE TABLE journal (
+  request_id text not null references turns,
+  run integer not null,
+  step integer not null,
+  -- which tool call of the step; 0 for the model's own part
+  part integer not null,
+  kind text not null check (kind in ('model', 'tool_started', 'tool_finished')),
+  payload text not null,
+  created_at integer not null,
+  primary key (request_id, run, step, part, kind)
+) strict, without rowid;
+
+CREATE TABLE ledger (
+  id text primary key,
+  owner_id text not null references owners,
+  kind text not null check (kind in ('credit', 'adjustment', 'charge')),
+  amount integer not null,
+  -- what a provider reported beyond the hold and nobody paid
+  written_off integer not null default 0 check (written_off >= 0),
+  request_id text references turns,
+  -- of the operator's call, so that an entry is made once
+  idempotency_key text,
+  note text,
+  created_at integer not null,
+  constraint charge_names_its_turn check ((kind = 'charge') = (request_id is not null)),
+  constraint sign_fits_kind check (case kind when 'credit' then amount > 0 when 'adjustment' then amount < 0 else amount <= 0 end)
+) strict;
+
+CREATE INDEX ledger_newest_first on ledger (owner_id, created_at, id);
+
+CREATE UNIQUE INDEX one_charge_per_turn on ledger (request_id) where kind = 'charge';
+
+CREATE UNIQUE INDEX one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;
+
+CREATE TRIGGER ledger_is_append_only_delete before delete on ledger begin select raise(abort, 'ledger_is_append_only'); end;
+
+CREATE TRIGGER ledger_is_append_only_update before update on ledger begin select raise(abort, 'ledger_is_append_only'); end;
+
+CREATE TABLE messages (
+  id text primary key,
+  conversation_id text not null references conversations,
+  -- 1, 2, 3 …: a user's message is odd, its reply the even number after it
+  seq integer not null check (seq >= 1),
+  role text not null,
+  content text not null,
+  tokens integer not null check (tokens >= 0),
+  request_id text not null references turns,
+  created_at integer not null,
+  constraint roles_alternate check (role = case seq % 2 when 1 then 'user' else 'assistant' end)
+) strict;
+
+CREATE UNIQUE INDEX one_message_per_role_and_turn on messages (request_id, role);
+
+CREATE UNIQUE INDEX one_place_per_message on messages (conversation_id, seq);
+
+CREATE TABLE migrations (name text primary key, checksum text not null, applied_at integer not null) strict;
+
+CREATE TABLE owners (
+  id text primary key,
+  name text not null,
+  balance integer not null default 0,
+  held integer not null default 0,
+  created_at integer not null,
+  constraint balance_never_negative check (balance >= 0),
+  constraint held_within_balance check (held >= 0 and held <= balance)
+) strict;
+
+CREATE TABLE providers (
+  id text primary key,
+  name text not null,
+  kind text not null,
+  base_url text,
+  -- AES-256-GCM, bound to the row; never leaves the store unsealed
+  sealed_api_key blob not null,
+  created_at integer not null,
+  updated_at integer not null
+) strict;
+
+CREATE UNIQUE INDEX one_provider_per_name on providers (name);
+
+CREATE TABLE turns (
+  request_id text primary key,
+  api_key_id text not null references api_keys,
+  -- cleared 24 hours after the turn's end, inside an admission
+  idempotency_key text,
+  fingerprint blob not null,
+  conversation_id text not null references conversations,
+  owner_id text not null references owners,
+  agent_id text not null references agents,
+  agent_version integer not null,
+  state text not null check (state in ('running', 'completed', 'failed', 'released')),
+  run integer not null check (run >= 1),
+  attempt integer not null check (attempt between 1 and 3),
+  fence integer not null check (fence >= 1),
+  lease_until integer,
+  hold integer not null check (hold >= 0),
+  prompt_price integer not null,
+  completion_price integer not null,
+  -- null once erased
+  message text,
+  message_tokens integer not null,
+  failure_code text,
+  failure_cause text,
+  prompt_tokens integer,
+  completion_tokens integer,
+  usage_estimated integer check (usage_estimated in (0, 1)),
+  charged integer check (charged >= 0),
+  first_delta_ms integer,
+  erased_at integer,
+  created_at integer not null,
+  started_at integer not null,
+  ended_at integer,
+  foreign key (agent_id, agent_version) references agent_versions (agent_id, version),
+  constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
+  constraint ended_has_no_hold check (state = 'running' or hold = 0),
+  constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
+  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null))
+) strict;
+
+CREATE UNIQUE INDEX one_running_turn_per_conversation on turns (conversation_id) where state = 'running';
+
+CREATE UNIQUE INDEX one_turn_per_key on turns (api_key_id, idempotency_key) where idempotency_key is not null;
+
+CREATE INDEX running_turns on turns (lease_until) where state = 'running';
+
+CREATE INDEX turns_newest_first on turns (created_at, request_id);
+
+CREATE INDEX turns_of_conversation on turns (conversation_id);
+
+CREATE TRIGGER ended_turns_never_change before update of state on turns
+  when old.state in ('completed', 'failed') and new.state <> old.state
+  begin select raise(abort, 'ended_turns_never_change'); end;
+
+CREATE TRIGGER fence_never_falls before update of fence on turns when new.fence < old.fence
+  begin select raise(abort, 'fence_never_falls'); end;

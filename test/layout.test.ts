@@ -1,0 +1,178 @@
+/**
+ * The house holds: who may import whom, through which door, how files are called and how long they are, and every rule of docs/rules.md
+ * stands in the code and in a test. A new room or door is a line here, on purpose.
+ */
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, normalize } from 'node:path'
+import { describe, test } from 'node:test'
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+/** The rooms, and whose doors each may use; `types` are imported as types alone. */
+const arrows: Record<string, { uses: string[]; types?: string[] }> = {
+  // http writes amounts as decimal strings, with the two functions of ledger.ts that do it.
+  http: { uses: ['access', 'turn', 'admin', 'ledger'], types: ['store', 'agent'] },
+  turn: { uses: ['agent', 'ledger', 'store'] },
+  access: { uses: ['store'] },
+  agent: { uses: ['store'] },
+  admin: { uses: ['access', 'agent', 'ledger', 'store'] },
+  cli: { uses: ['store'] },
+  ledger: { uses: [], types: ['store'] },
+  store: { uses: [], types: ['ledger'] },
+}
+
+/** The files by which a room is entered: the one with its name and the contracts beside it. Everything else in it is its own affair. */
+const doors: Record<string, string[]> = {
+  http: ['http.ts'],
+  access: ['access.ts', 'outcome.ts', 'api-key.ts', 'rate-window.ts'],
+  turn: ['turn.ts', 'outcome.ts', 'conversations.ts'],
+  agent: ['agent.ts', 'agent-config.ts', 'knowledge.ts', 'model.ts', 'models.ts', 'tokens.ts'],
+  ledger: ['ledger.ts'],
+  admin: ['admin.ts'],
+  cli: ['turnkeep.ts'],
+  // The port, the backend that app.ts opens, and the cold statements' own types and pages.
+  store: ['store.ts', 'sqlite/sqlite.ts', 'cold/*'],
+}
+
+/** The files outside of all rooms, and who may import them; `rooms` is every room. app.ts, main.ts and first-start.ts know the rooms. */
+const outside: Record<string, string[]> = {
+  'errors.ts': ['rooms'],
+  'failpoints.ts': ['rooms', 'app.ts', 'main.ts', 'config-values.ts'],
+  'secrets.ts': ['agent', 'admin', 'app.ts', 'data-folder.ts'],
+  'config.ts': ['cli', 'main.ts', 'app.ts'],
+  'config-values.ts': ['config.ts', 'data-folder.ts'],
+  'data-folder.ts': ['main.ts', 'first-start.ts'],
+  'log.ts': ['main.ts'],
+  'first-start.ts': ['main.ts'],
+  'start-lines.ts': ['main.ts'],
+  'app.ts': ['main.ts'],
+  'main.ts': ['cli'],
+}
+const knowsRooms = ['app.ts', 'main.ts', 'first-start.ts']
+
+type Import = { from: string; to: string; typeOnly: boolean }
+
+const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.slice('src/'.length))
+const imports = sources.flatMap(importsOf)
+/** The room of a file below src/, or the file itself where it is outside of all rooms. */
+const roomOf = (file: string): string => file.split('/')[0]!
+const isRoom = (name: string): boolean => Object.hasOwn(arrows, name)
+
+function importsOf(from: string): Import[] {
+  const code = read(`src/${from}`)
+  const statements = [...code.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'"]*?\sfrom\s+)?'(\.[^']+)'/gm)]
+  const dynamic = [...code.matchAll(/(?:\bimport\(|new URL\()()'(\.[^']+\.ts)'/g)]
+  return [...statements, ...dynamic].map(([, type, path]) => ({ from, to: normalize(join(dirname(from), path!)), typeOnly: Boolean(type) }))
+}
+
+function mayCross({ from, to, typeOnly }: Import): boolean {
+  const [room, other] = [roomOf(from), roomOf(to)]
+  if (!isRoom(other)) return outside[other]?.some((name) => name === room || (name === 'rooms' && isRoom(room))) ?? false
+  if (!isRoom(room)) return knowsRooms.includes(room) || typeOnly
+  const arrow = arrows[room]!
+  return arrow.uses.includes(other) || (typeOnly && (arrow.types?.includes(other) ?? false))
+}
+
+function isDoor(file: string): boolean {
+  const inside = file.slice(roomOf(file).length + 1)
+  return doors[roomOf(file)]!.some((door) => door === inside || (door.endsWith('/*') && dirname(inside) === door.slice(0, -2)))
+}
+
+const show = ({ from, to }: Import): string => `${from} → ${to}`
+
+describe('layout', () => {
+  test('the reader of imports sees them all', () => {
+    assert.ok(imports.length > sources.length)
+    const missing = imports.filter(({ to }) => !existsSync(join(root, 'src', to)))
+    assert.deepEqual(missing.map(show), [])
+  })
+
+  test('every folder below src is a room with an arrow, and every file outside is listed', () => {
+    const names = new Set(sources.map(roomOf))
+    assert.deepEqual([...names].filter((name) => !isRoom(name) && !Object.hasOwn(outside, name)).toSorted(), [])
+  })
+
+  test('imports follow the arrows', () => {
+    const crossing = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to))
+    assert.deepEqual(crossing.filter((one) => !mayCross(one)).map(show), [])
+  })
+
+  test('a room is entered by its doors', () => {
+    const entering = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to) && isRoom(roomOf(to)))
+    assert.deepEqual(entering.filter(({ to }) => !isDoor(to)).map(show), [])
+  })
+
+  test('a door is used by someone', () => {
+    const unused = Object.entries(doors).flatMap(([room, files]) =>
+      files.filter(
+        (file) =>
+          !file.endsWith('/*') && room !== 'cli' && !imports.some(({ from, to }) => roomOf(from) !== room && to === `${room}/${file}`),
+      ),
+    )
+    assert.deepEqual(unused, [])
+  })
+
+  test('files are named in kebab-case after what they hold: no index, utils, helpers, common, manager, service, base', () => {
+    const files = globSync(['src/**/*', 'test/**/*', 'bin/*'], { cwd: root }).map((file) => basename(file))
+    const vague = /^(index|utils?|helpers?|common|manager|services?|base)$/
+    const wrong = files.filter(
+      (name) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/.test(name) || name.split(/[-.]/).some((part) => vague.test(part)),
+    )
+    assert.deepEqual(wrong, [])
+  })
+
+  test('no source file is longer than 300 lines', () => {
+    const long = sources.map((file) => ({ file, lines: read(`src/${file}`).split('\n').length - 1 })).filter(({ lines }) => lines > 300)
+    assert.deepEqual(long, [])
+  })
+
+  test('every source file says at its head what it owns', () => {
+    assert.deepEqual(
+      sources.filter((file) => !read(`src/${file}`).startsWith('/**')),
+      [],
+    )
+  })
+
+  test('the environment is read by the process and the commands alone', () => {
+    const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
+    assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'main.ts'])
+  })
+})
+
+describe('docs/rules.md', () => {
+  const rows = [...read('docs/rules.md').matchAll(/^\| `([\w.-]+)` \|.*\| ([^|]+) \|$/gm)]
+  const tests = globSync('test/**/*.ts', { cwd: root }).map((file) => withoutComments(read(file)))
+
+  test('has rules', () => assert.ok(rows.length >= 20, `${rows.length} rules are found`))
+
+  for (const [, rule, places] of rows) {
+    test(`${rule} stands in the code it names and in a test`, () => {
+      const files = [...places!.matchAll(/`([^`]+)`/g)].map(([, file]) => file!)
+      assert.ok(files.length > 0, 'no file is named')
+      const silent = files.filter((file) => !filesAt(file).some((one) => names(read(one), rule!)))
+      assert.deepEqual(silent, [], 'these do not name the rule')
+      assert.ok(
+        tests.some((code) => names(code, rule!)),
+        'no test names the rule',
+      )
+    })
+  }
+})
+
+/** The files of a path; a bare file name stands for the one file of that name. */
+function filesAt(path: string): string[] {
+  const files = globSync(path.endsWith('/') ? `${path}**/*.ts` : path.includes('/') ? path : `src/**/${path}`, { cwd: root })
+  assert.ok(files.length > 0, `${path} does not exist`)
+  return files
+}
+
+/** The whole name, so that `order.body` is not found in `order.body-size`. */
+function names(text: string, rule: string): boolean {
+  return new RegExp(`(?<![\\w.-])${rule.replace('.', '\\.')}(?![\\w-])`).test(text)
+}
+
+function withoutComments(code: string): string {
+  return code.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+}

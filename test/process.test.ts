@@ -1,0 +1,222 @@
+/** The process around the rooms: what stops a start, with one line and exit code 2; how a running server ends. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { gate, startModelServer } from './support/model-server.ts'
+import { showServer } from './support/shown-server.ts'
+
+const command = fileURLToPath(new URL('../bin/turnkeep.js', import.meta.url))
+const adminToken = 'the-operators-token'
+
+function ownFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-process-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+describe('process: what stops a start is said in one line, with exit code 2', () => {
+  async function refused(environment: Record<string, string>, line: RegExp): Promise<void> {
+    const server = showServer(environment)
+    assert.deepEqual(await server.ended, { code: 2, signal: null }, server.shown.stderr)
+    assert.equal(server.shown.stdout, '')
+    assert.match(server.shown.stderr, /^turnkeep: [^\n]+\n$/)
+    assert.match(server.shown.stderr, line)
+  }
+
+  test('a bad setting', () => refused({ TURNKEEP_DRAIN_SECONDS: 'long' }, /TURNKEEP_DRAIN_SECONDS: must be a whole number/))
+  test('an unknown setting', () => refused({ TURNKEEP_PROT: '1' }, /TURNKEEP_PROT: there is no such setting/))
+  test('DATABASE_URL', () => refused({ DATABASE_URL: 'postgres://localhost/x' }, /DATABASE_URL: this build has the embedded store only/))
+  test('failpoints outside of tests', () =>
+    refused({ NODE_ENV: 'production', TURNKEEP_FAILPOINTS: 'drain.begin=kill' }, /TURNKEEP_FAILPOINTS: is for tests/))
+
+  test('a data folder below a file', (t) => {
+    const file = join(ownFolder(t), 'file')
+    writeFileSync(file, '')
+    return refused({ TURNKEEP_DATA_DIR: join(file, 'data') }, /the data folder .*data cannot be made: a part of its path is a file/)
+  })
+
+  test('a data folder where nothing can be made', () =>
+    refused({ TURNKEEP_DATA_DIR: '/proc/turnkeep' }, /the data folder \/proc\/turnkeep cannot be used/))
+
+  test('a data folder that another server uses', async (t) => {
+    const folder = ownFolder(t)
+    const first = showServer({ TURNKEEP_DATA_DIR: folder })
+    await first.ready()
+    await refused({ TURNKEEP_DATA_DIR: folder }, /the data folder .* is in use by another Turnkeep process/)
+    assert.equal(await first.stop(), 0)
+  })
+
+  test('a database of a newer version', async (t) => {
+    const folder = ownFolder(t)
+    const first = showServer({ TURNKEEP_DATA_DIR: folder })
+    await first.ready()
+    await first.stop()
+    const db = new DatabaseSync(join(folder, 'turnkeep.db'))
+    db.exec(`insert into migrations values ('9999-later.sql', 'x', 1)`)
+    db.close()
+    await refused({ TURNKEEP_DATA_DIR: folder }, /migrated by a newer Turnkeep/)
+  })
+
+  test('a file that is no database', (t) => {
+    const folder = ownFolder(t)
+    writeFileSync(join(folder, 'turnkeep.db'), 'x'.repeat(10_000))
+    return refused({ TURNKEEP_DATA_DIR: folder }, /the database in .* cannot be used/)
+  })
+
+  for (const [setting, environment] of [
+    ['PORT', (port: string) => ({ PORT: port })],
+    ['TURNKEEP_ADMIN_PORT', (port: string) => ({ TURNKEEP_ADMIN_PORT: port })],
+  ] as const) {
+    test(`${setting} in use`, async (t) => {
+      const other = createServer().listen(0, '127.0.0.1')
+      await once(other, 'listening')
+      t.after(() => other.close())
+      const { port } = other.address() as AddressInfo
+      const line = new RegExp(`127\\.0\\.0\\.1:${port} is in use by another program; set ${setting} to a free one`)
+      await refused({ TURNKEEP_DATA_DIR: ownFolder(t), ...environment(String(port)) }, line)
+    })
+  }
+
+  test('an address of another machine', (t) =>
+    refused({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_HOST: '192.0.2.1' }, /TURNKEEP_HOST: 192\.0\.2\.1 is no address of this machine/))
+})
+
+/** A server with a turn that waits for its model until `held` is opened. */
+async function serverWithTurn(t: TestContext, environment: Record<string, string> = {}) {
+  const model = await startModelServer()
+  t.after(() => model.close())
+  const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_DEMO: 'off', TURNKEEP_ADMIN_TOKEN: adminToken, ...environment })
+  t.after(() => server.child.kill('SIGKILL'))
+  await server.ready()
+  const [, url] = /docs {5}(\S+)\/docs/.exec(server.shown.stdout)!
+  const make = async (path: string, body: object): Promise<Record<string, string>> => {
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    const response = await fetch(`${url}/admin/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    assert.equal(response.status, 201, path)
+    return (await response.json()) as Record<string, string>
+  }
+  await make('/providers', { name: 'scripted', kind: 'openai-compatible', base_url: model.baseUrl, api_key: 'k' })
+  const owner = await make('/owners', { name: 'o', balance_usd: '1' })
+  const price = { prompt_usd_per_million: '1', completion_usd_per_million: '1' }
+  const agent = await make('/agents', { owner_id: owner['id'], name: 'a', system_prompt: 's', model: 'scripted/m', price })
+  const key = await make(`/agents/${agent['id']}/keys`, { permission: 'full' })
+  const held = gate()
+  model.script(['Hel', held, 'lo'])
+  const reply = fetch(`${url}/v1/agents/${agent['id']}/chat`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key['api_key']}`, 'idempotency-key': 'k', 'content-type': 'application/json' },
+    body: JSON.stringify({ external_user_id: 'u', message: 'm' }),
+  }).then(
+    async (response) => ({ status: response.status, body: (await response.json()) as { message?: { content: string } } }),
+    () => undefined,
+  )
+  await held.reached
+  return { server, url: url!, held, reply }
+}
+
+describe('process: its end', () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal} lets a running turn finish, then exits 0`, async (t) => {
+      const { server, held, reply } = await serverWithTurn(t)
+      server.child.kill(signal)
+      await server.shows('stderr', /draining/)
+      held.open()
+      assert.deepEqual(
+        { status: 200, content: 'Hello' },
+        await reply.then((one) => ({ status: one?.status, content: one?.body.message?.content })),
+      )
+      assert.deepEqual(await server.ended, { code: 0, signal: null })
+    })
+  }
+
+  test('a signal without turns exits 0 at once', async (t) => {
+    const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t) })
+    await server.ready()
+    assert.equal(await server.stop(), 0)
+  })
+
+  test('a second signal ends it at once; the same Ctrl-C delivered twice does not', async (t) => {
+    const { server, held, reply } = await serverWithTurn(t)
+    server.child.kill('SIGINT')
+    await server.shows('stderr', /draining/)
+    server.child.kill('SIGINT')
+    assert.equal(server.child.exitCode, null)
+    // Sent again until it counts: how soon is the process's own affair.
+    const again = setInterval(() => server.child.kill('SIGINT'), 100)
+    const { code } = await server.ended
+    clearInterval(again)
+    assert.equal(code, 1)
+    assert.match(server.shown.stderr, /a second signal/)
+    held.open()
+    assert.equal(await reply, undefined)
+  })
+
+  test('TURNKEEP_DRAIN_SECONDS ends a drain whose turn does not finish, with exit code 0', async (t) => {
+    const { server, reply } = await serverWithTurn(t, { TURNKEEP_DRAIN_SECONDS: '0' })
+    assert.equal(await server.stop(), 0)
+    assert.equal((await reply)?.status, 503)
+  })
+
+  test('a drain that fails says why and exits 1', async (t) => {
+    const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_FAILPOINTS: 'drain.begin=throw' })
+    await server.ready()
+    assert.equal(await server.stop(), 1)
+    assert.match(server.shown.stderr, /"level":"fatal".*failpoint drain\.begin.*the drain failed/)
+  })
+
+  for (const [what, fault] of [
+    ['an exception', `throw new Error('planted')`],
+    ['a rejection', `void Promise.reject(new Error('planted'))`],
+  ]) {
+    test(`${what} that nobody caught is logged and ends it with exit code 1`, async (t) => {
+      const planted = `data:text/javascript,process.on('SIGUSR2',()=>{${encodeURIComponent(fault!)}})`
+      const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t), NODE_OPTIONS: `--import=${planted}` })
+      await server.ready()
+      server.child.kill('SIGUSR2')
+      assert.deepEqual(await server.ended, { code: 1, signal: null })
+      assert.match(server.shown.stderr, /"level":"fatal".*planted/)
+    })
+  }
+})
+
+describe('turnkeep config', () => {
+  const config = (environment: Record<string, string>, ...args: string[]) =>
+    spawnSync(process.execPath, [command, 'config', ...args], { encoding: 'utf8', env: environment })
+
+  test('prints every setting with its value, source and meaning, and no secret', (t) => {
+    const folder = ownFolder(t)
+    writeFileSync(join(folder, 'encryption.key'), 'secret')
+    const { status, stdout } = config(
+      { TURNKEEP_DATA_DIR: folder, PORT: '9000', TURNKEEP_ADMIN_TOKEN: adminToken, OPENAI_API_KEY: 'sk-secret' },
+      '--json',
+    )
+    assert.equal(status, 0)
+    const { settings } = JSON.parse(stdout)
+    const told = Object.fromEntries(settings.map((one: Record<string, string>) => [one['name'], [one['value'], one['source']]]))
+    assert.deepEqual(told['PORT'], ['9000', 'environment'])
+    assert.deepEqual(told['TURNKEEP_HOST'], ['127.0.0.1', 'default'])
+    assert.deepEqual(told['TURNKEEP_ADMIN_TOKEN'], ['(hidden)', 'environment'])
+    assert.deepEqual(told['OPENAI_API_KEY'], ['(hidden)', 'environment'])
+    assert.deepEqual(told['TURNKEEP_ENCRYPTION_KEY'], [join(folder, 'encryption.key'), 'file'])
+    assert.deepEqual(told['TURNKEEP_PUBLIC_URL'], [null, 'not set'])
+    assert.ok(settings.every((one: Record<string, string>) => one['meaning']!.endsWith('.')))
+    assert.ok(!stdout.includes('secret') && !stdout.includes(adminToken))
+  })
+
+  test('prints what it can and the problems, and exits 2, where the server would not start', () => {
+    const { status, stdout, stderr } = config({ PORT: 'x', DATABASE_URL: 'postgres://user:secret@host/db' })
+    assert.equal(status, 2)
+    assert.match(stdout, /^TURNKEEP_MAX_TURNS +1000 {2}\(default\)\n +Running turns/m)
+    assert.match(stderr, /^turnkeep: PORT: must be .*\nturnkeep: DATABASE_URL: this build .*\n$/)
+    assert.ok(!(stdout + stderr).includes('secret'))
+  })
+})

@@ -1,0 +1,162 @@
+/**
+ * Rows 11 to 16 and 59 of the fault matrix: kill -9 at every named point of a turn, in a process of its own, and a new start on the same data
+ * folder. Then the same key: one reply, one charge, nothing held, every invariant.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import type { FailpointName } from '../../src/failpoints.ts'
+import { verify } from '../../src/store/cold/invariants.ts'
+import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
+import { startModelServer } from '../support/model-server.ts'
+import type { ModelServer } from '../support/model-server.ts'
+import { startServer } from '../support/server-process.ts'
+import type { ServerProcess } from '../support/server-process.ts'
+import { adminToken, makeFolder, TestClient } from '../support/test-app.ts'
+import type { Answer } from '../support/test-app.ts'
+
+/** One data folder through several lives of its server. */
+class Lives {
+  readonly folder: string
+  readonly model: ModelServer
+  readonly client = new TestClient('')
+  server: ServerProcess | undefined
+
+  constructor(folder: string, model: ModelServer) {
+    this.folder = folder
+    this.model = model
+  }
+
+  static async begin(t: TestContext, failpoints = ''): Promise<Lives> {
+    const lives = new Lives(await makeFolder(), await startModelServer())
+    t.after(async () => {
+      await lives.server?.kill()
+      await lives.model.close()
+      await rm(lives.folder, { recursive: true, force: true })
+    })
+    await lives.start(failpoints)
+    await lives.client.makeProvider(lives.model)
+    lives.client.caller = await lives.client.makeCaller()
+    return lives
+  }
+
+  async start(failpoints = ''): Promise<void> {
+    this.server = await startServer({
+      TURNKEEP_DATA_DIR: this.folder,
+      TURNKEEP_DEMO: 'off',
+      TURNKEEP_ADMIN_TOKEN: adminToken,
+      TURNKEEP_FAILPOINTS: failpoints,
+    })
+    this.client.url = this.client.adminUrl = this.server.url
+  }
+
+  /** Sends with the same key until the service answers something final. */
+  async retry(message: string, idempotencyKey: string): Promise<Answer> {
+    for (;;) {
+      const answer = await this.client.chat(message, { idempotencyKey })
+      if (answer.status !== 409) return answer
+    }
+  }
+
+  async charges(): Promise<number> {
+    return (await this.client.ledger()).filter(({ kind }) => kind === 'charge').length
+  }
+
+  async verify(): Promise<void> {
+    const broken = (await readSnapshot(this.folder, verify)).filter(({ rows }) => rows.length > 0)
+    assert.deepEqual(broken, [])
+  }
+}
+
+const killedAt: { point: FailpointName; row: string; modelCalls: number }[] = [
+  { point: 'admit.before-commit', row: 'row 11, P0', modelCalls: 1 },
+  { point: 'admit.after-commit', row: 'row 12, P1', modelCalls: 1 },
+  { point: 'model.before-call', row: 'row 12, P1', modelCalls: 1 },
+  { point: 'model.first-delta', row: 'row 13, P2', modelCalls: 2 },
+  { point: 'model.delta', row: 'row 13, P2', modelCalls: 2 },
+  { point: 'model.done', row: 'row 14, P3', modelCalls: 2 },
+  { point: 'settle.before-commit', row: 'row 14, P3', modelCalls: 2 },
+  { point: 'settle.after-commit', row: 'row 15, P4', modelCalls: 1 },
+  { point: 'reply.before-send', row: 'row 15, P4', modelCalls: 1 },
+]
+
+for (const { point, row, modelCalls } of killedAt) {
+  for (const transport of ['chat', 'stream'] as const) {
+    void test(`${row}: kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
+      const lives = await Lives.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
+      const idempotencyKey = randomUUID()
+      lives.model.when('hello', ['one ', 'two ', 'three ', 'four'])
+      await assert.rejects(
+        lives.client[transport]('hello', { idempotencyKey })
+          .then((answer) => assert.equal(answer.text.includes('completed'), false))
+          .then(dropped),
+      )
+      assert.equal((await lives.server!.exited).signal, 'SIGKILL')
+      await lives.verify()
+      await lives.start()
+      const answer = await lives.retry('hello', idempotencyKey)
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal(answer.json.message.content, 'one two three four')
+      assert.equal(lives.model.calls.length, modelCalls)
+      assert.equal(await lives.charges(), 1)
+      assert.deepEqual(
+        (await lives.client.messages()).map(({ content }) => content),
+        ['hello', 'one two three four'],
+      )
+      assert.equal((await lives.client.owner()).held_usd, '0.00000000')
+      await lives.verify()
+    })
+  }
+}
+
+void test('row 16 kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
+  const lives = await Lives.begin(t, 'model.before-call=kill')
+  const idempotencyKey = randomUUID()
+  await assert.rejects(lives.client.chat('hello', { idempotencyKey }))
+  await lives.server!.exited
+  for (let attempt = 2; attempt <= 3; attempt++) {
+    await lives.start('recovery.before-run=kill').catch(() => undefined)
+    await lives.server!.exited
+    await lives.verify()
+  }
+  await lives.start()
+  const answer = await lives.retry('hello', idempotencyKey)
+  assert.deepEqual([answer.status, answer.json.error.code], [500, 'internal_error'])
+  assert.equal(lives.model.calls.length, 0)
+  assert.equal(await lives.charges(), 0)
+  assert.equal((await lives.client.owner()).held_usd, '0.00000000')
+  await lives.verify()
+})
+
+void test('row 59 a poison turn kills its process each time: it fails after three, and the others are answered', async (t) => {
+  const lives = await Lives.begin(t, 'model.before-call=kill if:poison')
+  const others = [1, 2, 3].map((n) => ({ message: `hello ${n}`, idempotencyKey: randomUUID(), user: `user-${n}` }))
+  const poison = randomUUID()
+  lives.model.when('hello', ['fine'])
+  const sent = others.map(({ message, ...options }) => lives.client.chat(message, options).catch(() => undefined))
+  await lives.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
+  await Promise.all(sent)
+  let deaths = 1
+  await lives.server!.exited
+  for (; deaths < 10; deaths++) {
+    const started = await lives.start('model.before-call=kill if:poison').then(
+      () => true,
+      () => false,
+    )
+    if (!started) continue
+    const answer = await lives.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
+    const final = answer?.status === 409 ? await lives.retry('poison', poison).catch(() => undefined) : answer
+    if (final?.status === 500) break
+    await lives.server!.exited
+  }
+  assert.equal(deaths, 3, 'three deaths, no more')
+  for (const { message, ...options } of others) assert.equal((await lives.client.chat(message, options)).status, 200)
+  assert.equal(await lives.charges(), 3)
+  await lives.verify()
+})
+
+const dropped = (): never => {
+  throw new Error('the connection ended without a completed answer')
+}

@@ -1,0 +1,119 @@
+/** Surfaces, Admin API: API keys; specification section 5 for what becomes of them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allPages, refused, startAdminApp } from '../support/admin-app.ts'
+import type { Caller, Json } from '../support/test-app.ts'
+
+const app = await startAdminApp()
+const { agentId, ownerId } = app.caller
+
+const make = (changes: Json = {}): Promise<Json> => app.made('POST', `/agents/${agentId}/keys`, { permission: 'full', ...changes })
+const callerOf = (key: Json): Caller => ({ agentId, apiKey: key.api_key, ownerId })
+
+void test('keys: one is made with its text shown once, and 120 requests in 60 seconds', async () => {
+  const { status, json } = await app.admin('POST', `/agents/${agentId}/keys`, { permission: 'full' })
+  assert.equal(status, 201)
+  assert.match(json.id, /^key_[0-9a-hjkmnp-tv-z]{26}$/)
+  const { api_key: text, ...shown } = json
+  assert.deepEqual(shown, {
+    id: json.id,
+    key_id: json.key_id,
+    agent_id: agentId,
+    name: null,
+    permission: 'full',
+    rate_limit: { limit: 120, window_seconds: 60 },
+    created_at: json.created_at,
+    revoked_at: null,
+  })
+  assert.ok(text.startsWith(`svc_live_${json.key_id}.`))
+  const list = await app.admin('GET', `/agents/${agentId}/keys`)
+  assert.deepEqual(list.json.data[0], shown)
+  assert.ok(!list.text.includes(text.split('.')[1]))
+  const answer = await app.chat('hi', { caller: callerOf(json) })
+  assert.deepEqual([answer.status, answer.headers.get('x-ratelimit-limit')], [200, '120'])
+})
+
+const refusals: Record<string, [Json, RegExp]> = {
+  'no permission': [{ permission: undefined }, /permission/],
+  'another permission': [{ permission: 'admin' }, /permission must be one of full, read-only/],
+  'an empty name': [{ name: '' }, /name/],
+  'a limit of none': [{ rate_limit: { limit: 0, window_seconds: 60 } }, /limit/],
+  'half a limit': [{ rate_limit: { limit: 5 } }, /window_seconds/],
+  'a window of a week': [{ rate_limit: { limit: 5, window_seconds: 604_800 } }, /window_seconds/],
+  'an own secret': [{ api_key: 'svc_live_x.y' }, /api_key/],
+}
+for (const [what, [changes, words]] of Object.entries(refusals)) {
+  void test(`keys: ${what} is refused by name`, async () => {
+    await refused(app.admin('POST', `/agents/${agentId}/keys`, { permission: 'full', ...changes }), 422, 'validation_error', words)
+  })
+}
+
+void test('paging: keys come newest first, page by page, the revoked ones too', async () => {
+  const made = [await make({ name: 'a' }), await make({ name: 'b' }), await make({ name: 'c' })]
+  await app.admin('DELETE', `/keys/${made[1]!.id}`)
+  const all = await allPages(app, `/agents/${agentId}/keys`, 2)
+  assert.deepEqual(
+    all.slice(0, 3).map(({ name, revoked_at }) => [name, revoked_at !== null]),
+    [
+      ['c', false],
+      ['b', true],
+      ['a', false],
+    ],
+  )
+})
+
+void test('keys: name, permission and rate limit change, at once', async () => {
+  const key = await make({ name: 'a' })
+  const caller = callerOf(key)
+  assert.equal((await app.chat('hi', { caller })).status, 200)
+  const changed = await app.made('PATCH', `/keys/${key.id}`, {
+    name: null,
+    permission: 'read-only',
+    rate_limit: { limit: 7, window_seconds: 9 },
+  })
+  const { api_key: _, ...shown } = key
+  assert.deepEqual(changed, { ...shown, name: null, permission: 'read-only', rate_limit: { limit: 7, window_seconds: 9 } })
+  await refused(app.chat('hi', { caller }), 403, 'permission_denied')
+  await app.made('PATCH', `/keys/${key.id}`, { permission: 'full' })
+  assert.equal((await app.chat('hi', { caller })).headers.get('x-ratelimit-limit'), '7')
+  await refused(app.admin('PATCH', `/keys/${key.id}`, { key_id: 'x' }), 422, 'validation_error', /key_id/)
+})
+
+void test('keys: a revoked key is 401 for the very next call, also for a replay, and cannot come back', async () => {
+  const key = await make()
+  const caller = callerOf(key)
+  const first = await app.chat('hi', { caller, idempotencyKey: 'once' })
+  assert.equal(first.status, 200)
+  assert.equal((await app.admin('DELETE', `/keys/${key.id}`)).status, 204)
+  await refused(app.chat('hi', { caller, idempotencyKey: 'once' }), 401, 'invalid_api_key')
+  assert.equal((await app.admin('DELETE', `/keys/${key.id}`)).status, 204)
+  await refused(app.admin('PATCH', `/keys/${key.id}`, { name: 'x' }), 409, 'conflict', /revoked/)
+  await refused(app.admin('POST', `/keys/${key.id}/rotate`), 409, 'conflict', /revoked/)
+})
+
+void test('conversation.identity a rotated secret keeps the history, and the old one ends with its grace', async () => {
+  const key = await make({ name: 'bot' })
+  const old = callerOf(key)
+  await app.chat('my name is Ada', { caller: old, user: 'ada' })
+  const rotated = await app.made('POST', `/keys/${key.id}/rotate`, { grace_seconds: 60 })
+  assert.deepEqual({ ...rotated, api_key: key.api_key }, key)
+  assert.notEqual(rotated.api_key, key.api_key)
+  const fresh = callerOf(rotated)
+  assert.equal((await app.chat('still here', { caller: old, user: 'ada' })).status, 200)
+  assert.equal((await app.chat('and here', { caller: fresh, user: 'ada' })).status, 200)
+  assert.equal((await app.messages('ada', fresh)).length, 6)
+
+  const third = callerOf(await app.made('POST', `/keys/${key.id}/rotate`))
+  await refused(app.chat('x', { caller: fresh, user: 'ada' }), 401, 'invalid_api_key')
+  await refused(app.chat('x', { caller: old, user: 'ada' }), 401, 'invalid_api_key')
+  assert.equal((await app.chat('x', { caller: third, user: 'ada' })).status, 200)
+  await refused(app.admin('POST', `/keys/${key.id}/rotate`, { grace_seconds: -1 }), 422, 'validation_error', /grace_seconds/)
+})
+
+void test('keys: an unknown key or agent is not found', async () => {
+  await refused(app.admin('PATCH', '/keys/key_x', { name: 'x' }), 404, 'not_found')
+  await refused(app.admin('DELETE', '/keys/key_x'), 404, 'not_found')
+  await refused(app.admin('POST', '/keys/key_x/rotate'), 404, 'not_found')
+  await refused(app.admin('GET', '/agents/agt_x/keys'), 404, 'not_found')
+  await refused(app.admin('POST', '/agents/agt_x/keys', { permission: 'full' }), 404, 'not_found')
+})

@@ -1,0 +1,196 @@
+/** Surfaces, Admin API: providers over real HTTP, and that their keys go nowhere but to the provider. */
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { allPages, refused, startAdminApp } from '../support/admin-app.ts'
+import type { Json } from '../support/test-app.ts'
+
+const app = await startAdminApp()
+const secret = 'sk-canary-4f1d0e7c9b'
+let count = 0
+
+const body = (changes: Json = {}): Json => ({
+  name: `p${++count}`,
+  kind: 'openai-compatible',
+  base_url: app.model.baseUrl,
+  api_key: secret,
+  ...changes,
+})
+const make = (changes: Json = {}): Promise<Json> => app.made('POST', '/providers', body(changes))
+
+/** A model server of this test's own. */
+async function serve(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close().closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+}
+
+void test('providers: one is made, listed, read and deleted, and its key is in no answer', async () => {
+  const { status, json, text } = await app.admin('POST', '/providers', body())
+  assert.equal(status, 201)
+  assert.match(json.id, /^prv_[0-9a-hjkmnp-tv-z]{26}$/)
+  assert.deepEqual(Object.keys(json), ['id', 'name', 'kind', 'base_url', 'created_at', 'updated_at'])
+  const one = await app.admin('GET', `/providers/${json.id}`)
+  assert.deepEqual(one.json, json)
+  const list = await app.admin('GET', '/providers')
+  assert.ok(list.json.data.some(({ id }: Json) => id === json.id))
+  for (const seen of [text, one.text, list.text]) assert.ok(!seen.includes(secret))
+  const gone = await app.admin('DELETE', `/providers/${json.id}`)
+  assert.deepEqual([gone.status, gone.text], [204, ''])
+  await refused(app.admin('GET', `/providers/${json.id}`), 404, 'not_found')
+  await refused(app.admin('DELETE', `/providers/${json.id}`), 404, 'not_found')
+  await refused(app.admin('PATCH', `/providers/${json.id}`, { name: 'x' }), 404, 'not_found')
+  await refused(app.admin('POST', `/providers/${json.id}/test`), 404, 'not_found')
+})
+
+void test('paging: providers come page by page, each once', async () => {
+  await Promise.all(Array.from({ length: 5 }, () => make()))
+  const all = await allPages(app, '/providers', 2)
+  assert.equal(new Set(all.map(({ id }) => id)).size, all.length)
+  assert.ok(all.length >= 5)
+})
+
+const refusals: Record<string, [Json, RegExp]> = {
+  'a name with capitals': [{ name: 'OpenAI' }, /name/],
+  'a name with a slash': [{ name: 'a/b' }, /name/],
+  'the built-in name': [{ name: 'demo' }, /demo/],
+  'the kind anthropic': [{ kind: 'anthropic' }, /kind must be one of openai, openai-compatible/],
+  'the kind google': [{ kind: 'google' }, /kind/],
+  'no base URL where it is needed': [{ base_url: undefined }, /base URL/],
+  'null for a base URL where it is needed': [{ base_url: null }, /base URL/],
+  'a base URL of another scheme': [{ base_url: 'ftp://example.com' }, /base URL/],
+  'a base URL that is none': [{ base_url: 'example.com/v1' }, /base URL/],
+  'a base URL with a password': [{ base_url: 'https://me:secret@example.com/v1' }, /base URL/],
+  'a base URL with a line break': [{ base_url: 'https://example.com/\nv1' }, /base URL/],
+  'an empty key': [{ api_key: '' }, /api_key/],
+  'a key with a line break': [{ api_key: 'sk-1\r\nx: y' }, /api_key/],
+  'no key': [{ api_key: undefined }, /api_key/],
+  'an unknown field': [{ region: 'eu' }, /region/],
+}
+for (const [what, [changes, words]] of Object.entries(refusals)) {
+  void test(`providers: ${what} is refused with words that say so, and without the key`, async () => {
+    const asked = app.admin('POST', '/providers', body(changes))
+    await refused(asked, 422, 'validation_error', words)
+    assert.ok(!(await asked).text.includes(secret))
+  })
+}
+
+void test('providers: a name is given once, also to 20 at once', async () => {
+  const name = `p${++count}`
+  const answers = await Promise.all(Array.from({ length: 20 }, () => app.admin('POST', '/providers', { ...body(), name })))
+  assert.equal(answers.filter(({ status }) => status === 201).length, 1)
+  assert.equal(answers.filter(({ status, json }) => status === 409 && json.error.code === 'conflict').length, 19)
+})
+
+void test('providers: openai needs no base URL', async () => {
+  assert.equal((await make({ kind: 'openai', base_url: undefined })).base_url, null)
+})
+
+void test('providers: a new key is used by the very next call', async () => {
+  const provider = await make()
+  const agent = await app.makeAgent(app.caller.ownerId, { model: `${provider.name}/m` })
+  const key = await app.made('POST', `/agents/${agent.id}/keys`, { permission: 'full' })
+  const caller = { agentId: agent.id, apiKey: key.api_key, ownerId: app.caller.ownerId }
+  await app.chat('one', { caller })
+  assert.equal(app.model.calls.at(-1)!.headers.authorization, `Bearer ${secret}`)
+  const changed = await app.admin('PATCH', `/providers/${provider.id}`, { api_key: 'sk-second' })
+  assert.equal(changed.status, 200)
+  assert.ok(!changed.text.includes('sk-second'))
+  await app.chat('two', { caller })
+  assert.equal(app.model.calls.at(-1)!.headers.authorization, 'Bearer sk-second')
+})
+
+void test('providers: the address can change, and can not be taken from a kind that needs it', async () => {
+  const provider = await make()
+  const changed = await app.made('PATCH', `/providers/${provider.id}`, { base_url: 'https://example.com/v1', name: `${provider.name}b` })
+  assert.deepEqual([changed.base_url, changed.name], ['https://example.com/v1', `${provider.name}b`])
+  await refused(app.admin('PATCH', `/providers/${provider.id}`, { base_url: null }), 422, 'validation_error', /base URL/)
+  await refused(app.admin('PATCH', `/providers/${provider.id}`, { name: 'demo' }), 422, 'validation_error', /demo/)
+  await refused(app.admin('PATCH', `/providers/${provider.id}`, { name: 'scripted' }), 409, 'conflict', /scripted/)
+  await refused(app.admin('PATCH', `/providers/${provider.id}`, { kind: 'openai' }), 422, 'validation_error', /kind/)
+})
+
+void test('providers: one that a live agent uses stays and keeps its name, until the agent moves away or goes', async () => {
+  const provider = await make()
+  const agent = await app.makeAgent(app.caller.ownerId, { model: `${provider.name}/m` })
+  await refused(app.admin('DELETE', `/providers/${provider.id}`), 409, 'conflict', new RegExp(agent.id))
+  await refused(app.admin('PATCH', `/providers/${provider.id}`, { name: 'elsewhere' }), 409, 'conflict', new RegExp(agent.id))
+  await app.made('PATCH', `/agents/${agent.id}`, { model: 'demo/demo' })
+  assert.equal((await app.admin('DELETE', `/providers/${provider.id}`)).status, 204)
+  await refused(app.admin('POST', `/agents/${agent.id}/rollback`, { version: 1 }), 409, 'conflict', /version 1/i)
+})
+
+void test('providers: a test calls the model that is named, or that an agent uses', async () => {
+  const provider = await make()
+  const named = await app.made('POST', `/providers/${provider.id}/test`, { model: 'tiny' })
+  assert.deepEqual([named.ok, named.model, Object.keys(named)], [true, 'tiny', ['ok', 'model', 'latency_ms']])
+  assert.ok(Number.isInteger(named.latency_ms))
+  assert.equal(app.model.calls.at(-1)!.body['model'], 'tiny')
+  await app.makeAgent(app.caller.ownerId, { model: `${provider.name}/org/large` })
+  assert.equal((await app.made('POST', `/providers/${provider.id}/test`)).model, 'org/large')
+  await refused(app.admin('POST', `/providers/${provider.id}/test`, { prompt: 'x' }), 422, 'validation_error', /prompt/)
+})
+
+void test("providers: a failing test tells the provider's words, shortened and without the key", async () => {
+  const provider = await make()
+  app.model.script({ status: 401, body: `key ${secret} is wrong ${'x'.repeat(10_000)}` })
+  const { status, text, json } = await app.admin('POST', `/providers/${provider.id}/test`, { model: 'tiny' })
+  assert.deepEqual([status, json.ok, json.model], [200, false, 'tiny'])
+  assert.match(json.error, /401.*is wrong/)
+  assert.ok(text.length < 1000)
+  assert.ok(!text.includes(secret))
+})
+
+void test('providers: a test of an address where nobody listens says so', async (t) => {
+  const gone = createServer()
+  await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
+  const { port } = gone.address() as AddressInfo
+  await new Promise((resolve) => gone.close(resolve))
+  t.diagnostic(`port ${port}`)
+  const provider = await make({ base_url: `http://127.0.0.1:${port}/v1` })
+  for (const wish of [undefined, { model: 'm' }]) {
+    const { ok, error } = await app.made('POST', `/providers/${provider.id}/test`, wish)
+    assert.equal(ok, false)
+    assert.match(error, /ECONNREFUSED/)
+  }
+})
+
+void test('providers: without a model a test asks the server what it serves, and calls the first', async (t) => {
+  const asked: string[] = []
+  const base = await serve(t, (request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+    response.setHeader('content-type', 'application/json')
+    if (request.method === 'GET') return response.end('{"object":"list","data":[{"id":"first"},{"id":"second"}]}')
+    request.resume()
+    return response.end('{"choices":[{"message":{"content":"ready"},"finish_reason":"stop"}]}')
+  })
+  const own = await make({ base_url: `${base}/` })
+  assert.deepEqual((await app.made('POST', `/providers/${own.id}/test`)).model, 'first')
+  assert.deepEqual(asked, [`GET /v1/models Bearer ${secret}`, `POST /v1/chat/completions Bearer ${secret}`])
+
+  const openai = await make({ kind: 'openai', base_url: base })
+  const { ok, model } = await app.made('POST', `/providers/${openai.id}/test`)
+  assert.deepEqual([ok, model, asked.length], [true, undefined, 3])
+})
+
+for (const [what, answer, words] of [
+  ['a refusal', [401, `no: ${secret}`], /401.*no/],
+  ['no JSON', [200, '<html>'], /not JSON/],
+  ['no list', [200, '{"data":{}}'], /not understood/],
+  ['an empty list', [200, '{"data":[]}'], /no model/],
+  ['too much', [200, ' '.repeat(5_000_000)], /too long/],
+  ['a redirect', [302, ''], /302/],
+] as const) {
+  void test(`providers: a list of models that is ${what} fails the test in words, without the key`, async (t) => {
+    const base = await serve(t, (_request, response) => response.writeHead(answer[0], { location: '/elsewhere' }).end(answer[1]))
+    const provider = await make({ base_url: base })
+    const { json, text } = await app.admin('POST', `/providers/${provider.id}/test`)
+    assert.equal(json.ok, false)
+    assert.match(json.error, words)
+    assert.ok(!text.includes(secret))
+  })
+}

@@ -1,0 +1,48 @@
+/** One real service for the admin tests of a file, and short hands for what they ask of it. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after } from 'node:test'
+import { startTestApp } from './test-app.ts'
+import type { Answer, Json, TestApp } from './test-app.ts'
+
+/** Ended when the file's tests are over. */
+export async function startAdminApp(): Promise<TestApp> {
+  const app = await startTestApp()
+  after(() => app.close())
+  return app
+}
+
+/** The envelope of a refusal, with `words` in its message. */
+export async function refused(asked: Promise<Answer>, status: number, code: string, words = /./): Promise<void> {
+  const { json, headers, status: seen, text } = await asked
+  assert.deepEqual([seen, json.error?.code], [status, code], text)
+  assert.match(json.error.message, words)
+  assert.equal(json.error.request_id, headers.get('x-request-id'))
+}
+
+export const once = (): Record<string, string> => ({ 'idempotency-key': randomUUID() })
+
+/** Everything of a list, page by page. */
+export async function allPages(app: TestApp, path: string, limit: number): Promise<Json[]> {
+  const found: Json[] = []
+  let cursor: string | null = null
+  do {
+    const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const page: Json = await app.made('GET', `${path}${path.includes('?') ? '&' : '?'}limit=${limit}${query}`)
+    assert.ok(page.data.length <= limit)
+    found.push(...page.data)
+    cursor = page.next_cursor
+  } while (cursor !== null)
+  return found
+}
+
+/** Texts that no field of a name may be; every one a valid JSON string. */
+export const badNames: Record<string, unknown> = {
+  empty: '',
+  NUL: 'a\u0000b',
+  'a lone surrogate': 'a\ud800b',
+  'too long': '😀'.repeat(201),
+  'a number': 7,
+  null: null,
+  'a list': ['x'],
+}
