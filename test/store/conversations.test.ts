@@ -107,19 +107,21 @@ test('paging: every conversation and message once, in order, while rows are adde
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000_000_000n)
   const conversations = createConversations({ store })
-  // Several of one millisecond: the id decides.
-  const made: string[] = []
-  for (let n = 0; n < 9; n++) {
-    made.push((await converse(bench, `user-${n}`)).conversationId)
-    if (n % 3 === 2) store.moveClock(1)
-  }
+  // One batch, so that many are of one millisecond: there the id decides.
+  const users = Array.from({ length: 40 }, (_, n) => bench.admission({ externalUserId: `user-${n}` }))
+  const turns = (await store.admitMany(users)).map((outcome) => {
+    assert.ok(outcome.kind === 'admitted')
+    return outcome.turn
+  })
+  await store.settleMany(turns.map((turn) => bench.settlement(turn)))
   for (let n = 0; n < 5; n++) await converse(bench, 'user-0', `message ${n}`)
   const whole = await conversations.list({ apiKeyId: bench.apiKeyId, limit: 100, ...first })
-  assert.equal(whole.data.length, 9)
+  assert.equal(whole.data.length, 40)
+  assert.ok(new Set(whole.data.map(({ createdAt }) => createdAt)).size < 40)
   const order = whole.data.map(({ createdAt, conversationId }) => `${createdAt} ${conversationId}`)
   assert.deepEqual(order, [...order].sort().reverse())
 
-  for (const limit of [1, 2, 4, 9]) {
+  for (const limit of [7, 13, 40]) {
     let added = 0
     const listed = await pages(
       (cursor) => conversations.list({ apiKeyId: bench.apiKeyId, limit, cursor, externalUserId: undefined }),
@@ -136,7 +138,7 @@ test('paging: every conversation and message once, in order, while rows are adde
     assert.equal(new Set(listed.map(({ conversationId }) => conversationId)).size, listed.length)
   }
 
-  const wanted = { apiKeyId: bench.apiKeyId, conversationId: made[0]! }
+  const wanted = { apiKeyId: bench.apiKeyId, conversationId: turns[0]!.conversationId }
   const messages = async (limit: number, cursor?: string) => {
     const found = await conversations.messages({ ...wanted, limit, cursor })
     assert.ok(found.kind === 'found')

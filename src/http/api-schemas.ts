@@ -1,0 +1,192 @@
+/**
+ * The public API's schemas: what validates is what /openapi.json says. Wire names, bounds and examples of specification sections 2, 4 and 6.
+ * Lengths are code points.
+ */
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { describeFailures, describeHeaders, rateLimitHeaders } from './api-answers.ts'
+import { wellFormedPattern } from './invalid-input.ts'
+
+const closed = { additionalProperties: false } as const
+const RequestId = Type.String({ format: 'uuid', description: 'The same as in `X-Request-ID`.' })
+const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
+const ExternalUserId = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: wellFormedPattern,
+  description: "Stable id of the end user on the caller's side; compared code point by code point.",
+  examples: ['customer-4711'],
+})
+
+export type ChatRequest = Static<typeof ChatRequest>
+export const ChatRequest = Type.Object(
+  {
+    external_user_id: ExternalUserId,
+    message: Type.String({
+      minLength: 1,
+      pattern: wellFormedPattern,
+      description: 'Text of the end user. At most 32,000 characters unless the agent is set otherwise.',
+      examples: ['What does the premium plan cost?'],
+    }),
+  },
+  { ...closed, $id: 'ChatRequest' },
+)
+
+const AssistantMessage = Type.Object(
+  {
+    id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
+    role: Type.Literal('assistant'),
+    content: Type.String({ description: 'Full final reply text.', examples: ['The premium plan costs 29 USD a month.'] }),
+    created_at: Time,
+  },
+  { $id: 'AssistantMessage' },
+)
+
+const Usage = Type.Object(
+  {
+    prompt_tokens: Type.Integer({ minimum: 0, examples: [412] }),
+    completion_tokens: Type.Integer({ minimum: 0, examples: [18] }),
+    total_tokens: Type.Integer({ minimum: 0, examples: [430] }),
+    charged_usd: Type.String({ pattern: '^\\d+\\.\\d{8}$', description: 'Charged to the balance, once.', examples: ['0.00007260'] }),
+  },
+  { $id: 'Usage' },
+)
+
+const conversationId = Type.String({ examples: ['conv_01jd3v9qk8x2m5n7p4r6t8w0yb'] })
+
+const ChatResponse = Type.Object(
+  { request_id: RequestId, conversation_id: conversationId, message: AssistantMessage, usage: Usage },
+  { $id: 'ChatResponse' },
+)
+
+const ResponseCreated = Type.Object({ request_id: RequestId, conversation_id: conversationId }, { $id: 'ResponseCreated' })
+const OutputTextDelta = Type.Object({ delta: Type.String({ examples: ['The premium '] }) }, { $id: 'OutputTextDelta' })
+const ErrorObject = Type.Object({ code: Type.String(), message: Type.String(), request_id: RequestId }, { $id: 'ErrorObject' })
+
+const ChatEvent = Type.Union(
+  [
+    Type.Object({ event: Type.Literal('response.created'), data: ResponseCreated }, { description: 'Always first.' }),
+    Type.Object({ event: Type.Literal('response.output_text.delta'), data: OutputTextDelta }, { description: 'Zero or more.' }),
+    Type.Object({ event: Type.Literal('response.completed'), data: ChatResponse }, { description: 'Last event of a stream that succeeded.' }),
+    Type.Object({ event: Type.Literal('error'), data: ErrorObject }, { description: 'Last event of a stream that failed.' }),
+  ],
+  { $id: 'ChatEvent', description: 'One server-sent event: its name, and its data as one line of JSON.' },
+)
+
+const page = <Item extends Type.TSchema>(item: Item) =>
+  Type.Object({
+    data: Type.Array(item),
+    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
+  })
+
+const ConversationPage = page(
+  Type.Object(
+    {
+      conversation_id: conversationId,
+      external_user_id: Type.String({ examples: ['customer-4711'] }),
+      created_at: Time,
+      last_message_at: Time,
+      message_count: Type.Integer({ minimum: 0, examples: [2] }),
+    },
+    { $id: 'Conversation' },
+  ),
+)
+
+const MessagePage = page(
+  Type.Object(
+    {
+      id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
+      role: Type.Enum(['user', 'assistant']),
+      content: Type.String({ examples: ['What does the premium plan cost?'] }),
+      created_at: Time,
+      request_id: Type.String({ format: 'uuid', description: 'The request that the message belongs to.' }),
+    },
+    { $id: 'Message' },
+  ),
+)
+
+const AgentParams = Type.Object({ agent_id: Type.String({ description: 'The agent that the key is bound to.' }) })
+const ConversationParams = Type.Object({ ...AgentParams.properties, conversation_id: Type.String() })
+
+const pageQuery = {
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+}
+
+const everywhere = ['bad_request', 'invalid_api_key', 'agent_mismatch', 'rate_limit_exceeded', 'api_rate_limit_unavailable'] as const
+const whileRunning = ['service_unavailable', 'internal_error'] as const
+const chatFailures = describeFailures(
+  ...everywhere,
+  'permission_denied',
+  'payload_too_large',
+  'validation_error',
+  'idempotency_conflict',
+  'idempotency_in_progress',
+  'not_found',
+  'agent_not_found',
+  'agent_disabled',
+  'conversation_busy',
+  'insufficient_balance',
+  ...whileRunning,
+)
+const listingFailures = [...everywhere, 'validation_error', ...whileRunning] as const
+
+const tags = ['Chat']
+const json = <Schema extends Type.TSchema>(schema: Schema) => ({ 'application/json': { schema } })
+
+export const chatSchema = {
+  operationId: 'createChatResponse',
+  summary: 'Send a message and wait for the reply',
+  description: [
+    'Runs one turn of the conversation of this API key and `external_user_id`, and answers with the stored reply.',
+    'A retry with the same `Idempotency-Key` and body gets the same reply; it is charged once. Allow 120 seconds.',
+  ].join(' '),
+  tags,
+  params: AgentParams,
+  body: ChatRequest,
+  response: {
+    200: { description: 'The reply, stored and charged.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(ChatResponse) },
+    ...chatFailures,
+  },
+}
+
+export const chatStreamSchema = {
+  operationId: 'streamChatResponse',
+  summary: 'Send a message and stream the reply',
+  description: [
+    'The same turn as server-sent events: `response.created`, any number of `response.output_text.delta`, then exactly one of',
+    '`response.completed` and `error`. A failure before the stream is established is JSON with its status. The turn goes on when the',
+    'caller leaves: a retry with the same key, here or on `/chat`, gets the stored reply. Lines that begin with a colon are to be ignored.',
+  ].join(' '),
+  tags,
+  params: AgentParams,
+  body: ChatRequest,
+  response: {
+    200: { description: 'The stream is established.', headers: describeHeaders(), content: { 'text/event-stream': { schema: ChatEvent } } },
+    ...chatFailures,
+  },
+}
+
+export const conversationsSchema = {
+  operationId: 'listConversations',
+  summary: 'List the conversations of this API key, newest first',
+  tags: ['Conversations'],
+  params: AgentParams,
+  querystring: Type.Object({ ...pageQuery, external_user_id: Type.Optional(ExternalUserId) }, closed),
+  response: {
+    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(ConversationPage) },
+    ...describeFailures(...listingFailures),
+  },
+}
+
+export const messagesSchema = {
+  operationId: 'listMessages',
+  summary: 'List the messages of a conversation, newest first',
+  tags: ['Conversations'],
+  params: ConversationParams,
+  querystring: Type.Object(pageQuery, closed),
+  response: {
+    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(MessagePage) },
+    ...describeFailures(...listingFailures, 'not_found'),
+  },
+}

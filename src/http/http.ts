@@ -1,0 +1,184 @@
+/**
+ * The door: one HTTP server for the public API, the admin API, or both. Owns the wire: routes, envelope, ids, event streams. Knows no SQL,
+ * no money and no state of a turn. The order of checks is the order of Fastify's hooks: route → onRequest (who calls) → preParsing (body)
+ * → schema → handler. Specification sections 4–9; rulings, Order of checks.
+ */
+import type { Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { fastify } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import type { Access } from '../access/outcome.ts'
+import type { Admin } from '../admin/admin.ts'
+import { ApiError } from '../errors.ts'
+import { createAdminAuth } from './admin-auth.ts'
+import { adminRoutes } from './admin-routes.ts'
+import { watchMethods } from './allowed-methods.ts'
+import { admitCaller } from './caller.ts'
+import { chatRoutes } from './chat-routes.ts'
+import type { Turns } from './chat-routes.ts'
+import { conversationRoutes } from './conversation-routes.ts'
+import type { Conversations } from './conversation-routes.ts'
+import { sendFailure } from './envelope.ts'
+import { createFailureReader } from './failure-reader.ts'
+import { countHeader } from './headers.ts'
+import { describeApi } from './openapi.ts'
+import { bodyLimitBytes, closeIfUnread } from './polite-close.ts'
+import { createRefusals } from './refusals.ts'
+import { receiveJson } from './request-body.ts'
+import { statusRoutes } from './status-routes.ts'
+import type { Readiness } from './status-routes.ts'
+
+export type DoorOptions = {
+  /** The public API; absent where this door serves the admin API alone. */
+  public?: { access: Access; turns: Turns; conversations: Conversations }
+  /** The admin API; absent where another door serves it. */
+  admin?: { admin: Admin; adminToken: string }
+  log: Logger
+  /** A UUID. */
+  newRequestId: () => string
+  /** Base address shown in /openapi.json. */
+  publicUrl?: string | undefined
+  ready: () => Promise<Readiness>
+  times?: Partial<DoorTimes>
+}
+
+export type DoorTimes = typeof defaultTimes
+const defaultTimes = {
+  // faults.md 69: no honest caller needs longer for a few hundred bytes of headers, or for 1 MiB.
+  headersMs: 10_000,
+  requestMs: 30_000,
+  // Above the 60 s after which usual load balancers let go, so that it is they who close.
+  keepAliveMs: 75_000,
+  // A socket without a byte either way; above a turn's 110 s, during which a waiting caller is silent.
+  idleMs: 150_000,
+  // Rulings, `stream.established` and `stream.slow-reader`.
+  heartbeatMs: 15_000,
+  stallMs: 30_000,
+}
+
+export type Door = {
+  /** Port 0 takes a free one. Answers the base address. Rejects with the listener's error. */
+  listen(port: number, host: string): Promise<string>
+  /** New connections are refused and idle ones closed; resolves when the running responses have ended. */
+  close(): Promise<void>
+}
+
+export async function createDoor(options: DoorOptions): Promise<Door> {
+  const times = { ...defaultTimes, ...options.times }
+  const refusals = createRefusals(options.newRequestId)
+  const readFailure = createFailureReader(options.log)
+  const app = fastify({
+    genReqId: options.newRequestId,
+    // The router decodes and compares; what is too long for a header never comes here.
+    routerOptions: { maxParamLength: 16_384 },
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: times.requestMs,
+    keepAliveTimeout: times.keepAliveMs,
+    connectionTimeout: times.idleMs,
+    http: { headersTimeout: times.headersMs, connectionsCheckingInterval: Math.min(1000, times.headersMs), requireHostHeader: false },
+    // While it drains the turn room refuses, with the envelope, and still answers replays.
+    return503OnClosing: false,
+    clientErrorHandler: refusals.refuseBytes,
+    frameworkErrors: (error, request, reply) => void sendFailure(request, reply, readFailure(error, request)),
+  })
+  app.setErrorHandler((error, request, reply) => sendFailure(request, reply, readFailure(error, request)))
+  // One line of JSON for every answer; schemas of answers are for the description alone.
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (request, _body, done) => done(null, request.body))
+  answerEveryRequest(app)
+
+  await app.register(statusRoutes, { ready: options.ready })
+  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, times })
+  if (options.admin) await app.register(adminScope, { ...options.admin, prefix: '/admin/v1' })
+  await app.ready()
+
+  refusals.watch(app.server)
+  // A caller who sends FIN and goes on reading gets his whole answer. Not in Node's documentation; its own code reads it at every FIN.
+  Object.assign(app.server, { httpAllowHalfOpen: true })
+  const sockets = watchSockets(app.server)
+  return {
+    listen: (port, host) => listen(app.server, port, host),
+    async close() {
+      const sweep = setInterval(() => closeIdle(app.server, sockets), sweepMs)
+      closeIdle(app.server, sockets)
+      await app.close()
+      clearInterval(sweep)
+    },
+  }
+}
+
+/** `order.request-id`, then what comes before any caller is known: 400 for a wrong Host, 404, 405. */
+function answerEveryRequest(app: FastifyInstance): void {
+  const methodsOf = watchMethods(app)
+  app.addHook('onRequest', (request, reply, done) => {
+    const { raw } = request
+    reply.header('x-request-id', request.id)
+    // RFC 9112, 3.2; Node would answer without an envelope.
+    if (raw.httpVersion === '1.1' && countHeader(raw, 'host') !== 1) return done(new ApiError('bad_request', 'Send exactly one Host header.'))
+    if (request.is404) return refuseRoute()
+    // Nobody reads a body here.
+    if (raw.method === 'GET' || raw.method === 'HEAD') closeIfUnread(raw, reply.raw)
+    done()
+
+    function refuseRoute(): void {
+      const methods = methodsOf(raw.url ?? '')
+      if (methods.length > 0) reply.header('allow', methods.join(', '))
+      // After the rest of the packet was parsed, so that a body that has come already does not cost the connection.
+      queueMicrotask(() => done(new ApiError(methods.length > 0 ? 'method_not_allowed' : 'not_found')))
+    }
+  })
+}
+
+type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; times: DoorTimes }
+
+async function publicRoutes(app: FastifyInstance, { access, turns, conversations, publicUrl, times }: PublicOptions): Promise<void> {
+  await describeApi(app, publicUrl)
+  await app.register(async (api) => {
+    api.addHook('onRequest', admitCaller(access))
+    await api.register(chatRoutes, { turns, streamTimes: times })
+    await api.register(conversationRoutes, { conversations })
+  })
+}
+
+async function adminScope(app: FastifyInstance, { admin, adminToken }: NonNullable<DoorOptions['admin']>): Promise<void> {
+  app.addHook('preParsing', receiveJson)
+  await app.register(adminRoutes, { admin, auth: createAdminAuth(adminToken) })
+}
+
+function listen(server: Server, port: number, host: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve(`http://${reachable(host)}:${(server.address() as AddressInfo).port}`)
+    })
+  })
+}
+
+/** A host that can be dialled where it stands for all of them. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+// A response that ends during the drain leaves an idle connection behind; nobody notices a tenth of a second.
+const sweepMs = 100
+
+function watchSockets(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+/** Node counts a connection that never sent a byte as busy, until its headers are late. */
+function closeIdle(server: Server, sockets: Set<Socket>): void {
+  server.closeIdleConnections()
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+}

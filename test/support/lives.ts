@@ -1,0 +1,66 @@
+/** One data folder through several lives of its server: a process that is killed and started again, with a model server that outlives it. */
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import type { TestContext } from 'node:test'
+import { verify } from '../../src/store/cold/invariants.ts'
+import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
+import { startModelServer } from './model-server.ts'
+import type { ModelServer } from './model-server.ts'
+import { startServer } from './server-process.ts'
+import type { ServerProcess } from './server-process.ts'
+import { adminToken, makeFolder, TestClient } from './test-app.ts'
+import type { Answer } from './test-app.ts'
+
+export class Lives {
+  readonly folder: string
+  readonly model: ModelServer
+  readonly client = new TestClient('')
+  server: ServerProcess | undefined
+
+  constructor(folder: string, model: ModelServer) {
+    this.folder = folder
+    this.model = model
+  }
+
+  /** The first life, with a provider, owner, agent and key made; `failpoints` as in TURNKEEP_FAILPOINTS. */
+  static async begin(t: TestContext, failpoints = ''): Promise<Lives> {
+    const lives = new Lives(await makeFolder(), await startModelServer())
+    t.after(async () => {
+      await lives.server?.kill()
+      await lives.model.close()
+      await rm(lives.folder, { recursive: true, force: true })
+    })
+    await lives.start(failpoints)
+    await lives.client.makeProvider(lives.model)
+    lives.client.caller = await lives.client.makeCaller()
+    return lives
+  }
+
+  async start(failpoints = ''): Promise<void> {
+    this.server = await startServer({
+      TURNKEEP_DATA_DIR: this.folder,
+      TURNKEEP_DEMO: 'off',
+      TURNKEEP_ADMIN_TOKEN: adminToken,
+      TURNKEEP_FAILPOINTS: failpoints,
+    })
+    this.client.url = this.client.adminUrl = this.server.url
+  }
+
+  /** Sends with the same key until the service answers something final; the service says when to come back. */
+  async retry(message: string, options: { idempotencyKey: string; user?: string }): Promise<Answer> {
+    for (;;) {
+      const answer = await this.client.chat(message, options)
+      if (answer.status !== 409) return answer
+    }
+  }
+
+  async charges(): Promise<number> {
+    return (await this.client.ledger()).filter(({ kind }) => kind === 'charge').length
+  }
+
+  /** Every invariant holds in the stored rows, whether or not a server runs. */
+  async verify(): Promise<void> {
+    const broken = (await readSnapshot(this.folder, verify)).filter(({ rows }) => rows.length > 0)
+    assert.deepEqual(broken, [])
+  }
+}
