@@ -24,6 +24,8 @@ export async function serve(environment: Environment): Promise<void> {
   const outcome = readConfig(environment)
   if (outcome.kind === 'problems') return refuse(outcome.problems)
   const { config } = outcome
+  // Whatever is written from here on, the database too, is for this user alone.
+  process.umask(0o077)
   const log = createLog(config.logLevel)
   // Also an unhandled rejection comes here. Nothing can be trusted after it: the turns are finished by the next start.
   process.on('uncaughtException', (error) => {

@@ -126,6 +126,7 @@ describe('first start', () => {
       assert.equal(secret, secret.trim(), 'the file holds the secret alone')
       for (const shown of [server.shown.stdout, server.shown.stderr]) assert.ok(!shown.includes(secret), file)
     }
+    for (const file of readdirSync(folder)) assert.equal(statSync(join(folder, file)).mode & 0o077, 0, file)
     const stored = readdirSync(folder).filter((name) => name.startsWith('turnkeep.db'))
     assert.ok(stored.length > 0)
     const secrets = [openaiApiKey, ...files.map((file) => readFileSync(join(folder, file), 'utf8').split('.').at(-1)!)]

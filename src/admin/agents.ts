@@ -77,7 +77,7 @@ export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: 
         case 'created':
           return show(outcome.agent)
         case 'owner_not_found':
-          throw new ApiError('validation_error', `There is no owner ${ownerId}.`)
+          throw new ApiError('validation_error', 'There is no owner with this id.')
         case 'provider_not_found':
           throw noProviderOf(fields.model)
       }

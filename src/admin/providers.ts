@@ -2,6 +2,7 @@
  * Providers of models. A provider's key is sealed to its row before the store sees it; it is never answered and never logged. Surfaces:
  * /providers.
  */
+import { splitModel } from '../agent/agent-config.ts'
 import type { Models } from '../agent/models.ts'
 import { ApiError } from '../errors.ts'
 import type { Sealer } from '../secrets.ts'
@@ -93,8 +94,8 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
 
     async testProvider(id, modelId) {
       const provider = await stored(id)
-      const used = modelId ?? (await store.read('modelOnProvider', provider.name))
-      return testProvider({ provider, modelId: used, sealer, models })
+      const used = modelId === undefined ? await store.read('modelOnProvider', provider.name) : undefined
+      return testProvider({ provider, modelId: modelId ?? (used && splitModel(used)?.modelId), sealer, models })
     },
   }
 }

@@ -4,9 +4,10 @@ import type { Static } from 'typebox'
 import { ApiError } from '../errors.ts'
 import { formatUsd, parseUsd } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
+import { wellFormedPattern } from './invalid-input.ts'
 
-/** `text.well-formed`: neither U+0000 nor a lone surrogate; lengths are code points. */
-export const wellFormed = (limits: { minLength?: number; maxLength: number }) => Type.String({ ...limits, pattern: '^[^\\u0000\\p{Cs}]*$' })
+/** `text.well-formed`; lengths are code points. */
+export const wellFormed = (limits: { minLength?: number; maxLength: number }) => Type.String({ ...limits, pattern: wellFormedPattern })
 
 // 200: any name of a person, a company or a machine, and still one line of a console.
 export const Name = wellFormed({ minLength: 1, maxLength: 200 })
@@ -34,17 +35,14 @@ export { formatUsd as writeUsd }
 export const writeTime = (epochMs: number): string => new Date(epochMs).toISOString()
 export const writeTimeOrNull = (epochMs: number | null): string | null => (epochMs === null ? null : writeTime(epochMs))
 
-/** Query strings are text; 20 where it is absent (rulings, `paging`). */
-export const pageQuery = {
-  limit: Type.Optional(Type.String({ pattern: '^([1-9][0-9]?|100)$' })),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-}
+/** Query strings are text; `readPage` reads the number. */
+export const pageQuery = { limit: Type.Optional(Type.String()), cursor: Type.Optional(Type.String()) }
 export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
 
-const defaultLimit = 20
-
-export function readPage({ limit, cursor }: Static<typeof PageQuery>): { limit: number; cursor: string | undefined } {
-  return { limit: limit === undefined ? defaultLimit : Number(limit), cursor }
+/** `paging`: `limit` is 1 to 100 and 20 where it is absent. Throws ApiError `validation_error`. */
+export function readPage({ limit = '20', cursor }: Static<typeof PageQuery>): { limit: number; cursor: string | undefined } {
+  if (!/^([1-9][0-9]?|100)$/.test(limit)) throw new ApiError('validation_error', 'limit must be a whole number from 1 to 100.')
+  return { limit: Number(limit), cursor }
 }
 
 export function writePage<Item>(page: { data: Item[]; nextCursor: string | null }, write: (item: Item) => object): object {

@@ -6,6 +6,7 @@ import type { Admin } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
 import { ledgerCsv } from './admin-ledger-csv.ts'
+import { readIdempotencyKey } from './idempotency-key.ts'
 
 type Owner = Awaited<ReturnType<Admin['findOwner']>>
 type LedgerEntry = Awaited<ReturnType<Admin['addLedgerEntry']>>

@@ -8,6 +8,12 @@ import { describeFailures, describeHeaders, rateLimitHeaders } from './api-answe
 import { wellFormedPattern } from './invalid-input.ts'
 
 const closed = { additionalProperties: false } as const
+/** A schema with a name of its own in the description; `ref` stands where it is used. */
+const define = <Schema extends Type.TSchema>(name: string, schema: Schema) => ({
+  schema: { ...schema, $id: name },
+  ref: Type.Unsafe<Static<Schema>>({ $ref: `${name}#` }),
+})
+
 const RequestId = Type.String({ format: 'uuid', description: 'The same as in `X-Request-ID`.' })
 const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
 const ExternalUserId = Type.String({
@@ -18,60 +24,102 @@ const ExternalUserId = Type.String({
   examples: ['customer-4711'],
 })
 
-export type ChatRequest = Static<typeof ChatRequest>
-export const ChatRequest = Type.Object(
-  {
-    external_user_id: ExternalUserId,
-    message: Type.String({
-      minLength: 1,
-      pattern: wellFormedPattern,
-      description: 'Text of the end user. At most 32,000 characters unless the agent is set otherwise.',
-      examples: ['What does the premium plan cost?'],
-    }),
-  },
-  { ...closed, $id: 'ChatRequest' },
+export type ChatRequest = Static<typeof ChatRequest.ref>
+const ChatRequest = define(
+  'ChatRequest',
+  Type.Object(
+    {
+      external_user_id: ExternalUserId,
+      message: Type.String({
+        minLength: 1,
+        pattern: wellFormedPattern,
+        description: 'Text of the end user. At most 32,000 characters unless the agent is set otherwise.',
+        examples: ['What does the premium plan cost?'],
+      }),
+    },
+    closed,
+  ),
 )
 
-const AssistantMessage = Type.Object(
-  {
+const AssistantMessage = define(
+  'AssistantMessage',
+  Type.Object({
     id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
     role: Type.Literal('assistant'),
     content: Type.String({ description: 'Full final reply text.', examples: ['The premium plan costs 29 USD a month.'] }),
     created_at: Time,
-  },
-  { $id: 'AssistantMessage' },
+  }),
 )
 
-const Usage = Type.Object(
-  {
+const Usage = define(
+  'Usage',
+  Type.Object({
     prompt_tokens: Type.Integer({ minimum: 0, examples: [412] }),
     completion_tokens: Type.Integer({ minimum: 0, examples: [18] }),
     total_tokens: Type.Integer({ minimum: 0, examples: [430] }),
     charged_usd: Type.String({ pattern: '^\\d+\\.\\d{8}$', description: 'Charged to the balance, once.', examples: ['0.00007260'] }),
-  },
-  { $id: 'Usage' },
+  }),
 )
 
 const conversationId = Type.String({ examples: ['conv_01jd3v9qk8x2m5n7p4r6t8w0yb'] })
 
-const ChatResponse = Type.Object(
-  { request_id: RequestId, conversation_id: conversationId, message: AssistantMessage, usage: Usage },
-  { $id: 'ChatResponse' },
+const ChatResponse = define(
+  'ChatResponse',
+  Type.Object({ request_id: RequestId, conversation_id: conversationId, message: AssistantMessage.ref, usage: Usage.ref }),
 )
 
-const ResponseCreated = Type.Object({ request_id: RequestId, conversation_id: conversationId }, { $id: 'ResponseCreated' })
-const OutputTextDelta = Type.Object({ delta: Type.String({ examples: ['The premium '] }) }, { $id: 'OutputTextDelta' })
-const ErrorObject = Type.Object({ code: Type.String(), message: Type.String(), request_id: RequestId }, { $id: 'ErrorObject' })
+const ResponseCreated = define('ResponseCreated', Type.Object({ request_id: RequestId, conversation_id: conversationId }))
+const OutputTextDelta = define('OutputTextDelta', Type.Object({ delta: Type.String({ examples: ['The premium '] }) }))
+const ErrorObject = define('ErrorObject', Type.Object({ code: Type.String(), message: Type.String(), request_id: RequestId }))
 
-const ChatEvent = Type.Union(
-  [
-    Type.Object({ event: Type.Literal('response.created'), data: ResponseCreated }, { description: 'Always first.' }),
-    Type.Object({ event: Type.Literal('response.output_text.delta'), data: OutputTextDelta }, { description: 'Zero or more.' }),
-    Type.Object({ event: Type.Literal('response.completed'), data: ChatResponse }, { description: 'Last event of a stream that succeeded.' }),
-    Type.Object({ event: Type.Literal('error'), data: ErrorObject }, { description: 'Last event of a stream that failed.' }),
-  ],
-  { $id: 'ChatEvent', description: 'One server-sent event: its name, and its data as one line of JSON.' },
+const ChatEvent = define(
+  'ChatEvent',
+  Type.Union(
+    [
+      Type.Object({ event: Type.Literal('response.created'), data: ResponseCreated.ref }, { description: 'Always first.' }),
+      Type.Object({ event: Type.Literal('response.output_text.delta'), data: OutputTextDelta.ref }, { description: 'Zero or more.' }),
+      Type.Object({ event: Type.Literal('response.completed'), data: ChatResponse.ref }, { description: 'Last of a stream that succeeded.' }),
+      Type.Object({ event: Type.Literal('error'), data: ErrorObject.ref }, { description: 'Last of a stream that failed.' }),
+    ],
+    { description: 'One server-sent event: its name, and its data as one line of JSON.' },
+  ),
 )
+
+const Conversation = define(
+  'Conversation',
+  Type.Object({
+    conversation_id: conversationId,
+    external_user_id: Type.String({ examples: ['customer-4711'] }),
+    created_at: Time,
+    last_message_at: Time,
+    message_count: Type.Integer({ minimum: 0, examples: [2] }),
+  }),
+)
+
+const Message = define(
+  'Message',
+  Type.Object({
+    id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
+    role: Type.Enum(['user', 'assistant']),
+    content: Type.String({ examples: ['What does the premium plan cost?'] }),
+    created_at: Time,
+    request_id: Type.String({ format: 'uuid', description: 'The request that the message belongs to.' }),
+  }),
+)
+
+/** For `addSchema`, before the routes. */
+export const namedSchemas = [
+  ChatRequest,
+  AssistantMessage,
+  Usage,
+  ChatResponse,
+  ResponseCreated,
+  OutputTextDelta,
+  ErrorObject,
+  ChatEvent,
+  Conversation,
+  Message,
+].map(({ schema }) => schema)
 
 const page = <Item extends Type.TSchema>(item: Item) =>
   Type.Object({
@@ -79,37 +127,13 @@ const page = <Item extends Type.TSchema>(item: Item) =>
     next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
   })
 
-const ConversationPage = page(
-  Type.Object(
-    {
-      conversation_id: conversationId,
-      external_user_id: Type.String({ examples: ['customer-4711'] }),
-      created_at: Time,
-      last_message_at: Time,
-      message_count: Type.Integer({ minimum: 0, examples: [2] }),
-    },
-    { $id: 'Conversation' },
-  ),
-)
-
-const MessagePage = page(
-  Type.Object(
-    {
-      id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
-      role: Type.Enum(['user', 'assistant']),
-      content: Type.String({ examples: ['What does the premium plan cost?'] }),
-      created_at: Time,
-      request_id: Type.String({ format: 'uuid', description: 'The request that the message belongs to.' }),
-    },
-    { $id: 'Message' },
-  ),
-)
-
 const AgentParams = Type.Object({ agent_id: Type.String({ description: 'The agent that the key is bound to.' }) })
 const ConversationParams = Type.Object({ ...AgentParams.properties, conversation_id: Type.String() })
 
+/** Rulings, Conversation listing. */
+export const defaultLimit = 20
 const pageQuery = {
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit })),
   cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
 }
 
@@ -143,9 +167,9 @@ export const chatSchema = {
   ].join(' '),
   tags,
   params: AgentParams,
-  body: ChatRequest,
+  body: ChatRequest.ref,
   response: {
-    200: { description: 'The reply, stored and charged.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(ChatResponse) },
+    200: { description: 'The reply, stored and charged.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(ChatResponse.ref) },
     ...chatFailures,
   },
 }
@@ -160,9 +184,9 @@ export const chatStreamSchema = {
   ].join(' '),
   tags,
   params: AgentParams,
-  body: ChatRequest,
+  body: ChatRequest.ref,
   response: {
-    200: { description: 'The stream is established.', headers: describeHeaders(), content: { 'text/event-stream': { schema: ChatEvent } } },
+    200: { description: 'The stream is established.', headers: describeHeaders(), content: { 'text/event-stream': { schema: ChatEvent.ref } } },
     ...chatFailures,
   },
 }
@@ -174,7 +198,7 @@ export const conversationsSchema = {
   params: AgentParams,
   querystring: Type.Object({ ...pageQuery, external_user_id: Type.Optional(ExternalUserId) }, closed),
   response: {
-    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(ConversationPage) },
+    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(page(Conversation.ref)) },
     ...describeFailures(...listingFailures),
   },
 }
@@ -186,7 +210,7 @@ export const messagesSchema = {
   params: ConversationParams,
   querystring: Type.Object(pageQuery, closed),
   response: {
-    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(MessagePage) },
+    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(page(Message.ref)) },
     ...describeFailures(...listingFailures, 'not_found'),
   },
 }

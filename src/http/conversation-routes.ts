@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import { conversationsSchema, messagesSchema } from './api-schemas.ts'
+import { conversationsSchema, defaultLimit, messagesSchema } from './api-schemas.ts'
 import { rateHeaders } from './caller.ts'
 
 type PageWanted = { apiKeyId: string; limit: number; cursor: string | undefined }
@@ -21,14 +21,14 @@ export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conv
 
   app.get('/v1/agents/:agent_id/conversations', { schema: conversationsSchema }, async (request, reply) => {
     const { apiKey, figures } = request.caller
-    const { limit, cursor, external_user_id: externalUserId } = request.query
+    const { limit = defaultLimit, cursor, external_user_id: externalUserId } = request.query
     const page = await conversations.list({ apiKeyId: apiKey.id, limit, cursor, externalUserId })
     return reply.headers(rateHeaders(figures)).send({ data: page.data.map(writeConversation), next_cursor: page.nextCursor })
   })
 
   app.get('/v1/agents/:agent_id/conversations/:conversation_id/messages', { schema: messagesSchema }, async (request, reply) => {
     const { apiKey, figures } = request.caller
-    const { limit, cursor } = request.query
+    const { limit = defaultLimit, cursor } = request.query
     const found = await conversations.messages({ apiKeyId: apiKey.id, conversationId: request.params.conversation_id, limit, cursor })
     if (found.kind === 'not_found') throw new ApiError('not_found')
     return reply.headers(rateHeaders(figures)).send({ data: found.data.map(writeMessage), next_cursor: found.nextCursor })

@@ -14,6 +14,7 @@ import { ApiError } from '../errors.ts'
 import { createAdminAuth } from './admin-auth.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { watchMethods } from './allowed-methods.ts'
+import { namedSchemas } from './api-schemas.ts'
 import { admitCaller } from './caller.ts'
 import { chatRoutes } from './chat-routes.ts'
 import type { Turns } from './chat-routes.ts'
@@ -135,6 +136,7 @@ function answerEveryRequest(app: FastifyInstance): void {
 type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; times: DoorTimes }
 
 async function publicRoutes(app: FastifyInstance, { access, turns, conversations, publicUrl, times }: PublicOptions): Promise<void> {
+  for (const schema of namedSchemas) app.addSchema(schema)
   await describeApi(app, publicUrl)
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access))

@@ -28,6 +28,8 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
       return params['pattern'] === wellFormedPattern
         ? `${subject} must not contain U+0000 or unpaired surrogates.`
         : `${subject} does not have the required form.`
+    case 'enum':
+      return `${subject} must be one of ${[params['allowedValues']].flat().join(', ')}.`
     default:
       return `${subject} ${message ?? 'is not valid'}.`
   }

@@ -40,16 +40,17 @@ export function createRefusals(newRequestId: () => string): Refusals {
     if (!socket.writable) return
     const requestId = newRequestId()
     const body = envelope(refusal, requestId)
-    const headers = { ...failureHeaders(refusal, requestId), 'content-length': Buffer.byteLength(body), date: new Date().toUTCString() }
-    const lines = Object.entries({ ...headers, connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)
+    const headers = { date: new Date().toUTCString(), ...refusalHeaders(refusal, requestId, body), connection: 'close' }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     socket.write(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`)
     closePolitely(socket, bodyLimitBytes)
   }
 
   function answer(response: ServerResponse, refusal: ApiError): void {
     const requestId = newRequestId()
+    const body = envelope(refusal, requestId)
     closeIfUnread(response.req, response)
-    response.writeHead(refusal.status, failureHeaders(refusal, requestId)).end(envelope(refusal, requestId))
+    response.writeHead(refusal.status, refusalHeaders(refusal, requestId, body)).end(body)
   }
 
   return {
@@ -67,6 +68,11 @@ export function createRefusals(newRequestId: () => string): Refusals {
     },
   }
 }
+
+const refusalHeaders = (refusal: ApiError, requestId: string, body: string): Record<string, string> => ({
+  ...failureHeaders(refusal, requestId),
+  'content-length': String(Buffer.byteLength(body)),
+})
 
 function refusalOf({ code }: NodeJS.ErrnoException): ApiError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('bad_request', 'The request took too long to arrive.', { status: 408 })

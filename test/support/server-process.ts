@@ -1,4 +1,4 @@
-/** The real server as a process of its own, for tests that kill it: `node src/main.ts` on a free port, ready when it says so on its log. */
+/** The real server as a process of its own, for tests that kill it: `turnkeep serve` on a free port, ready when it says so on its log. */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ export type ServerProcess = {
 /** Rejects with what the server said where it ends before it is ready. */
 export async function startServer(env: Record<string, string>): Promise<ServerProcess> {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, ['src/main.ts'], {
+  const child = spawn(process.execPath, ['bin/turnkeep.js', 'serve'], {
     cwd: root,
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', NODE_ENV: 'test', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

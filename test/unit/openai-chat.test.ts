@@ -1,86 +1,12 @@
-/** The OpenAI Chat Completions dialect over real HTTP, against our scripted server. Faults, rows 34–41, 43 and 44, as far as one call goes. */
+/** The OpenAI Chat Completions dialect over real HTTP: what is asked, and what a whole answer may look like. */
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
-import { after, before, test } from 'node:test'
-import { ModelError } from '../../src/agent/model.ts'
-import type { ModelRequest, ModelStep } from '../../src/agent/model.ts'
-import { createModels } from '../../src/agent/models.ts'
-import type { Models, ModelsOptions, Provider } from '../../src/agent/models.ts'
-import { largestAnswer } from '../../src/agent/models/chat-answer.ts'
-import { defaultDeadlines } from '../../src/agent/models/exchange.ts'
-import { completion, cut, gate, startModelServer } from '../support/model-server.ts'
-import type { ModelServer, Part, Script } from '../support/model-server.ts'
+import { test } from 'node:test'
+import { apiKey, startAsker } from '../support/ask-model.ts'
+import { completion, gate } from '../support/model-server.ts'
+import type { Part } from '../support/model-server.ts'
 
-let server: ModelServer
-let models: Models
-before(async () => {
-  server = await startModelServer()
-  models = createModels()
-})
-after(async () => {
-  await models.close()
-  await server.close()
-})
-
-const apiKey = 'sk-canary-4711'
-const request: ModelRequest = {
-  modelId: 'some-model',
-  messages: [{ role: 'user', content: 'Hello' }],
-  tools: [],
-  maxOutputTokens: 100,
-  temperature: null,
-  passages: [],
-}
-
-type Asking = {
-  models?: Models
-  provider?: Partial<Provider>
-  request?: Partial<ModelRequest>
-  signal?: AbortSignal
-  onText?: (text: string) => void
-}
-function ask({ signal = new AbortController().signal, onText = () => undefined, ...asking }: Asking = {}): Promise<ModelStep> {
-  const model = (asking.models ?? models).open({ kind: 'openai-compatible', baseUrl: server.baseUrl, apiKey, ...asking.provider })
-  return model.generate({ ...request, ...asking.request }, { signal, onText })
-}
-/** Scripts one reply and answers what became of it. */
-async function answer(script: Script): Promise<ModelStep & { pieces: string[] }> {
-  server.script(script)
-  const pieces: string[] = []
-  const step = await ask({ onText: (text) => pieces.push(text) })
-  assert.equal(pieces.join(''), step.text)
-  return { ...step, pieces }
-}
-/** Asks and answers the ModelError it ends in, and the text that left before. */
-async function failure(asking: Asking = {}): Promise<ModelError & { text: string }> {
-  let text = ''
-  const onText = (piece: string): void => {
-    text += piece
-    asking.onText?.(piece)
-  }
-  try {
-    await ask({ ...asking, onText })
-  } catch (error) {
-    assert(error instanceof ModelError, String(error))
-    assert.doesNotMatch(error.message, /canary/)
-    return Object.assign(error, { text })
-  }
-  assert.fail('it answered')
-}
-async function failureOf(script: Script): Promise<ModelError & { text: string }> {
-  server.script(script)
-  return failure()
-}
-/** Runs with models of their own, for deadlines a test can reach. */
-async function withModels<Result>(options: ModelsOptions, run: (models: Models) => Promise<Result>): Promise<Result> {
-  const own = createModels(options)
-  try {
-    return await run(own)
-  } finally {
-    await own.close()
-  }
-}
+const asker = startAsker()
+const { ask, answer, failure, failureOf } = asker
 
 // What is asked
 
@@ -100,7 +26,7 @@ test('a request carries model, messages, tools and caps in the dialect, and asks
       temperature: 0,
     },
   })
-  const { body, headers, path } = server.calls.at(-1)!
+  const { body, headers, path } = asker.server.calls.at(-1)!
   assert.deepEqual(body, {
     model: 'some-model',
     messages: [
@@ -125,31 +51,18 @@ test('a request carries model, messages, tools and caps in the dialect, and asks
 })
 
 test('an empty key sends no Authorization, and the kind openai caps by max_completion_tokens', async () => {
-  await ask({ provider: { kind: 'openai', apiKey: '', baseUrl: `${server.baseUrl}/?api-version=7` } })
-  const { body, headers, path } = server.calls.at(-1)!
+  await ask({ provider: { kind: 'openai', apiKey: '', baseUrl: `${asker.server.baseUrl}/?api-version=7` } })
+  const { body, headers, path } = asker.server.calls.at(-1)!
   assert.equal(headers.authorization, undefined)
   assert.equal(path, '/v1/chat/completions?api-version=7')
   assert.deepEqual([body.max_completion_tokens, 'max_tokens' in body, 'temperature' in body, 'tools' in body], [100, false, false, false])
-})
-
-test('a provider that cannot be called is refused before any call', () => {
-  const open = (provider: Provider) => () => models.open(provider)
-  const refused = { kind: 'refused' }
-  assert.throws(open({ kind: 'openai-compatible', baseUrl: null, apiKey }), refused)
-  assert.throws(open({ kind: 'openai-compatible', baseUrl: 'localhost:11434', apiKey }), refused)
-  assert.throws(open({ kind: 'openai', baseUrl: 'file:///etc/passwd', apiKey }), refused)
-  assert.throws(open({ kind: 'of tomorrow', baseUrl: null, apiKey }), refused)
-})
-
-test('turn.states: a key that cannot stand in a header is refused and not shown', async () => {
-  assert.equal((await failure({ provider: { apiKey: 'sk-canary\n' } })).kind, 'refused')
 })
 
 // Answers
 
 test('text leaves piece by piece as it comes, and the step has the whole with usage', async () => {
   const held = gate()
-  server.script(['Hel', held, 'lo'])
+  asker.server.script(['Hel', held, 'lo'])
   const pieces: string[] = []
   const first = Promise.withResolvers<void>()
   const step = ask({
@@ -318,286 +231,3 @@ test('chunks without choices, empty data and unknown fields are passed over', as
   ])
   assert.equal(step.text, 'x')
 })
-
-// Complete or cut
-
-test('faults 39: a stream cut by FIN, by RST or in good order before its finish is never an answer', async () => {
-  for (const how of ['end', 'fin', 'rst'] as const) {
-    const held = gate()
-    server.script(['Hel', held, cut(how)])
-    const error = await failure({ onText: () => held.open() })
-    assert.equal(error.kind, 'unavailable', how)
-    assert.equal(error.text, 'Hel')
-    assert.equal((await failureOf([cut(how)])).kind, 'unavailable', `${how} at once`)
-  }
-  assert.equal((await failureOf([{ raw: 'data: [DONE]\n\n' }, cut('end')])).kind, 'unavailable')
-})
-
-test('faults 39: a whole JSON that is cut is no answer either', async () => {
-  const json = JSON.stringify(completion({ content: 'Hello' }))
-  const error = await failureOf({ parts: [{ raw: json.slice(0, -1) }, cut('end')], headers: { 'content-type': 'application/json' } })
-  assert.equal(error.kind, 'unavailable')
-})
-
-test('a finish completes the answer, whether [DONE], usage or a cut follows; so does [DONE] after text', async () => {
-  for (const how of ['end', 'fin', 'rst'] as const) {
-    const held = gate()
-    const finish: Part = { event: { choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }] } }
-    server.script([finish, held, cut(how)])
-    const step = await ask({ onText: () => setImmediate(() => held.open()) })
-    assert.deepEqual([step.text, step.finishReason, step.usage], ['x', 'stop', undefined], how)
-  }
-  const done = await answer(['x', { finish: null }, { usage: null }])
-  assert.deepEqual([done.text, done.finishReason], ['x', 'other'])
-})
-
-test('[DONE] answers at once, though the server never ends the body; its connection is closed after a while', async () => {
-  await withModels({ deadlines: { ...defaultDeadlines, tailMs: 30 } }, async (models) => {
-    const never = gate()
-    server.script([{ raw: 'data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n' }, never])
-    const call = server.nextCall()
-    assert.equal((await ask({ models })).text, 'x')
-    assert.equal(await (await call).ended, 'aborted')
-  })
-})
-
-test('faults 40: an error in the stream is unavailable, before and after text, and the key it repeats is not shown', async () => {
-  for (const event of [
-    { error: { message: `bad key ${apiKey}`, code: 401 } },
-    { error: 'overloaded' },
-    { object: 'error', message: 'overloaded', code: 500 },
-    { choices: [{ delta: {}, finish_reason: 'error' }] },
-  ]) {
-    assert.equal((await failureOf([{ event }])).kind, 'unavailable')
-    const later = await failureOf(['Hel', { event }, 'lo'])
-    assert.deepEqual([later.kind, later.text], ['unavailable', 'Hel'])
-  }
-})
-
-test('faults 38: broken JSON and JSON of another shape are unavailable, and the text in it is not repeated', async () => {
-  for (const raw of [
-    '{"choices":[{"delta":{"content":"canary',
-    '{canary}',
-    'null',
-    '7',
-    '"canary"',
-    '[]',
-    '{"choices":7}',
-    '{"choices":[7]}',
-  ]) {
-    const error = await failureOf([{ raw: `data: ${raw}\n\n` }])
-    assert.equal(error.kind, 'unavailable', raw)
-  }
-  assert.equal((await failureOf([{ event: { choices: [{ delta: { tool_calls: ['x'] } }] } }])).kind, 'unavailable')
-})
-
-test('faults 38: a line over 1 MiB and an answer over 8 MiB are unavailable', async () => {
-  const mebibyte = 'x'.repeat(1024 * 1024)
-  assert.equal((await failureOf([mebibyte])).kind, 'unavailable')
-  const half = mebibyte.slice(0, 512 * 1024)
-  const error = await failureOf(Array.from({ length: 17 }, () => half))
-  assert.equal(error.text.length, largestAnswer)
-  assert.match(error.message, /larger than/)
-  assert.match((await failureOf({ json: completion({ content: mebibyte.repeat(9) }) })).message, /larger than/)
-})
-
-// Statuses
-
-test('faults 34: 408, 429 and 5xx are unavailable, with Retry-After in seconds or as a date', async () => {
-  const retryAfter = async (headers: Record<string, string>): Promise<number | undefined> =>
-    (await failureOf({ status: 429, headers })).retryAfterMs
-  for (const status of [408, 429, 500, 502, 503, 529]) assert.equal((await failureOf({ status })).kind, 'unavailable')
-  assert.equal(await retryAfter({}), undefined)
-  assert.equal(await retryAfter({ 'retry-after': '7' }), 7000)
-  assert.equal(await retryAfter({ 'retry-after': '0' }), 0)
-  assert.equal(await retryAfter({ 'retry-after': '9'.repeat(400) }), 86_400_000)
-  assert.equal(await retryAfter({ 'retry-after': 'soon' }), undefined)
-  const date = 'Wed, 21 Oct 2026 07:28:00 GMT'
-  assert.equal(await retryAfter({ date, 'retry-after': 'Wed, 21 Oct 2026 07:28:30 GMT' }), 30_000)
-  assert.equal(await retryAfter({ date, 'retry-after': 'Wed, 21 Oct 2026 07:27:00 GMT' }), 0)
-})
-
-test('faults 35: every other 4xx and a redirect are refused; a 200 of another type and another 2xx are unavailable', async () => {
-  for (const status of [400, 401, 403, 404, 409, 413, 422]) assert.equal((await failureOf({ status })).kind, 'refused')
-  assert.equal((await failureOf({ status: 307, headers: { location: `${server.baseUrl}/elsewhere` } })).kind, 'refused')
-  const page = await failureOf({ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } })
-  assert.equal(page.kind, 'unavailable')
-  assert.match(page.message, /content type text\/html/)
-  assert.equal((await failureOf({ status: 204, body: '' })).kind, 'unavailable')
-})
-
-test("an error's body is quoted in short for the operator, on one line and without the key", async () => {
-  const error = await failureOf({
-    status: 401,
-    body: `{"error":\n{"message":"Incorrect API key: ${apiKey}\u001b[31m"}}${'x'.repeat(100_000)}`,
-  })
-  assert.match(error.message, /^the model's server answered 401: \{"error": \{"message":"Incorrect API key: \[api key\] \[31m"\}\}x+$/)
-  assert(error.message.length < 600)
-})
-
-test('an error body that never ends is not waited for once enough of it was read', async () => {
-  const flood = createServer((socket) => {
-    socket.on('error', () => undefined)
-    socket.write(`HTTP/1.1 500 No\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(5000)}`)
-  })
-  await listening(flood, async (port) => {
-    assert.match((await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /answered 500: x+$/)
-  })
-})
-
-test('a status stands though its body is cut', async () => {
-  const cutting = createServer((socket) => {
-    socket.on('error', () => undefined)
-    socket.end('HTTP/1.1 401 No\r\ncontent-length: 100\r\n\r\nhalf')
-  })
-  await listening(cutting, async (port) => {
-    const error = await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })
-    assert.deepEqual([error.kind, error.message], ['refused', "the model's server answered 401: half"])
-  })
-})
-
-// Deadlines, the network, the signal
-
-test('faults 36, 72: a refused connection and a name that does not resolve are unavailable', async () => {
-  const closed = await listening(createServer(), async (port) => port)
-  for (const baseUrl of [`http://127.0.0.1:${closed}/v1`, 'http://name.invalid/v1'])
-    assert.equal((await failure({ provider: { baseUrl } })).kind, 'unavailable')
-})
-
-test('faults 36: the connect deadline includes TLS', async () => {
-  const sockets: Socket[] = []
-  const mute = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))
-  await listening(mute, (port) =>
-    withModels({ connectMs: 50 }, async (models) => {
-      const error = await failure({ models, provider: { baseUrl: `https://127.0.0.1:${port}` } })
-      assert.equal(error.kind, 'unavailable')
-      assert.match(error.message, /connect timeout/i)
-    }),
-  )
-})
-
-test('faults 36: headers that never come, comments and empty deltas do not pass the first-token deadline', async () => {
-  const deadlines = { firstTokenMs: 50, idleMs: 30_000, tailMs: 30_000 }
-  await withModels({ deadlines }, async (models) => {
-    const mute = createServer((socket) => void socket.on('error', () => undefined))
-    await listening(mute, async (port) =>
-      assert.match((await failure({ models, provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /silent for 50 ms/),
-    )
-    const call = server.nextCall()
-    server.script([{ raw: ': ping\n\n' }, { event: { choices: [{ delta: { role: 'assistant', content: '' } }] } }, gate()])
-    assert.match((await failure({ models })).message, /silent for 50 ms/)
-    assert.equal(await (await call).ended, 'aborted')
-  })
-})
-
-test('faults 37: silence after the first piece, be it reasoning or a tool call, ends the call by the idle deadline', async () => {
-  await withModels({ deadlines: { firstTokenMs: 30_000, idleMs: 50, tailMs: 30_000 } }, async (models) => {
-    for (const part of ['Hel', { reasoning: 'hm' }, { toolCall: { id: 'a', name: 'x' } }] satisfies Part[]) {
-      const call = server.nextCall()
-      server.script([part, gate()])
-      const error = await failure({ models })
-      assert.equal(error.kind, 'unavailable')
-      assert.match(error.message, /silent for 50 ms/)
-      assert.equal(await (await call).ended, 'aborted')
-    }
-  })
-})
-
-test('faults 36, 37: by default the first piece may take 60 s, and every piece after it 30 s more', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  await withModels({}, async (models) => {
-    const gates = [gate(), gate(), gate(), gate()]
-    server.script([gates[0]!, 'a', gates[1]!, 'b', gates[2]!, 'c', gates[3]!])
-    let pieces = 0
-    const error = failure({ models, onText: () => void pieces++ })
-    for (const [n, held] of gates.entries()) {
-      await held.reached
-      while (pieces < n) await new Promise((resolve) => setImmediate(resolve))
-      t.mock.timers.tick(n === 0 ? 59_999 : 29_999)
-      if (n < 3) held.open()
-    }
-    t.mock.timers.tick(1)
-    assert.equal((await error).text, 'abc')
-    assert.match((await error).message, /silent for 30000 ms/)
-  })
-})
-
-test('silence after the finish completes the answer without usage', async () => {
-  await withModels({ deadlines: { ...defaultDeadlines, tailMs: 50 } }, async (models) => {
-    server.script([{ event: { choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }] } }, gate()])
-    assert.equal((await ask({ models })).usage, undefined)
-  })
-})
-
-test('the signal ends a call at once with its reason and destroys its socket', async () => {
-  const reason = new Error('the turn is over')
-  for (const parts of [[gate()], ['Hel', gate()]]) {
-    const stop = new AbortController()
-    server.script(parts)
-    const next = server.nextCall()
-    const step = ask({ signal: stop.signal })
-    const call = await next
-    stop.abort(reason)
-    await assert.rejects(step, (error) => error === reason)
-    assert.equal(await call.ended, 'aborted')
-  }
-  const calls = server.calls.length
-  await assert.rejects(ask({ signal: AbortSignal.abort(reason) }), (error) => error === reason)
-  assert.equal(server.calls.length, calls)
-})
-
-test('the signal ends a call that is still connecting, and nothing is sent once it is connected', async () => {
-  await withModels({}, async (models) => {
-    const stop = new AbortController()
-    const reason = new Error('the turn is over')
-    const step = ask({ models, signal: stop.signal, request: { messages: [{ role: 'user', content: 'never sent' }] } })
-    stop.abort(reason)
-    await assert.rejects(step, (error) => error === reason)
-    await ask({ models })
-    assert.equal(server.calls.at(-1)?.lastUserMessage, 'Hello')
-    assert(server.calls.every(({ lastUserMessage }) => lastUserMessage !== 'never sent'))
-  })
-})
-
-test('an error thrown by the listener of text ends the call with that error', async () => {
-  const fault = new TypeError('ours')
-  const onText = (): never => {
-    throw fault
-  }
-  await assert.rejects(ask({ onText }), (error) => error === fault)
-})
-
-test('close ends running calls as unavailable', async () => {
-  const own = createModels()
-  server.script(['Hel', gate()])
-  const error = await failure({ models: own, onText: () => void own.close() })
-  assert.equal(error.kind, 'unavailable')
-})
-
-test('calls one after another use connections again, and a hundred at once do not wait for each other', async () => {
-  await withModels({}, async (models) => {
-    // the answer does not wait for the end of the body, so the next call may find the first connection still busy
-    for (let n = 0; n < 6; n++) await ask({ models })
-    assert(new Set(server.calls.slice(-6).map(({ callerPort }) => callerPort)).size <= 2)
-
-    const gates = Array.from({ length: 100 }, () => gate())
-    server.script(...gates.map((held) => [held, 'x']))
-    const calls = server.calls.length
-    const steps = gates.map(() => ask({ models }))
-    await server.waitForCalls(calls + 100)
-    for (const held of gates) held.open()
-    assert((await Promise.all(steps)).every(({ text }) => text === 'x'))
-  })
-})
-
-async function listening<Result>(tcp: ReturnType<typeof createServer>, run: (port: number) => Promise<Result>): Promise<Result> {
-  const sockets = new Set<Socket>()
-  tcp.on('connection', (socket) => sockets.add(socket))
-  await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve))
-  try {
-    return await run((tcp.address() as AddressInfo).port)
-  } finally {
-    for (const socket of sockets) socket.destroy()
-    await new Promise((resolve) => tcp.close(resolve))
-  }
-}

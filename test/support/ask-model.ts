@@ -1,0 +1,129 @@
+/**
+ * Asks a model of the OpenAI Chat Completions dialect as its caller does, over real HTTP, against a scripted server of the file's own. Called once
+ * at the top of a test file: it starts the server before the file's tests and ends it after them.
+ */
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { after, before } from 'node:test'
+import { ModelError } from '../../src/agent/model.ts'
+import type { ModelRequest, ModelStep } from '../../src/agent/model.ts'
+import { createModels } from '../../src/agent/models.ts'
+import type { Models, ModelsOptions, Provider } from '../../src/agent/models.ts'
+import { startModelServer } from './model-server.ts'
+import type { ModelServer, Script } from './model-server.ts'
+
+/** Holds the word "canary", which no error may show. */
+export const apiKey = 'sk-canary-4711'
+
+const request: ModelRequest = {
+  modelId: 'some-model',
+  messages: [{ role: 'user', content: 'Hello' }],
+  tools: [],
+  maxOutputTokens: 100,
+  temperature: null,
+  passages: [],
+}
+
+export type Asking = {
+  models?: Models
+  provider?: Partial<Provider>
+  request?: Partial<ModelRequest>
+  signal?: AbortSignal
+  onText?: (text: string) => void
+}
+export type Failure = ModelError & { text: string }
+
+export type Asker = {
+  readonly server: ModelServer
+  readonly models: Models
+  ask(asking?: Asking): Promise<ModelStep>
+  /** Scripts one reply and answers what became of it; the pieces have been checked to add up to the text. */
+  answer(script: Script): Promise<ModelStep & { pieces: string[] }>
+  /** Asks and answers the ModelError it ends in, with the text that left before; fails where it does not end in one. */
+  failure(asking?: Asking): Promise<Failure>
+  /** Scripts one reply and answers its failure. */
+  failureOf(script: Script): Promise<Failure>
+}
+
+export function startAsker(): Asker {
+  let server: ModelServer
+  let models: Models
+  before(async () => {
+    server = await startModelServer()
+    models = createModels()
+  })
+  after(async () => {
+    await models.close()
+    await server.close()
+  })
+
+  function ask({ signal = new AbortController().signal, onText = () => undefined, ...asking }: Asking = {}): Promise<ModelStep> {
+    const model = (asking.models ?? models).open({ kind: 'openai-compatible', baseUrl: server.baseUrl, apiKey, ...asking.provider })
+    return model.generate({ ...request, ...asking.request }, { signal, onText })
+  }
+
+  async function failure(asking: Asking = {}): Promise<Failure> {
+    let text = ''
+    const onText = (piece: string): void => {
+      text += piece
+      asking.onText?.(piece)
+    }
+    try {
+      await ask({ ...asking, onText })
+    } catch (error) {
+      assert(error instanceof ModelError, String(error))
+      assert.doesNotMatch(error.message, /canary/)
+      return Object.assign(error, { text })
+    }
+    assert.fail('it answered')
+  }
+
+  return {
+    get server() {
+      return server
+    },
+    get models() {
+      return models
+    },
+    ask,
+    async answer(script) {
+      server.script(script)
+      const pieces: string[] = []
+      const step = await ask({ onText: (text) => pieces.push(text) })
+      assert.equal(pieces.join(''), step.text)
+      return { ...step, pieces }
+    },
+    failure,
+    failureOf(script) {
+      server.script(script)
+      return failure()
+    },
+  }
+}
+
+/** Runs with models of its own, for deadlines a test can reach. */
+export async function withModels<Result>(options: ModelsOptions, run: (models: Models) => Promise<Result>): Promise<Result> {
+  const models = createModels(options)
+  try {
+    return await run(models)
+  } finally {
+    await models.close()
+  }
+}
+
+/** Runs with a bare TCP server, for what no HTTP server would say; every socket of it is destroyed in the end. */
+export async function withTcpServer<Result>(onSocket: (socket: Socket) => void, run: (port: number) => Promise<Result>): Promise<Result> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined))
+    onSocket(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    return await run((server.address() as AddressInfo).port)
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
