@@ -12,7 +12,7 @@ const Slug = Type.String({ maxLength: 64, pattern: '^[a-z0-9][a-z0-9-]*$' })
 const BaseUrl = wellFormed({ minLength: 1, maxLength: 2000 })
 // Visible ASCII: it becomes a part of a header. A gateway's signed token may be long.
 const ApiKey = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x21-\\x7e]+$' })
-export const ModelId = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\p{Cs}]+$' })
+const ModelId = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\p{Cs}]+$' })
 
 const NewProvider = Type.Object(
   {

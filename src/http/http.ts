@@ -22,7 +22,7 @@ import { conversationRoutes } from './conversation-routes.ts'
 import type { Conversations } from './conversation-routes.ts'
 import { sendFailure } from './envelope.ts'
 import { createFailureReader } from './failure-reader.ts'
-import { countHeader } from './headers.ts'
+import { framingFault } from './headers.ts'
 import { describeApi } from './openapi.ts'
 import { bodyLimitBytes, closeIfUnread } from './polite-close.ts'
 import { createRefusals } from './refusals.ts'
@@ -111,14 +111,14 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   }
 }
 
-/** `order.request-id`, then what comes before any caller is known: 400 for a wrong Host, 404, 405. */
+/** `order.request-id`, then what comes before any caller is known: 400 for a request that may be read in two ways, 404, 405. */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
     reply.header('x-request-id', request.id)
-    // RFC 9112, 3.2; Node would answer without an envelope.
-    if (raw.httpVersion === '1.1' && countHeader(raw, 'host') !== 1) return done(new ApiError('bad_request', 'Send exactly one Host header.'))
+    const fault = framingFault(raw)
+    if (fault !== undefined) return done(new ApiError('bad_request', fault))
     if (request.is404) return refuseRoute()
     // Nobody reads a body here.
     if (raw.method === 'GET' || raw.method === 'HEAD') closeIfUnread(raw, reply.raw)

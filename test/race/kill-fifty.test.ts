@@ -35,6 +35,7 @@ void test('turn.states fifty kill -9 at seeded moments of a stream: each message
       () => (calls++ === 0 ? first : pieces),
     )
     await killAtMoment(lives, { message, user, idempotencyKey, moment, jitterMs: random() * 8 })
+    held.open()
     await lives.verify()
 
     const killedAt = performance.now()

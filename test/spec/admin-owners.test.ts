@@ -196,3 +196,16 @@ void test('ledger: Accept text/csv answers the whole ledger, quoted', async () =
     ].join('\r\n'),
   )
 })
+
+void test('ledger: a CSV of more entries than one read brings has each of them once', async () => {
+  const { id: ownerId } = await makeOwner()
+  const entries = Array.from({ length: 1050 }, (_, n) => ({ ownerId, idempotencyKey: `k${n}`, amount: 1n, note: null }))
+  await Promise.all(entries.map((entry) => app.app.admin.addLedgerEntry(entry)))
+  const { text } = await app.admin('GET', `/owners/${ownerId}/ledger`, undefined, { accept: 'text/csv' })
+  const ids = text
+    .trim()
+    .split('\r\n')
+    .slice(1)
+    .map((line) => line.split(',')[0])
+  assert.deepEqual([ids.length, new Set(ids).size], [1050, 1050])
+})

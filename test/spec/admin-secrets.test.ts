@@ -1,9 +1,12 @@
 /** faults.md, Security: no secret is in any answer that need not hold it, in the log, or in a byte of the data folder. */
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { startTestApp } from '../support/test-app.ts'
+import { startModelServer } from '../support/model-server.ts'
+import { startServer } from '../support/server-process.ts'
+import { makeFolder, startTestApp } from '../support/test-app.ts'
+import type { Json } from '../support/test-app.ts'
 
 void test('security: a provider key and an API secret are in no file of the data folder, sealed and digested as they are', async () => {
   await using app = await startTestApp()
@@ -29,4 +32,41 @@ void test('security: a provider key and an API secret are in no file of the data
     for (const hidden of [canary, secret, 'model-key']) assert.equal(content.indexOf(hidden), -1, `${file} holds a secret`)
   }
   assert.ok(bytes > 10_000, 'the database was read')
+})
+
+void test('security: no key and no token is in the log or on the standard output, also where a provider repeats its key', async (t) => {
+  const folder = await makeFolder()
+  const model = await startModelServer()
+  const canary = 'sk-canary-77aa01c4e2'
+  const token = 'canary-admin-token-5521'
+  const server = await startServer({ TURNKEEP_DATA_DIR: folder, TURNKEEP_ADMIN_TOKEN: token, TURNKEEP_LOG_LEVEL: 'trace' })
+  t.after(async () => {
+    await server.kill()
+    await model.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const post = async (path: string, body: Json, authorization = `Bearer ${token}`): Promise<Response> =>
+    fetch(`${server.url}${path}`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json', 'idempotency-key': 'k' },
+      body: JSON.stringify(body),
+    })
+  const made = async (path: string, body: Json): Promise<Json> => (await post(`/admin/v1${path}`, body)).json() as Promise<Json>
+
+  const provider = await made('/providers', { name: 'p', kind: 'openai-compatible', base_url: model.baseUrl, api_key: canary })
+  const owner = await made('/owners', { name: 'o', balance_usd: '1' })
+  const price = { prompt_usd_per_million: '1', completion_usd_per_million: '1' }
+  const agent = await made('/agents', { owner_id: owner['id'], name: 'a', system_prompt: 's', model: 'p/m', price })
+  const key = await made(`/agents/${agent['id']}/keys`, { permission: 'full' })
+  const refusal = { status: 401, body: `the key ${canary} is wrong` }
+  model.script(refusal, refusal)
+  await made(`/providers/${provider['id']}/test`, { model: 'm' })
+  const chat = await post(`/v1/agents/${agent['id']}/chat`, { external_user_id: 'u', message: 'hi' }, `Bearer ${key['api_key']}`)
+  assert.equal(chat.status, 500)
+  await chat.text()
+  await post('/admin/v1/owners', { name: 'x' }, 'Bearer wrong-token-9c')
+
+  const said = JSON.stringify(server.log) + server.stdout.join('\n')
+  assert.match(said, /is wrong/, 'the cause is in the log')
+  for (const hidden of [canary, token, 'wrong-token-9c', key['api_key'].split('.')[1]]) assert.ok(!said.includes(hidden), hidden)
 })

@@ -1,11 +1,14 @@
 /** The operator's cold reads and writes on a real store: what two calls at once may do, and what a held balance allows. */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { createAdmin } from '../../src/admin/admin.ts'
+import { createModels } from '../../src/agent/models.ts'
 import { largestAmount } from '../../src/ledger/ledger.ts'
+import { createSealer } from '../../src/secrets.ts'
 import type { AgentContent } from '../../src/store/cold/agents.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { Bench } from './conformance.ts'
@@ -248,4 +251,16 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
   assert.deepEqual(await ids({ state: 'failed', agentId: bench.agentId }), [lost.requestId])
   assert.deepEqual(await ids({ agentId: 'agt_x' }), [])
   assert.equal(await store.read('findTurn', randomUUID()), undefined)
+})
+
+void test('admin: a store that cannot answer is service_unavailable, for reads and writes', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'turnkeep-store-'))
+  const store = await openSqliteStore({ folder })
+  await store.close()
+  await rm(folder, { recursive: true, force: true })
+  const models = createModels()
+  const admin = createAdmin({ store, models, randomBytes, sealer: createSealer([randomBytes(32)]), newId: (prefix) => `${prefix}_x` })
+  await assert.rejects(admin.listOwners({ limit: 1 }), { code: 'service_unavailable' })
+  await assert.rejects(admin.createOwner({ name: 'x' }), { code: 'service_unavailable' })
+  await models.close()
 })

@@ -119,7 +119,7 @@ test('paging: every conversation and message once, in order, while rows are adde
   assert.equal(whole.data.length, 40)
   assert.ok(new Set(whole.data.map(({ createdAt }) => createdAt)).size < 40)
   const order = whole.data.map(({ createdAt, conversationId }) => `${createdAt} ${conversationId}`)
-  assert.deepEqual(order, [...order].sort().reverse())
+  assert.deepEqual(order, [...order].toSorted().toReversed())
 
   for (const limit of [7, 13, 40]) {
     let added = 0
@@ -186,9 +186,9 @@ test('surfaces: the operator lists the conversations of all keys by each filter,
       return pageOf(await store.read('listAllConversations', request), wanted)
     })
   }
-  const idsOf = async (filter: Parameters<typeof listed>[0]) => (await listed(filter)).map(({ id }) => id).sort()
+  const idsOf = async (filter: Parameters<typeof listed>[0]) => (await listed(filter)).map(({ id }) => id).toSorted()
   assert.equal((await idsOf({})).length, 3)
-  assert.deepEqual(await idsOf({ externalUserId: 'ann' }), [annOfA, annOfB].sort())
+  assert.deepEqual(await idsOf({ externalUserId: 'ann' }), [annOfA, annOfB].toSorted())
   assert.deepEqual(await idsOf({ agentId: a.agentId }), [annOfA])
   assert.deepEqual(await idsOf({ apiKeyId: a.apiKeyId }), [annOfA])
   assert.deepEqual(await idsOf({ agentId: a.agentId, apiKeyId: b.apiKeyId }), [])

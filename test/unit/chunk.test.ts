@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { chunkDocument } from '../../src/agent/knowledge/chunk.ts'
+import { anyText } from '../support/any-text.ts'
 
 const visible = (text: string): string => text.replace(/\s/g, '')
 const bytes = (text: string): number => Buffer.byteLength(text)
 
 const piece = fc.oneof(
-  fc.string({ unit: 'grapheme', maxLength: 60 }),
+  anyText(60).map((text) => text.toWellFormed()),
   fc.constantFrom('# Title', '## Part', '### Deep', '#', '```', '\n', '\r\n', '\n\n', 'A sentence. ', '退款政策。', 'word '),
   fc.nat(3_000).map((length) => 'x'.repeat(length)),
   fc.nat(500).map((length) => 'Some words, and a stop. '.repeat(length)),
@@ -49,10 +50,10 @@ test('knowledge: a heading begins a chunk and stays with what it heads; the way 
   ])
 })
 
-test('knowledge: a skipped level leaves no gap in the way to a chunk', () => {
+test('knowledge: a skipped level leaves no gap in the way to a chunk, and heads nothing above it', () => {
   assert.deepEqual(
-    chunkDocument('### Deep\ntext').map(({ headings }) => headings),
-    ['Deep'],
+    chunkDocument('### Deep\ntext\n## Part\ntext\n#\ntext').map(({ headings }) => headings),
+    ['Deep', 'Part', ''],
   )
 })
 
@@ -65,6 +66,10 @@ test('knowledge: a long text is cut after a sentence, and every piece knows its 
   }
 })
 
-test('knowledge: a megabyte without a break is cut in well under a second', { timeout: 5_000 }, () => {
+test('knowledge: a megabyte of anything is cut in time that grows with it alone', { timeout: 10_000 }, () => {
   assert.equal(chunkDocument('x'.repeat(1_000_000)).length, Math.ceil(1_000_000 / 1_200))
+  assert.deepEqual(chunkDocument(`#${' '.repeat(1_000_000)}`), [{ headings: '', text: '#' }])
+  assert.deepEqual(chunkDocument(`x${' '.repeat(1_000_000)}x`), [{ headings: '', text: 'x\n\nx' }])
+  const [first] = chunkDocument(`# ${'long '.repeat(200_000)}`)
+  assert.equal(first?.headings.length, 120)
 })

@@ -10,7 +10,7 @@ import { gate } from '../support/model-server.ts'
 import type { Part } from '../support/model-server.ts'
 
 const asker = startAsker()
-const { ask, answer, failure, failureOf } = asker
+const { ask, failure } = asker
 
 test('a provider that cannot be called is refused before any call', () => {
   const open = (provider: Provider) => () => asker.models.open(provider)

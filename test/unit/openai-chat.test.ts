@@ -6,7 +6,7 @@ import { completion, gate } from '../support/model-server.ts'
 import type { Part } from '../support/model-server.ts'
 
 const asker = startAsker()
-const { ask, answer, failure, failureOf } = asker
+const { ask, answer, failureOf } = asker
 
 // What is asked
 

@@ -14,7 +14,7 @@ function read(chunks: Buffer[], largestBytes?: number): string[] {
 
 /** Cuts bytes at the given places, which may repeat: empty chunks happen too. */
 function cutAt(bytes: Buffer, places: number[]): Buffer[] {
-  const ends = [...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
+  const ends = [...places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
   return ends.map((end, n) => bytes.subarray(ends[n - 1] ?? 0, end))
 }
 

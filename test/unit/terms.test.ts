@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { agentTerm, indexedText, matchExpression } from '../../src/store/cold/terms.ts'
+import { anyText } from '../support/any-text.ts'
 
 const termsOf = (text: string): string[] =>
   (matchExpression('agt_01abc', text) ?? '').split('{title text} : ')[1]?.slice(1, -1).split(' OR ') ?? []
@@ -19,7 +20,7 @@ test('knowledge: whatever a message holds, its terms are at most 64, short, and 
   assert.equal(termsOf(Array.from({ length: 10_000 }, (_, n) => `word${n}`).join(' ')).length, 64)
   assert.equal(matchExpression('agt_01abc', 'x'.repeat(32_000)), undefined)
   fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (text) => {
+    fc.property(anyText(100), (text) => {
       const terms = termsOf(text)
       assert.ok(terms.length <= 64)
       for (const term of terms) assert.match(term, /^"[^"\0]{1,64}"$/)

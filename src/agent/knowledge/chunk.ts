@@ -11,6 +11,8 @@ const mostBytes = 1_200
 // A piece this long is whole enough: the next paragraph begins another one, and the pieces of a long text come out even.
 const enoughBytes = 800
 
+// The way to a chunk is kept with each of them; a heading of this many characters is a paragraph in disguise.
+const longestHeading = 120
 // Where a long text is cut, best first: after a line, a sentence, a word.
 const breaks = [/\n/g, /[.!?…]\s|[。！？]/g, /\s/g]
 
@@ -40,15 +42,16 @@ function* blocksOf(document: string): Generator<Block> {
     cut(text.trim()).map((piece) => ({ headings: path.filter(Boolean).join(' › '), text: piece, isHeading }))
   for (const line of document.split(/\r\n|\n|\r/)) {
     if (/^\s*(```|~~~)/.test(line)) fenced = !fenced
-    const [, marks, title] = (!fenced && /^(#{1,6})\s+(.*\S)/.exec(line)) || []
-    if (marks === undefined && line.trim() !== '') {
+    const level = fenced ? 0 : (/^#{1,6}(?=\s|$)/.exec(line)?.[0].length ?? 0)
+    if (level === 0 && line.trim() !== '') {
       paragraph.push(line)
       continue
     }
     yield* block(paragraph.join('\n'), false)
     paragraph = []
-    if (marks === undefined || title === undefined) continue
-    path.splice(marks.length - 1, Infinity, title)
+    if (level === 0) continue
+    path[level - 1] = line.slice(level).trim().slice(0, longestHeading)
+    path.length = level
     yield* block(line, true)
   }
   yield* block(paragraph.join('\n'), false)
@@ -69,6 +72,7 @@ function cut(text: string): string[] {
 
 /** How much of the text, in UTF-16 units and whole characters, has at most `mostBytes` bytes. */
 function fittingLength(text: string): number {
+  if (text.length <= mostBytes && bytes(text) <= mostBytes) return text.length
   let length = 0
   let size = 0
   for (const character of text) {

@@ -7,8 +7,9 @@
 const unspaced = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/gu
 // What the index's tokenizer takes for a word, and the marks it drops, so that a word with marks stays one phrase.
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
-// A question has a few dozen words; of a pasted text the first are enough, and thousands would make one search slow for all.
+// A question has a few dozen words; of a pasted text the beginning is enough, and thousands of words would make one search slow for all.
 const mostTerms = 64
+const mostCharacters = 4_000
 // Longer than any word that is looked up; keeps 32,000 equal letters out of the expression.
 const longestWord = 64
 // BM25 makes little of words that many chunks have; in a small knowledge base hardly any chunk has "there", and it would count like a name.
@@ -48,7 +49,7 @@ function distinct(terms: Iterable<string>, counts: (term: string) => boolean): s
 
 /** Words, and pairs of characters of unspaced scripts; letters, digits and spaces alone. */
 function* termsOf(text: string): Generator<string> {
-  for (const [found] of text.matchAll(word)) {
+  for (const [found] of text.slice(0, mostCharacters).matchAll(word)) {
     const parts = indexedText(found.toLowerCase())
       .split(' ')
       .filter((part) => part !== '')
