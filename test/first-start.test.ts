@@ -50,7 +50,7 @@ function counts(folder: string): Promise<Record<string, number>> {
 
 /** The command as it is printed, from `curl` to the last line that ends in no backslash. */
 function pastedCommand(stdout: string): string {
-  const [command] = /^curl .*(?:\\\n.*)*$/m.exec(stdout) ?? []
+  const [command] = /^curl (?:.*\\\n)*.*$/m.exec(stdout) ?? []
   assert.ok(command, stdout)
   return command
 }

@@ -44,8 +44,12 @@ describe('process: what stops a start is said in one line, with exit code 2', ()
     return refused({ TURNKEEP_DATA_DIR: join(file, 'data') }, /the data folder .*data cannot be made: a part of its path is a file/)
   })
 
+  // Not even root may make a folder there.
   test('a data folder where nothing can be made', () =>
-    refused({ TURNKEEP_DATA_DIR: '/proc/turnkeep' }, /the data folder \/proc\/turnkeep cannot be used/))
+    refused(
+      { TURNKEEP_DATA_DIR: '/sys/turnkeep' },
+      /the data folder \/sys\/turnkeep cannot be written: not permitted; set TURNKEEP_DATA_DIR/,
+    ))
 
   test('a data folder that another server uses', async (t) => {
     const folder = ownFolder(t)
@@ -194,9 +198,9 @@ describe('turnkeep config', () => {
 
   test('prints every setting with its value, source and meaning, and no secret', (t) => {
     const folder = ownFolder(t)
-    writeFileSync(join(folder, 'encryption.key'), 'secret')
+    writeFileSync(join(folder, 'encryption.key'), 'canary')
     const { status, stdout } = config(
-      { TURNKEEP_DATA_DIR: folder, PORT: '9000', TURNKEEP_ADMIN_TOKEN: adminToken, OPENAI_API_KEY: 'sk-secret' },
+      { TURNKEEP_DATA_DIR: folder, PORT: '9000', TURNKEEP_ADMIN_TOKEN: adminToken, OPENAI_API_KEY: 'sk-canary' },
       '--json',
     )
     assert.equal(status, 0)
@@ -209,14 +213,14 @@ describe('turnkeep config', () => {
     assert.deepEqual(told['TURNKEEP_ENCRYPTION_KEY'], [join(folder, 'encryption.key'), 'file'])
     assert.deepEqual(told['TURNKEEP_PUBLIC_URL'], [null, 'not set'])
     assert.ok(settings.every((one: Record<string, string>) => one['meaning']!.endsWith('.')))
-    assert.ok(!stdout.includes('secret') && !stdout.includes(adminToken))
+    assert.ok(!stdout.includes('canary') && !stdout.includes(adminToken))
   })
 
   test('prints what it can and the problems, and exits 2, where the server would not start', () => {
-    const { status, stdout, stderr } = config({ PORT: 'x', DATABASE_URL: 'postgres://user:secret@host/db' })
+    const { status, stdout, stderr } = config({ PORT: 'x', DATABASE_URL: 'postgres://user:canary@host/db' })
     assert.equal(status, 2)
     assert.match(stdout, /^TURNKEEP_MAX_TURNS +1000 {2}\(default\)\n +Running turns/m)
     assert.match(stderr, /^turnkeep: PORT: must be .*\nturnkeep: DATABASE_URL: this build .*\n$/)
-    assert.ok(!(stdout + stderr).includes('secret'))
+    assert.ok(!(stdout + stderr).includes('canary'))
   })
 })

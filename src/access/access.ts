@@ -1,6 +1,6 @@
 /**
  * Who may come in: which API key a header presents, and whether its window has room. Never sees a path, a body or an agent's state, and
- * never tells one reason of a refused key from another. Specification section 5 and 8; rulings `order.*` 2 and 4, `rate.*`.
+ * never tells one reason of a refused key from another. Specification section 5 and 8; rulings `order.authentication`, `rate.*`.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -45,7 +45,7 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
         return 'unavailable' as const
       })
       if (found === 'unavailable') return { kind: 'service_unavailable' }
-      // An unknown id and a wrong secret take the same path to the same answer.
+      // `order.authentication`: an unknown id and a wrong secret take the same path to the same answer.
       const secrets = found.key?.secrets ?? []
       const age = monotonicMs() - found.readAt
       let matches = false

@@ -8,7 +8,6 @@ import type { Models } from '../agent/models.ts'
 import { UnsealError } from '../secrets.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Provider } from '../store/cold/providers.ts'
-import { listModels } from './provider-models.ts'
 
 /** `modelId` is undefined where none was known: the list of models answered, or failed, instead of a model. */
 export type ProviderTest = { modelId: string | undefined; latencyMs: number } & ({ ok: true } | { ok: false; error: string })
@@ -35,16 +34,15 @@ export async function testProvider({ provider, modelId, sealer, models }: Provid
   return { ...result, modelId: tested, latencyMs: Math.round(performance.now() - startedAt) }
 
   async function callProvider(): Promise<void> {
-    const apiKey = sealer.open(provider.sealedApiKey, provider.id)
+    const opened = { kind: provider.kind, baseUrl: provider.baseUrl, apiKey: sealer.open(provider.sealedApiKey, provider.id) }
     if (tested === undefined) {
-      const served = await listModels({ ...provider, apiKey }, signal)
+      const served = await models.list(opened, signal)
       // OpenAI lists dozens of models that do not chat: there the list itself proves address and key. A server of one's own serves what it is asked for.
       if (provider.kind === 'openai') return
       tested = served[0]
       if (tested === undefined) throw new ModelError('unavailable', 'the server lists no model')
     }
-    const model = models.open({ kind: provider.kind, baseUrl: provider.baseUrl, apiKey })
-    await model.generate(tinyRequest(tested), { signal, onText: () => undefined })
+    await models.open(opened).generate(tinyRequest(tested), { signal, onText: () => undefined })
   }
 }
 

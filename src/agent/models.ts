@@ -8,6 +8,7 @@ import type { Model } from './model.ts'
 import { demoModel } from './models/demo.ts'
 import { defaultDeadlines } from './models/exchange.ts'
 import type { Deadlines } from './models/exchange.ts'
+import { listModels } from './models/list-models.ts'
 import { openaiChat } from './models/openai-chat.ts'
 
 export const providerKinds = ['openai', 'openai-compatible', 'demo'] as const
@@ -18,6 +19,8 @@ export type Provider = { kind: string; baseUrl: string | null; apiKey: string }
 export interface Models {
   /** Opens no connection yet. Throws ModelError `refused` where the kind is unknown or the base URL is missing or none. */
   open(provider: Provider): Model
+  /** The names of the models that an `openai` or `openai-compatible` provider says it serves. Rejects with ModelError, or `signal.reason`. */
+  list(provider: Provider, signal: AbortSignal): Promise<string[]>
   /** Closes every connection at once; calls that still run end as `unavailable`. */
   close(): Promise<void>
 }
@@ -28,7 +31,7 @@ const connectMs = 5000
 const keepAliveMs = 30_000
 /** One word group of the demo model every 10 ms: quick, and still seen to stream. */
 const demoPaceMs = 10
-export const openaiBaseUrl = 'https://api.openai.com/v1'
+const openaiBaseUrl = 'https://api.openai.com/v1'
 
 export type ModelsOptions = { deadlines?: Deadlines; connectMs?: number; demoPaceMs?: number }
 
@@ -51,6 +54,9 @@ export function createModels(options: ModelsOptions = {}): Models {
           // stored by a newer Turnkeep
           throw new ModelError('refused', `the provider is of the kind ${kind}, which is not known here`)
       }
+    },
+    async list({ baseUrl, apiKey }, signal) {
+      return listModels({ dispatcher, baseUrl: baseUrl ?? openaiBaseUrl, apiKey, signal })
     },
     close: () => dispatcher.destroy(),
   }

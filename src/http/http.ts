@@ -24,7 +24,7 @@ import { sendFailure } from './envelope.ts'
 import { createFailureReader } from './failure-reader.ts'
 import { framingFault } from './headers.ts'
 import { describeApi } from './openapi.ts'
-import { bodyLimitBytes, closeIfUnread } from './polite-close.ts'
+import { bodyLimitBytes, closeIfUnread, isUnread } from './polite-close.ts'
 import { createRefusals } from './refusals.ts'
 import { receiveJson } from './request-body.ts'
 import { statusRoutes } from './status-routes.ts'
@@ -84,7 +84,12 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     clientErrorHandler: refusals.refuseBytes,
     frameworkErrors: (error, request, reply) => void sendFailure(request, reply, readFailure(error, request)),
   })
-  app.setErrorHandler((error, request, reply) => sendFailure(request, reply, readFailure(error, request)))
+  app.setErrorHandler((error, request, reply) => {
+    const failure = readFailure(error, request)
+    // Hooks run before the rest of the packet is parsed: a body that came with it does not cost the connection.
+    if (isUnread(request.raw)) setImmediate(() => sendFailure(request, reply, failure))
+    else sendFailure(request, reply, failure)
+  })
   // One line of JSON for every answer; schemas of answers are for the description alone.
   app.setSerializerCompiler(() => JSON.stringify)
   app.removeAllContentTypeParsers()
@@ -119,17 +124,14 @@ function answerEveryRequest(app: FastifyInstance): void {
     reply.header('x-request-id', request.id)
     const fault = framingFault(raw)
     if (fault !== undefined) return done(new ApiError('bad_request', fault))
-    if (request.is404) return refuseRoute()
+    if (request.is404) {
+      const methods = methodsOf(raw.url ?? '')
+      if (methods.length > 0) reply.header('allow', methods.join(', '))
+      return done(new ApiError(methods.length > 0 ? 'method_not_allowed' : 'not_found'))
+    }
     // Nobody reads a body here.
     if (raw.method === 'GET' || raw.method === 'HEAD') closeIfUnread(raw, reply.raw)
     done()
-
-    function refuseRoute(): void {
-      const methods = methodsOf(raw.url ?? '')
-      if (methods.length > 0) reply.header('allow', methods.join(', '))
-      // After the rest of the packet was parsed, so that a body that has come already does not cost the connection.
-      queueMicrotask(() => done(new ApiError(methods.length > 0 ? 'method_not_allowed' : 'not_found')))
-    }
   })
 }
 

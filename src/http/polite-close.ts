@@ -14,11 +14,13 @@ const lingerMs = 2000
 
 /** Marks the connection to be closed after the answer, if there is a body that was not received whole. Call it before the answer. */
 export function closeIfUnread(request: IncomingMessage, response: ServerResponse): void {
-  if (request.complete || !hasBody(request)) return
+  if (!isUnread(request)) return
   response.shouldKeepAlive = false
   // Node calls it when the last answer of a connection has been written.
   request.socket.destroySoon = () => closePolitely(request.socket, request.readableDidRead ? 0 : bodyLimitBytes)
 }
+
+export const isUnread = (request: IncomingMessage): boolean => !request.complete && hasBody(request)
 
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']

@@ -72,7 +72,7 @@ async function makeKey(store: SqliteStore, agentId: string, changes: { permissio
 
 const enter = (access: Access, text: string) => access.authenticate(`Bearer ${text}`)
 
-test('section 5: a live key comes in with what its row and its agent say', async (t) => {
+void test('section 5: a live key comes in with what its row and its agent say', async (t) => {
   const { store, bench, access } = await setUp(t)
   const key = await makeKey(store, bench.agentId, { permission: 'read-only' })
   const apiKey = { id: key.id, agentId: bench.agentId, permission: 'read-only', rateLimit: 7, rateWindowSeconds: 30, maxMessageLength: 100 }
@@ -81,7 +81,7 @@ test('section 5: a live key comes in with what its row and its agent say', async
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey: { ...apiKey, maxMessageLength: 32_000 } })
 })
 
-test('section 5: the scheme is matched without regard to case, and white space around the credential does not matter', async (t) => {
+void test('section 5: the scheme is matched without regard to case, and white space around the credential does not matter', async (t) => {
   const { store, bench, access } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   for (const header of [`Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`, ` Bearer\t${text} `]) {
@@ -89,7 +89,7 @@ test('section 5: the scheme is matched without regard to case, and white space a
   }
 })
 
-test('order.* 2: unknown id, wrong secret, malformed, revoked, missing and other schemes get one same answer', async (t) => {
+void test('order.authentication unknown id, wrong secret, malformed, revoked, missing and other schemes get one same answer', async (t) => {
   const { store, bench, access, watched } = await setUp(t)
   const { text, keyId, id } = await makeKey(store, bench.agentId)
   const revoked = await makeKey(store, bench.agentId)
@@ -128,7 +128,7 @@ test('order.* 2: unknown id, wrong secret, malformed, revoked, missing and other
 
 const makeKeyId = (text: string): string => text.slice('svc_live_'.length).split('.')[0]!
 
-test('order.* 2: a key that cannot be looked up is service_unavailable, never invalid_api_key, and works again afterwards', async (t) => {
+void test('order.authentication a key that cannot be looked up is service_unavailable, never invalid_api_key, and works again afterwards', async (t) => {
   const { store, bench, access, watched, lines } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   watched.before = () => Promise.reject(new StoreUnavailable('disk gone'))
@@ -141,7 +141,7 @@ test('order.* 2: a key that cannot be looked up is service_unavailable, never in
   assert.equal((await enter(access, text)).kind, 'authenticated')
 })
 
-test('conversation.identity: both secrets of a key come in as the same key until the grace of the old one ends', async (t) => {
+void test('conversation.identity: both secrets of a key come in as the same key until the grace of the old one ends', async (t) => {
   const { store, bench, access, clock } = await setUp(t)
   const old = await makeKey(store, bench.agentId)
   const fresh = makeApiKey(randomBytes, old.keyId)
@@ -160,7 +160,7 @@ test('conversation.identity: both secrets of a key come in as the same key until
   assert.equal((await enter(access, fresh.text)).kind, 'authenticated')
 })
 
-test('section 5: what was read serves for a second, and callers at the same time share one read', async (t) => {
+void test('section 5: what was read serves for a second, and callers at the same time share one read', async (t) => {
   const { store, bench, access, watched, clock } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   const answers = await Promise.all(Array.from({ length: 50 }, () => enter(access, text)))
@@ -173,7 +173,7 @@ test('section 5: what was read serves for a second, and callers at the same time
   assert.equal(watched.reads.length, 2)
 })
 
-test('section 5: a revocation through this store is seen by the next request, however fresh the key was', async (t) => {
+void test('section 5: a revocation through this store is seen by the next request, however fresh the key was', async (t) => {
   const { store, bench, access } = await setUp(t)
   const { text, id } = await makeKey(store, bench.agentId)
   assert.equal((await enter(access, text)).kind, 'authenticated')
@@ -181,7 +181,7 @@ test('section 5: a revocation through this store is seen by the next request, ho
   assert.deepEqual(await enter(access, text), refused)
 })
 
-test('section 5: a read that was under way during a revocation is not kept, nor shared with a later request', async (t) => {
+void test('section 5: a read that was under way during a revocation is not kept, nor shared with a later request', async (t) => {
   const { store, bench, access, watched } = await setUp(t)
   const { text, id } = await makeKey(store, bench.agentId)
   const wasRead = Promise.withResolvers<void>()
@@ -197,7 +197,7 @@ test('section 5: a read that was under way during a revocation is not kept, nor 
   assert.deepEqual(await enter(access, text), refused)
 })
 
-test('section 5: a read that takes too long is not shared, so nothing older than a second is believed', async (t) => {
+void test('section 5: a read that takes too long is not shared, so nothing older than a second is believed', async (t) => {
   const { store, bench, access, watched, clock } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   const started = Promise.withResolvers<void>()
@@ -213,32 +213,16 @@ test('section 5: a read that takes too long is not shared, so nothing older than
   assert.equal(watched.reads.length, 2)
 })
 
-test('section 5: made-up ids are not kept and push no good key out; a key works as soon as it is made', async (t) => {
-  const { store, bench, access, watched } = await setUp(t)
-  const good = await makeKey(store, bench.agentId)
-  await enter(access, good.text)
-  for (let batch = 0; batch < 110; batch++) {
-    await Promise.all(Array.from({ length: 100 }, () => enter(access, makeApiKey(randomBytes).text)))
-  }
-  const readsBefore = watched.reads.length
-  assert.equal((await enter(access, good.text)).kind, 'authenticated')
-  assert.equal(watched.reads.length, readsBefore)
+void test('section 5: a key works as soon as it is made, also where it was just looked for', async (t) => {
+  const { store, bench, access } = await setUp(t)
   const later = makeApiKey(randomBytes)
   assert.deepEqual(await enter(access, later.text), refused)
-  const row = {
-    id: 'key_later',
-    keyId: later.keyId,
-    agentId: bench.agentId,
-    name: null,
-    permission: 'full' as const,
-    rateLimit: 1,
-    rateWindowSeconds: 1,
-  }
-  await store.write('createApiKey', { ...row, digest: digestSecret(later.secret) })
+  const row = { id: 'key_later', keyId: later.keyId, agentId: bench.agentId, name: null, rateLimit: 1, rateWindowSeconds: 1 }
+  await store.write('createApiKey', { ...row, permission: 'full', digest: digestSecret(later.secret) })
   assert.equal((await enter(access, later.text)).kind, 'authenticated')
 })
 
-test("rate.spend spends the key's own window with the key's own figures", async (t) => {
+void test("rate.spend spends the key's own window with the key's own figures", async (t) => {
   const { store, bench, access } = await setUp(t)
   const [a, b] = [await makeKey(store, bench.agentId), await makeKey(store, bench.agentId)]
   const [inA, inB] = [await enter(access, a.text), await enter(access, b.text)]
@@ -254,7 +238,7 @@ test("rate.spend spends the key's own window with the key's own figures", async 
   assert.equal((await access.spend(inB.apiKey)).kind, 'allowed')
 })
 
-test('rate.fail-closed an error or a silence of the window is unavailable, never a pass and never exceeded', async (t) => {
+void test('rate.fail-closed an error or a silence of the window is unavailable, never a pass and never exceeded', async (t) => {
   const failures: RateWindow['spend'][] = [
     () => Promise.reject(new Error('READONLY')),
     () => {

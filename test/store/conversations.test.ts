@@ -31,7 +31,7 @@ async function pages<Item>(read: (cursor: string | undefined) => Promise<Page<It
   }
 }
 
-test('section 4.3: lists the conversations that have a message, newest first, and one end user by exact id', async (t) => {
+void test('section 4.3: lists the conversations that have a message, newest first, and one end user by exact id', async (t) => {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000_000n)
   const conversations = createConversations({ store })
@@ -59,7 +59,7 @@ test('section 4.3: lists the conversations that have a message, newest first, an
   for (const other of ['Ann', 'ann ', '', "ann' or 1=1", 'still running']) assert.deepEqual((await only(other)).data, [])
 })
 
-test('section 4.3: the messages of a conversation, newest first, with the request they came from', async (t) => {
+void test('section 4.3: the messages of a conversation, newest first, with the request they came from', async (t) => {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000_000n)
   const conversations = createConversations({ store })
@@ -80,7 +80,7 @@ test('section 4.3: the messages of a conversation, newest first, with the reques
   )
 })
 
-test("section 5, conversation scope: key B sees nothing of key A's, and cannot tell it from what does not exist", async (t) => {
+void test("section 5, conversation scope: key B sees nothing of key A's, and cannot tell it from what does not exist", async (t) => {
   const store = await openOwnStore(t)
   const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
   const conversations = createConversations({ store })
@@ -103,7 +103,7 @@ test("section 5, conversation scope: key B sees nothing of key A's, and cannot t
   assert.deepEqual(await conversations.list(stolen), { data: [], nextCursor: null })
 })
 
-test('paging: every conversation and message once, in order, while rows are added between the pages', async (t) => {
+void test('paging: every conversation and message once, in order, while rows are added between the pages', async (t) => {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000_000_000n)
   const conversations = createConversations({ store })
@@ -160,7 +160,7 @@ test('paging: every conversation and message once, in order, while rows are adde
   }
 })
 
-test('paging: a cursor that was not made here is validation_error; a store that cannot answer is service_unavailable', async (t) => {
+void test('paging: a cursor that was not made here is validation_error; a store that cannot answer is service_unavailable', async (t) => {
   const store = await openOwnStore(t)
   const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code
   const ask = ({ list, messages }: ReturnType<typeof createConversations>, cursor: string | undefined) => [
@@ -172,7 +172,7 @@ test('paging: a cursor that was not made here is validation_error; a store that 
   for (const answer of ask(createConversations({ store: gone }), undefined)) await assert.rejects(answer, isCode('service_unavailable'))
 })
 
-test('surfaces: the operator lists the conversations of all keys by each filter, and reads messages with the figures of their turns', async (t) => {
+void test('surfaces: the operator lists the conversations of all keys by each filter, and reads messages with the figures of their turns', async (t) => {
   const store = await openOwnStore(t)
   const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
   const { conversationId: annOfA } = await converse(a, 'ann')

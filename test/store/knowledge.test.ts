@@ -41,7 +41,7 @@ async function setUp(t: TestContext) {
   return { store, bench, knowledge, find, best }
 }
 
-test('knowledge: a question finds its passage, in other forms of its words and among stop words', async (t) => {
+void test('knowledge: a question finds its passage, in other forms of its words and among stop words', async (t) => {
   const { best, find } = await setUp(t)
   const questions: [query: string, heading: RegExp][] = [
     ['refund', /Returns/],
@@ -67,7 +67,7 @@ test('knowledge: a question finds its passage, in other forms of its words and a
   assert.ok(passage!.score > 0)
 })
 
-test('knowledge: stop words alone are searched for too', async (t) => {
+void test('knowledge: stop words alone are searched for too', async (t) => {
   const { store, bench } = await setUp(t)
   const knowledge = createKnowledge({ store })
   await knowledge.index({ documentId: 'doc_band', agentId: bench.agentId, title: 'The Who', text: 'A band of 1964.' })
@@ -75,7 +75,7 @@ test('knowledge: stop words alone are searched for too', async (t) => {
   assert.equal(passage?.documentId, 'doc_band')
 })
 
-test('knowledge: scores fall from the best passage on, and no passage comes twice', async (t) => {
+void test('knowledge: scores fall from the best passage on, and no passage comes twice', async (t) => {
   const { find } = await setUp(t)
   const passages = await find('the shop and three days of refunds')
   assert.ok(passages.length > 1)
@@ -86,7 +86,7 @@ test('knowledge: scores fall from the best passage on, and no passage comes twic
   assert.equal(new Set(passages.map(({ text }) => text)).size, passages.length)
 })
 
-test('knowledge: any text at all may be searched for, and what is no word finds nothing', async (t) => {
+void test('knowledge: any text at all may be searched for, and what is no word finds nothing', async (t) => {
   const { find, best } = await setUp(t)
   for (const query of ['', ' ', '"', '""', "'", '*', '(', ')', ':', '{', '-', '^', '\u0000', '💶', '?!…']) {
     assert.deepEqual(await find(query), [], query)
@@ -108,7 +108,7 @@ test('knowledge: any text at all may be searched for, and what is no word finds 
   )
 })
 
-test("knowledge: an agent finds its own passages alone, whatever is asked and whatever an agent's id looks like", async (t) => {
+void test("knowledge: an agent finds its own passages alone, whatever is asked and whatever an agent's id looks like", async (t) => {
   const { store, bench, knowledge, find } = await setUp(t)
   const other = await Bench.make(store, 1_000_000n)
   await knowledge.index({ documentId: 'doc_other', agentId: other.agentId, title: 'Refund canary', text: 'canary refund 退款' })
@@ -131,7 +131,7 @@ test("knowledge: an agent finds its own passages alone, whatever is asked and wh
   for (const agentId of ['', 'agt_unknown', bench.agentId.replace('_', ''), '"', '退']) assert.deepEqual(await find('refund', agentId), [])
 })
 
-test('knowledge: a document put in again takes the place of the one before; another agent cannot take it over', async (t) => {
+void test('knowledge: a document put in again takes the place of the one before; another agent cannot take it over', async (t) => {
   const { store, bench, knowledge, find } = await setUp(t)
   await knowledge.index({ documentId: 'doc_guide', agentId: bench.agentId, title: 'Guide', text: 'Only about parrots now.' })
   assert.deepEqual(await find('refund'), [])
@@ -150,7 +150,7 @@ test('knowledge: a document put in again takes the place of the one before; anot
   assert.deepEqual(await find('parrot'), [])
 })
 
-test('knowledge: passages stay within limit and budget; a long one that does not fit leaves room for a short one', async (t) => {
+void test('knowledge: passages stay within limit and budget; a long one that does not fit leaves room for a short one', async (t) => {
   const { bench, knowledge } = await setUp(t)
   await knowledge.index({
     documentId: 'doc_long',

@@ -24,7 +24,7 @@ const figuresOf = (outcome: RateOutcome) => {
   return outcome.figures
 }
 
-test('rate.window counts down, then refuses with the seconds to the end rounded up', async () => {
+void test('rate.window counts down, then refuses with the seconds to the end rounded up', async () => {
   const { spend, move } = windowAt()
   const resetAt = 1_700_000_061
   assert.deepEqual(await spend(), { kind: 'allowed', figures: { limit: 3, remaining: 2, resetAt } })
@@ -38,7 +38,7 @@ test('rate.window counts down, then refuses with the seconds to the end rounded 
   assert.deepEqual(await spend(), { kind: 'allowed', figures: { limit: 3, remaining: 2, resetAt: resetAt + 60 } })
 })
 
-test('rate.window is opened by the first request, not by the clock', async () => {
+void test('rate.window is opened by the first request, not by the clock', async () => {
   const { spend, move } = windowAt()
   for (let window = 0; window < 3; window++) {
     for (let n = 0; n < 3; n++) assert.equal((await spend()).kind, 'allowed')
@@ -48,14 +48,14 @@ test('rate.window is opened by the first request, not by the clock', async () =>
   }
 })
 
-test('rate.spend gives every key a window of its own', async () => {
+void test('rate.spend gives every key a window of its own', async () => {
   const { spend } = windowAt()
   assert.equal((await spend(1, 60, 'key_a')).kind, 'allowed')
   assert.equal((await spend(1, 60, 'key_a')).kind, 'exceeded')
   assert.equal((await spend(1, 60, 'key_b')).kind, 'allowed')
 })
 
-test('rate.window a changed limit or length holds at once, and Remaining is never below 0', async () => {
+void test('rate.window a changed limit or length holds at once, and Remaining is never below 0', async () => {
   const { spend, move } = windowAt()
   for (let n = 0; n < 3; n++) await spend(3)
   assert.equal((await spend(3)).kind, 'exceeded')
@@ -66,7 +66,7 @@ test('rate.window a changed limit or length holds at once, and Remaining is neve
   assert.equal((await spend(2, 10)).kind, 'allowed')
 })
 
-test('rate.window the decision does not follow the wall clock when that is set', async () => {
+void test('rate.window the decision does not follow the wall clock when that is set', async () => {
   const { clock, spend } = windowAt()
   const { resetAt } = figuresOf(await spend(1))
   clock.wall -= 3_600_000
@@ -75,7 +75,7 @@ test('rate.window the decision does not follow the wall clock when that is set',
   assert.equal((await spend(1)).kind, 'exceeded')
 })
 
-test('rate.window ended windows are swept: the keys that came once do not stay', async () => {
+void test('rate.window ended windows are swept: the keys that came once do not stay', async () => {
   const clock = { now: 0 }
   const window = createMemoryWindow({ monotonicMs: () => clock.now, wallMs: () => clock.now })
   await window.spend({ apiKeyId: 'key_lasting', limit: 1, windowSeconds: 1_000_000 })
@@ -92,7 +92,7 @@ test('rate.window ended windows are swept: the keys that came once do not stay',
   assert.equal((await window.spend({ apiKeyId: 'key_lasting', limit: 1, windowSeconds: 1_000_000 })).kind, 'exceeded')
 })
 
-test('rate.window whatever comes when: never over the limit, never early, one end a window, figures that add up', async () => {
+void test('rate.window whatever comes when: never over the limit, never early, one end a window, figures that add up', async () => {
   const steps = fc.array(fc.record({ afterMs: fc.double({ min: 0, max: 4_000, noNaN: true }), key: fc.constantFrom('key_a', 'key_b') }), {
     minLength: 1,
     maxLength: 80,

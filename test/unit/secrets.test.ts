@@ -8,7 +8,7 @@ import { anyText } from '../support/any-text.ts'
 const secret = 'sk-provider-canary'
 const row = 'provider:prv_1'
 
-test('secrets: any text opens as it was sealed, and two seals of it differ', () => {
+void test('secrets: any text opens as it was sealed, and two seals of it differ', () => {
   const sealer = createSealer([generateEncryptionKey()])
   fc.assert(
     fc.property(
@@ -23,12 +23,12 @@ test('secrets: any text opens as it was sealed, and two seals of it differ', () 
   )
 })
 
-test('secrets: a sealed blob moved to another row does not open', () => {
+void test('secrets: a sealed blob moved to another row does not open', () => {
   const sealer = createSealer([generateEncryptionKey()])
   assert.throws(() => sealer.open(sealer.seal(secret, row), 'provider:prv_2'), UnsealError)
 })
 
-test('secrets: a changed, shortened or lengthened blob does not open, whichever byte it is', () => {
+void test('secrets: a changed, shortened or lengthened blob does not open, whichever byte it is', () => {
   const sealer = createSealer([generateEncryptionKey()])
   const sealed = sealer.seal(secret, row)
   for (let place = 0; place < sealed.length; place++) {
@@ -40,7 +40,7 @@ test('secrets: a changed, shortened or lengthened blob does not open, whichever 
   assert.throws(() => sealer.open(Buffer.concat([sealed, Buffer.of(0)]), row), UnsealError)
 })
 
-test('secrets: the first key seals, all open, and a key taken away opens nothing more', () => {
+void test('secrets: the first key seals, all open, and a key taken away opens nothing more', () => {
   const [old, fresh] = [generateEncryptionKey(), generateEncryptionKey()]
   const sealedBefore = createSealer([old]).seal(secret, row)
   const rotating = createSealer([fresh, old])
@@ -50,7 +50,7 @@ test('secrets: the first key seals, all open, and a key taken away opens nothing
   assert.throws(() => createSealer([fresh]).open(sealedBefore, row), /not among the keys given/)
 })
 
-test('secrets: neither the blob nor an error holds the secret or the key', () => {
+void test('secrets: neither the blob nor an error holds the secret or the key', () => {
   const key = generateEncryptionKey()
   const sealed = Buffer.from(createSealer([key]).seal(secret, row))
   assert.equal(sealed.includes(secret), false)
@@ -66,7 +66,7 @@ test('secrets: neither the blob nor an error holds the secret or the key', () =>
   }
 })
 
-test('secrets: keys are counted and measured at the start', () => {
+void test('secrets: keys are counted and measured at the start', () => {
   assert.equal(generateEncryptionKey().length, 32)
   assert.throws(() => createSealer([]), /at least one/)
   assert.throws(() => createSealer([generateEncryptionKey(), new Uint8Array(31)]), /32 bytes/)

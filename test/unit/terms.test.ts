@@ -8,7 +8,7 @@ import { anyText } from '../support/any-text.ts'
 const termsOf = (text: string): string[] =>
   (matchExpression('agt_01abc', text) ?? '').split('{title text} : ')[1]?.slice(1, -1).split(' OR ') ?? []
 
-test('knowledge: an expression is the agent and quoted words, pairs in scripts without spaces, without doubles and stop words', () => {
+void test('knowledge: an expression is the agent and quoted words, pairs in scripts without spaces, without doubles and stop words', () => {
   assert.equal(matchExpression('agt_01abc', 'What is C++, and is it "C"?'), 'agent : "agt01abc" AND {title text} : ("c")')
   assert.deepEqual(termsOf("O'Brien's été AND 2nd"), ['"o"', '"brien"', '"été"', '"2nd"'])
   assert.deepEqual(termsOf('申请退款 iPhone退了 款'), ['"申 请"', '"请 退"', '"退 款"', '"iphone"', '"退 了"', '"款"'])
@@ -16,7 +16,7 @@ test('knowledge: an expression is the agent and quoted words, pairs in scripts w
   assert.equal(matchExpression('agt_01abc', '?!… 💶 \u0000"'), undefined)
 })
 
-test('knowledge: whatever a message holds, its terms are at most 64, short, and hold no quote', () => {
+void test('knowledge: whatever a message holds, its terms are at most 64, short, and hold no quote', () => {
   assert.equal(termsOf(Array.from({ length: 10_000 }, (_, n) => `word${n}`).join(' ')).length, 64)
   assert.equal(matchExpression('agt_01abc', 'x'.repeat(32_000)), undefined)
   fc.assert(
@@ -28,7 +28,7 @@ test('knowledge: whatever a message holds, its terms are at most 64, short, and 
   )
 })
 
-test('knowledge: only characters of scripts without spaces are set apart in the index', () => {
+void test('knowledge: only characters of scripts without spaces are set apart in the index', () => {
   assert.equal(indexedText("plain text, O'Brien, été"), "plain text, O'Brien, été")
   assert.equal(indexedText('a退款b'), 'a 退  款 b')
   assert.equal(agentTerm('agt_01abc'), 'agt01abc')

@@ -10,7 +10,6 @@ export type Chunk = { headings: string; text: string }
 const mostBytes = 1_200
 // A piece this long is whole enough: the next paragraph begins another one, and the pieces of a long text come out even.
 const enoughBytes = 800
-
 // The way to a chunk is kept with each of them; a heading of this many characters is a paragraph in disguise.
 const longestHeading = 120
 // Where a long text is cut, best first: after a line, a sentence, a word.

@@ -98,6 +98,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    // nothing is left to abort; the connection is already free for the next call
+    this.#controller = undefined
     if (this.#refusal) this.#fail(this.#refusal.error())
     else if (!this.#settled) this.#guard(() => this.#end())
     this.#close()

@@ -31,8 +31,8 @@ export function openForReading(folder: string): DatabaseSync {
 }
 
 // Primary result codes of SQLite that say something about the machine, not about our statement: busy, locked, out of memory, read-only,
-// I/O error, corrupt, full, cannot open, locking protocol, large file. https://www.sqlite.org/rescode.html
-const machineCodes = new Set([5, 6, 7, 8, 10, 11, 13, 14, 15, 22])
+// I/O error, corrupt, full, cannot open, locking protocol, large file, not a database. https://www.sqlite.org/rescode.html
+const machineCodes = new Set([5, 6, 7, 8, 10, 11, 13, 14, 15, 22, 26])
 
 /** StoreUnavailable for a failure of the machine (a full disk, an I/O error); any other error as it is. */
 export function asStoreError(error: unknown): Error {

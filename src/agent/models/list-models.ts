@@ -1,22 +1,24 @@
-/** The list of models a provider serves, `GET <base URL>/models` in the OpenAI dialect; for the operator's test alone. Never retries. */
-import { ModelError } from '../agent/model.ts'
-import { openaiBaseUrl } from '../agent/models.ts'
-import { operatorText } from '../agent/models/operator-text.ts'
+/**
+ * The models a provider serves: `GET <base URL>/models` in the OpenAI dialect. For the operator's test of a provider alone. Never retries, and
+ * has no deadline of its own: the caller's signal is one.
+ */
+import { fetch } from 'undici'
+import type { Dispatcher, Response } from 'undici'
+import { ModelError } from '../model.ts'
+import { operatorText } from './operator-text.ts'
 
 // OpenRouter's list, the longest known, is half a megabyte.
 const longestList = 4 * 1024 * 1024
 
-/** Their names in the server's order. Throws ModelError with the provider's own words, shortened and without the key; or `signal.reason`. */
-export async function listModels(provider: { baseUrl: string | null; apiKey: string }, signal: AbortSignal): Promise<string[]> {
-  const { baseUrl, apiKey } = provider
-  const url = new URL(baseUrl ?? openaiBaseUrl)
+export type ListOptions = { dispatcher: Dispatcher; baseUrl: string; apiKey: string; signal: AbortSignal }
+
+/** Their names in the server's order. Throws ModelError with the provider's own words, fit for the operator; or `signal.reason`. */
+export async function listModels({ dispatcher, baseUrl, apiKey, signal }: ListOptions): Promise<string[]> {
+  const url = new URL(baseUrl)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
+  const headers = { accept: 'application/json', 'user-agent': 'turnkeep', ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }) }
   try {
-    const response = await fetch(url, {
-      headers: { authorization: `Bearer ${apiKey}`, accept: 'application/json' },
-      redirect: 'manual',
-      signal,
-    })
+    const response = await fetch(url, { dispatcher, headers, redirect: 'manual', signal })
     const body = await readText(response)
     if (response.status !== 200) throw failed(`answered ${response.status}: ${operatorText(body, apiKey)}`)
     return namesIn(body)

@@ -1,0 +1,55 @@
+/** What is kept of looked-up keys, and what is not: specification section 5. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createKeyCache } from '../../src/access/key-cache.ts'
+import type { StoredApiKey } from '../../src/store/cold/api-keys.ts'
+
+const key = (id: string): StoredApiKey => ({
+  id,
+  agentId: 'agt_a',
+  permission: 'full',
+  rateLimit: 1,
+  rateWindowSeconds: 1,
+  maxMessageLength: null,
+  secrets: [],
+})
+
+/** A cache over ids of which those that begin with `real` exist, and the ids that were read. */
+function makeCache() {
+  const reads: string[] = []
+  const load = async (keyId: string): Promise<StoredApiKey | undefined> => {
+    reads.push(keyId)
+    return keyId.startsWith('real') ? key(keyId) : undefined
+  }
+  return { cache: createKeyCache({ load, monotonicMs: () => 0 }), reads }
+}
+
+void test('section 5: made-up ids are not kept and push no good key out', async () => {
+  const { cache, reads } = makeCache()
+  await cache.find('real')
+  for (let n = 0; n < 20_000; n++) assert.equal((await cache.find(`made-up-${n}`)).key, undefined)
+  assert.equal((await cache.find('real')).key?.id, 'real')
+  await cache.find('made-up-0')
+  assert.deepEqual([reads.length, reads.filter((id) => id === 'real').length, reads.at(-1)], [20_002, 1, 'made-up-0'])
+})
+
+void test('section 5: of real keys the 10,000 read last are kept', async () => {
+  const { cache, reads } = makeCache()
+  for (let n = 0; n <= 10_000; n++) await cache.find(`real-${n}`)
+  for (let n = 1; n <= 10_000; n++) await cache.find(`real-${n}`)
+  assert.equal(reads.length, 10_001)
+  await cache.find('real-0')
+  assert.equal(reads.length, 10_002)
+})
+
+void test('section 5: a read that failed is asked again', async () => {
+  let broken = true
+  const load = async (): Promise<StoredApiKey> => {
+    if (broken) throw new Error('gone')
+    return key('real')
+  }
+  const cache = createKeyCache({ load, monotonicMs: () => 0 })
+  await assert.rejects(Promise.all([cache.find('real'), cache.find('real')]), /gone/)
+  broken = false
+  assert.equal((await cache.find('real')).key?.id, 'real')
+})
