@@ -4,8 +4,6 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
-import { monotonicFactory } from 'ulid'
-import { v7 as timeOrderedUuid } from 'uuid'
 import { createAccess } from './access/access.ts'
 import { createMemoryWindow } from './access/rate-window.ts'
 import { createAdmin } from './admin/admin.ts'
@@ -17,6 +15,7 @@ import { createModels } from './agent/models.ts'
 import type { Config } from './config.ts'
 import type { Failpoints } from './failpoints.ts'
 import { createDoor } from './http/http.ts'
+import { createIds } from './ids.ts'
 import { createSealer } from './secrets.ts'
 import { openSqliteStore } from './store/sqlite/sqlite.ts'
 import type { SqliteStore } from './store/sqlite/sqlite.ts'
@@ -52,11 +51,7 @@ export type App = Rooms & {
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
   const { adminToken, encryptionKeys, log, failpoints, beforeListening, turnSettings } = options
   const store = await openSqliteStore({ folder: config.dataFolder, failpoints: failpoints.spec })
-  const ulid = monotonicFactory()
-  const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
-  // Ordered by time, so that new rows stand side by side on the disk: a third more turns a second than with random ids, measured.
-  const newRequestId = (): string => timeOrderedUuid()
-
+  const { newId, newRequestId } = createIds()
   const monotonicMs = (): number => performance.now()
 
   const sealer = createSealer(encryptionKeys)

@@ -19,6 +19,7 @@ import { createOwnersAdmin } from './owners.ts'
 import type { OwnersAdmin } from './owners.ts'
 import { createProvidersAdmin } from './providers.ts'
 import type { ProvidersAdmin } from './providers.ts'
+import type { Ids } from '../ids.ts'
 
 export type Admin = OwnersAdmin & LedgerAdmin & ProvidersAdmin & AgentsAdmin & ApiKeysAdmin & HistoryAdmin
 
@@ -27,7 +28,7 @@ export type AdminOptions = {
   sealer: Sealer
   models: Models
   /** A new id, `<prefix>_<lower-case ULID>`. */
-  newId: (prefix: string) => string
+  newId: Ids['newId']
   randomBytes: RandomBytes
 }
 

@@ -10,6 +10,7 @@ import type { Page, PageWanted } from '../store/cold/paging.ts'
 import type { AdminStore } from './admin-store.ts'
 import { changedFields, contentOf, fieldsOf, newFields, providerOf } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
+import type { Ids } from '../ids.ts'
 
 export type Agent = AgentFields & {
   id: string
@@ -43,7 +44,7 @@ export type AgentsAdmin = {
   rollBackAgent(id: string, version: number): Promise<Agent>
 }
 
-export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: (prefix: string) => string }): AgentsAdmin {
+export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): AgentsAdmin {
   async function stored(id: string): Promise<StoredAgent> {
     const agent = await store.read('findAgent', id)
     if (!agent) throw noSuchAgent()

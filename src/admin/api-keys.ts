@@ -9,6 +9,7 @@ import type { ApiKeyChange, ApiKeyOutcome, ApiKeyRecord } from '../store/cold/ap
 import { pageOf, pageRequest } from '../store/cold/paging.ts'
 import type { Page, PageWanted } from '../store/cold/paging.ts'
 import type { AdminStore } from './admin-store.ts'
+import type { Ids } from '../ids.ts'
 
 export type NewApiKey = {
   agentId: string
@@ -35,7 +36,7 @@ export type ApiKeysAdmin = {
 
 const defaultRateLimit = { limit: 120, windowSeconds: 60 }
 
-type Options = { store: AdminStore; newId: (prefix: string) => string; randomBytes: RandomBytes }
+type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
 
 export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiKeysAdmin {
   return {

@@ -6,6 +6,7 @@ import type { LedgerEntry } from '../store/cold/ledger.ts'
 import { pageOf, pageRequest } from '../store/cold/paging.ts'
 import type { Page, PageWanted } from '../store/cold/paging.ts'
 import type { AdminStore } from './admin-store.ts'
+import type { Ids } from '../ids.ts'
 
 export type LedgerAdmin = {
   /**
@@ -17,7 +18,7 @@ export type LedgerAdmin = {
   listLedger(ownerId: string, page: PageWanted): Promise<Page<LedgerEntry>>
 }
 
-export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: (prefix: string) => string }): LedgerAdmin {
+export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): LedgerAdmin {
   return {
     async addLedgerEntry(given) {
       const outcome = await store.write('appendLedgerEntry', { ...given, id: newId('led'), largestBalance: largestAmount })

@@ -5,6 +5,7 @@ import type { Owner } from '../store/cold/owners.ts'
 import { pageOf, pageRequest } from '../store/cold/paging.ts'
 import type { Page, PageWanted } from '../store/cold/paging.ts'
 import type { AdminStore } from './admin-store.ts'
+import type { Ids } from '../ids.ts'
 
 export type OwnersAdmin = {
   /** `balance` (not negative) makes the first ledger entry. */
@@ -16,7 +17,7 @@ export type OwnersAdmin = {
   renameOwner(id: string, name: string): Promise<Owner>
 }
 
-export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: (prefix: string) => string }): OwnersAdmin {
+export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): OwnersAdmin {
   return {
     createOwner({ name, balance = 0n }) {
       const credit = balance > 0n ? { ledgerEntryId: newId('led'), amount: balance } : undefined

@@ -13,6 +13,7 @@ import type { AdminStore } from './admin-store.ts'
 import { builtInProvider } from './agent-fields.ts'
 import { testProvider } from './provider-test.ts'
 import type { ProviderTest } from './provider-test.ts'
+import type { Ids } from '../ids.ts'
 
 export type Provider = Omit<StoredProvider, 'sealedApiKey'>
 
@@ -33,7 +34,7 @@ export type ProvidersAdmin = {
   testProvider(id: string, modelId: string | undefined): Promise<ProviderTest>
 }
 
-type Options = { store: AdminStore; sealer: Sealer; models: Models; newId: (prefix: string) => string }
+type Options = { store: AdminStore; sealer: Sealer; models: Models; newId: Ids['newId'] }
 
 export function createProvidersAdmin({ store, sealer, models, newId }: Options): ProvidersAdmin {
   async function stored(id: string): Promise<StoredProvider> {

@@ -27,14 +27,35 @@ export interface Knowledge {
   search(query: KnowledgeQuery): Promise<Passage[]>
 }
 
+// How old the knowledge that an agent has no documents may be: what another process puts in is found within this time.
+const emptyForMs = 1000
+
 export function createKnowledge({ store }: { store: Store }): Knowledge {
+  /** Agents without a document, and when that was read: most turns of most agents need no search. */
+  const empty = new Map<string, number>()
+  let changes = 0
+  store.onChange(() => {
+    changes++
+    empty.clear()
+  })
+
+  async function hasDocuments(agentId: string): Promise<boolean> {
+    const readAt = empty.get(agentId)
+    if (readAt !== undefined && performance.now() - readAt < emptyForMs) return false
+    const asked = { at: performance.now(), changes }
+    const has = await store.read('hasDocuments', agentId)
+    // What was read before a change is not kept after it.
+    if (!has && asked.changes === changes) empty.set(agentId, asked.at)
+    return has
+  }
+
   return {
     async index({ text, ...document }) {
       await store.write('indexDocument', { ...document, bytes: Buffer.byteLength(text), chunks: chunkDocument(text) })
     },
 
     async search({ agentId, query, limit, maxTokens }) {
-      if (maxTokens <= 0) return []
+      if (maxTokens <= 0 || !(await hasDocuments(agentId))) return []
       let left = maxTokens
       return (await store.read('searchChunks', { agentId, query, limit })).filter((passage) => {
         const fits = passageTokens(passage) <= left

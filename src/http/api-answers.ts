@@ -36,7 +36,9 @@ function describe(codes: FailureCode[]): Described {
   return {
     description: codes.map((code) => `\`${code}\`: ${failures[code].message}`).join('\n\n'),
     headers: { ...describeHeaders(), ...(limited ? rateLimitHeaders : {}), ...(returns ? retryAfter : {}) },
-    content: { 'application/json': { schema: envelopeOf(codes), examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code)])) } },
+    content: {
+      'application/json': { schema: envelopeOf(codes), examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code)])) },
+    },
   }
 }
 

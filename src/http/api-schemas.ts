@@ -78,7 +78,10 @@ const ChatEvent = define(
     [
       Type.Object({ event: Type.Literal('response.created'), data: ResponseCreated.ref }, { description: 'Always first.' }),
       Type.Object({ event: Type.Literal('response.output_text.delta'), data: OutputTextDelta.ref }, { description: 'Zero or more.' }),
-      Type.Object({ event: Type.Literal('response.completed'), data: ChatResponse.ref }, { description: 'Last of a stream that succeeded.' }),
+      Type.Object(
+        { event: Type.Literal('response.completed'), data: ChatResponse.ref },
+        { description: 'Last of a stream that succeeded.' },
+      ),
       Type.Object({ event: Type.Literal('error'), data: ErrorObject.ref }, { description: 'Last of a stream that failed.' }),
     ],
     { description: 'One server-sent event: its name, and its data as one line of JSON.' },
@@ -169,7 +172,11 @@ export const chatSchema = {
   params: AgentParams,
   body: ChatRequest.ref,
   response: {
-    200: { description: 'The reply, stored and charged.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(ChatResponse.ref) },
+    200: {
+      description: 'The reply, stored and charged.',
+      headers: { ...describeHeaders(), ...rateLimitHeaders },
+      content: json(ChatResponse.ref),
+    },
     ...chatFailures,
   },
 }
@@ -186,7 +193,11 @@ export const chatStreamSchema = {
   params: AgentParams,
   body: ChatRequest.ref,
   response: {
-    200: { description: 'The stream is established.', headers: describeHeaders(), content: { 'text/event-stream': { schema: ChatEvent.ref } } },
+    200: {
+      description: 'The stream is established.',
+      headers: describeHeaders(),
+      content: { 'text/event-stream': { schema: ChatEvent.ref } },
+    },
     ...chatFailures,
   },
 }

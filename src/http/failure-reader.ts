@@ -13,7 +13,10 @@ export function createFailureReader(log: Logger): (error: unknown, request: Fast
       // Fastify's own refusals of a URL, a media type or a length: none of them is reached in the ruled order of checks.
       if (error.statusCode !== undefined && error.statusCode < 500) return new ApiError('bad_request')
     }
-    log.error({ err: error, requestId: request.id, method: request.method, route: request.routeOptions.url }, 'a request failed by our fault')
+    log.error(
+      { err: error, requestId: request.id, method: request.method, route: request.routeOptions.url },
+      'a request failed by our fault',
+    )
     return new ApiError('internal_error')
   }
 }

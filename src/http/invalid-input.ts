@@ -21,7 +21,9 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
     case 'type':
       return path || part !== 'body' ? `${subject} must be of type ${String(params['type'])}.` : 'The body must be a JSON object.'
     case 'minLength':
-      return params['limit'] === 1 ? `${subject} must not be empty.` : `${subject} must have at least ${String(params['limit'])} characters.`
+      return params['limit'] === 1
+        ? `${subject} must not be empty.`
+        : `${subject} must have at least ${String(params['limit'])} characters.`
     case 'maxLength':
       return `${subject} must have at most ${String(params['limit'])} characters.`
     case 'pattern':

@@ -8,7 +8,8 @@ const ChatHeaders = Type.Object({
   'Idempotency-Key': Type.String({
     minLength: 1,
     maxLength: 255,
-    description: 'Unique per logical request; kept for 24 hours from the end of the turn. The same key with the same body gets the same reply.',
+    description:
+      'Unique per logical request; kept for 24 hours from the end of the turn. The same key with the same body gets the same reply.',
     examples: ['order-4711-question-1'],
   }),
 })

@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
+import { deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
-import { repeatsName } from './repeated-names.ts'
 
 // Most bodies fit; a larger one makes it grow, whatever length the caller has claimed.
 const firstBytes = 4096
@@ -59,8 +59,10 @@ export function parseJson(contentType: string | undefined, bytes: Buffer): unkno
   if (!isJson(contentType)) throw invalid('Content-Type must be application/json, in UTF-8.')
   if (!isUtf8(bytes)) throw invalid('The body must be UTF-8.')
   const text = bytes.toString()
+  const { depth, names } = shapeOf(text)
+  if (depth > deepest) throw invalid('The body is nested too deeply.')
   const value = parse(text)
-  if (repeatsName(text, value)) throw invalid('The body names a field twice.')
+  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body names a field twice.')
   return value
 }
 
@@ -80,5 +82,7 @@ function parse(text: string): unknown {
     throw invalid('The body must be JSON.')
   }
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)

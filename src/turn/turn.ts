@@ -23,6 +23,7 @@ import { Lane } from './lane.ts'
 import { LiveTurn } from './live-turn.ts'
 import type { Begun, TurnRequest } from './outcome.ts'
 import { keepLeases } from './leases.ts'
+import type { Ids } from '../ids.ts'
 
 export type TurnSettings = {
   /** `TURNKEEP_MAX_TURNS`: running turns of this process; beyond it nothing new is admitted. */
@@ -43,8 +44,7 @@ export type TurnsOptions = {
   failpoints: Failpoints
   log: Logger
   newRequestId(): string
-  /** A new id: the prefix, `_`, a ULID in lower case. */
-  newId(prefix: 'conv' | 'msg' | 'led'): string
+  newId: Ids['newId']
   settings?: Partial<TurnSettings>
 }
 

@@ -22,8 +22,11 @@ const chunked = 'Transfer-Encoding: chunked\r\n'
 
 /** Pushes until the connection is gone; answers what the caller could read, and what the server took in: the kernel's buffers do not count. */
 async function push(port: number, bytes: string, more: Buffer): Promise<{ raw: RawSocket; read: number }> {
-  const served: Socket[] = []
-  const onServed = (message: unknown): void => void served.push((message as { socket: Socket }).socket)
+  const served = new Map<number | undefined, Socket>()
+  const onServed = (message: unknown): void => {
+    const { socket } = message as { socket: Socket }
+    served.set(socket.remotePort, socket)
+  }
   subscribe('net.server.socket', onServed)
   const raw = await RawSocket.open(port)
   const ours = raw.socket.localPort
@@ -39,7 +42,7 @@ async function push(port: number, bytes: string, more: Buffer): Promise<{ raw: R
   goOn()
   await raw.closed
   unsubscribe('net.server.socket', onServed)
-  return { raw, read: served.find(({ remotePort }) => remotePort === ours)!.bytesRead }
+  return { raw, read: served.get(ours)!.bytesRead }
 }
 
 const refusals: [status: number, options: TestDoorOptions, headers: string, path?: string][] = [

@@ -119,7 +119,7 @@ export type Cut = { cut: 'end' | 'fin' | 'rst' }
 export const cut = (how: Cut['cut']): Cut => ({ cut: how })
 
 /** The usage that a reply carries unless it says otherwise: a quarter of the prompt's characters and one token a piece. */
-export function usageOf(call: RecordedCall, pieces: number): { prompt_tokens: number; completion_tokens: number; total_tokens: number } {
+function usageOf(call: RecordedCall, pieces: number): { prompt_tokens: number; completion_tokens: number; total_tokens: number } {
   const characters = call.messages.reduce((total, { content }) => total + (content?.length ?? 0), 0)
   const promptTokens = Math.max(1, Math.ceil(characters / 4))
   return { prompt_tokens: promptTokens, completion_tokens: pieces, total_tokens: promptTokens + pieces }

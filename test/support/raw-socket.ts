@@ -12,15 +12,27 @@ export class RawSocket {
   /** The server's FIN was seen before any reset: all that it sent could be read. */
   ended = false
   readonly closed: Promise<void>
+  #moved = Promise.withResolvers<void>()
 
   private constructor(socket: Socket) {
     this.socket = socket
     socket.setEncoding('utf8')
-    socket.on('data', (text: string) => (this.received += text))
-    socket.on('end', () => (this.ended = true))
+    socket.on('data', (text: string) => {
+      this.received += text
+      this.#move()
+    })
+    socket.on('end', () => {
+      this.ended = true
+      this.#move()
+    })
     // A reset is an end like any other here; `ended` tells them apart.
     socket.on('error', () => {})
-    this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
+    this.closed = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.#move()
+        resolve()
+      })
+    })
   }
 
   static async open(port: number): Promise<RawSocket> {
@@ -35,18 +47,26 @@ export class RawSocket {
 
   /** Resolves with everything received as soon as it matches; rejects where the server ends before that. */
   async until(pattern: RegExp | string): Promise<string> {
-    const matches = (): boolean => (typeof pattern === 'string' ? this.received.includes(pattern) : pattern.test(this.received))
-    while (!matches()) {
-      if (this.ended || this.socket.destroyed) throw new Error(`ended before ${pattern}: ${this.received}`)
-      await Promise.race([once(this.socket, 'data'), once(this.socket, 'end'), this.closed])
+    for (let searched = 0; ; ) {
+      const from = this.received.length
+      // What was searched is not searched again, but for a match across the seam.
+      if (typeof pattern === 'string' ? this.received.includes(pattern, searched - pattern.length) : pattern.test(this.received)) break
+      if (this.ended || this.socket.destroyed) throw new Error(`ended before ${pattern}: ${this.received.slice(-1000)}`)
+      searched = from
+      await this.#moved.promise
     }
     return this.received
   }
 
   /** Resolves with everything received when the server has sent its FIN or reset the connection. */
   async rest(): Promise<string> {
-    if (!this.ended && !this.socket.destroyed) await Promise.race([once(this.socket, 'end'), this.closed])
+    while (!this.ended && !this.socket.destroyed) await this.#moved.promise
     return this.received
+  }
+
+  #move(): void {
+    this.#moved.resolve()
+    this.#moved = Promise.withResolvers()
   }
 
   get answers(): RawAnswer[] {

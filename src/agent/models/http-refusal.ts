@@ -41,7 +41,7 @@ export class HttpRefusal {
 }
 
 /** Reads `Retry-After` as seconds or as an HTTP date; a date is compared with the server's own `Date`, so that no clock of ours can be wrong. */
-export function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
+function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
   const value = headers['retry-after']?.trim() ?? ''
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.parse(headers.date ?? '')
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestRetryAfterMs)

@@ -52,6 +52,10 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, byte
   }
 }
 
+export async function hasDocuments(sql: Sql, agentId: string): Promise<boolean> {
+  return (await sql.all('select 1 as one from documents where agent_id = $1 limit 1', agentId)).length > 0
+}
+
 /** The agent's chunks that share words with the text, best first by BM25; a word in a title or heading counts twice. Any text is accepted. */
 export async function searchChunks(
   sql: Sql,

@@ -1,7 +1,7 @@
 /** Every cold read, by name; each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
 import { listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
-import { searchChunks } from './knowledge.ts'
+import { hasDocuments, searchChunks } from './knowledge.ts'
 import { verify } from './invariants.ts'
 import { agentVersion, findAgent, listAgents, listAgentVersions } from './agents.ts'
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
@@ -32,6 +32,7 @@ export const reads = {
   listMessages,
   listAllConversations,
   listAllMessages,
+  hasDocuments,
   searchChunks,
   verify,
 }
