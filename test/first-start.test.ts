@@ -352,6 +352,7 @@ describe('data folder', () => {
     assert.equal(text, 'from the other')
     assert.equal(one.read('admin.token'), 'from the other')
     assert.deepEqual(readdirSync(path), ['admin.token'])
+    assert.equal(statSync(one.pathOf('admin.token')).mode & 0o777, 0o600)
   })
 
   test('an empty secret is refused, never used', (t) => {

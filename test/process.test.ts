@@ -148,19 +148,26 @@ describe('process: its end', () => {
     assert.equal(await server.stop(), 0)
   })
 
-  test('a second signal ends it at once; the same Ctrl-C delivered twice does not', async (t) => {
+  test('signals that arrive together, as one Ctrl-C under npm, are one', async (t) => {
     const { server, held, reply } = await serverWithTurn(t)
     server.child.kill('SIGINT')
+    server.child.kill('SIGTERM')
     await server.shows('stderr', /draining/)
+    held.open()
+    assert.equal((await reply)?.status, 200)
+    assert.deepEqual(await server.ended, { code: 0, signal: null })
+  })
+
+  test('a second signal ends it at once', async (t) => {
+    const { server, reply } = await serverWithTurn(t)
     server.child.kill('SIGINT')
-    assert.equal(server.child.exitCode, null)
+    await server.shows('stderr', /draining/)
     // Sent again until it counts: how soon is the process's own affair.
     const again = setInterval(() => server.child.kill('SIGINT'), 100)
     const { code } = await server.ended
     clearInterval(again)
     assert.equal(code, 1)
     assert.match(server.shown.stderr, /a second signal/)
-    held.open()
     assert.equal(await reply, undefined)
   })
 

@@ -4,6 +4,7 @@ import type { Model } from './model.ts'
 import type { Models } from './models.ts'
 import { parseAgentConfig, splitModel } from './agent-config.ts'
 import type { AgentConfig } from './agent-config.ts'
+import { UnsealError } from '../secrets.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Store } from '../store/store.ts'
 
@@ -12,7 +13,10 @@ const mostVersions = 1000
 // A provider's key or address is used by every process within a second of its change (surfaces, keys); here the same bound.
 const providerAgeMs = 1000
 
-export type OpenVersion = { config: AgentConfig; model: Model; modelId: string }
+export type OpenVersion =
+  | { kind: 'open'; config: AgentConfig; model: Model; modelId: string }
+  /** The provider is gone or cannot be opened: the operator's to mend. */
+  | { kind: 'refused'; cause: string }
 
 type OpenProvider = { model: Model; readAt: number }
 
@@ -22,12 +26,17 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
   store.onChange(() => providers.clear())
 
   return {
-    /** Rejects with StoreUnavailable; a provider that is gone or cannot be unsealed is a ModelError `refused`, the operator's to mend. */
+    /** Rejects with StoreUnavailable. */
     async open(agentId: string, version: number): Promise<OpenVersion> {
       const config = await readConfig(agentId, version)
       const name = splitModel(config.model)
-      if (!name) throw new Error(`agent ${agentId} names no model`)
-      return { config, model: await openProvider(name.provider), modelId: name.modelId }
+      if (!name) return { kind: 'refused', cause: `agent ${agentId} names no model` }
+      try {
+        return { kind: 'open', config, model: await openProvider(name.provider), modelId: name.modelId }
+      } catch (error) {
+        if (error instanceof ModelError || error instanceof UnsealError) return { kind: 'refused', cause: error.message }
+        throw error
+      }
     },
   }
 

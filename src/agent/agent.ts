@@ -64,7 +64,9 @@ export function createAgents({ store, sealer, models, knowledge, log }: AgentsOp
 
   return {
     async speak(speech) {
-      const { config, model, modelId } = await versions.open(speech.agentId, speech.agentVersion)
+      const opened = await versions.open(speech.agentId, speech.agentVersion)
+      if (opened.kind === 'refused') return opened
+      const { config, model, modelId } = opened
       const passages = await knowledge.search({
         agentId: speech.agentId,
         query: speech.message,
@@ -100,7 +102,7 @@ export function createAgents({ store, sealer, models, knowledge, log }: AgentsOp
       return { kind: 'unusable', cause: `no reply within ${config.maxSteps} steps` }
 
       async function callModel(request: ModelRequest, run: Run): Promise<ModelStep | Spoken> {
-        const cleaner = new TextCleaner()
+        let cleaner = new TextCleaner()
         const emit = (text: string): void => {
           if (text.length > 0) speech.onDelta(run.append(text))
         }
@@ -110,6 +112,7 @@ export function createAgents({ store, sealer, models, knowledge, log }: AgentsOp
             onText: (text) => emit(cleaner.push(text)),
             // `stream.after-delta`: once a piece of the turn has left, nothing is generated again
             mayRetry: () => run.text.length === 0,
+            onRetry: () => (cleaner = new TextCleaner()),
           })
           emit(cleaner.end())
           return step

@@ -27,7 +27,7 @@ void test('stream.established headers and response.created leave before any delt
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   using raw = await openStream(door.port)
-  const [{ status, headers, body: sent } = { status: 0, headers: {}, body: '' }] = raw.answers
+  const { status, headers, body: sent } = raw.answers[0]!
   assert.equal(status, 200)
   const { date, ...rest } = headers
   assert.ok(date)

@@ -8,7 +8,7 @@ export type RawAnswer = { status: number; headers: Record<string, string>; body:
 
 export class RawSocket {
   readonly socket: Socket
-  received = ''
+  readonly #parts: string[] = []
   /** The server's FIN was seen before any reset: all that it sent could be read. */
   ended = false
   readonly closed: Promise<void>
@@ -18,7 +18,7 @@ export class RawSocket {
     this.socket = socket
     socket.setEncoding('utf8')
     socket.on('data', (text: string) => {
-      this.received += text
+      this.#parts.push(text)
       this.#move()
     })
     socket.on('end', () => {
@@ -45,17 +45,20 @@ export class RawSocket {
     return this.socket.write(bytes)
   }
 
+  get received(): string {
+    return this.#parts.join('')
+  }
+
   /** Resolves with everything received as soon as it matches; rejects where the server ends before that. */
   async until(pattern: RegExp | string): Promise<string> {
-    for (let searched = 0; ; ) {
-      const from = this.received.length
-      // What was searched is not searched again, but for a match across the seam.
-      if (typeof pattern === 'string' ? this.received.includes(pattern, searched - pattern.length) : pattern.test(this.received)) break
-      if (this.ended || this.socket.destroyed) throw new Error(`ended before ${pattern}: ${this.received.slice(-1000)}`)
-      searched = from
+    for (let searched = 0; ;) {
+      // What was searched is not searched again, but for a match across the seam: some of these streams are long.
+      const text = typeof pattern === 'string' ? this.#parts.slice(Math.max(0, searched - pattern.length)).join('') : this.received
+      if (typeof pattern === 'string' ? text.includes(pattern) : pattern.test(text)) return this.received
+      if (this.ended || this.socket.destroyed) throw new Error(`ended before ${pattern}: ${text.slice(-1000)}`)
+      searched = this.#parts.length
       await this.#moved.promise
     }
-    return this.received
   }
 
   /** Resolves with everything received when the server has sent its FIN or reset the connection. */
@@ -86,39 +89,37 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<Ra
   return raw.answers
 }
 
-/** Whole answers, one behind the other. Throws where the bytes are anything else. */
+/** Whole answers, one behind the other; the last one may still be on its way. Throws where the bytes are anything else. */
 export function parseAnswers(text: string): RawAnswer[] {
+  const bytes = Buffer.from(text)
   const answers: RawAnswer[] = []
-  let rest = text
-  while (rest !== '') {
-    const end = rest.indexOf('\r\n\r\n')
-    const [statusLine = '', ...lines] = rest.slice(0, end).split('\r\n')
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf('\r\n\r\n', at)
+    const [statusLine = '', ...lines] = bytes.toString('utf8', at, end).split('\r\n')
     const [, status] = /^HTTP\/1\.1 (\d{3}) [A-Z][\w -]+$/.exec(statusLine) ?? []
-    if (end < 0 || status === undefined) throw new Error(`not an answer: ${rest.slice(0, 200)}`)
+    if (end < 0 || status === undefined) throw new Error(`not an answer: ${bytes.toString('utf8', at, at + 200)}`)
     const headers = Object.fromEntries(lines.map((line) => [line.split(': ', 1)[0]!.toLowerCase(), line.slice(line.indexOf(': ') + 2)]))
-    const { body, length } = bodyOf(rest.slice(end + 4), headers, Number(status))
-    const json = headers['content-type']?.includes('json') && body ? JSON.parse(body) : undefined
-    answers.push({ status: Number(status), headers, body, json })
-    rest = rest.slice(end + 4 + length)
+    const { parts, next } = bodyOf(bytes, end + 4, headers)
+    const body = Buffer.concat(parts).toString()
+    answers.push({ status: Number(status), headers, body, json: headers['content-type']?.includes('json') ? JSON.parse(body) : undefined })
+    at = next
   }
   return answers
 }
 
-function bodyOf(text: string, headers: Record<string, string>, status: number): { body: string; length: number } {
-  if (status === 100) return { body: '', length: 0 }
+/** The body that begins at `start`, its chunks apart, and where the next answer begins. */
+function bodyOf(bytes: Buffer, start: number, headers: Record<string, string>): { parts: Buffer[]; next: number } {
   if (headers['transfer-encoding'] !== 'chunked') {
-    const body = Buffer.from(text).subarray(0, Number(headers['content-length'])).toString()
-    return { body, length: body.length }
+    const next = start + Number(headers['content-length'] ?? 0)
+    return { parts: [bytes.subarray(start, next)], next }
   }
-  let body = ''
-  let at = 0
-  for (;;) {
-    const lineEnd = text.indexOf('\r\n', at)
-    if (lineEnd < 0) return { body, length: text.length }
-    const size = Number.parseInt(text.slice(at, lineEnd), 16)
-    const bytes = Buffer.from(text.slice(lineEnd + 2)).subarray(0, size).toString()
-    body += bytes
-    at = lineEnd + 2 + bytes.length + 2
-    if (size === 0) return { body, length: at }
+  const parts: Buffer[] = []
+  for (let at = start; ;) {
+    const lineEnd = bytes.indexOf('\r\n', at)
+    if (lineEnd < 0) return { parts, next: bytes.length }
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16)
+    parts.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size))
+    at = lineEnd + 2 + size + 2
+    if (size === 0) return { parts, next: at }
   }
 }

@@ -48,7 +48,8 @@ function answer(request: ModelRequest): ModelStep {
   }
 }
 
-const quote = ({ title, text }: Passage): string => `From "${title}":\n> ${excerpt(text, longestQuote)}`
+// A passage begins with its Markdown heading, which the title says already.
+const quote = ({ title, text }: Passage): string => `From "${title}":\n> ${excerpt(text.replaceAll(/^#+ .*$/gm, ''), longestQuote)}`
 
 function nothingFits(request: ModelRequest): string {
   const question = request.messages.findLast((message) => message.role === 'user')?.content ?? ''

@@ -8,6 +8,7 @@ import type { Model, ModelRequest, PromptMessage, ToolDefinition } from '../mode
 import { ChatAnswer } from './chat-answer.ts'
 import { exchange } from './exchange.ts'
 import type { Deadlines } from './exchange.ts'
+import { ThinkBlock } from './think-block.ts'
 
 export type OpenaiChatOptions = {
   dispatcher: Dispatcher
@@ -35,8 +36,10 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, outputCap, deadlines }
   return {
     async generate(request, { signal, onText }) {
       const body = JSON.stringify(writeRequest(request, outputCap))
-      const answer = new ChatAnswer(onText, apiKey)
+      const block = new ThinkBlock(onText)
+      const answer = new ChatAnswer((text) => block.push(text), apiKey)
       await exchange(dispatcher, { origin, path, headers, body, secret: apiKey, deadlines, signal }, answer)
+      block.end()
       return answer.step()
     },
   }

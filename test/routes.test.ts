@@ -1,0 +1,166 @@
+/** Checks that every public route must pass, taken from the routes that are there: a new one is tested by being added. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { figures, startTestDoor } from './support/test-door.ts'
+import type { TestDoor } from './support/test-door.ts'
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+type Route = { method: string; path: string }
+
+/** Every operation of /openapi.json, with an agent that the test's key has, and the open addresses. */
+async function routesOf(door: TestDoor): Promise<{ api: Route[]; open: Route[] }> {
+  const { paths } = (await (await fetch(`${door.url}/openapi.json`)).json()) as { paths: Record<string, object> }
+  const api = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => ({
+      method: method.toUpperCase(),
+      path: path.replace('{agent_id}', 'agt_door').replace('{conversation_id}', 'conv_1'),
+    })),
+  )
+  return { api, open: ['/healthz', '/readyz', '/openapi.json'].map((path) => ({ method: 'GET', path })) }
+}
+
+const ask = (door: TestDoor, { method, path }: Route, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${door.url}${path}`, { method, headers, ...(method === 'POST' ? { body: '{}' } : {}) })
+
+/** What holds for every answer whatsoever. */
+async function check(response: Response, title: string): Promise<string> {
+  const text = await response.text()
+  const requestId = response.headers.get('x-request-id')
+  assert.match(requestId ?? '', uuid, `${title}: order.request-id`)
+  for (const name of response.headers.keys()) {
+    assert.ok(
+      !name.startsWith('access-control-') && name !== 'server' && name !== 'x-powered-by' && name !== 'set-cookie',
+      `${title}: ${name}`,
+    )
+  }
+  if (response.status >= 400 && text !== '') {
+    const { error } = JSON.parse(text) as { error: Record<string, string> }
+    assert.deepEqual(Object.keys(error), ['code', 'message', 'request_id'], title)
+    assert.equal(error['request_id'], requestId, title)
+    assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8', title)
+  }
+  const limited = response.status === 429 || (response.status === 200 && response.url.includes('/v1/') && text.startsWith('{'))
+  assert.equal(response.headers.has('x-ratelimit-limit'), limited, `${title}: rate.headers`)
+  return text
+}
+
+void test('4 the public routes are these', async () => {
+  await using door = await startTestDoor()
+  const { api } = await routesOf(door)
+  assert.deepEqual(api.map(({ method, path }) => `${method} ${path}`).toSorted(), [
+    'GET /v1/agents/agt_door/conversations',
+    'GET /v1/agents/agt_door/conversations/conv_1/messages',
+    'POST /v1/agents/agt_door/chat',
+    'POST /v1/agents/agt_door/chat/stream',
+  ])
+})
+
+void test('order.* any other method of a known path is 405 with Allow, before the caller is known; the path below it is 404', async () => {
+  await using door = await startTestDoor()
+  const { api, open } = await routesOf(door)
+  for (const route of [...api, ...open]) {
+    const allowed = route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]
+    for (const method of methods.filter((name) => !allowed.includes(name))) {
+      const response = await ask(door, { method, path: route.path })
+      await check(response, `${method} ${route.path}`)
+      assert.deepEqual([response.status, response.headers.get('allow')], [405, allowed.join(', ')], `${method} ${route.path}`)
+    }
+    const below = await ask(door, { method: route.method, path: `${route.path}/nothing` })
+    await check(below, `${route.path}/nothing`)
+    assert.equal(below.status, 404)
+  }
+  assert.equal(door.spent, 0)
+})
+
+void test('order.* 401 has one same body on every route, for every wrong key', async () => {
+  await using door = await startTestDoor()
+  const { api } = await routesOf(door)
+  const bodies = new Set<string>()
+  for (const route of api) {
+    for (const headers of [{}, { authorization: 'Bearer bad' }, { authorization: 'Basic eA==' }, { authorization: '' }]) {
+      const response = await ask(door, route, headers as Record<string, string>)
+      const text = await check(response, route.path)
+      assert.deepEqual([response.status, response.headers.get('www-authenticate')], [401, 'Bearer'], route.path)
+      bodies.add(text.replace(response.headers.get('x-request-id')!, ''))
+    }
+  }
+  assert.equal(bodies.size, 1)
+  assert.equal(door.spent, 0, 'rate.spend')
+})
+
+void test('order.* every route of the API asks for the agent of the key, then for the limiter', async () => {
+  let allowed = true
+  await using door = await startTestDoor({
+    spend: () => (allowed ? { kind: 'allowed', figures } : { kind: 'exceeded', figures, retryAfterSeconds: 1 }),
+  })
+  const { api } = await routesOf(door)
+  const headers = { authorization: 'Bearer good' }
+  for (const route of api) {
+    const mismatch = await ask(door, { ...route, path: route.path.replace('agt_door', 'agt_other') }, headers)
+    await check(mismatch, route.path)
+    assert.equal(mismatch.status, 403, route.path)
+    allowed = true
+    door.spent = 0
+    await check(await ask(door, route, headers), route.path)
+    assert.equal(door.spent, 1, `rate.spend ${route.path}`)
+    allowed = false
+    const refused = await ask(door, route, headers)
+    await check(refused, route.path)
+    assert.equal(refused.status, 429, route.path)
+  }
+})
+
+void test('order.request-id open addresses answer without a key, and HEAD as GET', async () => {
+  await using door = await startTestDoor()
+  for (const route of (await routesOf(door)).open) {
+    for (const method of ['GET', 'HEAD']) {
+      const response = await ask(door, { ...route, method })
+      assert.equal(response.status, 200, route.path)
+      assert.equal((await check(response, route.path)) === '', method === 'HEAD')
+    }
+  }
+})
+
+const asked: string[] = []
+const page = { data: [], nextCursor: 'bmV4dA' }
+const listing = {
+  list: async (wanted: object) => (asked.push(JSON.stringify(wanted)), page),
+  messages: async () => ({ kind: 'found' as const, ...page }),
+}
+
+void test('4.3 limit is 1 to 100 in plain digits, 20 where absent; an unknown or repeated parameter is 422', async () => {
+  await using door = await startTestDoor({ conversations: listing })
+  const headers = { authorization: 'Bearer good' }
+  const base = '/v1/agents/agt_door/conversations'
+  for (const path of [base, `${base}/conv_1/messages`]) {
+    const bad = ['0', '101', '-1', '1.5', '1e1', '+5', '05', '', 'x', '20&limit=20', '9999999999999']
+    for (const query of [...bad.map((limit) => `limit=${limit}`), 'offset=1', '__proto__=1', 'cursor=a&cursor=b']) {
+      const response = await ask(door, { method: 'GET', path: `${path}?${query}` }, headers)
+      await check(response, query)
+      assert.equal(response.status, 422, query)
+    }
+    for (const query of ['', '?limit=1', '?limit=100&cursor=x']) {
+      const response = await ask(door, { method: 'GET', path: `${path}${query}` }, headers)
+      assert.equal(response.status, 200, query)
+      assert.equal(await check(response, query), '{"data":[],"next_cursor":"bmV4dA"}')
+    }
+  }
+  const users = ['external_user_id=', 'external_user_id=%00', 'external_user_id=%ff', `external_user_id=${'u'.repeat(256)}`]
+  for (const query of users) assert.equal((await ask(door, { method: 'GET', path: `${base}?${query}` }, headers)).status, 422, query)
+  asked.length = 0
+  await (await ask(door, { method: 'GET', path: `${base}?external_user_id=%F0%9F%98%80%20a&cursor=c` }, headers)).text()
+  assert.deepEqual(asked, ['{"apiKeyId":"key_door","limit":20,"cursor":"c","externalUserId":"😀 a"}'])
+})
+
+void test('4.3 a foreign or erased conversation is 404 not_found', async () => {
+  await using door = await startTestDoor()
+  const response = await ask(
+    door,
+    { method: 'GET', path: '/v1/agents/agt_door/conversations/conv_1/messages' },
+    { authorization: 'Bearer good' },
+  )
+  assert.match(await check(response, 'messages'), /"code":"not_found"/)
+  assert.equal(response.status, 404)
+})

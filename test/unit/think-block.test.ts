@@ -1,0 +1,39 @@
+/** Reasoning that a server wrote into the text: taken out wherever the pieces were cut. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ThinkBlock } from '../../src/agent/models/think-block.ts'
+
+function answerOf(pieces: string[]): string {
+  let answer = ''
+  const block = new ThinkBlock((text) => (answer += text))
+  for (const piece of pieces) block.push(piece)
+  block.end()
+  return answer
+}
+
+void test('4.2.5 a leading think block never leaves, and nothing else is taken', () => {
+  assert.equal(answerOf(['<think>secret</think>\n\nHello']), 'Hello')
+  assert.equal(answerOf([' \n<think></think>Hello']), 'Hello')
+  assert.equal(answerOf(['Use <think>x</think> tags']), 'Use <think>x</think> tags')
+  assert.equal(answerOf(['<thin']), '<thin')
+  assert.equal(answerOf(['  indented']), '  indented')
+  assert.equal(answerOf(['<think>never closed']), '')
+})
+
+void test('4.2.5 a think block is found under any cutting of the stream', () => {
+  const parts = fc.record({ reasoning: fc.string().filter((text) => !text.includes('<')), answer: fc.string({ minLength: 1 }) })
+  fc.assert(
+    fc.property(parts, fc.array(fc.nat(8), { maxLength: 40 }), fc.boolean(), ({ reasoning, answer }, cuts, thinks) => {
+      const text = thinks ? `<think>${reasoning}</think>${answer}` : `x${answer}`
+      const pieces: string[] = []
+      let rest = text
+      for (const length of cuts) {
+        pieces.push(rest.slice(0, length))
+        rest = rest.slice(length)
+      }
+      pieces.push(rest)
+      assert.equal(answerOf(pieces), thinks ? answer.trimStart() : text)
+    }),
+  )
+})
