@@ -23,8 +23,11 @@ export type Progress = 'waiting' | 'speaking' | 'finished' | 'done'
 
 /** Reads the body of a 200. Whatever it throws ends the call and closes the socket. */
 export interface AnswerReader {
-  /** The media type in lower case without parameters; empty where the server gave none. */
-  begin(mediaType: string): void
+  /**
+   * The media type in lower case without parameters; empty where the server gave none. A reader that learns only after `take` how far it is
+   * says so by `advance`.
+   */
+  begin(mediaType: string, advance: (progress: Progress) => void): void
   take(bytes: Buffer): Progress
   /** The body ended in good order before `done`; throws where the answer is not whole. */
   end(): void
@@ -84,7 +87,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return
-    if (status === 200) this.#guard(() => this.#reader.begin(mediaType(headers)))
+    if (status === 200) this.#guard(() => this.#reader.begin(mediaType(headers), (progress) => this.#advance(progress)))
     else this.#refusal = new HttpRefusal(status, headers, this.#call.secret)
   }
 
@@ -113,6 +116,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #advance(progress: Progress): void {
+    if (this.#settled) return
     const before = this.#progress
     this.#progress = progress
     if (progress === 'speaking' && before === 'speaking') this.#timer.refresh()

@@ -1,10 +1,10 @@
 /**
- * The OpenAI Chat Completions dialect as a `Model`: OpenAI, Ollama, vLLM, llama.cpp and gateways. Owns what is asked and how; the answer is read
+ * The OpenAI Chat Completions dialect as a `Model`: Ollama, vLLM, llama.cpp and gateways. Owns what is asked and how; the answer is read
  * by `ChatAnswer`, the socket and its deadlines belong to `exchange`. Never retries.
  */
 import type { Dispatcher } from 'undici'
-import { ModelError } from '../model.ts'
 import type { Model, ModelRequest, PromptMessage, ToolDefinition } from '../model.ts'
+import { parseBaseUrl } from './base-url.ts'
 import { ChatAnswer } from './chat-answer.ts'
 import { exchange } from './exchange.ts'
 import type { Deadlines } from './exchange.ts'
@@ -16,13 +16,11 @@ export type OpenaiChatOptions = {
   baseUrl: string
   /** Empty: no Authorization header is sent. */
   apiKey: string
-  /** OpenAI refuses `max_tokens` for its newer models, and others do not know `max_completion_tokens`. */
-  outputCap: 'max_tokens' | 'max_completion_tokens'
   deadlines: Deadlines
 }
 
 /** Throws ModelError `refused` where the base URL is none. */
-export function openaiChat({ dispatcher, baseUrl, apiKey, outputCap, deadlines }: OpenaiChatOptions): Model {
+export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiChatOptions): Model {
   const { origin, path } = completionsAddress(baseUrl)
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -35,7 +33,7 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, outputCap, deadlines }
 
   return {
     async generate(request, { signal, onText }) {
-      const body = JSON.stringify(writeRequest(request, outputCap))
+      const body = JSON.stringify(writeRequest(request))
       const block = new ThinkBlock(onText)
       const answer = new ChatAnswer((text) => block.push(text), apiKey)
       await exchange(dispatcher, { origin, path, headers, body, secret: apiKey, deadlines, signal }, answer)
@@ -46,19 +44,19 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, outputCap, deadlines }
 }
 
 function completionsAddress(baseUrl: string): { origin: string; path: string } {
-  const url = URL.parse(baseUrl)
-  if (!url || !/^https?:$/.test(url.protocol)) throw new ModelError('refused', "the provider's base URL is not an http or https address")
+  const url = parseBaseUrl(baseUrl)
   return { origin: url.origin, path: `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}` }
 }
 
-function writeRequest(request: ModelRequest, outputCap: OpenaiChatOptions['outputCap']): object {
+function writeRequest(request: ModelRequest): object {
   const { modelId, messages, tools, maxOutputTokens, temperature } = request
   return {
     model: modelId,
     messages: messages.map(writeMessage),
     stream: true,
     stream_options: { include_usage: true },
-    [outputCap]: maxOutputTokens,
+    // not `max_completion_tokens`, which OpenAI alone knows; OpenAI itself is asked through its Responses API
+    max_tokens: maxOutputTokens,
     ...(temperature === null ? {} : { temperature }),
     ...(tools.length === 0 ? {} : { tools: tools.map(writeTool) }),
   }

@@ -1,0 +1,61 @@
+/**
+ * A provider's package as a `Model`, at the level of its `doStream`, which never retries. Owns the call around the package and what its failures
+ * mean; the wire is ours (`fetch-stream.ts`), the prompt is written by `ai-sdk-prompt.ts`, the parts are read by `PartsAnswer`.
+ */
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Dispatcher } from 'undici'
+import { ModelError } from '../model.ts'
+import type { Model } from '../model.ts'
+import { writeCall } from './ai-sdk-prompt.ts'
+import { parseBaseUrl } from './base-url.ts'
+import type { Deadlines } from './exchange.ts'
+import { openFetchStream } from './fetch-stream.ts'
+import type { FetchStream } from './fetch-stream.ts'
+import { operatorText } from './operator-text.ts'
+import { PartsAnswer } from './parts-answer.ts'
+
+/** What differs between the providers. */
+export type Dialect = {
+  /** Imports the package, which costs 0.2 s once: a start and an installation without this provider do not pay for it. */
+  open(options: { baseURL: string; apiKey: string; modelId: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>
+  /** Whether these are the data of a stream's last event. */
+  isLast(data: string): boolean
+  providerOptions?: NonNullable<Parameters<LanguageModelV4['doStream']>[0]['providerOptions']>
+}
+
+export type AiSdkOptions = { dispatcher: Dispatcher; dialect: Dialect; baseUrl: string; apiKey: string; deadlines: Deadlines }
+
+/** Throws ModelError `refused` where the base URL is none. */
+export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, deadlines }: AiSdkOptions): Model {
+  const baseUrl = parseBaseUrl(address)
+  const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '')
+
+  return {
+    async generate(request, { signal, onText }) {
+      signal.throwIfAborted()
+      const stop = new AbortController()
+      const stream = openFetchStream({
+        dispatcher,
+        baseUrl,
+        secret: apiKey,
+        deadlines,
+        signal: AbortSignal.any([signal, stop.signal]),
+        isLast: dialect.isLast,
+      })
+      try {
+        const model = await dialect.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
+        const parts = await open(model, stream)
+        const answer = new PartsAnswer({ onText, onSpeaking: stream.speaking, secret: apiKey })
+        for (let part = await next(parts, stream); part; part = await next(parts, stream)) answer.read(part)
+        return answer.step()
+      } finally {
+        // closes the socket of a call that failed; one that succeeded has let go of the signal
+        stop.abort()
+      }
+    },
+  }
+
+  async function open(model: LanguageModelV4, stream: FetchStream): Promise<ReadableStreamDefaultReader<LanguageModelV4StreamPart>> {
+    throw new Error('replaced below')
+  }
+}

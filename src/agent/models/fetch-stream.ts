@@ -1,0 +1,117 @@
+/**
+ * The `fetch` a provider's package is given: its one POST goes over our own exchange, so connections, deadlines, statuses and aborts are the same
+ * for every provider. The package sees only the events of a 200, newly framed and within our caps. Never retries.
+ */
+import type { Dispatcher } from 'undici'
+import { ModelError } from '../model.ts'
+import { exchange } from './exchange.ts'
+import type { AnswerReader, Deadlines, Progress } from './exchange.ts'
+import { SseReader } from './sse-reader.ts'
+
+export type StreamOptions = {
+  dispatcher: Dispatcher
+  /** Its query goes along with every request. */
+  baseUrl: URL
+  secret: string
+  deadlines: Deadlines
+  signal: AbortSignal
+  /** Whether these are the data of a stream's last event; what comes after it is not waited for. */
+  isLast: (data: string) => boolean
+}
+
+export type FetchStream = {
+  fetch: typeof globalThis.fetch
+  /** The model has begun to speak, think or call: from now on the idle deadline counts. */
+  speaking(): void
+  /** Why the exchange failed, and `cause` what it rejected with; undefined while it did not. */
+  failure(): { cause: unknown } | undefined
+}
+
+export function openFetchStream(options: StreamOptions): FetchStream {
+  const { dispatcher, baseUrl, secret, deadlines, signal } = options
+  let events: Events | undefined
+  let failure: { cause: unknown } | undefined
+
+  return {
+    fetch(target, init) {
+      const url = new URL(target instanceof Request ? target.url : target)
+      for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value)
+      const headers = {
+        ...Object.fromEntries(new Headers(init?.headers)),
+        accept: 'text/event-stream',
+        // without it a proxy may compress, which holds pieces of a stream back
+        'accept-encoding': 'identity',
+        'user-agent': 'turnkeep',
+      }
+      const answer = new Events(options.isLast)
+      events = answer
+      const call = { origin: url.origin, path: url.pathname + url.search, headers, body: String(init?.body), secret, deadlines, signal }
+      exchange(dispatcher, call, answer).catch((cause: unknown) => {
+        failure = { cause }
+        answer.fail(cause)
+      })
+      return answer.response
+    },
+    speaking: () => events?.speaking(),
+    failure: () => failure,
+  }
+}
+
+/** The events of an answer, as the body of a web response. */
+class Events implements AnswerReader {
+  readonly #isLast: (data: string) => boolean
+  readonly #reader = new SseReader((data) => this.#read(data))
+  readonly #response = Promise.withResolvers<Response>()
+  #body: ReadableStreamDefaultController<Uint8Array> | undefined
+  #advance: (progress: Progress) => void = () => undefined
+  #progress: Progress = 'waiting'
+  /** What `take` has read and not yet handed on. */
+  #framed = ''
+
+  constructor(isLast: (data: string) => boolean) {
+    this.#isLast = isLast
+  }
+
+  get response(): Promise<Response> {
+    return this.#response.promise
+  }
+
+  begin(mediaType: string, advance: (progress: Progress) => void): void {
+    if (mediaType !== 'text/event-stream')
+      throw new ModelError('unavailable', `the model's server sent an answer that is not understood: content type ${mediaType.slice(0, 100)}`)
+    this.#advance = advance
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => void (this.#body = controller) })
+    this.#response.resolve(new Response(body, { headers: { 'content-type': mediaType } }))
+  }
+
+  take(bytes: Buffer): Progress {
+    this.#reader.push(bytes)
+    if (this.#framed !== '') {
+      this.#body?.enqueue(Buffer.from(this.#framed))
+      this.#framed = ''
+    }
+    if (this.#progress === 'done') this.#body?.close()
+    return this.#progress
+  }
+
+  end(): void {
+    this.#body?.close()
+  }
+
+  fail(cause: unknown): void {
+    this.#response.reject(cause)
+    this.#body?.error(cause)
+  }
+
+  speaking(): void {
+    if (this.#progress !== 'waiting') return
+    this.#progress = 'speaking'
+    this.#advance('speaking')
+  }
+
+  #read(data: string): void {
+    if (this.#progress === 'done') return
+    this.#framed += `data: ${data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data}\n\n`
+    if (this.#isLast(data)) this.#progress = 'done'
+  }
+}

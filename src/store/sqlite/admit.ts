@@ -1,0 +1,133 @@
+/**
+ * The admission transaction, one item of it: record → agent → conversation → balance → a running turn. What is refused leaves nothing behind.
+ * Specification 4.4; rulings `order.admission`, `turn.states`, `billing.hold`.
+ */
+import type { Admission, AdmissionOutcome, Row, StoredReply } from '../store.ts'
+import type { Clock } from './clock.ts'
+import { readHistory } from './history.ts'
+import type { Statements } from './statements.ts'
+
+/** `idempotency.lifetime`: 24 hours from the turn's end. */
+const recordLifetimeMs = 24 * 60 * 60 * 1000
+
+/** `order.admission` */
+export function admit(sql: Statements, clock: Clock, item: Admission): AdmissionOutcome {
+  const now = clock.now()
+  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
+  if (record && record.state !== 'running' && Number(record.ended_at) + recordLifetimeMs <= now) {
+    sql.clearKey.run(record.request_id!)
+  } else if (record) {
+    const answer = answerFromRecord(sql, record, item)
+    if (answer) return answer
+  }
+  if (!item.mayRun) return { kind: 'overloaded' }
+  const released = record?.state === 'released' && Number(record.ended_at) + recordLifetimeMs > now ? record : undefined
+
+  const agent = sql.findAgent.get(item.agentId)
+  if (!agent || agent.deleted_at !== null) return { kind: 'agent_not_found' }
+  if (agent.enabled !== 1n) return { kind: 'agent_disabled' }
+
+  const conversation = released
+    ? sql.findConversationById.get(released.conversation_id!)
+    : sql.findConversation.get(item.apiKeyId, item.externalUserId)
+  // `conversation.busy`, ahead of the constraint one_running_turn_per_conversation
+  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }
+
+  // `billing.hold`: stored numbers only
+  const window = min(agent.history_max_tokens as bigint, (conversation?.message_tokens ?? 0n) as bigint)
+  const promptTokens = (agent.fixed_tokens as bigint) + window + (agent.knowledge_max_tokens as bigint) + BigInt(item.messageTokens)
+  const promptPrice = agent.prompt_price as bigint
+  const completionPrice = agent.completion_price as bigint
+  const hold = perMillion(promptTokens * promptPrice + (agent.max_output_tokens as bigint) * completionPrice)
+  const ownerId = agent.owner_id as string
+  if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
+
+  const conversationId = conversation ? (conversation.id as string) : item.conversationId
+  if (!conversation) sql.insertConversation.run(conversationId, item.apiKeyId, item.externalUserId, now)
+  const leaseUntil = Math.ceil(clock.leaseNow() + item.leaseMs)
+  const requestId = released ? (released.request_id as string) : item.requestId
+  const agentVersion = Number(agent.version)
+  let fence = 1
+  let run = 1
+  if (released) {
+    fence = Number(released.fence) + 1
+    run = Number(released.run) + 1
+    sql.runAgain.run(run, fence, leaseUntil, hold, agentVersion, promptPrice, completionPrice, now, requestId)
+  } else {
+    sql.insertTurn.run(
+      requestId,
+      item.apiKeyId,
+      item.idempotencyKey,
+      item.fingerprint,
+      conversationId,
+      ownerId,
+      item.agentId,
+      agentVersion,
+      leaseUntil,
+      hold,
+      promptPrice,
+      completionPrice,
+      item.message,
+      item.messageTokens,
+      now,
+      now,
+    )
+  }
+  const price = { promptPerMillion: promptPrice, completionPerMillion: completionPrice }
+  const history = conversation ? readHistory(sql, conversationId, Number(window)) : []
+  const { apiKeyId, agentId, message } = item
+  const turn = {
+    requestId,
+    conversationId,
+    apiKeyId,
+    agentId,
+    agentVersion,
+    fence,
+    run,
+    attempt: 1,
+    message,
+    price,
+    hold,
+    history,
+    journal: [],
+  }
+  return { kind: 'admitted', turn }
+}
+
+/** undefined: the record was released, and the request may run again. */
+function answerFromRecord(sql: Statements, record: Row, item: Admission): AdmissionOutcome | undefined {
+  // `idempotency.conflict`: before the state, so another body conflicts while the first runs
+  if (!Buffer.from(item.fingerprint).equals(record.fingerprint as Uint8Array)) return { kind: 'idempotency_conflict' }
+  const requestId = record.request_id as string
+  switch (record.state) {
+    case 'running':
+      // `idempotency.in-progress`
+      return { kind: 'idempotency_in_progress' }
+    case 'failed':
+      return { kind: 'replayed_failure', requestId }
+    case 'completed':
+      return record.erased_at === null ? { kind: 'replay', reply: readReply(sql, requestId) } : { kind: 'erased' }
+    default:
+      return record.erased_at === null ? undefined : { kind: 'erased' }
+  }
+}
+
+/** `idempotency.replay`: what settlement stored, byte for byte. */
+function readReply(sql: Statements, requestId: string): StoredReply {
+  const row = sql.findReply.get(requestId)
+  if (!row) throw new Error(`completed turn ${requestId} has no reply`)
+  return {
+    requestId,
+    conversationId: row.conversation_id as string,
+    messageId: row.id as string,
+    content: row.content as string,
+    createdAt: Number(row.created_at),
+    promptTokens: Number(row.prompt_tokens),
+    completionTokens: Number(row.completion_tokens),
+    charged: row.charged as bigint,
+  }
+}
+
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+/** The one rounding of a hold, up, as ledger.ts rounds a cost. */
+const perMillion = (exact: bigint): bigint => (exact + 999_999n) / 1_000_000n

@@ -1,0 +1,63 @@
+/** Recovery's claim: turns whose lease has run out, each counted, fenced anew and read whole. Rulings `turn.states`. */
+import type { AdmittedTurn, Claims, JournalEntry, Row } from '../store.ts'
+import type { Clock } from './clock.ts'
+import { endWithoutReply } from './end-turn.ts'
+import { readHistory } from './history.ts'
+import type { Statements } from './statements.ts'
+
+/** A run's attempts: one more crash than bad luck explains. The schema's check has the same number. */
+const mostAttempts = 3
+
+export type Claim = { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }
+
+export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
+  const own = new Set(item.running)
+  const turns: AdmittedTurn[] = []
+  const exhausted: string[] = []
+  const leaseNow = clock.leaseNow()
+  const orphans = sql.findOrphans.all(leaseNow)
+  for (const orphan of orphans) {
+    const requestId = orphan.request_id as string
+    if (own.has(requestId)) continue
+    const attempt = Number(orphan.attempt)
+    if (attempt >= mostAttempts) {
+      if (item.which === 'fresh') continue
+      endWithoutReply(sql, clock, orphan, 'failed', 'internal_error', `the process died in each of ${mostAttempts} attempts`)
+      exhausted.push(requestId)
+      continue
+    }
+    if ((attempt === 1) !== (item.which === 'fresh')) continue
+    if (turns.length >= (item.which === 'fresh' ? item.limit : Math.min(1, item.limit))) break
+    const fence = Number(orphan.fence) + 1
+    sql.claimTurn.run(attempt + 1, fence, Math.ceil(leaseNow + item.leaseMs), requestId)
+    turns.push(readClaimed(sql, orphan, attempt + 1, fence))
+  }
+  return { turns, exhausted }
+}
+
+function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: number): AdmittedTurn {
+  const requestId = orphan.request_id as string
+  const conversationId = orphan.conversation_id as string
+  const steps = sql.findSteps.all(requestId, orphan.run!)
+  const journal = steps.map((row): JournalEntry => ({
+    step: Number(row.step),
+    part: Number(row.part),
+    kind: row.kind as JournalEntry['kind'],
+    payload: row.payload as string,
+  }))
+  return {
+    requestId,
+    conversationId,
+    apiKeyId: orphan.api_key_id as string,
+    agentId: orphan.agent_id as string,
+    agentVersion: Number(orphan.agent_version),
+    fence,
+    run: Number(orphan.run),
+    attempt,
+    message: orphan.message as string,
+    price: { promptPerMillion: orphan.prompt_price as bigint, completionPerMillion: orphan.completion_price as bigint },
+    hold: orphan.hold as bigint,
+    history: readHistory(sql, conversationId, Number(orphan.history_max_tokens)),
+    journal,
+  }
+}

@@ -1,0 +1,42 @@
+/** The two ways a turn ends: settled with its reply, or without one. Each is whole within the caller's transaction, and fenced. */
+import type { Row, Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../store.ts'
+import type { Clock } from './clock.ts'
+import type { Statements } from './statements.ts'
+
+export function settle(sql: Statements, clock: Clock, item: Settlement): SettlementOutcome {
+  const now = clock.now()
+  const { requestId, fence } = item
+  const turn = sql.findHeld.get(requestId, fence)
+  if (!turn) return { kind: 'lost' }
+  const conversationId = turn.conversation_id as string
+  const estimated = item.usageEstimated ? 1 : 0
+  sql.completeTurn.run(item.promptTokens, item.completionTokens, estimated, item.charged, item.firstDeltaMs, now, requestId)
+  const conversation = sql.findConversationById.get(conversationId)
+  const seq = Number(conversation!.message_count) + 1
+  const userTokens = turn.message_tokens as bigint
+  sql.insertMessage.run(item.userMessageId, conversationId, seq, 'user', turn.message!, userTokens, requestId, turn.created_at!)
+  sql.insertMessage.run(item.assistantMessageId, conversationId, seq + 1, 'assistant', item.content, item.contentTokens, requestId, now)
+  sql.growConversation.run(userTokens + BigInt(item.contentTokens), now, conversationId)
+  // `billing.once`: one_charge_per_turn forbids a second row, also for a charge of nothing
+  sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
+  sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
+  const { promptTokens, completionTokens, charged, content } = item
+  const messageId = item.assistantMessageId
+  return {
+    kind: 'settled',
+    reply: { requestId, conversationId, messageId, content, createdAt: now, promptTokens, completionTokens, charged },
+  }
+}
+
+export function fail(sql: Statements, clock: Clock, item: TurnFailure): TurnFailureOutcome {
+  const turn = sql.findHeld.get(item.requestId, item.fence)
+  if (!turn) return { kind: 'lost' }
+  endWithoutReply(sql, clock, turn, item.state, item.code, item.cause)
+  return { kind: 'ended' }
+}
+
+/** No charge, the hold given back, nothing in the history. */
+export function endWithoutReply(sql: Statements, clock: Clock, turn: Row, state: 'released' | 'failed', code: string, cause: string): void {
+  sql.endTurn.run(state, code, cause, clock.now(), turn.request_id!)
+  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)
+}
