@@ -108,8 +108,10 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   return {
     listen: (port, host) => listen(app.server, port, host),
     async close() {
-      const sweep = setInterval(() => closeIdle(app.server, sockets), sweepMs)
+      // Fastify would do it a little later.
+      app.server.close()
       closeIdle(app.server, sockets)
+      const sweep = setInterval(() => closeIdle(app.server, sockets), sweepMs)
       await app.close()
       clearInterval(sweep)
     },

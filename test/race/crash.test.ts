@@ -49,6 +49,23 @@ for (const { point, row, modelCalls } of killedAt) {
   }
 }
 
+void test('row 14 a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
+  const lives = await Lives.begin(t, 'advance.after-commit=kill')
+  const idempotencyKey = randomUUID()
+  const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
+  // The first answer has no text, so it is journalled and the model is asked once more.
+  lives.model.script([usage], ['second', usage])
+  await assert.rejects(lives.client.chat('hello', { idempotencyKey }))
+  await lives.server!.exited
+  await lives.verify()
+  await lives.start()
+  const { json } = await lives.retry('hello', { idempotencyKey })
+  assert.equal(json.message.content, 'second')
+  assert.equal(lives.model.calls.length, 2, 'the first step was not asked again')
+  assert.deepEqual([json.usage.prompt_tokens, json.usage.completion_tokens], [200, 20], 'and counts')
+  await lives.verify()
+})
+
 void test('row 16 kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
   const lives = await Lives.begin(t, 'model.before-call=kill')
   const idempotencyKey = randomUUID()

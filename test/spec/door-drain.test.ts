@@ -13,7 +13,7 @@ void test('drain a running reply and a running stream end whole, then their conn
   const turns = [new ScriptedTurn(), new ScriptedTurn()]
   const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let at = 0
-  const door = await startTestDoor({
+  await using door = await startTestDoor({
     begin() {
       begun[at]!.resolve()
       return turns[at++]!.begun
@@ -39,7 +39,7 @@ void test('drain a running reply and a running stream end whole, then their conn
 })
 
 void test('drain idle connections and silent ones end at once', async () => {
-  const door = await startTestDoor()
+  await using door = await startTestDoor()
   using idle = await RawSocket.open(door.port)
   idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await idle.until('alive')
@@ -62,7 +62,7 @@ void test('readyz 503 while draining, else 200 whatever store and limiter say; b
 
 void test('drain a request on an open connection is still answered with the envelope', async () => {
   const turn = new ScriptedTurn()
-  const door = await startTestDoor({ begin: () => turn.begun })
+  await using door = await startTestDoor({ begin: () => turn.begun })
   using raw = await RawSocket.open(door.port)
   raw.write(chat(`${chatPath}/stream`))
   await raw.until('response.created')
