@@ -12,19 +12,26 @@ export type Ids = {
   newId(prefix: IdPrefix): string
 }
 
-// A ULID asks for sixteen bytes one by one, a turn for four ULIDs; a fill of the pool serves 64 turns.
+// Each request for randomness is a call of the kernel, and a turn needs five ids; a fill of the pool serves fifty turns.
 const poolBytes = 4096
+const uuidBytes = 16
 
 export function createIds(): Ids {
   const pool = new Uint8Array(poolBytes)
   let next = poolBytes
-  const nextRandom = (): number => {
-    if (next === poolBytes) {
+
+  function takeRandom(bytes: number): Uint8Array {
+    if (next + bytes > poolBytes) {
       randomFillSync(pool)
       next = 0
     }
-    return pool[next++]! / 256
+    next += bytes
+    return pool.subarray(next - bytes, next)
   }
-  const ulid = monotonicFactory(nextRandom)
-  return { newRequestId: () => v7(), newId: (prefix) => `${prefix}_${ulid().toLowerCase()}` }
+
+  const ulid = monotonicFactory(() => takeRandom(1)[0]! / 256)
+  return {
+    newRequestId: () => v7({ random: takeRandom(uuidBytes) }),
+    newId: (prefix) => `${prefix}_${ulid().toLowerCase()}`,
+  }
 }
