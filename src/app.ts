@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { createAccess } from './access/access.ts'
+import { createLastUse } from './access/last-use.ts'
 import { createMemoryWindow } from './access/rate-window.ts'
 import { createAdmin } from './admin/admin.ts'
 import type { Admin } from './admin/admin.ts'
@@ -16,10 +17,12 @@ import type { Config } from './config.ts'
 import type { Failpoints } from './failpoints.ts'
 import { createDoor } from './http/http.ts'
 import { createIds } from './ids.ts'
+import { createMetrics } from './metrics.ts'
 import { createSealer } from './secrets.ts'
 import { openSqliteStore } from './store/sqlite/sqlite.ts'
 import type { SqliteStore } from './store/sqlite/sqlite.ts'
 import { createConversations } from './turn/conversations.ts'
+import { createErasure } from './turn/erasure.ts'
 import { createTurns } from './turn/turn.ts'
 import type { TurnSettings } from './turn/turn.ts'
 
@@ -28,6 +31,8 @@ export type AppOptions = {
   adminToken: string
   encryptionKeys: Uint8Array[]
   log: Logger
+  /** Where each request leaves a line; absent: nowhere. */
+  accessLog?: Logger
   failpoints: Failpoints
   /** Called when every room is there and nobody can come in yet. */
   beforeListening?(rooms: Rooms): Promise<void>
@@ -49,19 +54,23 @@ export type App = Rooms & {
 
 /** Opens the store, recovers what a dead process left, listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the listener's error. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
-  const { adminToken, encryptionKeys, log, failpoints, beforeListening, turnSettings } = options
+  const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, turnSettings } = options
   const store = await openSqliteStore({ folder: config.dataFolder, failpoints: failpoints.spec })
   const { newId, newRequestId } = createIds()
   const monotonicMs = (): number => performance.now()
 
   const sealer = createSealer(encryptionKeys)
   const models = createModels()
+  const metrics = createMetrics()
   const knowledge = createKnowledge({ store })
-  const access = createAccess({ store, window: createMemoryWindow({ monotonicMs, wallMs: Date.now }), monotonicMs, log })
-  const agents = createAgents({ store, sealer, models, knowledge, log })
+  const lastUse = createLastUse({ store, monotonicMs, log })
+  const window = createMemoryWindow({ monotonicMs, wallMs: Date.now })
+  const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, log })
+  const agents = createAgents({ store, sealer, models, knowledge, log, metrics })
   const settings = { maxTurns: config.maxTurns, ...turnSettings }
-  const turns = createTurns({ store, agents, failpoints, log, newRequestId, newId, settings })
+  const turns = createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings })
   const conversations = createConversations({ store })
+  const erasure = createErasure({ store, retentionDays: config.retentionDays, log, newId })
   const admin = createAdmin({ store, sealer, models, newId, randomBytes })
 
   let draining = false
@@ -73,9 +82,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     ),
     limiter: 'ok' as const,
   })
-  const common = { log, newRequestId, publicUrl: config.publicUrl, ready }
+  metrics.watch({ running: () => turns.running, mostRunning: settings.maxTurns, waiting: () => turns.waiting, ready })
+  const common = { log, accessLog, metrics, newRequestId, publicUrl: config.publicUrl, ready }
   const publicRooms = { access, turns, conversations }
-  const adminRooms = { admin, adminToken }
+  const adminRooms = { admin, adminToken, turns, erasure }
   const shared = config.adminPort === undefined
   const doors = shared
     ? [await createDoor({ ...common, public: publicRooms, admin: adminRooms })]
@@ -86,6 +96,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const url = await doors[0]!.listen(config.port, config.host)
     const adminUrl = shared ? url : await doors[1]!.listen(config.adminPort!, config.host)
     turns.start()
+    erasure.start()
+    lastUse.start()
     return { url, adminUrl, admin, knowledge, store, drain }
   } catch (error) {
     await store.close()
@@ -97,6 +109,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const closed = Promise.all(doors.map((door) => door.close()))
     await turns.drain(config.drainSeconds * 1000)
     await closed
+    await erasure.stop()
+    await lastUse.stop()
     await models.close()
     await store.close()
   }

@@ -7,6 +7,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -14,9 +15,10 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { encryptionKeys } from './config-values.ts'
 import { generateEncryptionKey } from './secrets.ts'
 
@@ -41,7 +43,7 @@ export interface DataFolder {
 /** Opens the folder, making it (mode 0700) where it does not exist. `path` is absolute. Throws DataFolderRefused. */
 export function openDataFolder(path: string): DataFolder {
   refusing(path, () => {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolder(path)
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
   })
   const pathOf = (file: SecretFile): string => join(path, file)
@@ -114,6 +116,21 @@ function readEncryptionKeys(folder: DataFolder): Uint8Array[] {
   return keys
 }
 
+/** One level at a time: Node's own recursion never ends below a folder where nothing can be made, such as /proc. */
+function makeFolder(path: string): void {
+  const parent = dirname(path)
+  if (parent !== path && !existsSync(parent)) makeFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if (!isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
 function flushFolder(path: string): void {
   // Windows cannot open a folder; there the file system orders its own metadata.
   if (process.platform === 'win32') return
@@ -137,6 +154,7 @@ const reasons: Record<string, string> = {
   EPERM: `written: not permitted; set TURNKEEP_DATA_DIR to a folder of this user's`,
   EROFS: 'written: the file system is read-only; set TURNKEEP_DATA_DIR to a folder that can be written',
   ENOTDIR: 'made: a part of its path is a file, not a folder',
+  ENOENT: 'made: its place takes no folders; set TURNKEEP_DATA_DIR to another one',
   EEXIST: 'made: there is a file of this name',
   ENOSPC: 'written: the disk is full',
 }

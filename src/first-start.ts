@@ -9,7 +9,7 @@ import { digestSecret, parseApiKey } from './access/api-key.ts'
 import type { Admin } from './admin/admin.ts'
 import type { Knowledge } from './agent/knowledge.ts'
 import type { DataFolder } from './data-folder.ts'
-import type { Amount, Price } from './ledger/ledger.ts'
+import type { Amount } from './ledger/ledger.ts'
 import type { Owner } from './store/cold/owners.ts'
 import type { Page, PageWanted } from './store/cold/paging.ts'
 import type { Store } from './store/store.ts'
@@ -34,19 +34,8 @@ const systemPrompt =
   'You are the demo agent of Turnkeep and answer questions about it. Use the passages of the knowledge base; where they do not answer, say so. ' +
   'Be brief and friendly.'
 
-/** The demo agent's model where its provider's key is set: a small one of today, at the price its provider lists. */
-const hostedModels = {
-  openai: {
-    provider: { name: 'openai', kind: 'openai' },
-    modelId: 'gpt-5.4-mini',
-    price: { promptPerMillion: 75_000_000n, completionPerMillion: 450_000_000n },
-  },
-  anthropic: {
-    provider: { name: 'anthropic', kind: 'openai-compatible', baseUrl: 'https://api.anthropic.com/v1' },
-    modelId: 'claude-haiku-4-5',
-    price: { promptPerMillion: 100_000_000n, completionPerMillion: 500_000_000n },
-  },
-} as const
+/** The demo agent's model where its provider's key is set: a small one of today, at the price that is known for it. */
+const hostedModels = { openai: 'gpt-5.4-mini', anthropic: 'claude-haiku-4-5' } as const
 
 /** Undefined where the operator has other agents and no demo, or deleted the demo. Rejects where the store or the folder cannot be written. */
 export async function makeDemo(options: FirstStartOptions): Promise<Demo | undefined> {
@@ -83,17 +72,17 @@ async function makeDemoAgent({ admin, openaiApiKey, anthropicApiKey }: FirstStar
   if (await first(admin.listAgents, () => true)) return undefined
   const owner = (await findDemoOwner(admin)) ?? (await admin.createOwner({ name: demoName, balance: firstBalance }))
   const model = await chooseModel(admin, openaiApiKey, anthropicApiKey)
-  return (await admin.createAgent({ ownerId: owner.id, name: demoName, systemPrompt, ...model })).id
+  return (await admin.createAgent({ ownerId: owner.id, name: demoName, systemPrompt, model })).id
 }
 
-async function chooseModel(admin: Admin, openaiApiKey?: string, anthropicApiKey?: string): Promise<{ model: string; price?: Price }> {
-  const hosted = openaiApiKey ? hostedModels.openai : anthropicApiKey ? hostedModels.anthropic : undefined
-  const apiKey = openaiApiKey ?? anthropicApiKey
-  if (!hosted || !apiKey) return { model: 'demo/demo' }
-  const { provider, modelId, price } = hosted
-  const present = await first(admin.listProviders, ({ name }) => name === provider.name)
-  if (!present) await admin.createProvider({ ...provider, apiKey })
-  return { model: `${provider.name}/${modelId}`, price }
+/** The provider is named after its kind. */
+async function chooseModel(admin: Admin, openaiApiKey?: string, anthropicApiKey?: string): Promise<string> {
+  const kind = openaiApiKey ? 'openai' : 'anthropic'
+  const apiKey = openaiApiKey || anthropicApiKey
+  if (!apiKey) return 'demo/demo'
+  const present = await first(admin.listProviders, ({ name }) => name === kind)
+  if (!present) await admin.createProvider({ name: kind, kind, apiKey })
+  return `${kind}/${hostedModels[kind]}`
 }
 
 /** Each document has an id made of the agent's, so that putting it in again puts it in once. */

@@ -11,7 +11,7 @@ import { DataFolderRefused, openDataFolder, readSecrets } from './data-folder.ts
 import { createFailpoints } from './failpoints.ts'
 import { makeDemo } from './first-start.ts'
 import type { Demo } from './first-start.ts'
-import { createLog } from './log.ts'
+import { accessLines, createLog } from './log.ts'
 import { startLines } from './start-lines.ts'
 import { FolderInUse, SchemaRefused } from './store/sqlite/sqlite.ts'
 import { StoreUnavailable } from './store/store.ts'
@@ -47,6 +47,7 @@ async function start(config: Config, log: Logger): Promise<void> {
   const app = await startApp(config, {
     ...readSecrets(config, folder),
     log,
+    accessLog: createLog(config.logLevel, accessLines()),
     failpoints: createFailpoints(config.failpoints),
     // Made before the first request can come in, so that whoever finds the server ready finds the demo too.
     async beforeListening(rooms) {

@@ -316,11 +316,7 @@ describe('first start: the demo agent’s model', () => {
   const cases = [
     [{}, 'demo/demo', undefined],
     [{ openaiApiKey: 'sk-o' }, 'openai/gpt-5.4-mini', { name: 'openai', kind: 'openai', baseUrl: null }],
-    [
-      { anthropicApiKey: 'sk-a' },
-      'anthropic/claude-haiku-4-5',
-      { name: 'anthropic', kind: 'openai-compatible', baseUrl: 'https://api.anthropic.com/v1' },
-    ],
+    [{ anthropicApiKey: 'sk-a' }, 'anthropic/claude-haiku-4-5', { name: 'anthropic', kind: 'anthropic', baseUrl: null }],
     [{ openaiApiKey: 'sk-o', anthropicApiKey: 'sk-a' }, 'openai/gpt-5.4-mini', { name: 'openai', kind: 'openai', baseUrl: null }],
   ] as const
   for (const [given, model, provider] of cases) {

@@ -57,7 +57,7 @@ void test('4 the public routes are these', async () => {
   ])
 })
 
-void test('order.* any other method of a known path is 405 with Allow, before the caller is known; the path below it is 404', async () => {
+void test('order.route any other method of a known path is 405 with Allow, before the caller is known; the path below it is 404', async () => {
   await using door = await startTestDoor()
   const { api, open } = await routesOf(door)
   for (const route of [...api, ...open]) {
@@ -74,7 +74,7 @@ void test('order.* any other method of a known path is 405 with Allow, before th
   assert.equal(door.spent, 0)
 })
 
-void test('order.* 401 has one same body on every route, for every wrong key', async () => {
+void test('order.authentication 401 has one same body on every route, for every wrong key', async () => {
   await using door = await startTestDoor()
   const { api } = await routesOf(door)
   const bodies = new Set<string>()
@@ -90,7 +90,7 @@ void test('order.* 401 has one same body on every route, for every wrong key', a
   assert.equal(door.spent, 0, 'rate.spend')
 })
 
-void test('order.* every route of the API asks for the agent of the key, then for the limiter', async () => {
+void test('order.permission every route of the API asks for the agent of the key, then for the limiter', async () => {
   let allowed = true
   await using door = await startTestDoor({
     spend: () => (allowed ? { kind: 'allowed', figures } : { kind: 'exceeded', figures, retryAfterSeconds: 1 }),
@@ -163,4 +163,21 @@ void test('4.3 a foreign or erased conversation is 404 not_found', async () => {
   )
   assert.match(await check(response, 'messages'), /"code":"not_found"/)
   assert.equal(response.status, 404)
+})
+
+void test('time.format times of a listing are UTC with milliseconds and a Z', async () => {
+  const [createdAt, lastMessageAt] = [1_700_000_000_000, 1_700_000_000_007]
+  const conversation = { conversationId: 'conv_1', externalUserId: 'u', createdAt, lastMessageAt, messageCount: 2 }
+  const message = { id: 'msg_1', role: 'user', content: 'hi', createdAt, requestId: 'r' } as const
+  await using door = await startTestDoor({
+    conversations: {
+      list: async () => ({ data: [conversation], nextCursor: null }),
+      messages: async () => ({ kind: 'found', data: [message], nextCursor: null }),
+    },
+  })
+  const told = async (path: string): Promise<any> =>
+    ((await (await ask(door, { method: 'GET', path }, { authorization: 'Bearer good' })).json()) as any).data[0]
+  const shown = await told('/v1/agents/agt_door/conversations')
+  assert.deepEqual([shown.created_at, shown.last_message_at], ['2023-11-14T22:13:20.000Z', '2023-11-14T22:13:20.007Z'])
+  assert.equal((await told('/v1/agents/agt_door/conversations/conv_1/messages')).created_at, '2023-11-14T22:13:20.000Z')
 })

@@ -18,6 +18,8 @@ export type AccessOptions = {
   monotonicMs: () => number
   /** `rate.fail-closed`: how long the window's store may take. */
   windowDeadlineMs?: number
+  /** Told of every key that authenticated. */
+  onUse?: (apiKeyId: string) => void
   log: Logger
 }
 
@@ -30,7 +32,7 @@ const noDigest = new Uint8Array(32)
 // A key has one secret, or two while it is rotated; as many comparisons are made for an unknown key.
 const usualSecrets = 2
 
-export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 250, log }: AccessOptions): Access {
+export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 250, onUse, log }: AccessOptions): Access {
   const keys = createKeyCache({ load: (keyId) => store.read('findApiKey', keyId), monotonicMs })
   store.onChange(keys.clear)
 
@@ -55,6 +57,7 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
         if (timingSafeEqual(digest, live ? secret.digest : noDigest)) matches = true
       }
       if (!found.key || !matches) return { kind: 'invalid_api_key' }
+      onUse?.(found.key.id)
       const { id, agentId, permission, rateLimit, rateWindowSeconds, maxMessageLength } = found.key
       const apiKey = {
         id,

@@ -1,14 +1,19 @@
-/** The store as this room asks it: cold reads and writes alone, and one that cannot answer is 503 `service_unavailable` (rulings, Additions to the error table). */
+/**
+ * The store as this room asks it: cold reads and writes alone, every write with its author, so that none is left out of the audit. One that
+ * cannot answer is 503 `service_unavailable` (rulings, Additions to the error table).
+ */
 import { ApiError } from '../errors.ts'
+import type { Author } from '../store/cold/audit.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 
 export type AdminStore = Pick<Store, 'read' | 'write'>
 
-export function adminStore(store: AdminStore): AdminStore {
+/** The only place of this room that writes: rule `audit`. */
+export function adminStore(store: Pick<Store, 'read' | 'writeAs'>, newAuthor: () => Author): AdminStore {
   return {
     read: (name, ...args) => store.read(name, ...args).catch(refuseUnavailable),
-    write: (name, ...args) => store.write(name, ...args).catch(refuseUnavailable),
+    write: (name, ...args) => store.writeAs(newAuthor(), name, ...args).catch(refuseUnavailable),
   }
 }
 

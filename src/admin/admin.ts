@@ -1,14 +1,15 @@
 /**
- * What the operator does: owners and their ledger, providers, agents, API keys, and what was said. The room's front door; a file per noun
- * stands behind it. Knows no SQL and no HTTP. Every function may throw ApiError, also `service_unavailable` where the store cannot answer.
+ * What the operator does: owners and their ledger, providers, agents, API keys, what was said, what it cost, and who changed what. The room's
+ * front door; a file per noun stands behind it. Knows no SQL and no HTTP. Every function may throw ApiError, also `service_unavailable` where the store cannot answer.
  */
 import type { RandomBytes } from '../access/api-key.ts'
 import type { Models } from '../agent/models.ts'
 import type { Sealer } from '../secrets.ts'
 import { adminStore } from './admin-store.ts'
-import type { AdminStore } from './admin-store.ts'
 import { createAgentsAdmin } from './agents.ts'
 import type { AgentsAdmin } from './agents.ts'
+import { createAuditAdmin } from './audit.ts'
+import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
 import type { ApiKeysAdmin } from './api-keys.ts'
 import { createHistoryAdmin } from './history.ts'
@@ -17,14 +18,34 @@ import { createLedgerAdmin } from './ledger-entries.ts'
 import type { LedgerAdmin } from './ledger-entries.ts'
 import { createOwnersAdmin } from './owners.ts'
 import type { OwnersAdmin } from './owners.ts'
+import { createPlaygroundAdmin } from './playground.ts'
+import type { PlaygroundAdmin } from './playground.ts'
 import { createProvidersAdmin } from './providers.ts'
 import type { ProvidersAdmin } from './providers.ts'
+import { createUsageAdmin } from './usage.ts'
+import type { UsageAdmin } from './usage.ts'
+import type { Store } from '../store/store.ts'
 import type { Ids } from '../ids.ts'
+import type { Author } from '../store/cold/audit.ts'
 
-export type Admin = OwnersAdmin & LedgerAdmin & ProvidersAdmin & AgentsAdmin & ApiKeysAdmin & HistoryAdmin
+export type AdminCalls = OwnersAdmin &
+  LedgerAdmin &
+  ProvidersAdmin &
+  AgentsAdmin &
+  ApiKeysAdmin &
+  HistoryAdmin &
+  UsageAdmin &
+  PlaygroundAdmin &
+  AuditAdmin
+
+/** What is called here itself is done by the service (the first start); the audit says so. */
+export type Admin = AdminCalls & {
+  /** The same for one call of the operator: what it changes stands in the audit under this id. */
+  calledBy(requestId: string): AdminCalls
+}
 
 export type AdminOptions = {
-  store: AdminStore
+  store: Pick<Store, 'read' | 'writeAs'>
   sealer: Sealer
   models: Models
   /** A new id, `<prefix>_<lower-case ULID>`. */
@@ -33,7 +54,15 @@ export type AdminOptions = {
 }
 
 export function createAdmin(options: AdminOptions): Admin {
-  const rooms = { ...options, store: adminStore(options.store) }
+  return { ...createCalls(options, null), calledBy: (requestId) => createCalls(options, requestId) }
+}
+
+function createCalls(options: AdminOptions, requestId: string | null): AdminCalls {
+  const newAuthor = (): Author => {
+    const lineIds = [options.newId('aud')]
+    return requestId === null ? { who: 'server', requestId, lineIds } : { who: 'admin', requestId, lineIds }
+  }
+  const rooms = { ...options, store: adminStore(options.store, newAuthor) }
   return {
     ...createOwnersAdmin(rooms),
     ...createLedgerAdmin(rooms),
@@ -41,5 +70,8 @@ export function createAdmin(options: AdminOptions): Admin {
     ...createAgentsAdmin(rooms),
     ...createApiKeysAdmin(rooms),
     ...createHistoryAdmin(rooms),
+    ...createUsageAdmin(rooms),
+    ...createPlaygroundAdmin(rooms),
+    ...createAuditAdmin(rooms),
   }
 }

@@ -44,16 +44,25 @@ const defaults = {
   knowledge: { maxTokens: 1500, topK: 6 },
 } as const
 
-/** A new agent's fields. Throws ApiError `validation_error` for a model that is none or has no known price and was given none. */
-export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }): AgentFields {
+/**
+ * A new agent's fields, at the price that is given or else at the known one. Throws ApiError `validation_error` for a model that is none, or has
+ * neither.
+ */
+export function newFields(
+  given: GivenFields & { name: string; systemPrompt: string; model: string },
+  known: Price | undefined,
+): AgentFields {
   const { name, systemPrompt, model } = given
-  return merge({ ...defaults, name, systemPrompt, model, price: priceFor(model, given.price) }, given)
+  return merge({ ...defaults, name, systemPrompt, model, price: priceFor(model, given.price ?? known) }, given)
 }
 
-/** A version's fields with changes. Another model needs a price of its own: the former one's would bill it wrongly. Throws as `newFields`. */
-export function changedFields(present: AgentFields, given: GivenFields): AgentFields {
+/**
+ * A version's fields with changes; `known` is the known price of the model that is given. Another model needs a price of its own: the former one's
+ * would bill it wrongly. Throws as `newFields`.
+ */
+export function changedFields(present: AgentFields, given: GivenFields, known: Price | undefined): AgentFields {
   const modelChanges = given.model !== undefined && given.model !== present.model
-  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price) : present.price }, given)
+  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price ?? known) : present.price }, given)
 }
 
 export function fieldsOf(version: AgentVersion): AgentFields {
@@ -83,8 +92,8 @@ export function providerOf(model: string): string | null {
 }
 
 /** An agent whose model has no known price cannot be created without one (rulings, Money). */
-function priceFor(model: string, given: Price | undefined): Price {
-  const price = given ?? (providerOf(model) === null ? demoPrice : undefined)
+function priceFor(model: string, wanted: Price | undefined): Price {
+  const price = wanted ?? (providerOf(model) === null ? demoPrice : undefined)
   if (!price) throw new ApiError('validation_error', `price is required: none is known for the model ${model}.`)
   return price
 }

@@ -3,13 +3,16 @@
  * done here meanwhile. Surfaces: /agents.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { splitModel } from '../agent/agent-config.ts'
 import { ApiError } from '../errors.ts'
+import type { Price } from '../ledger/ledger.ts'
 import type { Agent as StoredAgent, AgentContent, AgentVersion as StoredVersion, ChangeAgentOutcome } from '../store/cold/agents.ts'
 import { pageOf, pageRequest } from '../store/cold/paging.ts'
 import type { Page, PageWanted } from '../store/cold/paging.ts'
 import type { AdminStore } from './admin-store.ts'
 import { changedFields, contentOf, fieldsOf, newFields, providerOf } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
+import { knownPrice } from './known-price.ts'
 import type { Ids } from '../ids.ts'
 
 export type Agent = AgentFields & {
@@ -69,9 +72,16 @@ export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: 
     }
   }
 
+  /** What the provider of the model lists for it; not looked up where a price is given. */
+  async function priceKnownOf({ model, price }: GivenFields): Promise<Price | undefined> {
+    const name = model === undefined || price !== undefined ? undefined : splitModel(model)
+    const provider = name && (await store.read('findProvider', name.provider))
+    return provider && knownPrice(provider, name.modelId)
+  }
+
   return {
     async createAgent({ ownerId, ...given }) {
-      const fields = newFields(given)
+      const fields = newFields(given, await priceKnownOf(given))
       const provider = providerOf(fields.model)
       const outcome = await store.write('createAgent', { id: newId('agt'), ownerId, provider, content: contentOf(fields) })
       switch (outcome.kind) {
@@ -92,7 +102,8 @@ export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: 
     findAgent: async (id) => show(await stored(id)),
 
     async changeAgent(id, { enabled, ...given }) {
-      const outcome = await change(id, enabled, (present) => contentOf(changedFields(fieldsOf(present), given)))
+      const known = await priceKnownOf(given)
+      const outcome = await change(id, enabled, (present) => contentOf(changedFields(fieldsOf(present), given, known)))
       if (outcome.kind === 'changed') return show(outcome.agent)
       throw outcome.kind === 'provider_not_found' ? noProviderOf(given.model ?? '') : noSuchAgent()
     },

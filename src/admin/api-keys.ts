@@ -61,7 +61,7 @@ export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiK
     },
     changeApiKey: async (id, change) => changed(await store.write('changeApiKey', id, change)),
     async revokeApiKey(id) {
-      if (!(await store.write('revokeApiKey', id))) throw noSuchKey()
+      if ((await store.write('revokeApiKey', id)) === 'not_found') throw noSuchKey()
     },
     async rotateApiKey(id, graceSeconds) {
       const record = await store.read('findApiKeyRecord', id)

@@ -37,8 +37,8 @@ export async function testProvider({ provider, modelId, sealer, models }: Provid
     const opened = { kind: provider.kind, baseUrl: provider.baseUrl, apiKey: sealer.open(provider.sealedApiKey, provider.id) }
     if (tested === undefined) {
       const served = await models.list(opened, signal)
-      // OpenAI lists dozens of models that do not chat: there the list itself proves address and key. A server of one's own serves what it is asked for.
-      if (provider.kind === 'openai') return
+      // Hosted providers list dozens of models that do not chat: there the list itself proves address and key. A server of one's own serves what it is asked for.
+      if (provider.kind !== 'openai-compatible') return
       tested = served[0]
       if (tested === undefined) throw new ModelError('unavailable', 'the server lists no model')
     }

@@ -5,8 +5,10 @@
 import type { Logger } from 'pino'
 import type { HistoryMessage, JournalEntry, Store } from '../store/store.ts'
 import type { Sealer } from '../secrets.ts'
+import type { Metrics } from '../metrics.ts'
 import { createVersions } from './agent-versions.ts'
 import { TextCleaner } from './clean-text.ts'
+import { countedModel } from './counted-model.ts'
 import { readJournal, writeStep } from './journal.ts'
 import type { FinishedStep } from './journal.ts'
 import type { Knowledge } from './knowledge.ts'
@@ -57,9 +59,9 @@ export interface Agents {
   speak(speech: Speech): Promise<Spoken>
 }
 
-export type AgentsOptions = { store: Store; sealer: Sealer; models: Models; knowledge: Knowledge; log: Logger }
+export type AgentsOptions = { store: Store; sealer: Sealer; models: Models; knowledge: Knowledge; log: Logger; metrics: Metrics }
 
-export function createAgents({ store, sealer, models, knowledge, log }: AgentsOptions): Agents {
+export function createAgents({ store, sealer, models, knowledge, log, metrics }: AgentsOptions): Agents {
   const versions = createVersions({ store, sealer, models })
 
   return {
@@ -107,12 +109,15 @@ export function createAgents({ store, sealer, models, knowledge, log }: AgentsOp
           if (text.length > 0) speech.onDelta(run.append(text))
         }
         try {
-          const step = await generateWithRetries(model, request, {
+          const step = await generateWithRetries(countedModel(model, metrics), request, {
             signal: speech.signal,
             onText: (text) => emit(cleaner.push(text)),
             // `stream.after-delta`: once a piece of the turn has left, nothing is generated again
             mayRetry: () => run.text.length === 0,
-            onRetry: () => (cleaner = new TextCleaner()),
+            onRetry() {
+              metrics.modelRetried()
+              cleaner = new TextCleaner()
+            },
           })
           emit(cleaner.end())
           return step

@@ -5,21 +5,23 @@
 import { Agent } from 'undici'
 import { ModelError } from './model.ts'
 import type { Model } from './model.ts'
+import { aiSdkModel } from './models/ai-sdk.ts'
+import { anthropicBaseUrl, anthropicMessages } from './models/anthropic-messages.ts'
 import { demoModel } from './models/demo.ts'
 import { defaultDeadlines } from './models/exchange.ts'
 import type { Deadlines } from './models/exchange.ts'
+import { googleBaseUrl, googleGemini } from './models/google-gemini.ts'
 import { listModels } from './models/list-models.ts'
 import { openaiChat } from './models/openai-chat.ts'
+import { openaiBaseUrl, openaiResponses } from './models/openai-responses.ts'
 
-export const providerKinds = ['openai', 'openai-compatible', 'demo'] as const
-
-/** `kind` as it is stored: one of `providerKinds`. `openai-compatible` needs a `baseUrl`, `openai` has its own; `apiKey` may be empty. */
+/** `kind` as it is stored. `openai-compatible` needs a `baseUrl`, the others have their own; `apiKey` may be empty. */
 export type Provider = { kind: string; baseUrl: string | null; apiKey: string }
 
 export interface Models {
   /** Opens no connection yet. Throws ModelError `refused` where the kind is unknown or the base URL is missing or none. */
   open(provider: Provider): Model
-  /** The names of the models that an `openai` or `openai-compatible` provider says it serves. Rejects with ModelError, or `signal.reason`. */
+  /** The names of the models that a provider says it serves; of `demo`, none. Rejects with ModelError, or `signal.reason`. */
   list(provider: Provider, signal: AbortSignal): Promise<string[]>
   /** Closes every connection at once; calls that still run end as `unavailable`. */
   close(): Promise<void>
@@ -31,14 +33,13 @@ const connectMs = 5000
 const keepAliveMs = 30_000
 /** One word group of the demo model every 10 ms: quick, and still seen to stream. */
 const demoPaceMs = 10
-const openaiBaseUrl = 'https://api.openai.com/v1'
 
 export type ModelsOptions = { deadlines?: Deadlines; connectMs?: number; demoPaceMs?: number }
 
 export function createModels(options: ModelsOptions = {}): Models {
-  const deadlines = options.deadlines ?? defaultDeadlines
   // as many connections as there are running turns, which the process bounds itself
   const dispatcher = new Agent({ connectTimeout: options.connectMs ?? connectMs, keepAliveTimeout: keepAliveMs })
+  const wire = { dispatcher, deadlines: options.deadlines ?? defaultDeadlines }
 
   return {
     open({ kind, baseUrl, apiKey }) {
@@ -46,17 +47,30 @@ export function createModels(options: ModelsOptions = {}): Models {
         case 'demo':
           return demoModel({ paceMs: options.demoPaceMs ?? demoPaceMs })
         case 'openai':
-          return openaiChat({ dispatcher, baseUrl: baseUrl ?? openaiBaseUrl, apiKey, outputCap: 'max_completion_tokens', deadlines })
+          return aiSdkModel({ ...wire, dialect: openaiResponses, baseUrl: baseUrl ?? openaiBaseUrl, apiKey })
+        case 'anthropic':
+          return aiSdkModel({ ...wire, dialect: anthropicMessages, baseUrl: baseUrl ?? anthropicBaseUrl, apiKey })
+        case 'google':
+          return aiSdkModel({ ...wire, dialect: googleGemini, baseUrl: baseUrl ?? googleBaseUrl, apiKey })
         case 'openai-compatible':
           if (baseUrl === null) throw new ModelError('refused', 'the provider has no base URL')
-          return openaiChat({ dispatcher, baseUrl, apiKey, outputCap: 'max_tokens', deadlines })
+          return openaiChat({ ...wire, baseUrl, apiKey })
         default:
           // stored by a newer Turnkeep
           throw new ModelError('refused', `the provider is of the kind ${kind}, which is not known here`)
       }
     },
-    async list({ baseUrl, apiKey }, signal) {
-      return listModels({ dispatcher, baseUrl: baseUrl ?? openaiBaseUrl, apiKey, signal })
+    async list({ kind, baseUrl, apiKey }, signal) {
+      switch (kind) {
+        case 'demo':
+          return []
+        case 'anthropic':
+          return listModels({ dispatcher, baseUrl: baseUrl ?? anthropicBaseUrl, dialect: 'anthropic', apiKey, signal })
+        case 'google':
+          return listModels({ dispatcher, baseUrl: baseUrl ?? googleBaseUrl, dialect: 'google', apiKey, signal })
+        default:
+          return listModels({ dispatcher, baseUrl: baseUrl ?? openaiBaseUrl, dialect: 'openai', apiKey, signal })
+      }
     },
     close: () => dispatcher.destroy(),
   }

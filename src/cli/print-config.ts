@@ -1,13 +1,23 @@
 /** `turnkeep config`: every setting with its present value, where that comes from, and what it means. Secrets are never shown. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
 import { readConfig, settings } from '../config.ts'
 import type { Environment, Setting } from '../config.ts'
+import { helpEnd } from './command-options.ts'
 
 type Present = { name: string; value: string | null; source: 'environment' | 'default' | 'file' | 'not set'; meaning: string }
 
+export function define(command: Command, environment: Environment): void {
+  helpEnd(command, 'config', 'Exit codes: 0 done · 2 the server would not start with this environment.')
+    .option('--json', 'print JSON')
+    .action((options: { json?: true }) => {
+      process.exitCode = printConfig(environment, { json: options.json ?? false })
+    })
+}
+
 /** Answers the exit code: 0, or 2 where the server would not start with this environment. */
-export function printConfig(environment: Environment, { json }: { json: boolean }): number {
+function printConfig(environment: Environment, { json }: { json: boolean }): number {
   const outcome = readConfig(environment)
   const dataFolder = resolve(environment[settings.dataFolder.name] || settings.dataFolder.initial)
   const present = Object.values<Setting<unknown>>(settings).map((setting) => presentOf(setting, environment, dataFolder))

@@ -2,15 +2,25 @@
  * `turnkeep verify`: every invariant of the stored data as one read snapshot sees it, through a connection that cannot write, so beside a
  * running server or without one. The invariants themselves are the store's.
  */
+import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import type { Environment } from '../config.ts'
 import { mostRows, verify } from '../store/cold/invariants.ts'
 import type { Verdict } from '../store/cold/invariants.ts'
 import { readSnapshot } from '../store/sqlite/sqlite.ts'
 import type { Row } from '../store/store.ts'
+import { helpEnd } from './command-options.ts'
+
+export function define(command: Command, environment: Environment): void {
+  helpEnd(command, 'verify')
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: true }) => {
+      process.exitCode = await verifyStore(environment, { json: options.json ?? false })
+    })
+}
 
 /** Prints the verdicts; answers the exit code: 0 all hold, 1 one is broken, 2 there is nothing to check. */
-export async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
+async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
   const outcome = readConfig(environment)
   if (outcome.kind === 'problems') return refuse(outcome.problems)
   const folder = outcome.config.dataFolder

@@ -2,14 +2,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import type { Admin } from '../admin/admin.ts'
+import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { formatUsd, largestPricePerMillion } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
+import { Agent as AgentAnswer, AgentVersion as VersionAnswer, about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { Id, IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
 
-type Agent = Awaited<ReturnType<Admin['findAgent']>>
-type AgentVersion = Awaited<ReturnType<Admin['listAgentVersions']>>['data'][number]
+type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
+type AgentVersion = Awaited<ReturnType<AdminCalls['listAgentVersions']>>['data'][number]
 
 const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 const closed = { additionalProperties: false } as const
@@ -38,35 +39,88 @@ const AgentChange = Type.Object(
 )
 const Rollback = Type.Object({ version: whole(1, 2 ** 31) }, closed)
 
-export const agentRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
-  app.post('/agents', { schema: { body: NewAgent } }, async (request, reply) => {
-    const { owner_id: ownerId, name, system_prompt: systemPrompt, model } = request.body
-    const agent = await admin.createAgent({ ...readOptions(request.body), ownerId, name, systemPrompt, model })
-    return reply.code(201).send(writeAgent(agent))
-  })
-
-  app.get('/agents', { schema: { querystring: PageQuery } }, async (request) =>
-    writePage(await admin.listAgents(readPage(request.query)), writeAgent),
+export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/agents',
+    { schema: { ...about('Agents', 'createAgent', 'Make an agent'), body: NewAgent, response: made(AgentAnswer, 'validation_error') } },
+    async (request, reply) => {
+      const { owner_id: ownerId, name, system_prompt: systemPrompt, model } = request.body
+      const agent = await request.admin.createAgent({ ...readOptions(request.body), ownerId, name, systemPrompt, model })
+      return reply.code(201).send(writeAgent(agent))
+    },
   )
 
-  app.get('/agents/:id', { schema: { params: IdParams } }, async (request) => writeAgent(await admin.findAgent(request.params.id)))
-
-  app.patch('/agents/:id', { schema: { params: IdParams, body: AgentChange } }, async (request) => {
-    const { name, system_prompt: systemPrompt, model, enabled } = request.body
-    return writeAgent(await admin.changeAgent(request.params.id, { ...readOptions(request.body), name, systemPrompt, model, enabled }))
-  })
-
-  app.delete('/agents/:id', { schema: { params: IdParams } }, async (request, reply) => {
-    await admin.deleteAgent(request.params.id)
-    return reply.code(204).send()
-  })
-
-  app.get('/agents/:id/versions', { schema: { params: IdParams, querystring: PageQuery } }, async (request) =>
-    writePage(await admin.listAgentVersions(request.params.id, readPage(request.query)), writeVersion),
+  app.get(
+    '/agents',
+    {
+      schema: {
+        ...about('Agents', 'listAgents', 'List agents, newest first'),
+        querystring: PageQuery,
+        response: answers(pageOf(AgentAnswer), 'validation_error'),
+      },
+    },
+    async (request) => writePage(await request.admin.listAgents(readPage(request.query)), writeAgent),
   )
 
-  app.post('/agents/:id/rollback', { schema: { params: IdParams, body: Rollback } }, async (request) =>
-    writeAgent(await admin.rollBackAgent(request.params.id, request.body.version)),
+  app.get(
+    '/agents/:id',
+    { schema: { ...about('Agents', 'findAgent', 'Read an agent'), params: IdParams, response: answers(AgentAnswer, 'not_found') } },
+    async (request) => writeAgent(await request.admin.findAgent(request.params.id)),
+  )
+
+  app.patch(
+    '/agents/:id',
+    {
+      schema: {
+        ...about('Agents', 'changeAgent', 'Change an agent: a new version, save for enabled'),
+        params: IdParams,
+        body: AgentChange,
+        response: answers(AgentAnswer, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => {
+      const { name, system_prompt: systemPrompt, model, enabled } = request.body
+      return writeAgent(
+        await request.admin.changeAgent(request.params.id, { ...readOptions(request.body), name, systemPrompt, model, enabled }),
+      )
+    },
+  )
+
+  app.delete(
+    '/agents/:id',
+    {
+      schema: { ...about('Agents', 'deleteAgent', 'Delete an agent; running turns finish'), params: IdParams, response: gone('not_found') },
+    },
+    async (request, reply) => {
+      await request.admin.deleteAgent(request.params.id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    '/agents/:id/versions',
+    {
+      schema: {
+        ...about('Agents', 'listAgentVersions', 'List versions, newest first'),
+        params: IdParams,
+        querystring: PageQuery,
+        response: answers(pageOf(VersionAnswer), 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writePage(await request.admin.listAgentVersions(request.params.id, readPage(request.query)), writeVersion),
+  )
+
+  app.post(
+    '/agents/:id/rollback',
+    {
+      schema: {
+        ...about('Agents', 'rollBackAgent', 'Make a new version with the content of an old one'),
+        params: IdParams,
+        body: Rollback,
+        response: answers(AgentAnswer, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => writeAgent(await request.admin.rollBackAgent(request.params.id, request.body.version)),
   )
 }
 

@@ -12,7 +12,7 @@ export function createAdminAuth(adminToken: string): AdminAuth {
   return (request) => {
     // Of two such headers Node keeps the first; a proxy before us may have judged by the other.
     const header = countHeader(request, 'authorization') === 1 ? request.headers.authorization : undefined
-    // The scheme is matched without regard to case (rulings, `order.*` 2).
+    // The scheme is matched without regard to case (`order.authentication`).
     const [, token = ''] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? []
     if (!timingSafeEqual(digest(token), expected)) throw new ApiError('unauthorized')
   }

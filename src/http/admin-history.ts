@@ -1,7 +1,8 @@
 /** /conversations and /turns, on the wire: what the operator alone may see of a turn, its failure's cause included. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Admin } from '../admin/admin.ts'
+import type { AdminCalls } from '../admin/admin.ts'
+import { StoredConversation, StoredMessage, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf } from './admin-answers.ts'
 import {
   Id,
   IdParams,
@@ -15,10 +16,10 @@ import {
   writeUsd,
 } from './admin-fields.ts'
 
-type Conversation = Awaited<ReturnType<Admin['listConversations']>>['data'][number]
-type Message = Awaited<ReturnType<Admin['listMessages']>>['data'][number]
-type Turn = Awaited<ReturnType<Admin['listTurns']>>['data'][number]
-type Step = Awaited<ReturnType<Admin['findTurn']>>['steps'][number]
+type Conversation = Awaited<ReturnType<AdminCalls['listConversations']>>['data'][number]
+type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]
+type Turn = Awaited<ReturnType<AdminCalls['listTurns']>>['data'][number]
+type Step = Awaited<ReturnType<AdminCalls['findTurn']>>['steps'][number]
 
 const closed = { additionalProperties: false } as const
 
@@ -35,25 +36,64 @@ const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'])
 const TurnQuery = Type.Object({ ...pageQuery, status: Type.Optional(TurnState), agent_id: Type.Optional(Id) }, closed)
 const TurnParams = Type.Object({ request_id: Id })
 
-export const historyRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
-  app.get('/conversations', { schema: { querystring: ConversationQuery } }, async (request) => {
-    const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, ...page } = request.query
-    return writePage(await admin.listConversations({ agentId, keyId, externalUserId }, readPage(page)), writeConversation)
-  })
-
-  app.get('/conversations/:id/messages', { schema: { params: IdParams, querystring: PageQuery } }, async (request) =>
-    writePage(await admin.listMessages(request.params.id, readPage(request.query)), writeMessage),
+export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/conversations',
+    {
+      schema: {
+        ...about('History', 'listConversations', 'List conversations of all keys, newest first'),
+        querystring: ConversationQuery,
+        response: answers(pageOf(StoredConversation), 'validation_error'),
+      },
+    },
+    async (request) => {
+      const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, ...page } = request.query
+      return writePage(await request.admin.listConversations({ agentId, keyId, externalUserId }, readPage(page)), writeConversation)
+    },
   )
 
-  app.get('/turns', { schema: { querystring: TurnQuery } }, async (request) => {
-    const { status: state, agent_id: agentId, ...page } = request.query
-    return writePage(await admin.listTurns({ state, agentId }, readPage(page)), writeTurn)
-  })
+  app.get(
+    '/conversations/:id/messages',
+    {
+      schema: {
+        ...about('History', 'listMessages', 'List the messages of a conversation, newest first'),
+        params: IdParams,
+        querystring: PageQuery,
+        response: answers(pageOf(StoredMessage), 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writePage(await request.admin.listMessages(request.params.id, readPage(request.query)), writeMessage),
+  )
 
-  app.get('/turns/:request_id', { schema: { params: TurnParams } }, async (request) => {
-    const turn = await admin.findTurn(request.params.request_id)
-    return { ...writeTurn(turn), steps: turn.steps.map(writeStep) }
-  })
+  app.get(
+    '/turns',
+    {
+      schema: {
+        ...about('History', 'listTurns', 'List turns, newest first'),
+        querystring: TurnQuery,
+        response: answers(pageOf(TurnAnswer), 'validation_error'),
+      },
+    },
+    async (request) => {
+      const { status: state, agent_id: agentId, ...page } = request.query
+      return writePage(await request.admin.listTurns({ state, agentId }, readPage(page)), writeTurn)
+    },
+  )
+
+  app.get(
+    '/turns/:request_id',
+    {
+      schema: {
+        ...about('History', 'findTurn', 'Read a turn with its steps'),
+        params: TurnParams,
+        response: answers(TurnWithSteps, 'not_found'),
+      },
+    },
+    async (request) => {
+      const turn = await request.admin.findTurn(request.params.request_id)
+      return { ...writeTurn(turn), steps: turn.steps.map(writeStep) }
+    },
+  )
 }
 
 const writeConversation = (conversation: Conversation): object => ({

@@ -1,11 +1,12 @@
 /** API keys of an agent, on the wire. The whole key is in the answer that makes it and in no other. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Admin } from '../admin/admin.ts'
+import type { AdminCalls } from '../admin/admin.ts'
+import { Key as KeyAnswer, ShownKey, about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { IdParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
 
-type ApiKey = Awaited<ReturnType<Admin['changeApiKey']>>
-type ApiKeyShown = Awaited<ReturnType<Admin['createApiKey']>>
+type ApiKey = Awaited<ReturnType<AdminCalls['changeApiKey']>>
+type ApiKeyShown = Awaited<ReturnType<AdminCalls['createApiKey']>>
 
 const closed = { additionalProperties: false } as const
 
@@ -32,35 +33,79 @@ const Rotation = Type.Union([
   Type.Null(),
 ])
 
-export const keyRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
-  app.post('/agents/:id/keys', { schema: { params: IdParams, body: NewKey } }, async (request, reply) => {
-    const { name, permission, rate_limit: rate } = request.body
-    const rateLimit = rate && { limit: rate.limit, windowSeconds: rate.window_seconds }
-    return reply.code(201).send(writeShown(await admin.createApiKey({ agentId: request.params.id, name, permission, rateLimit })))
-  })
-
-  app.get('/agents/:id/keys', { schema: { params: IdParams, querystring: PageQuery } }, async (request) =>
-    writePage(await admin.listApiKeys(request.params.id, readPage(request.query)), writeKey),
+export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/agents/:id/keys',
+    {
+      schema: {
+        ...about('Keys', 'createKey', 'Make an API key'),
+        params: IdParams,
+        body: NewKey,
+        response: made(ShownKey, 'validation_error', 'not_found'),
+      },
+    },
+    async (request, reply) => {
+      const { name, permission, rate_limit: rate } = request.body
+      const rateLimit = rate && { limit: rate.limit, windowSeconds: rate.window_seconds }
+      return reply.code(201).send(writeShown(await request.admin.createApiKey({ agentId: request.params.id, name, permission, rateLimit })))
+    },
   )
 
-  app.patch('/keys/:id', { schema: { params: IdParams, body: KeyChange } }, async (request) => {
-    const { name, permission, rate_limit: rate } = request.body
-    return writeKey(
-      await admin.changeApiKey(request.params.id, {
-        ...(name === undefined ? {} : { name }),
-        ...(permission === undefined ? {} : { permission }),
-        ...(rate === undefined ? {} : { rateLimit: rate.limit, rateWindowSeconds: rate.window_seconds }),
-      }),
-    )
-  })
+  app.get(
+    '/agents/:id/keys',
+    {
+      schema: {
+        ...about('Keys', 'listKeys', 'List the API keys of an agent, newest first'),
+        params: IdParams,
+        querystring: PageQuery,
+        response: answers(pageOf(KeyAnswer), 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writePage(await request.admin.listApiKeys(request.params.id, readPage(request.query)), writeKey),
+  )
 
-  app.delete('/keys/:id', { schema: { params: IdParams } }, async (request, reply) => {
-    await admin.revokeApiKey(request.params.id)
-    return reply.code(204).send()
-  })
+  app.patch(
+    '/keys/:id',
+    {
+      schema: {
+        ...about('Keys', 'changeKey', 'Change an API key'),
+        params: IdParams,
+        body: KeyChange,
+        response: answers(KeyAnswer, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => {
+      const { name, permission, rate_limit: rate } = request.body
+      return writeKey(
+        await request.admin.changeApiKey(request.params.id, {
+          ...(name === undefined ? {} : { name }),
+          ...(permission === undefined ? {} : { permission }),
+          ...(rate === undefined ? {} : { rateLimit: rate.limit, rateWindowSeconds: rate.window_seconds }),
+        }),
+      )
+    },
+  )
 
-  app.post('/keys/:id/rotate', { schema: { params: IdParams, body: Rotation } }, async (request) =>
-    writeShown(await admin.rotateApiKey(request.params.id, request.body?.grace_seconds ?? 0)),
+  app.delete(
+    '/keys/:id',
+    { schema: { ...about('Keys', 'revokeKey', 'Revoke an API key, for good'), params: IdParams, response: gone('not_found') } },
+    async (request, reply) => {
+      await request.admin.revokeApiKey(request.params.id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/keys/:id/rotate',
+    {
+      schema: {
+        ...about('Keys', 'rotateKey', 'Make a new secret for the same key'),
+        params: IdParams,
+        body: Rotation,
+        response: answers(ShownKey, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => writeShown(await request.admin.rotateApiKey(request.params.id, request.body?.grace_seconds ?? 0)),
   )
 }
 
@@ -74,5 +119,6 @@ const writeKey = (key: ApiKey): object => ({
   permission: key.permission,
   rate_limit: { limit: key.rateLimit, window_seconds: key.rateWindowSeconds },
   created_at: writeTime(key.createdAt),
+  last_used_at: writeTimeOrNull(key.lastUsedAt),
   revoked_at: writeTimeOrNull(key.revokedAt),
 })

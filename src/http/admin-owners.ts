@@ -2,14 +2,15 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Admin } from '../admin/admin.ts'
+import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
+import { LedgerEntry as Entry, Owner as OwnerAnswer, about, alsoAs, answers, made, pageOf } from './admin-answers.ts'
 import { IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
 import { ledgerCsv } from './admin-ledger-csv.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 
-type Owner = Awaited<ReturnType<Admin['findOwner']>>
-type LedgerEntry = Awaited<ReturnType<Admin['addLedgerEntry']>>
+type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
+type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
 
 const NewOwner = Type.Object({ name: Name, balance_usd: Type.Optional(Usd) }, { additionalProperties: false })
 const OwnerChange = Type.Object({ name: Type.Optional(Name) }, { additionalProperties: false })
@@ -17,41 +18,99 @@ const OwnerChange = Type.Object({ name: Type.Optional(Name) }, { additionalPrope
 const Note = wellFormed({ maxLength: 1000 })
 const NewEntry = Type.Object({ amount_usd: Usd, note: Type.Optional(Note) }, { additionalProperties: false })
 
-export const ownerRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
-  app.post('/owners', { schema: { body: NewOwner } }, async (request, reply) => {
-    const { name, balance_usd = '0' } = request.body
-    const balance = readUsd('balance_usd', balance_usd)
-    if (balance < 0n) throw new ApiError('validation_error', 'balance_usd must not be negative.')
-    return reply.code(201).send(writeOwner(await admin.createOwner({ name, balance })))
-  })
+// Checked by readIdempotencyKey, since a schema would count the header's bytes instead of its characters.
+const EntryHeaders = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ description: 'Required: 1 to 255 characters.' })) })
 
-  app.get('/owners', { schema: { querystring: PageQuery } }, async (request) =>
-    writePage(await admin.listOwners(readPage(request.query)), writeOwner),
+export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/owners',
+    { schema: { ...about('Owners', 'createOwner', 'Make an owner'), body: NewOwner, response: made(OwnerAnswer, 'validation_error') } },
+    async (request, reply) => {
+      const { name, balance_usd = '0' } = request.body
+      const balance = readUsd('balance_usd', balance_usd)
+      if (balance < 0n) throw new ApiError('validation_error', 'balance_usd must not be negative.')
+      return reply.code(201).send(writeOwner(await request.admin.createOwner({ name, balance })))
+    },
   )
 
-  app.get('/owners/:id', { schema: { params: IdParams } }, async (request) => writeOwner(await admin.findOwner(request.params.id)))
+  app.get(
+    '/owners',
+    {
+      schema: {
+        ...about('Owners', 'listOwners', 'List owners, newest first'),
+        querystring: PageQuery,
+        response: answers(pageOf(OwnerAnswer), 'validation_error'),
+      },
+    },
+    async (request) => writePage(await request.admin.listOwners(readPage(request.query)), writeOwner),
+  )
 
-  app.patch('/owners/:id', { schema: { params: IdParams, body: OwnerChange } }, async (request) => {
-    const { id } = request.params
-    const { name } = request.body
-    return writeOwner(name === undefined ? await admin.findOwner(id) : await admin.renameOwner(id, name))
-  })
+  app.get(
+    '/owners/:id',
+    { schema: { ...about('Owners', 'findOwner', 'Read an owner'), params: IdParams, response: answers(OwnerAnswer, 'not_found') } },
+    async (request) => writeOwner(await request.admin.findOwner(request.params.id)),
+  )
 
-  app.post('/owners/:id/ledger', { schema: { params: IdParams, body: NewEntry } }, async (request, reply) => {
-    const idempotencyKey = readIdempotencyKey(request.raw)
-    const amount = readUsd('amount_usd', request.body.amount_usd)
-    if (amount === 0n) throw new ApiError('validation_error', 'amount_usd must not be zero.')
-    const entry = await admin.addLedgerEntry({ ownerId: request.params.id, idempotencyKey, amount, note: request.body.note ?? null })
-    return reply.code(201).send(writeEntry(entry))
-  })
+  app.patch(
+    '/owners/:id',
+    {
+      schema: {
+        ...about('Owners', 'changeOwner', 'Rename an owner'),
+        params: IdParams,
+        body: OwnerChange,
+        response: answers(OwnerAnswer, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => {
+      const { id } = request.params
+      const { name } = request.body
+      return writeOwner(name === undefined ? await request.admin.findOwner(id) : await request.admin.renameOwner(id, name))
+    },
+  )
 
-  app.get('/owners/:id/ledger', { schema: { params: IdParams, querystring: PageQuery } }, async (request, reply) => {
-    const { id } = request.params
-    if (!wantsCsv(request.headers.accept)) return writePage(await admin.listLedger(id, readPage(request.query)), writeEntry)
-    // Read before the first byte leaves, so that an unknown owner is still a 404.
-    const rows = await ledgerCsv((page) => admin.listLedger(id, page))
-    return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
-  })
+  app.post(
+    '/owners/:id/ledger',
+    {
+      schema: {
+        ...about('Owners', 'addLedgerEntry', 'Credit or adjust a balance, once per Idempotency-Key'),
+        params: IdParams,
+        body: NewEntry,
+        headers: EntryHeaders,
+        response: made(Entry, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request, reply) => {
+      const idempotencyKey = readIdempotencyKey(request.raw)
+      const amount = readUsd('amount_usd', request.body.amount_usd)
+      if (amount === 0n) throw new ApiError('validation_error', 'amount_usd must not be zero.')
+      const entry = await request.admin.addLedgerEntry({
+        ownerId: request.params.id,
+        idempotencyKey,
+        amount,
+        note: request.body.note ?? null,
+      })
+      return reply.code(201).send(writeEntry(entry))
+    },
+  )
+
+  app.get(
+    '/owners/:id/ledger',
+    {
+      schema: {
+        ...about('Owners', 'listLedger', 'Read a ledger, newest first'),
+        params: IdParams,
+        querystring: PageQuery,
+        response: alsoAs('text/csv', answers(pageOf(Entry), 'validation_error', 'not_found')),
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(id, readPage(request.query)), writeEntry)
+      // Read before the first byte leaves, so that an unknown owner is still a 404.
+      const rows = await ledgerCsv((page) => request.admin.listLedger(id, page))
+      return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
+    },
+  )
 }
 
 const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)

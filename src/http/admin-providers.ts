@@ -1,11 +1,12 @@
 /** /providers, on the wire. A provider's key comes in here and goes out nowhere. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Admin } from '../admin/admin.ts'
+import type { AdminCalls } from '../admin/admin.ts'
+import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { IdParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './admin-fields.ts'
 
-type Provider = Awaited<ReturnType<Admin['findProvider']>>
-type ProviderTest = Awaited<ReturnType<Admin['testProvider']>>
+type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
+type ProviderTest = Awaited<ReturnType<AdminCalls['testProvider']>>
 
 // A slug: it stands before the first slash of a model.
 const Slug = Type.String({ maxLength: 64, pattern: '^[a-z0-9][a-z0-9-]*$' })
@@ -17,7 +18,7 @@ const ModelId = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000
 const NewProvider = Type.Object(
   {
     name: Slug,
-    kind: Type.Enum(['openai', 'openai-compatible']),
+    kind: Type.Enum(['openai', 'anthropic', 'google', 'openai-compatible']),
     base_url: Type.Optional(Type.Union([BaseUrl, Type.Null()])),
     api_key: ApiKey,
   },
@@ -30,30 +31,88 @@ const ProviderChange = Type.Object(
 /** May be left out. */
 const TestWish = Type.Union([Type.Object({ model: Type.Optional(ModelId) }, { additionalProperties: false }), Type.Null()])
 
-export const providerRoutes: FastifyPluginAsyncTypebox<{ admin: Admin }> = async (app, { admin }) => {
-  app.post('/providers', { schema: { body: NewProvider } }, async (request, reply) => {
-    const { name, kind, base_url: baseUrl, api_key: apiKey } = request.body
-    return reply.code(201).send(writeProvider(await admin.createProvider({ name, kind, baseUrl, apiKey })))
-  })
-
-  app.get('/providers', { schema: { querystring: PageQuery } }, async (request) =>
-    writePage(await admin.listProviders(readPage(request.query)), writeProvider),
+export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/providers',
+    {
+      schema: {
+        ...about('Providers', 'createProvider', 'Add a provider of models'),
+        body: NewProvider,
+        response: made(ProviderAnswer, 'validation_error', 'conflict'),
+      },
+    },
+    async (request, reply) => {
+      const { name, kind, base_url: baseUrl, api_key: apiKey } = request.body
+      return reply.code(201).send(writeProvider(await request.admin.createProvider({ name, kind, baseUrl, apiKey })))
+    },
   )
 
-  app.get('/providers/:id', { schema: { params: IdParams } }, async (request) => writeProvider(await admin.findProvider(request.params.id)))
+  app.get(
+    '/providers',
+    {
+      schema: {
+        ...about('Providers', 'listProviders', 'List providers, newest first'),
+        querystring: PageQuery,
+        response: answers(pageOf(ProviderAnswer), 'validation_error'),
+      },
+    },
+    async (request) => writePage(await request.admin.listProviders(readPage(request.query)), writeProvider),
+  )
 
-  app.patch('/providers/:id', { schema: { params: IdParams, body: ProviderChange } }, async (request) => {
-    const { name, base_url: baseUrl, api_key: apiKey } = request.body
-    return writeProvider(await admin.changeProvider(request.params.id, { name, baseUrl, apiKey }))
-  })
+  app.get(
+    '/providers/:id',
+    {
+      schema: {
+        ...about('Providers', 'findProvider', 'Read a provider, without its key'),
+        params: IdParams,
+        response: answers(ProviderAnswer, 'not_found'),
+      },
+    },
+    async (request) => writeProvider(await request.admin.findProvider(request.params.id)),
+  )
 
-  app.delete('/providers/:id', { schema: { params: IdParams } }, async (request, reply) => {
-    await admin.deleteProvider(request.params.id)
-    return reply.code(204).send()
-  })
+  app.patch(
+    '/providers/:id',
+    {
+      schema: {
+        ...about('Providers', 'changeProvider', 'Change a provider'),
+        params: IdParams,
+        body: ProviderChange,
+        response: answers(ProviderAnswer, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => {
+      const { name, base_url: baseUrl, api_key: apiKey } = request.body
+      return writeProvider(await request.admin.changeProvider(request.params.id, { name, baseUrl, apiKey }))
+    },
+  )
 
-  app.post('/providers/:id/test', { schema: { params: IdParams, body: TestWish } }, async (request) =>
-    writeTest(await admin.testProvider(request.params.id, request.body?.model)),
+  app.delete(
+    '/providers/:id',
+    {
+      schema: {
+        ...about('Providers', 'deleteProvider', 'Remove a provider that no agent uses'),
+        params: IdParams,
+        response: gone('not_found', 'conflict'),
+      },
+    },
+    async (request, reply) => {
+      await request.admin.deleteProvider(request.params.id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/providers/:id/test',
+    {
+      schema: {
+        ...about('Providers', 'testProvider', 'Make one tiny call'),
+        params: IdParams,
+        body: TestWish,
+        response: answers(TestAnswer, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writeTest(await request.admin.testProvider(request.params.id, request.body?.model)),
   )
 }
 

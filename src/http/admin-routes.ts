@@ -1,23 +1,51 @@
 /** The admin API, `/admin/v1`: every path behind the one token, which is asked for before anything else is looked at. Surfaces: Admin API. */
 import type { FastifyPluginAsync } from 'fastify'
-import type { Admin } from '../admin/admin.ts'
+import type { Admin, AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
+import type { Erasure } from '../turn/erasure.ts'
 import { agentRoutes } from './admin-agents.ts'
 import type { AdminAuth } from './admin-auth.ts'
+import { erasureRoutes } from './admin-erasure.ts'
 import { historyRoutes } from './admin-history.ts'
 import { keyRoutes } from './admin-keys.ts'
+import { describeAdminApi } from './admin-openapi.ts'
 import { ownerRoutes } from './admin-owners.ts'
+import { playgroundRoutes } from './admin-playground.ts'
 import { providerRoutes } from './admin-providers.ts'
+import { usageRoutes } from './admin-usage.ts'
 import { watchMethods } from './allowed-methods.ts'
+import type { Turns } from './chat-routes.ts'
+import type { StreamTimes } from './event-stream.ts'
 
-export type AdminRoutesOptions = { admin: Admin; auth: AdminAuth }
+export type AdminRoutesOptions = {
+  admin: Admin
+  auth: AdminAuth
+  /** For the playground. */
+  turns: Turns
+  erasure: Erasure
+  streamTimes: StreamTimes
+  publicUrl: string | undefined
+}
 
-export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, { admin, auth }) => {
-  app.addHook('onRequest', async (request) => auth(request.raw))
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The admin room for this call, whose id stands beside what it changes (rule `audit`). Set within the admin API alone. */
+    admin: AdminCalls
+  }
+}
+
+export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, { admin, auth, turns, erasure, streamTimes, publicUrl }) => {
+  app.addHook('onRequest', async (request) => {
+    auth(request.raw)
+    request.admin = admin.calledBy(request.id)
+  })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
-    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, keyRoutes, historyRoutes]) await known.register(routes, { admin })
+    await describeAdminApi(known, publicUrl)
+    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, keyRoutes, historyRoutes, usageRoutes]) await known.register(routes)
+    await known.register(erasureRoutes, { erasure })
+    await known.register(playgroundRoutes, { turns, streamTimes })
   })
   // Every other path is a route too, so that a stranger is told 401 and never which paths and methods there are.
   await app.register(async (rest) => {

@@ -1,4 +1,4 @@
-/** Which methods a path has, so that a wrong method is 405 with `Allow` and an unknown path 404. Rulings, `order.*`. */
+/** Which methods a path has, so that a wrong method is 405 with `Allow` and an unknown path 404. Ruling `order.route`. */
 import type { FastifyInstance } from 'fastify'
 
 /** Watches the routes that are added from now on; answers a function from a request's URL to its methods, none where the path is unknown. */

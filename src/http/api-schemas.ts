@@ -9,7 +9,7 @@ import { wellFormedPattern } from './invalid-input.ts'
 
 const closed = { additionalProperties: false } as const
 /** A schema with a name of its own in the description; `ref` stands where it is used. */
-const define = <Schema extends Type.TSchema>(name: string, schema: Schema) => ({
+export const define = <Schema extends Type.TSchema>(name: string, schema: Schema) => ({
   schema: { ...schema, $id: name },
   ref: Type.Unsafe<Static<Schema>>({ $ref: `${name}#` }),
 })
@@ -72,7 +72,7 @@ const ResponseCreated = define('ResponseCreated', Type.Object({ request_id: Requ
 const OutputTextDelta = define('OutputTextDelta', Type.Object({ delta: Type.String({ examples: ['The premium '] }) }))
 const ErrorObject = define('ErrorObject', Type.Object({ code: Type.String(), message: Type.String(), request_id: RequestId }))
 
-const ChatEvent = define(
+export const ChatEvent = define(
   'ChatEvent',
   Type.Union(
     [
@@ -109,6 +109,9 @@ const Message = define(
     request_id: Type.String({ format: 'uuid', description: 'The request that the message belongs to.' }),
   }),
 )
+
+/** The events and what they carry. */
+export const ChatEvents = [ChatEvent, ResponseCreated, OutputTextDelta, ChatResponse, AssistantMessage, Usage, ErrorObject]
 
 /** For `addSchema`, before the routes. */
 export const namedSchemas = [

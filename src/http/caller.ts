@@ -1,10 +1,11 @@
 /**
- * Who calls, decided on headers alone before the body is read: rulings, `order.*` 2–4. Hook `onRequest` of every route of the API; leaves
- * `request.caller`. Never says which agents exist.
+ * Who calls, decided on headers alone before the body is read: `order.authentication`, `order.permission`, `order.rate-limit`. Hook `onRequest`
+ * of every route of the API; leaves `request.caller`. Never says which agents exist.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, ApiKey, RateFigures } from '../access/outcome.ts'
 import { ApiError } from '../errors.ts'
+import { note } from './access-log.ts'
 import { countHeader } from './headers.ts'
 
 export type Caller = { apiKey: ApiKey; figures: RateFigures }
@@ -20,6 +21,7 @@ declare module 'fastify' {
 export function admitCaller(access: Access) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const apiKey = await authenticate(access, request)
+    note(request.raw, { keyId: apiKey.id, agentId: apiKey.agentId })
     // `agent_mismatch`: the path's text, percent-decoded, against the key's; never looked up.
     if ((request.params as { agent_id: string }).agent_id !== apiKey.agentId) throw new ApiError('agent_mismatch')
     if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')

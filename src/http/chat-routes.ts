@@ -1,8 +1,9 @@
-/** POST …/chat and …/chat/stream: what a turn's outcome becomes on either transport. Specification 4.1, 4.2; rulings, Streams. */
+/** POST …/chat and …/chat/stream: what a turn's outcome becomes on either transport. Specification 4.1, 4.2; rulings `order.validation`, Streams. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Begun, TurnRequest } from '../turn/outcome.ts'
+import { noteBegun } from './access-log.ts'
 import { chatSchema, chatStreamSchema } from './api-schemas.ts'
 import type { ChatRequest } from './api-schemas.ts'
 import { rateHeaders } from './caller.ts'
@@ -33,6 +34,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: 
 
   app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {
     const begun = await turns.begin(turnRequest(request))
+    noteBegun(request.raw, begun)
     switch (begun.kind) {
       case 'refused':
         throw new ApiError(begun.code)
@@ -50,20 +52,25 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: 
   })
 
   app.post('/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
-    const begun = await turns.begin(turnRequest(request))
-    switch (begun.kind) {
-      case 'refused':
-        throw new ApiError(begun.code)
-      case 'replayed_failure':
-        return sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
-      case 'replay':
-        reply.hijack()
-        return streamReply(reply.raw, begun.reply, streamTimes)
-      case 'running':
-        reply.hijack()
-        return streamTurn(reply.raw, begun.turn, streamTimes)
-    }
+    return sendBegun(request, reply, await turns.begin(turnRequest(request)), streamTimes)
   })
+}
+
+/** A turn as an event stream; what was refused before the stream is established is JSON with its status. Throws ApiError. */
+export async function sendBegun(request: FastifyRequest, reply: FastifyReply, begun: Begun, times: StreamTimes): Promise<void> {
+  noteBegun(request.raw, begun, 'stream')
+  switch (begun.kind) {
+    case 'refused':
+      throw new ApiError(begun.code)
+    case 'replayed_failure':
+      return void sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
+    case 'replay':
+      reply.hijack()
+      return streamReply(reply.raw, begun.reply, times)
+    case 'running':
+      reply.hijack()
+      return streamTurn(reply.raw, begun.turn, times)
+  }
 }
 
 /** `conversation.identity`, `text.well-formed`: the two texts exactly as they were sent. */

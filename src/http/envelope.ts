@@ -1,6 +1,7 @@
 /** What every failure looks like on the wire: the envelope, its headers, its words. Specification sections 2 and 7. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiError, FailureCode } from '../errors.ts'
+import { note } from './access-log.ts'
 import { closeIfUnread } from './polite-close.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
@@ -25,5 +26,6 @@ export function failureHeaders({ status, retryAfterSeconds }: ApiError, requestI
 /** Answers the envelope. `requestId` is another than the request's own where the failure is a turn's. */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: ApiError, requestId = request.id): FastifyReply {
   closeIfUnread(request.raw, reply.raw)
+  note(request.raw, { code: error.code, requestId })
   return reply.code(error.status).headers(failureHeaders(error, requestId)).send(envelope(error, requestId))
 }

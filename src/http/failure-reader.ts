@@ -2,10 +2,18 @@
 import type { FastifyError, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
+import type { Metrics } from '../metrics.ts'
 import { describeInvalid } from './invalid-input.ts'
 
-export function createFailureReader(log: Logger): (error: unknown, request: FastifyRequest) => ApiError {
+/** Counts what it reads. */
+export function createFailureReader(log: Logger, metrics: Metrics): (error: unknown, request: FastifyRequest) => ApiError {
   return (error, request) => {
+    const failure = failureOf(error, request)
+    metrics.refused(failure.code)
+    return failure
+  }
+
+  function failureOf(error: unknown, request: FastifyRequest): ApiError {
     if (error instanceof ApiError) return error
     if (isFastifyError(error)) {
       const [invalid] = error.validation ?? []

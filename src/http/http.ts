@@ -11,6 +11,9 @@ import type { Logger } from 'pino'
 import type { Access } from '../access/outcome.ts'
 import type { Admin } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
+import type { Metrics, MetricsPage } from '../metrics.ts'
+import type { Erasure } from '../turn/erasure.ts'
+import { createAccessLog, note } from './access-log.ts'
 import { createAdminAuth } from './admin-auth.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { watchMethods } from './allowed-methods.ts'
@@ -20,9 +23,11 @@ import { chatRoutes } from './chat-routes.ts'
 import type { Turns } from './chat-routes.ts'
 import { conversationRoutes } from './conversation-routes.ts'
 import type { Conversations } from './conversation-routes.ts'
+import { docsRoute } from './docs-route.ts'
 import { sendFailure } from './envelope.ts'
 import { createFailureReader } from './failure-reader.ts'
 import { framingFault } from './headers.ts'
+import { metricsRoute } from './metrics-route.ts'
 import { describeApi } from './openapi.ts'
 import { bodyLimitBytes, closeIfUnread, isUnread } from './polite-close.ts'
 import { createRefusals } from './refusals.ts'
@@ -34,11 +39,14 @@ export type DoorOptions = {
   /** The public API; absent where this door serves the admin API alone. */
   public?: { access: Access; turns: Turns; conversations: Conversations }
   /** The admin API; absent where another door serves it. */
-  admin?: { admin: Admin; adminToken: string }
+  admin?: { admin: Admin; adminToken: string; turns: Turns; erasure: Erasure }
   log: Logger
+  /** The log of every answer; absent: none is written. */
+  accessLog?: Logger | undefined
+  metrics: Metrics & MetricsPage
   /** A UUID. */
   newRequestId: () => string
-  /** Base address shown in /openapi.json. */
+  /** Base address shown in /openapi.json and /docs; absent: the address listened on. */
   publicUrl?: string | undefined
   ready: () => Promise<Readiness>
   times?: Partial<DoorTimes>
@@ -67,8 +75,14 @@ export type Door = {
 
 export async function createDoor(options: DoorOptions): Promise<Door> {
   const times = { ...defaultTimes, ...options.times }
-  const refusals = createRefusals(options.newRequestId)
-  const readFailure = createFailureReader(options.log)
+  const { metrics } = options
+  const accessLog = options.accessLog && createAccessLog(options.accessLog)
+  const refusals = createRefusals(options.newRequestId, (refusal, requestId, request) => {
+    metrics.refused(refusal.code)
+    if (request) note(request, { code: refusal.code, requestId })
+    else accessLog?.refused(refusal, requestId)
+  })
+  const readFailure = createFailureReader(options.log, metrics)
   const app = fastify({
     genReqId: options.newRequestId,
     // The router decodes and compares; what is too long for a header never comes here.
@@ -97,16 +111,23 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   answerEveryRequest(app)
 
   await app.register(statusRoutes, { ready: options.ready })
-  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, times })
-  if (options.admin) await app.register(adminScope, { ...options.admin, prefix: '/admin/v1' })
+  let listenedAt = ''
+  const baseUrl = (): string => options.publicUrl ?? listenedAt
+  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, times })
+  if (options.admin) await app.register(adminScope, { ...options.admin, publicUrl: options.publicUrl, times, prefix: '/admin/v1' })
+  if (options.admin) {
+    const auth = options.public && createAdminAuth(options.admin.adminToken)
+    await app.register(metricsRoute, { metrics, auth })
+  }
   await app.ready()
 
   refusals.watch(app.server)
+  accessLog?.watch(app.server)
   // A caller who sends FIN and goes on reading gets his whole answer. Not in Node's documentation; its own code reads it at every FIN.
   Object.assign(app.server, { httpAllowHalfOpen: true })
   const sockets = watchSockets(app.server)
   return {
-    listen: (port, host) => listen(app.server, port, host),
+    listen: async (port, host) => (listenedAt = await listen(app.server, port, host)),
     async close() {
       // Fastify would do it a little later.
       app.server.close()
@@ -118,12 +139,13 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   }
 }
 
-/** `order.request-id`, then what comes before any caller is known: 400 for a request that may be read in two ways, 404, 405. */
+/** `order.request-id`, then `order.route`, what comes before any caller is known: 400 for a request that may be read in two ways, 404, 405. */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
     reply.header('x-request-id', request.id)
+    note(raw, { requestId: request.id, route: request.routeOptions.url })
     const fault = framingFault(raw)
     if (fault !== undefined) return done(new ApiError('bad_request', fault))
     if (request.is404) {
@@ -137,11 +159,15 @@ function answerEveryRequest(app: FastifyInstance): void {
   })
 }
 
-type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; times: DoorTimes }
+type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; baseUrl: () => string; times: DoorTimes }
 
-async function publicRoutes(app: FastifyInstance, { access, turns, conversations, publicUrl, times }: PublicOptions): Promise<void> {
+async function publicRoutes(
+  app: FastifyInstance,
+  { access, turns, conversations, publicUrl, baseUrl, times }: PublicOptions,
+): Promise<void> {
   for (const schema of namedSchemas) app.addSchema(schema)
   await describeApi(app, publicUrl)
+  await app.register(docsRoute, { baseUrl })
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access))
     await api.register(chatRoutes, { turns, streamTimes: times })
@@ -149,9 +175,12 @@ async function publicRoutes(app: FastifyInstance, { access, turns, conversations
   })
 }
 
-async function adminScope(app: FastifyInstance, { admin, adminToken }: NonNullable<DoorOptions['admin']>): Promise<void> {
+type AdminScopeOptions = NonNullable<DoorOptions['admin']> & { publicUrl: string | undefined; times: DoorTimes }
+
+async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
+  const { admin, adminToken, turns, erasure, publicUrl, times } = options
   app.addHook('preParsing', receiveJson)
-  await app.register(adminRoutes, { admin, auth: createAdminAuth(adminToken) })
+  await app.register(adminRoutes, { admin, auth: createAdminAuth(adminToken), turns, erasure, streamTimes: times, publicUrl })
 }
 
 function listen(server: Server, port: number, host: string): Promise<string> {

@@ -12,8 +12,7 @@ export function readIdempotencyKey(request: IncomingMessage): string {
   if (typeof header !== 'string') throw new ApiError('validation_error', 'The Idempotency-Key header is required.')
   if (countHeader(request, 'idempotency-key') > 1) throw new ApiError('validation_error', 'Send exactly one Idempotency-Key header.')
   const text = decode(header)
-  // Two UTF-16 units at most make a code point, so that a long header is never counted.
-  if (text === '' || text.length > 2 * longest || [...text].length > longest) {
+  if (text === '' || (text.length > longest && [...text].length > longest)) {
     throw new ApiError('validation_error', 'Idempotency-Key must have 1 to 255 characters.')
   }
   if (/\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'Idempotency-Key must not contain control characters.')

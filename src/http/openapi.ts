@@ -1,5 +1,6 @@
 /** /openapi.json: the public API, written from the routes' own schemas. Specification section 9; surfaces, Addresses. */
 import swagger from '@fastify/swagger'
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 
@@ -19,6 +20,11 @@ const description = [
   'Send requests from a server: an API key must never reach a browser.',
 ].join(' ')
 
+/** A named schema keeps its name. */
+export const refNames: NonNullable<FastifyDynamicSwaggerOptions['refResolver']> = {
+  buildLocalReference: ({ $id }, _baseUri, _fragment, index) => (typeof $id === 'string' ? $id : `Schema${index}`),
+}
+
 /** Describes the routes that are added to `app` from now on, and serves the description there. */
 export async function describeApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
   await app.register(swagger, {
@@ -34,7 +40,7 @@ export async function describeApi(app: FastifyInstance, publicUrl: string | unde
     },
     convertConstToEnum: false,
     stripBasePath: false,
-    refResolver: { buildLocalReference: ({ $id }, _baseUri, _fragment, index) => (typeof $id === 'string' ? $id : `Schema${index}`) },
+    refResolver: refNames,
     transform: ({ schema, url, route }) => ({ url, schema: route.method === 'POST' ? { ...schema, headers: ChatHeaders } : schema }),
   })
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())

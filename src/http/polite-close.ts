@@ -1,7 +1,7 @@
 /**
  * How a connection ends whose request was refused with its body unread: the answer, then FIN, then at most one body's worth is read and
  * thrown away so that the caller can read the answer, then the socket is destroyed. Node alone would read on for ever, or reset the
- * connection under the caller's hands. Rulings, `order.*` 4.
+ * connection under the caller's hands. Ruling `order.rate-limit`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

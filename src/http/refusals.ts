@@ -3,7 +3,7 @@
  * meet. Each is answered with an envelope and an id, and the connection is closed. Never writes into a socket with a response under way.
  */
 import { STATUS_CODES } from 'node:http'
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError } from '../errors.ts'
 import { envelope, failureHeaders } from './envelope.ts'
@@ -16,7 +16,11 @@ export type Refusals = {
   watch(server: Server): void
 }
 
-export function createRefusals(newRequestId: () => string): Refusals {
+/** `onRefusal` is told each answer; `request` is absent where the bytes never became one. */
+export function createRefusals(
+  newRequestId: () => string,
+  onRefusal: (refusal: ApiError, requestId: string, request?: IncomingMessage) => void,
+): Refusals {
   // The newest request of a connection: its response is the last to be written, also where requests are pipelined.
   const newest = new WeakMap<Socket, ServerResponse>()
 
@@ -24,9 +28,8 @@ export function createRefusals(newRequestId: () => string): Refusals {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const response = newest.get(socket)
     if (!response || response.req.complete) return refuseWhenIdle(socket, refusalOf(error))
-    // The refused bytes belong to the body of a request: this is its answer, unless it has one already.
+    // The refused bytes belong to the body of a request: this is its answer, unless it has one already, behind which the connection closes.
     if (!response.headersSent) answer(response, refusalOf(error))
-    else if (response.writableFinished) closePolitely(socket, 0)
   }
 
   /** Garbage behind a complete request waits for that request's answer. */
@@ -44,6 +47,7 @@ export function createRefusals(newRequestId: () => string): Refusals {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     socket.write(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`)
     closePolitely(socket, bodyLimitBytes)
+    onRefusal(refusal, requestId)
   }
 
   function answer(response: ServerResponse, refusal: ApiError): void {
@@ -51,6 +55,7 @@ export function createRefusals(newRequestId: () => string): Refusals {
     const body = envelope(refusal, requestId)
     closeIfUnread(response.req, response)
     response.writeHead(refusal.status, refusalHeaders(refusal, requestId, body)).end(body)
+    onRefusal(refusal, requestId, response.req)
   }
 
   return {

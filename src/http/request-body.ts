@@ -1,4 +1,4 @@
-/** A request's body: received whole, within the limit, and read as JSON without coercion. Ruling `order.*` 5, `text.well-formed`. */
+/** A request's body: received whole, within the limit, and read as JSON without coercion. Rulings `order.body-size`, `text.well-formed`. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'

@@ -5,6 +5,7 @@
  */
 import type { Amount, Price } from '../ledger/ledger.ts'
 import type { Reads } from './cold/reads.ts'
+import type { Author } from './cold/audit.ts'
 import type { Writes } from './cold/writes.ts'
 
 /** The store cannot answer now (disk full, closed, connection lost). Nothing of the item was stored, unless said otherwise; ask again later. */
@@ -12,6 +13,9 @@ export class StoreUnavailable extends Error {}
 
 /** One item of a batch succeeds or fails by itself; `error` is a StoreUnavailable or a fault of ours. */
 export type Each<Outcome> = Outcome | { kind: 'error'; error: Error }
+
+/** `idempotency.lifetime`: 24 hours from the turn's end. */
+export const recordLifetimeMs = 24 * 60 * 60 * 1000
 
 export type Role = 'user' | 'assistant'
 export type HistoryMessage = { role: Role; content: string }
@@ -158,6 +162,17 @@ export interface Store {
   read<Name extends keyof Reads>(name: Name, ...args: Arguments<Reads[Name]>): Promise<Awaited<ReturnType<Reads[Name]>>>
   /** A cold write in one transaction, by its name in cold/writes.ts. */
   write<Name extends keyof Writes>(name: Name, ...args: Arguments<Writes[Name]>): Promise<Awaited<ReturnType<Writes[Name]>>>
+  /** As `write`; where something changed, its lines stand in the audit, by the same transaction. */
+  writeAs<Name extends keyof Writes>(
+    author: Author,
+    name: Name,
+    ...args: Arguments<Writes[Name]>
+  ): Promise<Awaited<ReturnType<Writes[Name]>>>
+  /**
+   * `erase`: takes what was erased out of the store's own files. `log` is quick and leaves nothing but rare remnants, `file` takes those too.
+   * `busy`: a reader still needs what is to go; ask again. `too_large`: the file would stand still for too long, only an operator can decide that.
+   */
+  forget(depth: 'log' | 'file'): Promise<'forgotten' | 'busy' | 'too_large'>
   /** Called after any cold write that other rooms may have cached (agents, keys, providers); never misses one made through this store. */
   onChange(listener: () => void): void
   /** Resolves when the store can read and write; rejects with StoreUnavailable. */

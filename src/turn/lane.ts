@@ -21,6 +21,10 @@ export class Lane<Item, Outcome extends { kind: string }> {
     this.#keysOf = keysOf
   }
 
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   /** The item's own outcome, told after its commit; rejects with its own error. */
   push(item: Item): Promise<Outcome> {
     return new Promise((resolve, reject) => {

@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
+import type { Metrics } from '../metrics.ts'
 import type { AdmittedTurn, Store } from '../store/store.ts'
 import type { LiveTurn } from './live-turn.ts'
 
@@ -13,6 +14,7 @@ export type LeasesOptions = {
   live: ReadonlyMap<string, LiveTurn>
   failpoints: Failpoints
   log: Logger
+  metrics: Metrics
   settings: { leaseMs: number; renewMs: number }
   capacity(): number
   launch(turn: AdmittedTurn): LiveTurn
@@ -24,7 +26,7 @@ export interface Leases {
   stop(): Promise<void>
 }
 
-export function keepLeases({ store, live, failpoints, log, settings, capacity, launch }: LeasesOptions): Leases {
+export function keepLeases({ store, live, failpoints, log, metrics, settings, capacity, launch }: LeasesOptions): Leases {
   const { leaseMs, renewMs } = settings
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
@@ -58,12 +60,16 @@ export function keepLeases({ store, live, failpoints, log, settings, capacity, l
     const limit = capacity()
     if (limit === 0) return
     const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] })
-    for (const requestId of exhausted) log.error({ request_id: requestId }, 'a turn used up its attempts and has failed')
+    for (const requestId of exhausted) {
+      log.error({ request_id: requestId }, 'a turn used up its attempts and has failed')
+      metrics.turnEnded({ outcome: 'failed', code: 'internal_error' })
+    }
     for (const turn of turns) void recover(turn, which)
   }
 
   async function recover(turn: AdmittedTurn, which: 'fresh' | 'suspect'): Promise<void> {
     log.info({ request_id: turn.requestId, attempt: turn.attempt }, 'recovering a turn that its process left')
+    metrics.turnRecovered()
     if (which === 'suspect') suspectRuns = true
     else freshRuns++
     try {

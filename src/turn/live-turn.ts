@@ -38,6 +38,10 @@ export class LiveTurn implements RunningTurn {
     return this.admitted.conversationId
   }
 
+  get ageMs(): number {
+    return performance.now() - this.#startedAt
+  }
+
   get lease(): { requestId: string; fence: number } {
     return { requestId: this.admitted.requestId, fence: this.admitted.fence }
   }

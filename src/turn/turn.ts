@@ -7,6 +7,7 @@ import type { Agents, NextStep, Spoken } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import { charge, cost } from '../ledger/ledger.ts'
 import type { Failpoints } from '../failpoints.ts'
+import type { Metrics } from '../metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type {
   AdmittedTurn,
@@ -43,6 +44,7 @@ export type TurnsOptions = {
   agents: Agents
   failpoints: Failpoints
   log: Logger
+  metrics: Metrics
   newRequestId(): string
   newId: Ids['newId']
   settings?: Partial<TurnSettings>
@@ -56,12 +58,14 @@ export interface Turns {
   /** Admits nothing more, waits for running turns up to `limitMs`, then gives the rest up for others to claim. */
   drain(limitMs: number): Promise<void>
   readonly running: number
+  /** Items that wait for the next batch, by lane. */
+  readonly waiting: { admission: number; settlement: number; failure: number }
 }
 
 // Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second.
 const storeRetryMs = [50, 100, 200, 500, 1000]
 
-export function createTurns({ store, agents, failpoints, log, newRequestId, newId, settings: given }: TurnsOptions): Turns {
+export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }
   const live = new Map<string, LiveTurn>()
   let reserved = 0
@@ -79,7 +83,7 @@ export function createTurns({ store, agents, failpoints, log, newRequestId, newI
     (items) => store.failMany(items),
     (item) => [item.requestId],
   )
-  const leases = keepLeases({ store, live, failpoints, log, settings, capacity, launch })
+  const leases = keepLeases({ store, live, failpoints, log, metrics, settings, capacity, launch })
 
   function capacity(): number {
     return draining ? 0 : Math.max(0, settings.maxTurns - live.size - reserved)
@@ -119,8 +123,10 @@ export function createTurns({ store, agents, failpoints, log, newRequestId, newI
       case 'admitted':
         return { kind: 'running', turn: launch(outcome.turn) }
       case 'replay':
+        metrics.replayed()
         return outcome
       case 'replayed_failure':
+        metrics.replayed()
         return { kind: 'replayed_failure', requestId: outcome.requestId, code: 'internal_error' }
       case 'erased':
         return { kind: 'refused', code: 'not_found' }
@@ -140,14 +146,16 @@ export function createTurns({ store, agents, failpoints, log, newRequestId, newI
   }
 
   async function run(turn: LiveTurn): Promise<void> {
+    let stored = false
     try {
       const spoken = await speak(turn)
       await failpoints.reach('model.done', turn.admitted.message)
-      await keep(turn, spoken)
+      stored = await keep(turn, spoken)
     } catch (error) {
       // The turn stays running in the store; its lease runs out and recovery ends it.
       log.error({ err: error, request_id: turn.requestId }, 'a turn could not be brought to its end here')
     }
+    if (!stored) metrics.turnEnded({ outcome: 'lost' }, turn)
     // Where nothing was told above: a lost lease, a drain, or a fault. It may yet complete and be charged once (`unavailable.unknown`).
     turn.finish({ kind: 'failed', code: 'service_unavailable' })
   }
@@ -194,7 +202,8 @@ export function createTurns({ store, agents, failpoints, log, newRequestId, newI
     return outcome.kind === 'advanced'
   }
 
-  async function keep(turn: LiveTurn, spoken: Spoken): Promise<void> {
+  /** False where the turn's end was not stored here. */
+  async function keep(turn: LiveTurn, spoken: Spoken): Promise<boolean> {
     switch (spoken.kind) {
       case 'reply':
         return settle(turn, spoken)
@@ -207,10 +216,11 @@ export function createTurns({ store, agents, failpoints, log, newRequestId, newI
       case 'stopped':
         if (turn.balanceRanOut) return fail(turn, 'released', 'insufficient_balance', 'an extension of the hold did not fit')
         if (turn.stopReason === 'deadline') return fail(turn, 'released', 'service_unavailable', 'the turn passed its deadline')
+        return false
     }
   }
 
-  async function settle(turn: LiveTurn, spoken: Extract<Spoken, { kind: 'reply' }>): Promise<void> {
+  async function settle(turn: LiveTurn, spoken: Extract<Spoken, { kind: 'reply' }>): Promise<boolean> {
     const { requestId, fence, price, hold } = turn.admitted
     const { usage, text } = spoken
     const { charged, writtenOff } = charge(usage, price, hold)
@@ -231,16 +241,21 @@ export function createTurns({ store, agents, failpoints, log, newRequestId, newI
         firstDeltaMs: turn.firstDeltaMs,
       }),
     )
-    if (outcome?.kind !== 'settled') return
+    if (outcome?.kind !== 'settled') return false
+    metrics.turnEnded({ outcome: 'completed', ...usage, charged }, turn)
     await failpoints.reach('reply.before-send', turn.admitted.message)
     turn.finish({ kind: 'completed', reply: outcome.reply })
+    return true
   }
 
-  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<void> {
+  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<boolean> {
     const { requestId, fence } = turn.admitted
     log.warn({ request_id: requestId, state, code, cause }, 'the turn ended without a reply')
     const outcome = await untilStored(turn, () => failures.push({ requestId, fence, state, code, cause }))
-    if (outcome?.kind === 'ended') turn.finish({ kind: 'failed', code })
+    if (outcome?.kind !== 'ended') return false
+    metrics.turnEnded({ outcome: state, code }, turn)
+    turn.finish({ kind: 'failed', code })
+    return true
   }
 
   /** What was said is kept and stored once the store is back, for as long as the lease is ours; undefined where it was taken from us. */
@@ -280,6 +295,9 @@ export function createTurns({ store, agents, failpoints, log, newRequestId, newI
     drain,
     get running() {
       return live.size
+    },
+    get waiting() {
+      return { admission: admissions.waiting, settlement: settlements.waiting, failure: failures.waiting }
     },
   }
 }

@@ -50,11 +50,34 @@ CREATE TABLE api_keys (
   rate_window_seconds integer not null check (rate_window_seconds > 0),
   created_at integer not null,
   revoked_at integer
-) strict;
+, last_used_at integer, playground integer not null default 0 check (playground in (0, 1))) strict;
 
 CREATE INDEX api_keys_of_agent on api_keys (agent_id);
 
 CREATE UNIQUE INDEX one_api_key_per_key_id on api_keys (key_id);
+
+CREATE UNIQUE INDEX one_playground_key_per_agent on api_keys (agent_id) where playground = 1;
+
+CREATE TABLE audit (
+  id text primary key,
+  -- admin: a call of the admin API; server: the service itself (first start, retention)
+  who text not null check (who in ('admin', 'server')),
+  verb text not null,
+  noun text not null,
+  subject_id text not null,
+  -- the names of the changed fields, as a JSON list
+  fields text not null,
+  -- of the operator's call
+  request_id text,
+  created_at integer not null,
+  constraint an_operator_calls check ((who = 'admin') = (request_id is not null))
+) strict;
+
+CREATE INDEX audit_newest_first on audit (created_at, id);
+
+CREATE TRIGGER audit_is_append_only_delete before delete on audit begin select raise(abort, 'audit_is_append_only'); end;
+
+CREATE TRIGGER audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;
 
 CREATE VIRTUAL TABLE chunk_terms using fts5 (
   agent, title, text, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2"
@@ -81,6 +104,8 @@ CREATE TABLE conversations (
   created_at integer not null,
   last_message_at integer
 ) strict;
+
+CREATE INDEX conversations_by_age on conversations (coalesce(last_message_at, created_at)) where external_user_id is not null;
 
 CREATE INDEX conversations_newest_first on conversations (api_key_id, created_at, id);
 
@@ -109,6 +134,8 @@ CREATE TABLE journal (
   primary key (request_id, run, step, part, kind)
 ) strict, without rowid;
 
+CREATE INDEX journal_by_age on journal (created_at);
+
 CREATE TABLE ledger (
   id text primary key,
   owner_id text not null references owners,
@@ -130,6 +157,8 @@ CREATE INDEX ledger_newest_first on ledger (owner_id, created_at, id);
 CREATE UNIQUE INDEX one_charge_per_turn on ledger (request_id) where kind = 'charge';
 
 CREATE UNIQUE INDEX one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;
+
+CREATE INDEX written_off_newest_first on ledger (created_at) where written_off > 0;
 
 CREATE TRIGGER ledger_is_append_only_delete before delete on ledger begin select raise(abort, 'ledger_is_append_only'); end;
 
@@ -177,6 +206,8 @@ CREATE TABLE providers (
 
 CREATE UNIQUE INDEX one_provider_per_name on providers (name);
 
+CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
+
 CREATE TABLE turns (
   request_id text primary key,
   api_key_id text not null references api_keys,
@@ -216,15 +247,23 @@ CREATE TABLE turns (
   constraint completed_has_a_charge check ((state = 'completed') = (charged is not null))
 ) strict;
 
+CREATE INDEX erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
+
 CREATE UNIQUE INDEX one_running_turn_per_conversation on turns (conversation_id) where state = 'running';
 
 CREATE UNIQUE INDEX one_turn_per_key on turns (api_key_id, idempotency_key) where idempotency_key is not null;
 
 CREATE INDEX running_turns on turns (lease_until) where state = 'running';
 
+CREATE INDEX turns_by_erasure on turns (erased_at) where erased_at is not null;
+
 CREATE INDEX turns_newest_first on turns (created_at, request_id);
 
 CREATE INDEX turns_of_conversation on turns (conversation_id);
+
+CREATE INDEX usage_of_turns on turns (
+  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id
+) where ended_at is not null;
 
 CREATE TRIGGER ended_turns_never_change before update of state on turns
   when old.state in ('completed', 'failed') and new.state <> old.state

@@ -22,7 +22,7 @@ const killedAt: { point: FailpointName; row: string; modelCalls: number }[] = [
 
 for (const { point, row, modelCalls } of killedAt) {
   for (const transport of ['chat', 'stream'] as const) {
-    void test(`${row}: kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
+    void test(`${row}: billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
       const lives = await Lives.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
       const idempotencyKey = randomUUID()
       lives.model.when('hello', ['one ', 'two ', 'three ', 'four'])
@@ -49,7 +49,7 @@ for (const { point, row, modelCalls } of killedAt) {
   }
 }
 
-void test('row 14 a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
+void test('row 14 turn.states a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
   const lives = await Lives.begin(t, 'advance.after-commit=kill')
   const idempotencyKey = randomUUID()
   const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
@@ -63,6 +63,21 @@ void test('row 14 a journalled step is neither paid nor done again: kill -9 afte
   assert.equal(json.message.content, 'second')
   assert.equal(lives.model.calls.length, 2, 'the first step was not asked again')
   assert.deepEqual([json.usage.prompt_tokens, json.usage.completion_tokens], [200, 20], 'and counts')
+  await lives.verify()
+})
+
+void test('unavailable.unknown billing.once a settlement that cannot be stored is no answer: 503, then the same key gets its one reply', async (t) => {
+  const lives = await Lives.begin(t, 'settle.before-commit=throw')
+  const idempotencyKey = randomUUID()
+  lives.model.when('hello', ['one ', 'two'])
+  const unknown = await lives.client.chat('hello', { idempotencyKey })
+  assert.deepEqual([unknown.status, unknown.json.error?.code], [503, 'service_unavailable'], unknown.text)
+  assert.equal(await lives.charges(), 0)
+  await lives.server!.kill()
+  await lives.start()
+  const answer = await lives.retry('hello', { idempotencyKey })
+  assert.deepEqual([answer.status, answer.json.request_id], [200, unknown.json.error.request_id])
+  assert.equal(await lives.charges(), 1)
   await lives.verify()
 })
 

@@ -23,6 +23,7 @@ void test('keys: one is made with its text shown once, and 120 requests in 60 se
     permission: 'full',
     rate_limit: { limit: 120, window_seconds: 60 },
     created_at: json.created_at,
+    last_used_at: null,
     revoked_at: null,
   })
   assert.ok(text.startsWith(`svc_live_${json.key_id}.`))

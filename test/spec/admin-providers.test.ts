@@ -58,8 +58,7 @@ const refusals: Record<string, [Json, RegExp]> = {
   'a name with capitals': [{ name: 'OpenAI' }, /name/],
   'a name with a slash': [{ name: 'a/b' }, /name/],
   'the built-in name': [{ name: 'demo' }, /demo/],
-  'the kind anthropic': [{ kind: 'anthropic' }, /kind must be one of openai, openai-compatible/],
-  'the kind google': [{ kind: 'google' }, /kind/],
+  'an unknown kind': [{ kind: 'bedrock' }, /kind must be one of openai, anthropic, google, openai-compatible/],
   'no base URL where it is needed': [{ base_url: undefined }, /base URL/],
   'null for a base URL where it is needed': [{ base_url: null }, /base URL/],
   'a base URL of another scheme': [{ base_url: 'ftp://example.com' }, /base URL/],
@@ -86,8 +85,8 @@ void test('providers: a name is given once, also to 20 at once', async () => {
   assert.equal(answers.filter(({ status, json }) => status === 409 && json.error.code === 'conflict').length, 19)
 })
 
-void test('providers: openai needs no base URL', async () => {
-  assert.equal((await make({ kind: 'openai', base_url: undefined })).base_url, null)
+void test('providers: openai, anthropic and google need no base URL', async () => {
+  for (const kind of ['openai', 'anthropic', 'google']) assert.equal((await make({ kind, base_url: undefined })).base_url, null)
 })
 
 void test('providers: a new key is used by the very next call', async () => {

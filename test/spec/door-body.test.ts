@@ -19,7 +19,7 @@ const json = 'Content-Type: application/json\r\n'
 async function refusedWith(door: TestDoor, bytes: string | Buffer, headers = json): Promise<string> {
   const [answer, ...more] = await exchange(door.port, post(headers, bytes))
   assert.deepEqual(more, [])
-  assert.deepEqual([answer?.status, answer?.json.error.code], [422, 'validation_error'], bytes.toString().slice(0, 100))
+  assert.deepEqual([answer?.status, answer?.json.error?.code], [422, 'validation_error'], bytes.toString().slice(0, 100))
   assert.deepEqual(door.begun, [], 'nothing began')
   return answer!.json.error.message
 }
@@ -58,7 +58,7 @@ const invalid: [body: string, message: RegExp][] = [
 ]
 
 for (const [text, message] of invalid) {
-  void test(`2 a body is refused: ${text.slice(0, 70)}`, async () => {
+  void test(`2 order.validation, text.well-formed: a body is refused: ${text.slice(0, 70)}`, async () => {
     await using door = await startTestDoor()
     assert.match(await refusedWith(door, text), message)
   })
@@ -97,7 +97,7 @@ void test('4.1 the content type must be application/json, in UTF-8', async () =>
   for (const type of right) assert.equal((await exchange(door.port, post(`Content-Type: ${type}\r\n`, body())))[0]?.status, 200, type)
 })
 
-void test('2 lengths are code points, and white space is text', async () => {
+void test('2 conversation.identity lengths are code points, and white space is text', async () => {
   await using door = await startTestDoor()
   const texts: [string, string][] = [
     ['😀'.repeat(32_000), '😀'.repeat(255)],
@@ -114,7 +114,7 @@ void test('2 lengths are code points, and white space is text', async () => {
 
 for (const [title, text] of [
   ['nested arrays', '['.repeat(524_000) + ']'.repeat(524_000)],
-  ['nested objects', '{"a":'.repeat(170_000) + '1' + '}'.repeat(170_000)],
+  ['nested objects', `${'{"a":'.repeat(170_000)}1${'}'.repeat(170_000)}`],
   ['nested arrays as a field', `{"external_user_id":"u","message":${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
   ['65 levels in a field', `{"external_user_id":"u","message":${'['.repeat(64)}${']'.repeat(64)}}`],
   ['a million open brackets', '['.repeat(1_000_000)],

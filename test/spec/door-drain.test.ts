@@ -45,7 +45,7 @@ void test('drain idle connections and silent ones end at once', async () => {
   await idle.until('alive')
   using silent = await RawSocket.open(door.port)
   await door.close()
-  await Promise.all([idle.closed, silent.closed])
+  await Promise.all([idle.rest(), silent.rest()])
 })
 
 void test('readyz 503 while draining, else 200 whatever store and limiter say; both stand in the body', async () => {
@@ -60,17 +60,27 @@ void test('readyz 503 while draining, else 200 whatever store and limiter say; b
   assert.deepEqual(await ask(), [503, { status: 'draining', store: 'unavailable', limiter: 'ok' }])
 })
 
-void test('drain a request on an open connection is still answered with the envelope', async () => {
+void test('drain a request on an open connection still comes to the turn room, which refuses it with the envelope', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun })
+  const came = Promise.withResolvers<void>()
+  await using door = await startTestDoor({
+    begin() {
+      if (door.begun.length === 1) return turn.begun
+      came.resolve()
+      return { kind: 'refused', code: 'service_unavailable' }
+    },
+  })
   using raw = await RawSocket.open(door.port)
   raw.write(chat(`${chatPath}/stream`))
   await raw.until('response.created')
   const closing = door.close()
-  raw.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n')
+  raw.write(chat(chatPath))
+  await came.promise
   turn.complete()
   await Promise.all([closing, raw.rest()])
-  assert.deepEqual([raw.answers[1]?.status, raw.answers[1]?.json.error.code], [404, 'not_found'])
+  assert.match(raw.answers[0]!.body, /response\.completed/)
+  assert.deepEqual([raw.answers[1]?.status, raw.answers[1]?.json.error.code], [503, 'service_unavailable'])
+  assert.equal(raw.answers[1]!.headers['connection'], 'close')
 })
 
 void test('listen answers a port in use with the listener’s error', async () => {
@@ -78,7 +88,8 @@ void test('listen answers a port in use with the listener’s error', async () =
   const { createDoor } = await import('../../src/http/http.ts')
   const { pino } = await import('pino')
   const ready = async () => ({ draining: false, store: 'ok', limiter: 'ok' }) as const
-  const second = await createDoor({ log: pino({ level: 'silent' }), newRequestId: () => 'id', ready })
+  const { createMetrics } = await import('../../src/metrics.ts')
+  const second = await createDoor({ log: pino({ level: 'silent' }), metrics: createMetrics(), newRequestId: () => 'id', ready })
   await assert.rejects(second.listen(door.port, '127.0.0.1'), { code: 'EADDRINUSE', syscall: 'listen' })
   await second.close()
 })

@@ -16,14 +16,14 @@ const readOnly = { kind: 'authenticated', apiKey: { ...apiKey, permission: 'read
 /** Everything that comes later in the order is wrong too. */
 const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: number; code: string; spent: number }[] = [
   {
-    title: 'order.* an unknown route is 404 before the caller is known',
+    title: 'order.route an unknown route is 404 before the caller is known',
     sent: { path: '/v1/agents/agt_door/chats', headers: { authorization: 'no' }, body: tooLarge },
     status: 404,
     code: 'not_found',
     spent: 0,
   },
   {
-    title: 'order.* a key that is not valid is 401 before the agent is looked at',
+    title: 'order.authentication a key that is not valid is 401 before the agent is looked at',
     options: { spend: exceeded },
     sent: { path: '/v1/agents/agt_other/chat', headers: { authorization: 'Bearer bad', 'idempotency-key': '' }, body: tooLarge },
     status: 401,
@@ -31,7 +31,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 0,
   },
   {
-    title: 'order.* a key that cannot be looked up is 503 and never 401',
+    title: 'order.authentication a key that cannot be looked up is 503 and never 401',
     options: { authenticate: () => ({ kind: 'service_unavailable' }), spend: exceeded },
     sent: { path: '/v1/agents/agt_other/chat', body: tooLarge },
     status: 503,
@@ -39,7 +39,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 0,
   },
   {
-    title: 'order.* another agent is 403 agent_mismatch before the permission',
+    title: 'order.permission another agent is 403 agent_mismatch before the permission',
     options: { authenticate: () => readOnly, spend: exceeded },
     sent: { path: '/v1/agents/agt_other/chat', body: tooLarge },
     status: 403,
@@ -47,7 +47,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 0,
   },
   {
-    title: 'order.* a read-only key is 403 permission_denied before the limiter',
+    title: 'order.permission a read-only key is 403 permission_denied before the limiter',
     options: { authenticate: () => readOnly, spend: exceeded },
     sent: { body: tooLarge },
     status: 403,
@@ -63,7 +63,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 1,
   },
   {
-    title: 'order.* an exhausted window is 429 before the body is read',
+    title: 'order.rate-limit an exhausted window is 429 before the body is read',
     options: { spend: exceeded },
     sent: { body: tooLarge },
     status: 429,
@@ -71,7 +71,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 1,
   },
   {
-    title: 'order.* a body over 1 MiB is 413 before the Idempotency-Key is read',
+    title: 'order.body-size a body over 1 MiB is 413 before the Idempotency-Key is read',
     sent: { headers: { 'idempotency-key': '' }, body: tooLarge },
     status: 413,
     code: 'payload_too_large',
@@ -104,7 +104,7 @@ const messages: [title: string, sent: Sent, message: RegExp][] = [
   ['fields', { body: '{"external_user_id":"","message":1}' }, /external_user_id/],
 ]
 
-void test('order.* 422 names the first of: Idempotency-Key, content type, JSON, fields', async () => {
+void test('order.validation 422 names the first of: Idempotency-Key, content type, JSON, fields', async () => {
   await using door = await startTestDoor()
   for (const [title, sent, message] of messages) {
     const response = await door.chat(sent)
@@ -117,13 +117,13 @@ void test('order.* 422 names the first of: Idempotency-Key, content type, JSON, 
   assert.deepEqual(door.begun, [])
 })
 
-void test('order.* a read-only key may read conversations', async () => {
+void test('order.permission a read-only key may read conversations', async () => {
   await using door = await startTestDoor({ authenticate: () => readOnly })
   const response = await fetch(`${door.url}/v1/agents/agt_door/conversations`)
   assert.equal(response.status, 200)
 })
 
-void test('order.* the agent of the path is compared percent-decoded and with regard to case', async () => {
+void test('order.permission the agent of the path is compared percent-decoded and with regard to case', async () => {
   await using door = await startTestDoor()
   assert.equal((await door.chat({ path: '/v1/agents/agt%5Fdoor/chat' })).status, 200)
   for (const agent of ['AGT_DOOR', 'agt_door%00', 'agt_door;x', 'agt_door%2F', 'a'.repeat(3000)]) {
@@ -166,7 +166,7 @@ const refusals = {
   not_found: [404, null],
 } as const
 
-void test('order.* what the turn refuses is JSON with its status and Retry-After on both transports, under an id of its own', async () => {
+void test('order.admission what the turn refuses is JSON with its status and Retry-After on both transports, under an id of its own', async () => {
   let code: keyof typeof refusals = 'not_found'
   await using door = await startTestDoor({ begin: () => ({ kind: 'refused', code }) })
   for (const [refused, expected] of Object.entries(refusals)) {
@@ -215,4 +215,38 @@ void test('text.well-formed a message may have as many code points as the agent 
   assert.equal((await door.chat({ body: body('😀😀😀') })).status, 200)
   const refused = await door.chat({ body: body('😀😀😀a') })
   assert.deepEqual([refused.status, ((await refused.json()) as any).error.message], [422, 'message must have at most 3 characters.'])
+})
+
+void test('rate.spend whatever passes the permission spends one unit, what is refused before it spends none', async () => {
+  await using door = await startTestDoor({
+    authenticate: (header) =>
+      header === 'Bearer read' ? readOnly : { kind: header === 'Bearer good' ? 'authenticated' : 'invalid_api_key', apiKey },
+    begin: ({ message }) =>
+      message === 'busy' ? { kind: 'refused', code: 'conversation_busy' } : { kind: 'replay', reply: storedReply('hi') },
+  })
+  const list = (): Promise<Response> => fetch(`${door.url}/v1/agents/agt_door/conversations`, { headers: { authorization: 'Bearer good' } })
+  const requests: [what: string, spends: number, send: () => Promise<Response>][] = [
+    ['a replay', 1, () => door.chat()],
+    ['a 409', 1, () => door.chat({ body: body('busy') })],
+    ['a 422', 1, () => door.chat({ body: '{' })],
+    ['a listing', 1, list],
+    ['a 401', 0, () => door.chat({ headers: { authorization: 'Bearer bad' } })],
+    ['another agent', 0, () => door.chat({ path: '/v1/agents/agt_other/chat' })],
+    ['a read-only key', 0, () => door.chat({ headers: { authorization: 'Bearer read' } })],
+  ]
+  for (const [what, spends, send] of requests) {
+    door.spent = 0
+    await (await send()).text()
+    assert.equal(door.spent, spends, what)
+  }
+})
+
+void test('rate.headers stream.established a refusal of the turn is no stream and carries no figures', async () => {
+  await using door = await startTestDoor({ begin: () => ({ kind: 'refused', code: 'insufficient_balance' }) })
+  for (const path of [chatPath, `${chatPath}/stream`]) {
+    const { status, headers, body: sent } = await door.chat({ path })
+    await sent?.cancel()
+    assert.deepEqual([status, headers.get('content-type')], [402, 'application/json; charset=utf-8'], path)
+    assert.ok(!rateNames.some((name) => headers.has(name)), path)
+  }
 })

@@ -186,6 +186,23 @@ void test('stream.slow-reader deltas are dropped over 256 KiB unsent, completed 
   assert.ok(grown < 128 * kibibyte * kibibyte, `${grown / kibibyte ** 2} MiB`)
 })
 
+void test('stream.slow-reader once a delta was dropped none follows, though the reader has caught up', async () => {
+  const turn = new ScriptedTurn()
+  await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs: 200 } })
+  using raw = await openStream(door.port)
+  raw.socket.pause()
+  await sayMuch(turn, 4096)
+  raw.socket.resume()
+  // A comment line leaves only where nothing is unsent.
+  await raw.until('\r\n3\r\n:\n\n')
+  turn.say('late')
+  turn.complete()
+  await raw.until('0\r\n\r\n')
+  const { deltas, last } = eventsOf(raw)
+  assert.ok(deltas.length < last.message.content.length - 'late'.length, 'some were dropped')
+  assert.ok(last.message.content.startsWith(deltas), 'what was sent is the beginning of the reply')
+})
+
 void test('stream.slow-reader a reader who takes nothing is cut off, and the turn goes on', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 300, heartbeatMs: 50 } })

@@ -57,9 +57,9 @@ const refusals: [status: number, options: TestDoorOptions, headers: string, path
 ]
 
 // Together: each is held open for two seconds.
-void describe('order.* a caller who pushes on', { concurrency: true }, () => {
+void describe('order.rate-limit, order.body-size: a caller who pushes on', { concurrency: true }, () => {
   for (const [status, options, headers, path] of refusals) {
-    void test(`order.* 200 MB pushed behind a ${status} (${headers.slice(0, 8)}…): the answer is read, 1 MiB at most is taken`, async () => {
+    void test(`200 MB pushed behind a ${status} (${headers.slice(0, 8)}…): the answer is read, 1 MiB at most is taken`, async () => {
       await using door = await startTestDoor(options)
       const { raw, read } = await push(door.port, head(headers, path), headers === chunked ? chunk : piece)
       assert.ok(raw.ended, 'FIN came before any reset')
@@ -71,14 +71,14 @@ void describe('order.* a caller who pushes on', { concurrency: true }, () => {
     })
   }
 
-  void test('order.* 200 MB behind bytes that are no request: the same', async () => {
+  void test('200 MB behind bytes that are no request: the same', async () => {
     await using door = await startTestDoor()
     const { raw, read } = await push(door.port, 'garbage\r\n\r\n', piece)
     assert.deepEqual([raw.ended, raw.answers[0]?.status], [true, 400])
     assert.ok(read <= mebibyte + 4 * 65_536, `${read} bytes were read`)
   })
 
-  void test('order.* a body on a GET is not read', async () => {
+  void test('a body on a GET is not read', async () => {
     await using door = await startTestDoor()
     const { raw, read } = await push(door.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${known}\r\n`, piece)
     assert.deepEqual([raw.ended, raw.answers[0]?.status, raw.answers[0]?.headers['connection']], [true, 200, 'close'])
@@ -86,7 +86,7 @@ void describe('order.* a caller who pushes on', { concurrency: true }, () => {
   })
 })
 
-void test('order.* a refused body of the usual size is taken in whole and never run into a reset', async () => {
+void test('order.rate-limit a refused body of the usual size is taken in whole and never run into a reset', async () => {
   await using door = await startTestDoor({ authenticate: () => ({ kind: 'invalid_api_key' }) })
   using raw = await RawSocket.open(door.port)
   raw.write(head('Content-Length: 1000000\r\n'))
@@ -98,7 +98,7 @@ void test('order.* a refused body of the usual size is taken in whole and never 
   assert.equal(raw.socket.errored, null)
 })
 
-void test('order.* a request behind a refused body is not run', async () => {
+void test('order.rate-limit a request behind a refused body is not run', async () => {
   await using door = await startTestDoor({ spend: () => ({ kind: 'exceeded', figures, retryAfterSeconds: 9 }) })
   using raw = await RawSocket.open(door.port)
   raw.write(head('Content-Length: 10\r\n'))
@@ -110,7 +110,7 @@ void test('order.* a request behind a refused body is not run', async () => {
   assert.equal(door.spent, 1)
 })
 
-void test('order.* a refused body that has come already does not cost the connection', async () => {
+void test('order.rate-limit a refused body that has come already does not cost the connection', async () => {
   await using door = await startTestDoor()
   using raw = await RawSocket.open(door.port)
   const [nothing, bad] = [head('Content-Length: 5\r\n', '/v1/nothing'), head('Content-Length: 5\r\n').replace('good', 'bad')]
@@ -126,7 +126,7 @@ void test('order.* a refused body that has come already does not cost the connec
   )
 })
 
-void test('order.* Expect: 100-continue is continued only when the body is wanted', async () => {
+void test('order.rate-limit Expect: 100-continue is continued only when the body is wanted', async () => {
   await using door = await startTestDoor()
   const length = `Content-Length: ${body().length}\r\n`
   using wanted = await RawSocket.open(door.port)

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import type { Logger } from 'pino'
 import { startApp } from '../../src/app.ts'
 import type { App } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
@@ -31,6 +32,7 @@ export type TestAppOptions = {
   /** A folder that outlives the app, for restarts; by default one of its own that is removed. */
   folder?: string
   model?: ModelServer
+  accessLog?: Logger
 }
 
 export type Caller = { agentId: string; apiKey: string; ownerId: string }
@@ -203,6 +205,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     encryptionKeys: [randomBytes(32)],
     log: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
     failpoints: createFailpoints(config.failpoints),
+    ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
   })
   const test = new TestApp(app, model, folder, options)

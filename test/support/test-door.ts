@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import type { Access, ApiKey, Authenticated, RateOutcome } from '../../src/access/outcome.ts'
 import { createDoor } from '../../src/http/http.ts'
+import { createMetrics } from '../../src/metrics.ts'
 import type { DoorOptions } from '../../src/http/http.ts'
 import type { Begun, RunningTurn, TurnEnd, TurnRequest } from '../../src/turn/outcome.ts'
 
@@ -63,6 +64,7 @@ export async function startTestDoor(options: TestDoorOptions = {}): Promise<Test
   const opened = await createDoor({
     public: { access, turns, conversations },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) }),
+    metrics: createMetrics(),
     newRequestId: randomUUID,
     ready: async () => ({ draining: false, store: 'ok', limiter: 'ok' }),
     ...given,

@@ -13,6 +13,8 @@ void test('idempotency.fingerprint the same texts agree, and any other texts dif
       assert.equal(hex(user, message), hex(user, message))
       const same = user === otherUser && message === otherMessage
       assert.equal(hex(user, message) === hex(otherUser, otherMessage), same)
+      assert.equal(hex(user, message) === hex(otherUser, message), user === otherUser)
+      assert.equal(hex(user, message) === hex(user, otherMessage), message === otherMessage)
     }),
   )
 })
@@ -20,6 +22,7 @@ void test('idempotency.fingerprint the same texts agree, and any other texts dif
 void test('idempotency.fingerprint lengths keep the two fields apart, and nothing is normalised', () => {
   assert.notEqual(hex('ab', 'c'), hex('a', 'bc'))
   assert.notEqual(hex('é', 'x'), hex('e\u0301', 'x'))
+  assert.notEqual(hex('x', 'é'), hex('x', 'e\u0301'))
   assert.notEqual(hex('a', ' x'), hex('a', 'x'))
   assert.equal(fingerprint('a', 'b').length, 32)
 })

@@ -7,7 +7,7 @@ import { shapeOf } from '../../src/http/json-shape.ts'
 const depthOf = (value: unknown): number =>
   typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
 
-void test('order.* 5 depth and names are those of the parsed value, however it is spaced and escaped', () => {
+void test('order.validation depth and names are those of the parsed value, however it is spaced and escaped', () => {
   const text = fc
     .tuple(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'))
     .map(([value, space]) => JSON.stringify(value, null, space))
@@ -20,12 +20,12 @@ void test('order.* 5 depth and names are those of the parsed value, however it i
   )
 })
 
-void test('order.* 5 repeated names are counted, in whatever spelling', () => {
+void test('order.validation repeated names are counted, in whatever spelling', () => {
   assert.equal(shapeOf('{"a":1,"a":2}').names, 2)
   assert.equal(shapeOf('{"a":{"b":1,"c":[{"d":":"}]},"\\u0061":"\\":\\\\"}').names, 2)
 })
 
-void test('order.* 5 any text at all is looked through', () => {
+void test('order.validation any text at all is looked through', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom('"', '\\', '{', '}', '[', ':') })), (text) => void shapeOf(text)),
   )

@@ -50,12 +50,12 @@ test('a request carries model, messages, tools and caps in the dialect, and asks
   assert.equal(headers.authorization, `Bearer ${apiKey}`)
 })
 
-test('an empty key sends no Authorization, and the kind openai caps by max_completion_tokens', async () => {
-  await ask({ provider: { kind: 'openai', apiKey: '', baseUrl: `${asker.server.baseUrl}/?api-version=7` } })
+test('an empty key sends no Authorization, and a query of the base URL is kept', async () => {
+  await ask({ provider: { apiKey: '', baseUrl: `${asker.server.baseUrl}/?api-version=7` } })
   const { body, headers, path } = asker.server.calls.at(-1)!
   assert.equal(headers.authorization, undefined)
   assert.equal(path, '/v1/chat/completions?api-version=7')
-  assert.deepEqual([body.max_completion_tokens, 'max_tokens' in body, 'temperature' in body, 'tools' in body], [100, false, false, false])
+  assert.deepEqual([body.max_tokens, 'max_completion_tokens' in body, 'temperature' in body, 'tools' in body], [100, false, false, false])
 })
 
 // Answers

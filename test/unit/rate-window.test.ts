@@ -55,6 +55,13 @@ void test('rate.spend gives every key a window of its own', async () => {
   assert.equal((await spend(1, 60, 'key_b')).kind, 'allowed')
 })
 
+void test('rate.spend a refused request spends nothing', async () => {
+  const { spend } = windowAt()
+  assert.equal((await spend(1)).kind, 'allowed')
+  for (let n = 0; n < 3; n++) assert.equal((await spend(1)).kind, 'exceeded')
+  assert.equal(figuresOf(await spend(3)).remaining, 1)
+})
+
 void test('rate.window a changed limit or length holds at once, and Remaining is never below 0', async () => {
   const { spend, move } = windowAt()
   for (let n = 0; n < 3; n++) await spend(3)

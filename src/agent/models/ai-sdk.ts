@@ -2,7 +2,7 @@
  * A provider's package as a `Model`, at the level of its `doStream`, which never retries. Owns the call around the package and what its failures
  * mean; the wire is ours (`fetch-stream.ts`), the prompt is written by `ai-sdk-prompt.ts`, the parts are read by `PartsAnswer`.
  */
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { Dispatcher } from 'undici'
 import { ModelError } from '../model.ts'
 import type { Model } from '../model.ts'
@@ -12,7 +12,7 @@ import type { Deadlines } from './exchange.ts'
 import { openFetchStream } from './fetch-stream.ts'
 import type { FetchStream } from './fetch-stream.ts'
 import { operatorText } from './operator-text.ts'
-import { PartsAnswer } from './parts-answer.ts'
+import { PartsAnswer, wordsOf } from './parts-answer.ts'
 
 /** What differs between the providers. */
 export type Dialect = {
@@ -20,7 +20,7 @@ export type Dialect = {
   open(options: { baseURL: string; apiKey: string; modelId: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>
   /** Whether these are the data of a stream's last event. */
   isLast(data: string): boolean
-  providerOptions?: NonNullable<Parameters<LanguageModelV4['doStream']>[0]['providerOptions']>
+  providerOptions?: SharedV4ProviderOptions
 }
 
 export type AiSdkOptions = { dispatcher: Dispatcher; dialect: Dialect; baseUrl: string; apiKey: string; deadlines: Deadlines }
@@ -44,9 +44,12 @@ export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, dead
       })
       try {
         const model = await dialect.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
-        const parts = await open(model, stream)
         const answer = new PartsAnswer({ onText, onSpeaking: stream.speaking, secret: apiKey })
-        for (let part = await next(parts, stream); part; part = await next(parts, stream)) answer.read(part)
+        const parts = await guarded(stream, async () =>
+          (await model.doStream(writeCall(request, dialect.providerOptions))).stream.getReader(),
+        )
+        const read = async () => (await parts.read()).value
+        for (let part = await guarded(stream, read); part; part = await guarded(stream, read)) answer.read(part)
         return answer.step()
       } finally {
         // closes the socket of a call that failed; one that succeeded has let go of the signal
@@ -55,7 +58,14 @@ export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, dead
     },
   }
 
-  async function open(model: LanguageModelV4, stream: FetchStream): Promise<ReadableStreamDefaultReader<LanguageModelV4StreamPart>> {
-    throw new Error('replaced below')
+  /** What the wire says of a failure comes before the package's own words, which call every cut retryable and every status an error of its kind. */
+  async function guarded<Result>(stream: FetchStream, ask: () => Promise<Result>): Promise<Result> {
+    try {
+      return await ask()
+    } catch (error) {
+      const failure = stream.failure()
+      if (failure) throw failure.cause
+      throw new ModelError('unavailable', `the model's server failed: ${operatorText(wordsOf(error), apiKey)}`, { cause: error })
+    }
   }
 }

@@ -10,6 +10,7 @@ import type { Fields } from './fields.ts'
 import { operatorText } from './operator-text.ts'
 import { SseReader } from './sse-reader.ts'
 import { ToolCallDeltas } from './tool-call-deltas.ts'
+import { isCount } from './usage-count.ts'
 
 /** 8 MiB of text and tool calls: over ten times what any model may write at once, and what 1,000 turns of a hostile server may cost in memory. */
 export const largestAnswer = 8 * 1024 * 1024
@@ -163,7 +164,6 @@ function parse(data: string): unknown {
 }
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 const holdsSomething = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value) ? value.length > 0 : isObject(value))
 const notUnderstood = (what: string): ModelError =>
   new ModelError('unavailable', `the model's server sent an answer that is not understood: ${what}`)

@@ -1,22 +1,29 @@
 /**
- * The models a provider serves: `GET <base URL>/models` in the OpenAI dialect. For the operator's test of a provider alone. Never retries, and
- * has no deadline of its own: the caller's signal is one.
+ * The models a provider serves: `GET <base URL>/models`, which every dialect has. For the operator's test of a provider alone. Never retries,
+ * and has no deadline of its own: the caller's signal is one.
  */
 import { fetch } from 'undici'
 import type { Dispatcher, Response } from 'undici'
 import { ModelError } from '../model.ts'
+import { isObject } from './fields.ts'
 import { operatorText } from './operator-text.ts'
 
 // OpenRouter's list, the longest known, is half a megabyte.
 const longestList = 4 * 1024 * 1024
 
-export type ListOptions = { dispatcher: Dispatcher; baseUrl: string; apiKey: string; signal: AbortSignal }
+export type ListOptions = {
+  dispatcher: Dispatcher
+  dialect: 'openai' | 'anthropic' | 'google'
+  baseUrl: string
+  apiKey: string
+  signal: AbortSignal
+}
 
 /** Their names in the server's order. Throws ModelError with the provider's own words, fit for the operator; or `signal.reason`. */
-export async function listModels({ dispatcher, baseUrl, apiKey, signal }: ListOptions): Promise<string[]> {
+export async function listModels({ dispatcher, dialect, baseUrl, apiKey, signal }: ListOptions): Promise<string[]> {
   const url = new URL(baseUrl)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
-  const headers = { accept: 'application/json', 'user-agent': 'turnkeep', ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }) }
+  const headers = { accept: 'application/json', 'user-agent': 'turnkeep', ...(apiKey === '' ? {} : keyHeaders[dialect](apiKey)) }
   try {
     const response = await fetch(url, { dispatcher, headers, redirect: 'manual', signal })
     const body = await readText(response)
@@ -27,6 +34,12 @@ export async function listModels({ dispatcher, baseUrl, apiKey, signal }: ListOp
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
     throw failed(`cannot be asked: ${operatorText(cause, apiKey)}`)
   }
+}
+
+const keyHeaders: Record<ListOptions['dialect'], (apiKey: string) => Record<string, string>> = {
+  openai: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+  anthropic: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
+  google: (apiKey) => ({ 'x-goog-api-key': apiKey }),
 }
 
 async function readText(response: Response): Promise<string> {
@@ -47,9 +60,12 @@ function namesIn(body: string): string[] {
   } catch {
     throw failed('is not JSON')
   }
-  if (typeof list !== 'object' || list === null || !('data' in list) || !Array.isArray(list.data)) throw failed('is not understood')
-  return list.data
-    .map((model: unknown) => (typeof model === 'object' && model !== null && 'id' in model ? String(model.id) : ''))
+  if (!isObject(list)) throw failed('is not understood')
+  // Google: `models`, each with a `name` as `models/gemini-…`; the others: `data`, each with an `id`
+  const models = list.data ?? list.models
+  if (!Array.isArray(models)) throw failed('is not understood')
+  return models
+    .map((model: unknown) => (isObject(model) ? String(model.id ?? model.name ?? '').replace(/^models\//, '') : ''))
     .filter(Boolean)
 }
 

@@ -14,9 +14,11 @@ export type ApiKeyRecord = {
   rateWindowSeconds: number
   createdAt: number
   revokedAt: number | null
+  /** Up to a minute behind; null before the first use. */
+  lastUsedAt: number | null
 }
 
-export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt'> & { digest: Uint8Array }
+export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt' | 'lastUsedAt'> & { digest: Uint8Array }
 
 /** Undefined where the agent is unknown or deleted. */
 export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Promise<ApiKeyRecord | undefined> {
@@ -36,13 +38,13 @@ export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Pro
     now,
   )
   await insertSecret(sql, key.id, digest, now)
-  return { ...key, createdAt: now, revokedAt: null }
+  return { ...key, createdAt: now, revokedAt: null, lastUsedAt: null }
 }
 
 /** Newest first, the revoked ones too. */
 export async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<ApiKeyRecord[]> {
   const rows = await sql.all(
-    `select ${columns} from api_keys where agent_id = $1 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
+    `select ${columns} from api_keys where agent_id = $1 and playground = 0 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
     agentId,
     before.createdAt,
     before.id,
@@ -70,11 +72,14 @@ export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): 
   return { kind: 'changed', apiKey }
 }
 
-/** For good; a second time changes nothing. Answers whether there is such a key. */
-export async function revokeApiKey(sql: Sql, id: string): Promise<boolean> {
-  const found = await sql.run('update api_keys set revoked_at = coalesce(revoked_at, $1) where id = $2', await sql.now(), id)
+/** For good; a second time changes nothing. */
+export async function revokeApiKey(sql: Sql, id: string): Promise<'revoked' | 'revoked_before' | 'not_found'> {
+  const apiKey = await findApiKeyRecord(sql, id)
+  if (!apiKey) return 'not_found'
+  if (apiKey.revokedAt !== null) return 'revoked_before'
+  await sql.run('update api_keys set revoked_at = $1 where id = $2', await sql.now(), id)
   await sql.run('delete from api_key_secrets where api_key_id = $1', id)
-  return found === 1
+  return 'revoked'
 }
 
 /**
@@ -92,9 +97,9 @@ export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, gra
   return { kind: 'changed', apiKey }
 }
 
-/** Also a revoked one. */
+/** Also a revoked one; never the playground's, which gets no secret and cannot be changed. */
 export async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKeyRecord | undefined> {
-  const [row] = await sql.all(`select ${columns} from api_keys where id = $1`, id)
+  const [row] = await sql.all(`select ${columns} from api_keys where id = $1 and playground = 0`, id)
   return row && readApiKey(row)
 }
 
@@ -104,11 +109,23 @@ export async function findApiKeyId(sql: Sql, idOrKeyId: string): Promise<string 
   return row && text(row, 'id')
 }
 
+/** When keys were last used: `agoMs` before now. Never moves a time back. */
+export async function touchApiKeys(sql: Sql, uses: { id: string; agoMs: number }[]): Promise<void> {
+  const now = await sql.now()
+  for (const { id, agoMs } of uses) {
+    await sql.run(
+      'update api_keys set last_used_at = $1 where id = $2 and (last_used_at is null or last_used_at < $1)',
+      Math.floor(now - agoMs),
+      id,
+    )
+  }
+}
+
 async function insertSecret(sql: Sql, apiKeyId: string, digest: Uint8Array, now: number): Promise<void> {
   await sql.run('insert into api_key_secrets (digest, api_key_id, created_at) values ($1, $2, $3)', digest, apiKeyId, now)
 }
 
-const columns = 'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at, revoked_at'
+const columns = 'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at, revoked_at, last_used_at'
 
 function readApiKey(row: Row): ApiKeyRecord {
   return {
@@ -121,5 +138,6 @@ function readApiKey(row: Row): ApiKeyRecord {
     rateWindowSeconds: integer(row, 'rate_window_seconds'),
     createdAt: integer(row, 'created_at'),
     revokedAt: integerOrNull(row, 'revoked_at'),
+    lastUsedAt: integerOrNull(row, 'last_used_at'),
   }
 }

@@ -24,7 +24,7 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
      from api_keys k
        left join agents a on a.id = k.agent_id and a.deleted_at is null
        left join agent_versions v on v.agent_id = a.id and v.version = a.version
-     where k.key_id = $1 and k.revoked_at is null`,
+     where k.key_id = $1 and k.revoked_at is null and k.playground = 0`,
     keyId,
   )
   if (!key) return undefined

@@ -94,7 +94,7 @@ export const invariants: readonly Invariant[] = [
      group by c.id, c.external_user_id, c.message_count, c.message_tokens
      having count(m.id) % 2 <> 0 or min(m.seq) <> 1 or max(m.seq) <> count(m.id)
        or (c.external_user_id is null and count(m.id) <> 0)
-       or (c.external_user_id is not null and (count(m.id) <> c.message_count or coalesce(sum(m.tokens), 0) <> c.message_tokens))
+       or count(m.id) <> c.message_count or coalesce(sum(m.tokens), 0) <> c.message_tokens
      union all
      select u.conversation_id, null, null, u.seq, a.seq
      from messages u join messages a on a.conversation_id = u.conversation_id and a.seq = u.seq + 1

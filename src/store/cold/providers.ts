@@ -3,7 +3,7 @@ import type { Row, Sql } from '../store.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
-const kinds = ['openai', 'openai-compatible'] as const
+const kinds = ['openai', 'anthropic', 'google', 'openai-compatible'] as const
 export type ProviderKind = (typeof kinds)[number]
 
 export type Provider = {

@@ -3,6 +3,10 @@ import { findApiKey } from './api-keys.ts'
 import { listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
 import { hasDocuments, searchChunks } from './knowledge.ts'
 import { verify } from './invariants.ts'
+import { listAudit } from './audit.ts'
+import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
+import { findPlaygroundKey } from './playground.ts'
+import { storeTime, usageByBucket } from './usage.ts'
 import { agentVersion, findAgent, listAgents, listAgentVersions } from './agents.ts'
 import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
 import { listLedger } from './ledger.ts'
@@ -34,6 +38,13 @@ export const reads = {
   listAllMessages,
   hasDocuments,
   searchChunks,
+  conversationExists,
+  findConversationsOfEndUser,
+  findIdleConversations,
+  listAudit,
+  findPlaygroundKey,
+  storeTime,
+  usageByBucket,
   verify,
 }
 export type Reads = typeof reads

@@ -2,18 +2,17 @@
  * The admission transaction, one item of it: record → agent → conversation → balance → a running turn. What is refused leaves nothing behind.
  * Specification 4.4; rulings `order.admission`, `turn.states`, `billing.hold`.
  */
+import { recordLifetimeMs } from '../store.ts'
 import type { Admission, AdmissionOutcome, Row, StoredReply } from '../store.ts'
 import type { Clock } from './clock.ts'
 import { readHistory } from './history.ts'
 import type { Statements } from './statements.ts'
 
-/** `idempotency.lifetime`: 24 hours from the turn's end. */
-const recordLifetimeMs = 24 * 60 * 60 * 1000
-
 /** `order.admission` */
 export function admit(sql: Statements, clock: Clock, item: Admission): AdmissionOutcome {
   const now = clock.now()
   const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
+  // `idempotency.lifetime`: decided here, by the store's clock; a running record never expires
   if (record && record.state !== 'running' && Number(record.ended_at) + recordLifetimeMs <= now) {
     sql.clearKey.run(record.request_id!)
   } else if (record) {
@@ -98,6 +97,8 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
 function answerFromRecord(sql: Statements, record: Row, item: Admission): AdmissionOutcome | undefined {
   // `idempotency.conflict`: before the state, so another body conflicts while the first runs
   if (!Buffer.from(item.fingerprint).equals(record.fingerprint as Uint8Array)) return { kind: 'idempotency_conflict' }
+  // `erase`: its text is gone, so it neither answers nor runs again
+  if (record.erased_at !== null) return { kind: 'erased' }
   const requestId = record.request_id as string
   switch (record.state) {
     case 'running':
@@ -106,9 +107,9 @@ function answerFromRecord(sql: Statements, record: Row, item: Admission): Admiss
     case 'failed':
       return { kind: 'replayed_failure', requestId }
     case 'completed':
-      return record.erased_at === null ? { kind: 'replay', reply: readReply(sql, requestId) } : { kind: 'erased' }
+      return { kind: 'replay', reply: readReply(sql, requestId) }
     default:
-      return record.erased_at === null ? undefined : { kind: 'erased' }
+      return undefined
   }
 }
 

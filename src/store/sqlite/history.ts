@@ -19,5 +19,5 @@ export function readHistory(sql: Statements, conversationId: string, windowToken
     if (left < 0 || !reply) break
     newestFirst.push(reply, { role: 'user', content: row.content as string })
   }
-  return newestFirst.reverse()
+  return newestFirst.toReversed()
 }

@@ -9,6 +9,9 @@ import { fromWire } from './protocol.ts'
 import type { WireOutcome } from './protocol.ts'
 import { StoreThread } from './store-thread.ts'
 
+export { backUp } from './backup.ts'
+export { inspectFolder } from './inspect.ts'
+export type { Inspection } from './inspect.ts'
 export { FolderInUse } from './lock.ts'
 export { SchemaRefused } from './migrate.ts'
 
@@ -77,6 +80,12 @@ function createStore(writer: StoreThread, reader: StoreThread, lock: { close(): 
       for (const listener of listeners) listener()
       return value as never
     },
+    async writeAs(author, name, ...args) {
+      const value = await writer.ask('write', { name, args, author })
+      for (const listener of listeners) listener()
+      return value as never
+    },
+    forget: (depth) => writer.ask('forget', depth) as never,
     onChange: (listener) => void listeners.push(listener),
     async ping() {
       await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])

@@ -5,12 +5,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { createFailpoints } from '../../failpoints.ts'
 import type { Failpoints, FailpointName } from '../../failpoints.ts'
-import { writes } from '../cold/writes.ts'
+import { performWrite } from '../cold/audit.ts'
+import type { Author } from '../cold/audit.ts'
+import type { Writes } from '../cold/writes.ts'
 import type { Sql } from '../store.ts'
 import { createClock } from './clock.ts'
 import { openForWriting, sqlOf } from './database.ts'
 import { createHot } from './hot.ts'
 import type { Hot } from './hot.ts'
+import { forget } from './forget.ts'
 import { migrate, readMigrations } from './migrate.ts'
 import { toWire } from './protocol.ts'
 import type { Answer, Call, WireOutcome } from './protocol.ts'
@@ -46,14 +49,18 @@ class Writer {
   async answer(calls: Call[]): Promise<Answer[]> {
     const answers = calls.map(({ id, items }): Answer => ({ id, outcomes: Array.from({ length: items.length }) }))
     const items = calls.flatMap((call, callIndex) =>
-      call.items.map((argument, index): Item => {
+      (call.operation === 'forget' ? [] : call.items).map((argument, index): Item => {
         const { outcomes } = answers[callIndex]!
         return { operation: call.operation, argument, keep: (outcome) => (outcomes[index] = outcome) }
       }),
     )
     // A transaction that failed as a whole (a full disk at the commit) is tried again item by item: one bad row never takes others with it.
-    if (!(await this.#commitTogether(items))) {
+    if (items.length > 0 && !(await this.#commitTogether(items))) {
       for (const item of items) await this.#commitAlone(item)
+    }
+    // Between transactions: within one, the log cannot be folded back.
+    for (const [index, { operation, items: depths }] of calls.entries()) {
+      if (operation === 'forget') answers[index]!.outcomes = [this.#forget(depths[0])]
     }
     return answers
   }
@@ -106,10 +113,17 @@ class Writer {
     for (const [, after] of points) this.#failpoints.hit(after)
   }
 
+  #forget(depth: unknown): WireOutcome {
+    try {
+      return { value: forget(this.#db, depth === 'file' ? 'file' : 'log') }
+    } catch (error) {
+      return { error: toWire(error) }
+    }
+  }
+
   #operate({ operation, argument }: Item): unknown {
     if (operation === 'write') {
-      const { name, args } = argument as { name: keyof typeof writes; args: unknown[] }
-      return (writes[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(this.#sql, ...args)
+      return performWrite(this.#sql, argument as { name: keyof Writes; args: never; author: Author | undefined })
     }
     return (this.#hot[operation as keyof Hot] as (item: unknown) => unknown)(argument)
   }

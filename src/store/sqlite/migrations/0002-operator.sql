@@ -34,3 +34,6 @@ create index conversations_by_age on conversations (coalesce(last_message_at, cr
 create index journal_by_age on journal (created_at);
 -- What is left of an erased turn's request until its record expires.
 create index erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
+create index turns_by_erasure on turns (erased_at) where erased_at is not null;
+-- When the file was last written anew, so that no remnant of what was erased before is left in it.
+create table rebuilds (rebuilt_at integer not null) strict;

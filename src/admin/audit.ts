@@ -1,0 +1,14 @@
+/** The audit as the operator reads it. Written by the store, with the change itself. Surfaces: an audit line for each operator's change. */
+import type { AuditLine } from '../store/cold/audit.ts'
+import { pageOf, pageRequest } from '../store/cold/paging.ts'
+import type { Page, PageWanted } from '../store/cold/paging.ts'
+import type { AdminStore } from './admin-store.ts'
+
+export type AuditAdmin = {
+  /** Newest first. */
+  listAudit(page: PageWanted): Promise<Page<AuditLine>>
+}
+
+export const createAuditAdmin = ({ store }: { store: AdminStore }): AuditAdmin => ({
+  listAudit: async (page) => pageOf(await store.read('listAudit', pageRequest(page)), page),
+})

@@ -1,0 +1,46 @@
+/**
+ * The price a provider lists for a model, from the data of @pydantic/genai-prices as it was published with the version that is installed: nothing
+ * is fetched. Used where an agent is saved without a price; what is stored then is the agent's own and never changes by itself. Rulings, Money.
+ */
+import type { ConditionalPrice, ModelPrice } from '@pydantic/genai-prices'
+import { largestPricePerMillion } from '../ledger/ledger.ts'
+import type { Amount, Price } from '../ledger/ledger.ts'
+import type { Provider } from '../store/cold/providers.ts'
+
+/**
+ * Undefined where the data knows no such provider or model, or one of the two prices is missing. A price that depends on the length of the prompt
+ * or on the hour is the highest of its steps: an agent has one price, and it must cover its owner's costs.
+ */
+export async function knownPrice({ kind, baseUrl }: Pick<Provider, 'kind' | 'baseUrl'>, modelId: string): Promise<Price | undefined> {
+  // 0.8 MB of data, wanted only when an agent is saved: no start pays for it
+  const { calcPrice } = await import('@pydantic/genai-prices')
+  const found = calcPrice({}, modelId, kind === 'openai-compatible' ? { providerApiUrl: baseUrl ?? '' } : { providerId: kind })
+  if (!found) return undefined
+  const { prices } = found.model
+  const rates = [found.model_price, ...(Array.isArray(prices) ? prices.filter(isOfAnHour).map((one) => one.prices) : [])]
+  const promptPerMillion = highest(rates, 'input_mtok')
+  const completionPerMillion = highest(rates, 'output_mtok')
+  return promptPerMillion === undefined || completionPerMillion === undefined ? undefined : { promptPerMillion, completionPerMillion }
+}
+
+const isOfAnHour = ({ constraint }: ConditionalPrice): boolean => constraint?.type === 'time_of_date'
+
+function highest(rates: ModelPrice[], name: 'input_mtok' | 'output_mtok'): Amount | undefined {
+  const listed = rates.flatMap((rate) => {
+    const price = rate[name]
+    if (price === undefined) return []
+    return typeof price === 'number' ? [price] : [price.base, ...price.tiers.map((tier) => tier.price)]
+  })
+  return listed.length === 0 ? undefined : toAmount(Math.max(...listed))
+}
+
+/** USD a million tokens, a float, as our integer, rounded up. Read by its shortest decimal digits: 0.07 is 0.07, not what its bits add to it. */
+export function toAmount(usdPerMillion: number): Amount | undefined {
+  const match = /^(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(usdPerMillion.toExponential())
+  if (!match) return undefined
+  const [, whole, fraction = '', exponent] = match
+  const digits = BigInt(whole! + fraction)
+  const power = Number(exponent) - fraction.length + 8
+  const amount = power >= 0 ? digits * 10n ** BigInt(power) : (digits + 10n ** BigInt(-power) - 1n) / 10n ** BigInt(-power)
+  return amount <= largestPricePerMillion ? amount : undefined
+}

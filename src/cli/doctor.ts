@@ -1,0 +1,87 @@
+/** `turnkeep doctor`: the usual troubles, one after the other, each with a line and what mends it. Mends nothing itself. */
+import { styleText } from 'node:util'
+import type { Command } from 'commander'
+import type { Config, Environment } from '../config.ts'
+import { adminUrl, findAdminToken, localUrl, readAddressSettings } from './admin-address.ts'
+import { createAdminClient } from './admin-client.ts'
+import { CommandFailed } from './command-failed.ts'
+import { helpEnd, withServerOptions } from './command-options.ts'
+import type { ServerOptions } from './command-options.ts'
+import { fail, warn } from './finding.ts'
+import type { Finding } from './finding.ts'
+import { checkFolder, checkNode, checkSecrets, checkSettings } from './machine-checks.ts'
+import { checkPort, checkProviders, checkServer, checkToken, probe } from './server-checks.ts'
+import { checkStore, inspect } from './store-checks.ts'
+import { checkStream } from './stream-check.ts'
+import { visible } from './table.ts'
+
+type DoctorOptions = ServerOptions & { providers?: true }
+
+export function define(command: Command, environment: Environment): void {
+  const codes = 'Exit codes: 0 nothing fails (there may be warnings) · 1 something fails · 2 wrong usage.'
+  withServerOptions(helpEnd(command, 'doctor --providers', codes))
+    .option('--providers', 'also call every provider with its key: a tiny call each, which it may charge')
+    .action((options: DoctorOptions) => examine(environment, options))
+}
+
+async function examine(environment: Environment, options: DoctorOptions): Promise<void> {
+  const findings: Finding[] = []
+  for await (const finding of findAll(environment, options)) {
+    findings.push(finding)
+    if (!options.json) printFinding(finding)
+  }
+  const failed = findings.filter(({ status }) => status === 'fail').length
+  const warned = findings.filter(({ status }) => status === 'warn').length
+  if (options.json) console.log(JSON.stringify({ ok: failed === 0, checks: findings }, null, 2))
+  else console.log(failed + warned === 0 ? '\nNothing to mend.' : `\n${failed} failed, ${warned} to look at.`)
+  if (failed > 0) process.exitCode = 1
+}
+
+async function* findAll(environment: Environment, options: DoctorOptions): AsyncGenerator<Finding> {
+  yield checkNode(process.versions.node)
+  yield* checkSettings(environment)
+  let config: Config
+  try {
+    config = readAddressSettings(environment)
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error
+    return
+  }
+  yield* checkFolder(config)
+  yield* checkSecrets(config, environment)
+  const inspection = inspect(config)
+  yield* await checkStore(config, inspection)
+  yield* checkRunning(config, environment, options, inspection.inUse)
+}
+
+async function* checkRunning(config: Config, environment: Environment, options: DoctorOptions, inUse: boolean): AsyncGenerator<Finding> {
+  // A port of 0 is known to the server's log alone.
+  if (config.port === 0 && options.url === undefined) {
+    yield warn('server', 'it listens on any free port', 'Name its address: npx turnkeep doctor --url http://127.0.0.1:…')
+    return
+  }
+  if (options.url === undefined) yield await checkPort(config, await probe(localUrl(config, config.port)))
+  const url = adminUrl(config, options.url)
+  const found = await probe(url)
+  yield* checkServer(url, found, inUse || options.url !== undefined || config.publicUrl !== undefined)
+  if (found.kind !== 'ours') return
+  if (findAdminToken(config) === undefined) {
+    yield fail('admin token', 'there is none to try', 'Set TURNKEEP_ADMIN_TOKEN, or TURNKEEP_DATA_DIR to the server’s data folder.')
+    return
+  }
+  const client = createAdminClient(environment, options)
+  const token = await checkToken(client)
+  yield token
+  if (token.status !== 'ok') return
+  if (options.providers) yield* checkProviders(client)
+  const stream = config.publicUrl === undefined ? undefined : await checkStream(config, config.publicUrl, client)
+  if (stream) yield stream
+}
+
+const marks = { ok: ['green', 'ok  '], warn: ['yellow', 'warn'], fail: ['red', 'FAIL'] } as const
+
+function printFinding({ check, status, says, mend }: Finding): void {
+  const [colour, mark] = marks[status]
+  console.log(`${styleText(colour, mark, { stream: process.stdout })}  ${visible(check).padEnd(12)}  ${visible(says)}`)
+  if (mend !== undefined) console.log(`      ${' '.repeat(12)}  ${visible(mend)}`)
+}

@@ -1,0 +1,46 @@
+/** How the commands' answers leave by stdout: as tables for a person, or with `--json` as the API gave them. Knows no command. */
+import { once } from 'node:events'
+import type { AdminClient, Fields } from './admin-client.ts'
+import { Table, recordLines } from './table.ts'
+import type { Column } from './table.ts'
+
+export type PrintOptions = { json?: true }
+
+/** One thing of the API. */
+export async function printRecord(fields: Fields, { json }: PrintOptions): Promise<void> {
+  await write(json ? `${JSON.stringify(fields, null, 2)}\n` : `${recordLines(fields).join('\n')}\n`)
+}
+
+/** A whole list as its pages come, so that a long one neither fills memory nor waits for its end. As JSON it is one `{data, next_cursor}`. */
+export async function printList(
+  client: AdminClient,
+  path: string,
+  columns: Column[],
+  options: PrintOptions & { limit?: number },
+): Promise<void> {
+  const table = new Table(columns)
+  let count = 0
+  let nextCursor: string | null = null
+  for await (const page of client.pages(path, options.limit)) {
+    if (options.json) {
+      const items = page.data.map((item, index) => `${count + index === 0 ? '{"data":[\n' : ',\n'}${JSON.stringify(item)}`)
+      await write(items.join(''))
+    } else if (page.data.length > 0) {
+      await write(`${table.lines(page.data).join('\n')}\n`)
+    }
+    count += page.data.length
+    nextCursor = page.nextCursor
+  }
+  if (options.json) await write(`${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${JSON.stringify(nextCursor)}}\n`)
+  else if (count === 0) tell('There are none.')
+}
+
+/** To stdout, at the pace of whoever reads it. */
+export async function write(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+}
+
+/** To stderr: what is said beside the answer. */
+export function tell(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

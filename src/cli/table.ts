@@ -1,0 +1,116 @@
+/**
+ * What a person reads of the API's answers: rows under titles, or one thing field by field. Aligned by what a terminal shows, which is not
+ * the length of a text; control characters never reach the terminal. Colour only on a terminal and without NO_COLOR.
+ */
+import { styleText } from 'node:util'
+import { isFields } from './admin-client.ts'
+import type { Fields } from './admin-client.ts'
+
+/** `path` names a field, with dots where it is nested. `usd` and `number` stand at the right. */
+export type Column = { title: string; path: string; as?: 'text' | 'time' | 'usd' | 'number' | 'ms' }
+
+const gap = '  '
+
+/** Prints rows as they come; the widths are those of the first call, and grow. */
+export class Table {
+  readonly #columns: Column[]
+  #widths: number[] | undefined
+  #places: number[]
+
+  constructor(columns: Column[]) {
+    this.#columns = columns
+    this.#places = columns.map(() => 0)
+  }
+
+  /** The lines of these rows, and of the titles before the first ones. */
+  lines(rows: Fields[]): string[] {
+    const cells = rows.map((row) => this.#columns.map((column) => cellOf(row, column)))
+    this.#alignPoints(cells)
+    const titles = this.#columns.map(({ title }) => title)
+    const first = this.#widths === undefined
+    this.#widths = titles.map((title, index) =>
+      Math.max(this.#widths?.[index] ?? widthOf(title), ...cells.map((row) => widthOf(row[index]!))),
+    )
+    return [...(first ? [bold(this.#line(titles))] : []), ...cells.map((row) => this.#line(row))]
+  }
+
+  /** Amounts of one column end with as many places, those that are nothing as blanks, so that point stands below point. */
+  #alignPoints(cells: string[][]): void {
+    for (const [index, { as }] of this.#columns.entries()) {
+      if (as !== 'usd') continue
+      this.#places[index] = Math.max(this.#places[index]!, ...cells.map((row) => placesOf(row[index]!)))
+      for (const row of cells) row[index] += ' '.repeat(this.#places[index]! - placesOf(row[index]!))
+    }
+  }
+
+  #line(cells: string[]): string {
+    const padded = cells.map((cell, index) => {
+      const space = ' '.repeat(this.#widths![index]! - widthOf(cell))
+      return isRight(this.#columns[index]!) ? space + cell : cell + space
+    })
+    return padded.join(gap).trimEnd()
+  }
+}
+
+/** One thing, a line a field: nested ones under dotted names, a long text indented below its name. */
+export function recordLines(fields: Fields): string[] {
+  const flat = flatten(fields)
+  const width = Math.max(...flat.map(([name]) => name.length))
+  return flat.map(([name, value]) => {
+    const [firstLine = '', ...rest] = shown(value, 'text', true).split('\n')
+    return [`${name.padEnd(width)}${gap}${firstLine}`.trimEnd(), ...rest.map((line) => ' '.repeat(width + gap.length) + line)].join('\n')
+  })
+}
+
+export const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
+
+/** A text of others as it may be put on a terminal: what would move the cursor or hide something is written out. */
+export function visible(text: string, keepNewlines = false): string {
+  return text.replace(/\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}/gu, (character) => {
+    if (character === '\n' && keepNewlines) return character
+    // Joins the parts of one emoji; alone it is nothing to see and nothing to fear.
+    if (character === '\u{200d}') return character
+    return `\\u{${character.codePointAt(0)!.toString(16)}}`
+  })
+}
+
+const placesOf = (cell: string): number => (cell.includes('.') ? cell.length - cell.indexOf('.') : 0)
+const isRight = ({ as }: Column): boolean => as === 'usd' || as === 'number' || as === 'ms'
+
+const cellOf = (row: Fields, { path, as = 'text' }: Column): string => shown(fieldAt(row, path), as)
+
+function fieldAt(fields: Fields, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), fields)
+}
+
+function shown(value: unknown, as: NonNullable<Column['as']>, keepNewlines = false): string {
+  if (value === null || value === undefined) return '-'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (as === 'time')
+    return String(value)
+      .replace('T', ' ')
+      .replace(/(\.\d+)?Z$/, '')
+  if (as === 'usd') return String(value).replace(/(\.\d\d\d*?)0+$/, '$1')
+  if (as === 'number') return Number(value).toLocaleString('en-US')
+  if (as === 'ms') return `${Number(value).toLocaleString('en-US')} ms`
+  return visible(typeof value === 'object' ? JSON.stringify(value) : String(value), keepNewlines)
+}
+
+function flatten(fields: Fields, prefix = ''): [string, unknown][] {
+  return Object.entries(fields).flatMap(([name, value]): [string, unknown][] =>
+    isFields(value) ? flatten(value, `${prefix}${name}.`) : [[`${prefix}${name}`, value]],
+  )
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+// East Asian wide and full-width forms, and what is drawn as an emoji: two columns.
+const wide =
+  /^(\p{Emoji_Presentation}|\p{Emoji}\u{fe0f}|[\u{1100}-\u{115f}\u{2e80}-\u{303e}\u{3041}-\u{a4cf}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{fe30}-\u{fe6f}\u{ff00}-\u{ff60}\u{ffe0}-\u{ffe6}\u{20000}-\u{3fffd}])/u
+
+/** Columns that a terminal gives to a text. */
+export function widthOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of graphemes.segment(text)) width += wide.test(segment) ? 2 : 1
+  return width
+}

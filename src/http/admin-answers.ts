@@ -1,0 +1,243 @@
+/**
+ * What the admin API answers with, for `/admin/v1/openapi.json`: one schema for each noun, and the failures of a route. What an operator
+ * sends is described by the schemas that validate it, beside each route.
+ */
+import { Type } from 'typebox'
+import type { FailureCode } from '../errors.ts'
+import { describeFailures, describeHeaders } from './api-answers.ts'
+import { ChatEvents, define } from './api-schemas.ts'
+
+const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
+const TimeOrNull = Type.Union([Time, Type.Null()])
+const AmountUsd = Type.String({ pattern: '^-?\\d+\\.\\d{8}$', examples: ['9.99992740'] })
+const Count = Type.Integer({ minimum: 0 })
+const orNull = <Schema extends Type.TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+const idOf = (prefix: string) => Type.String({ examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
+const RequestId = Type.String({ format: 'uuid' })
+const Price = Type.Object({ prompt_usd_per_million: AmountUsd, completion_usd_per_million: AmountUsd })
+
+export const Owner = define(
+  'Owner',
+  Type.Object({
+    id: idOf('own'),
+    name: Type.String(),
+    balance_usd: AmountUsd,
+    held_usd: AmountUsd,
+    available_usd: AmountUsd,
+    created_at: Time,
+  }),
+)
+
+export const LedgerEntry = define(
+  'LedgerEntry',
+  Type.Object({
+    id: idOf('led'),
+    owner_id: idOf('own'),
+    kind: Type.Enum(['credit', 'adjustment', 'charge']),
+    amount_usd: AmountUsd,
+    written_off_usd: AmountUsd,
+    request_id: orNull(RequestId),
+    note: orNull(Type.String()),
+    created_at: Time,
+  }),
+)
+
+export const Provider = define(
+  'Provider',
+  Type.Object({
+    id: idOf('prv'),
+    name: Type.String(),
+    kind: Type.String(),
+    base_url: orNull(Type.String()),
+    created_at: Time,
+    updated_at: Time,
+  }),
+)
+
+export const ProviderTest = define(
+  'ProviderTest',
+  Type.Object({
+    ok: Type.Boolean(),
+    model: Type.Optional(Type.String()),
+    latency_ms: Type.Number({ minimum: 0 }),
+    error: Type.Optional(Type.String({ description: "The provider's own words, shortened." })),
+  }),
+)
+
+const agentContent = {
+  name: Type.String(),
+  system_prompt: Type.String(),
+  model: Type.String({ examples: ['openai/gpt-5.4-mini'] }),
+  price: Price,
+  max_output_tokens: Count,
+  temperature: orNull(Type.Number()),
+  max_steps: Count,
+  max_message_length: Count,
+  history: Type.Object({ max_tokens: Count }),
+  knowledge: Type.Object({ max_tokens: Count, top_k: Count }),
+  tools: Type.Array(Type.Unknown()),
+}
+const version = Type.Integer({ minimum: 1 })
+
+export const Agent = define(
+  'Agent',
+  Type.Object({
+    id: idOf('agt'),
+    owner_id: idOf('own'),
+    version,
+    enabled: Type.Boolean(),
+    ...agentContent,
+    created_at: Time,
+    updated_at: Time,
+  }),
+)
+export const AgentVersion = define('AgentVersion', Type.Object({ version, ...agentContent, created_at: Time }))
+
+const keyFields = {
+  id: idOf('key'),
+  key_id: Type.String({ description: 'The public part of the key.' }),
+  agent_id: idOf('agt'),
+  name: orNull(Type.String()),
+  permission: Type.Enum(['full', 'read-only']),
+  rate_limit: Type.Object({ limit: Count, window_seconds: Count }),
+  created_at: Time,
+  last_used_at: Type.Union([Time, Type.Null()], { description: 'Up to a minute behind; null before the first use.' }),
+  revoked_at: TimeOrNull,
+}
+export const Key = define('Key', Type.Object(keyFields))
+export const ShownKey = define(
+  'ShownKey',
+  Type.Object({ api_key: Type.String({ description: 'The whole key: shown in this answer and in no other.' }), ...keyFields }),
+)
+
+const TurnUsage = Type.Object({
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  total_tokens: Count,
+  charged_usd: AmountUsd,
+  estimated: Type.Boolean({ description: 'The provider told no usage: counted from the texts.' }),
+})
+const State = Type.Enum(['running', 'completed', 'failed', 'released'])
+
+export const StoredConversation = define(
+  'StoredConversation',
+  Type.Object({
+    id: idOf('conv'),
+    agent_id: idOf('agt'),
+    key_id: idOf('key'),
+    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null once erased.' }),
+    created_at: Time,
+    last_message_at: TimeOrNull,
+    message_count: Count,
+  }),
+)
+
+export const StoredMessage = define(
+  'StoredMessage',
+  Type.Object({
+    id: idOf('msg'),
+    role: Type.Enum(['user', 'assistant']),
+    content: Type.String(),
+    created_at: Time,
+    request_id: RequestId,
+    turn: Type.Object({ state: State, agent_version: version, usage: orNull(TurnUsage) }),
+  }),
+)
+
+const turnFields = {
+  request_id: RequestId,
+  conversation_id: idOf('conv'),
+  owner_id: idOf('own'),
+  agent_id: idOf('agt'),
+  agent_version: version,
+  key_id: idOf('key'),
+  state: State,
+  run: Type.Integer({ minimum: 1 }),
+  attempts: Type.Integer({ minimum: 1, maximum: 3 }),
+  price: Price,
+  held_usd: AmountUsd,
+  usage: orNull(TurnUsage),
+  written_off_usd: orNull(AmountUsd),
+  failure: orNull(Type.Object({ code: Type.String(), cause: orNull(Type.String()) })),
+  first_delta_ms: orNull(Type.Number()),
+  created_at: Time,
+  started_at: Time,
+  ended_at: TimeOrNull,
+  erased_at: TimeOrNull,
+}
+const Step = Type.Object({ run: Count, step: Count, part: Count, kind: Type.String(), payload: Type.Unknown(), created_at: Time })
+export const Turn = define('Turn', Type.Object(turnFields))
+export const TurnWithSteps = define('TurnWithSteps', Type.Object({ ...turnFields, steps: Type.Array(Step) }))
+
+export const Erased = define('Erased', Type.Object({ conversations: Count, turns: Count, messages: Count }))
+
+const figures = {
+  turns: Type.Integer({ minimum: 0, description: 'Turns that ended: completed, failed and released.' }),
+  completed: Count,
+  failed: Count,
+  released: Count,
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  charged_usd: AmountUsd,
+  written_off_usd: AmountUsd,
+  p50_ms: Type.Union([Type.Number(), Type.Null()], { description: 'Of completed turns, nearest rank; null where there is none.' }),
+  p95_ms: orNull(Type.Number()),
+  p50_first_delta_ms: orNull(Type.Number()),
+  p95_first_delta_ms: orNull(Type.Number()),
+}
+export const Usage = define(
+  'UsageReport',
+  Type.Object({ data: Type.Array(Type.Object({ bucket_start: Time, ...figures })), totals: Type.Object(figures) }),
+)
+
+export const AuditLine = define(
+  'AuditLine',
+  Type.Object({
+    id: idOf('aud'),
+    who: Type.Enum(['admin', 'server'], { description: 'admin: a call of this API; server: the service itself (first start, retention).' }),
+    verb: Type.String({ examples: ['change'] }),
+    noun: Type.String({ examples: ['agent'] }),
+    subject_id: Type.String(),
+    fields: Type.Array(Type.String(), { description: 'Names of the changed fields, never a value.' }),
+    request_id: orNull(RequestId),
+    created_at: Time,
+  }),
+)
+
+/** For `addSchema`, before the routes. */
+export const adminSchemas = [
+  ...ChatEvents,
+  ...[Owner, LedgerEntry, Provider, ProviderTest, Agent, AgentVersion, Key, ShownKey, StoredConversation, StoredMessage, Turn],
+  ...[TurnWithSteps, Erased, Usage, AuditLine],
+].map(({ schema }) => schema)
+
+const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const
+const json = (schema: Type.TSchema) => ({ 'application/json': { schema } })
+
+type Named = { ref: Type.TSchema }
+
+export const pageOf = ({ ref }: Named): Named => ({ ref: Type.Object({ data: Type.Array(ref), next_cursor: orNull(Type.String()) }) })
+
+/** A 200 with this body, or one of these failures. */
+export const answers = ({ ref }: Named, ...codes: FailureCode[]) => ({
+  200: { description: 'Done.', headers: describeHeaders(), content: json(ref) },
+  ...describeFailures(...always, ...codes),
+})
+
+export const made = ({ ref }: Named, ...codes: FailureCode[]) => ({
+  201: { description: 'Made.', headers: describeHeaders(), content: json(ref) },
+  ...describeFailures(...always, ...codes),
+})
+
+export const gone = (...codes: FailureCode[]) => ({
+  204: { description: 'Done; there is nothing to say.', headers: describeHeaders() },
+  ...describeFailures(...always, ...codes),
+})
+
+/** The same 200 in another media type too. */
+export const alsoAs = (mediaType: string, response: ReturnType<typeof answers>) => ({
+  ...response,
+  200: { ...response[200], content: { ...response[200].content, [mediaType]: { schema: Type.String() } } },
+})
+
+export const about = (tag: string, operationId: string, summary: string) => ({ tags: [tag], operationId, summary })

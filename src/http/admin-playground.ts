@@ -1,0 +1,72 @@
+/**
+ * The console's playground: a message of the operator's own, by the real pipeline, stored, billed and streamed as any other. No rate limit:
+ * its key is nobody's. Surfaces: POST /agents/{id}/playground.
+ */
+import { randomUUID } from 'node:crypto'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { ApiError } from '../errors.ts'
+import { about } from './admin-answers.ts'
+import { IdParams, wellFormed } from './admin-fields.ts'
+import { describeFailures, describeHeaders } from './api-answers.ts'
+import { ChatEvent } from './api-schemas.ts'
+import { sendBegun } from './chat-routes.ts'
+import type { Turns } from './chat-routes.ts'
+import type { StreamTimes } from './event-stream.ts'
+import { readIdempotencyKey } from './idempotency-key.ts'
+import { wellFormedPattern } from './invalid-input.ts'
+
+const Message = Type.Object(
+  {
+    message: Type.String({ minLength: 1, pattern: wellFormedPattern }),
+    external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
+  },
+  { additionalProperties: false },
+)
+
+/** Whose conversation it is where nobody is named. */
+const usualUser = 'playground'
+
+const schema = {
+  ...about('Agents', 'playInPlayground', 'Send a message as the operator and stream the reply'),
+  description: 'The events of the public stream. An `Idempotency-Key` header may be sent; without one every call is a new message.',
+  params: IdParams,
+  body: Message,
+  response: {
+    200: {
+      description: 'The stream is established.',
+      headers: describeHeaders(),
+      content: { 'text/event-stream': { schema: ChatEvent.ref } },
+    },
+    ...describeFailures(
+      ...([
+        'bad_request',
+        'unauthorized',
+        'validation_error',
+        'payload_too_large',
+        'not_found',
+        'agent_not_found',
+        'agent_disabled',
+      ] as const),
+      ...(['idempotency_conflict', 'idempotency_in_progress', 'conversation_busy', 'insufficient_balance'] as const),
+      ...(['service_unavailable', 'internal_error'] as const),
+    ),
+  },
+}
+
+export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: StreamTimes }> = async (
+  app,
+  { turns, streamTimes },
+) => {
+  app.post('/agents/:id/playground', { schema }, async (request, reply) => {
+    const { message, external_user_id: externalUserId = usualUser } = request.body
+    const given = request.headers['idempotency-key'] !== undefined
+    const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
+    const agentId = request.params.id
+    const { apiKeyId, maxMessageLength } = await request.admin.openPlayground(agentId)
+    if (message.length > maxMessageLength && [...message].length > maxMessageLength) {
+      throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
+    }
+    return sendBegun(request, reply, await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message }), streamTimes)
+  })
+}

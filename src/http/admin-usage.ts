@@ -1,0 +1,96 @@
+/** /usage and /audit, on the wire: what was used and what was changed. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { AdminCalls } from '../admin/admin.ts'
+import { ApiError } from '../errors.ts'
+import { AuditLine, Usage, about, answers, pageOf } from './admin-answers.ts'
+import { Id, PageQuery, readPage, writePage, writeTime, writeUsd } from './admin-fields.ts'
+
+type Found = Awaited<ReturnType<AdminCalls['readUsage']>>
+type Line = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]
+
+const Moment = Type.String({
+  minLength: 10,
+  maxLength: 40,
+  description: 'A date as 2026-11-21 (its beginning, UTC) or a time with its zone as 2026-11-21T12:00:00Z.',
+})
+const UsageQuery = Type.Object(
+  {
+    bucket: Type.Optional(Type.Enum(['hour', 'day'], { description: 'UTC; day where absent.' })),
+    from: Type.Optional(Moment),
+    to: Type.Optional(Moment),
+    owner_id: Type.Optional(Id),
+    agent_id: Type.Optional(Id),
+    key_id: Type.Optional(Id),
+  },
+  { additionalProperties: false },
+)
+
+export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/usage',
+    {
+      schema: {
+        ...about('Usage', 'readUsage', 'Turns, tokens, charges and times by hour or day; a turn counts where it ended'),
+        querystring: UsageQuery,
+        response: answers(Usage, 'validation_error'),
+      },
+    },
+    async (request) => {
+      const { bucket = 'day', from, to, owner_id: ownerId, agent_id: agentId, key_id: keyId } = request.query
+      const range = { from: readMoment('from', from), to: readMoment('to', to) }
+      const { buckets, totals } = await request.admin.readUsage({ ownerId, agentId, keyId, bucket, ...range })
+      const data = buckets.map((one) => ({ bucket_start: writeTime(one.bucketStart), ...writeFigures(one) }))
+      return { data, totals: writeFigures(totals) }
+    },
+  )
+
+  app.get(
+    '/audit',
+    {
+      schema: {
+        ...about('Audit', 'listAudit', 'Who changed what, newest first'),
+        querystring: PageQuery,
+        response: answers(pageOf(AuditLine), 'validation_error'),
+      },
+    },
+    async (request) => writePage(await request.admin.listAudit(readPage(request.query)), writeLine),
+  )
+}
+
+/** Epoch milliseconds. Throws ApiError `validation_error` naming the field. */
+function readMoment(field: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const known = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
+  const moment = known ? Date.parse(text) : NaN
+  if (Number.isNaN(moment) || moment < 0) {
+    throw new ApiError('validation_error', `${field} must be a date as 2026-11-21, or a time with its zone as 2026-11-21T12:00:00Z.`)
+  }
+  return moment
+}
+
+const writeFigures = (usage: Found['totals']): object => ({
+  turns: usage.turns,
+  completed: usage.completed,
+  failed: usage.failed,
+  released: usage.released,
+  prompt_tokens: usage.promptTokens,
+  completion_tokens: usage.completionTokens,
+  charged_usd: writeUsd(usage.charged),
+  written_off_usd: writeUsd(usage.writtenOff),
+  p50_ms: usage.latency.p50,
+  p95_ms: usage.latency.p95,
+  p50_first_delta_ms: usage.firstDelta.p50,
+  p95_first_delta_ms: usage.firstDelta.p95,
+})
+
+const writeLine = (line: Line): object => ({
+  id: line.id,
+  who: line.who,
+  verb: line.verb,
+  noun: line.noun,
+  subject_id: line.subjectId,
+  fields: line.fields,
+  request_id: line.requestId,
+  created_at: writeTime(line.createdAt),
+})

@@ -1,0 +1,94 @@
+/** What /openapi.json says, as much of it as the reference shows, read back in the form in which it is served. OpenAPI 3.1.0. */
+
+export type Schema = {
+  $ref?: string
+  type?: string
+  const?: string
+  enum?: string[]
+  format?: string
+  description?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  default?: number
+  required?: string[]
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+  examples?: (string | number)[]
+}
+
+export type Parameter = {
+  in: 'path' | 'query' | 'header'
+  name: string
+  required: boolean
+  description?: string
+  schema: Schema
+  example?: string
+}
+export type Content = { schema: Schema }
+export type Response = { description: string; headers: Record<string, { description: string }>; content: Record<string, Content> }
+
+export type Operation = {
+  operationId: string
+  summary: string
+  description?: string
+  tags: string[]
+  parameters: Parameter[]
+  requestBody?: { content: Record<string, Content> }
+  responses: Record<string, Response>
+}
+
+export type ApiDocument = {
+  info: { title: string; version: string; description: string }
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+
+export type Endpoint = Operation & { method: string; path: string }
+
+export const endpointsOf = ({ paths }: ApiDocument): Endpoint[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  )
+
+/** The schema itself where a reference stands. */
+export function resolve({ components }: ApiDocument, schema: Schema): Schema {
+  return schema.$ref === undefined ? schema : components.schemas[schema.$ref.slice('#/components/schemas/'.length)]!
+}
+
+/** The codes that an operation may fail with, from the schemas of its answers. */
+export const codesOf = ({ responses }: Operation): string[] => [
+  ...new Set(
+    Object.values(responses).flatMap(
+      ({ content }) => content['application/json']?.schema.properties?.['error']?.properties?.['code']?.enum ?? [],
+    ),
+  ),
+]
+
+export type Field = { name: string; schema: Schema; required: boolean }
+
+/** The fields of an object, those within it by their path: `message.content`, `data[].id`. */
+export function fieldsOf(document: ApiDocument, schema: Schema, prefix = ''): Field[] {
+  const { properties = {}, required = [] } = resolve(document, schema)
+  return Object.entries(properties).flatMap(([key, property]) => {
+    const name = `${prefix}${key}`
+    const inner = resolve(document, property)
+    const field = { name, schema: inner, required: required.includes(key) }
+    if (inner.type === 'object') return [{ ...field }, ...fieldsOf(document, inner, `${name}.`)]
+    return inner.items ? [{ ...field }, ...fieldsOf(document, inner.items, `${name}[].`)] : [field]
+  })
+}
+
+const formats: Record<string, string> = { uuid: '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41', 'date-time': '2026-01-31T09:30:00.000Z' }
+
+/** A value that the schema describes, made of its examples. */
+export function exampleOf(document: ApiDocument, given: Schema): unknown {
+  const schema = resolve(document, given)
+  const { properties, items, anyOf, examples, format } = schema
+  if (properties) return Object.fromEntries(Object.entries(properties).map(([key, property]) => [key, exampleOf(document, property)]))
+  if (items) return [exampleOf(document, items)]
+  if (anyOf) return anyOf.some(({ type }) => type === 'null') ? null : exampleOf(document, anyOf[0]!)
+  return schema.const ?? schema.enum?.[0] ?? examples?.[0] ?? (format === undefined ? '…' : formats[format])
+}

@@ -1,0 +1,27 @@
+/** Code with its strings, comments and words of the language marked, for the style sheet. What a language does not have stays as it is. */
+import { html } from './html.ts'
+import type { Html } from './html.ts'
+
+const words: Record<string, string> = {
+  sh: 'curl|export|sudo|npx|npm',
+  typescript: 'const|let|for|of|if|await|async|function|new|throw|return|continue|import|from',
+  python: 'import|from|with|as|for|in|if|elif|else|not|def|return|raise|while|try|except|None|True|False',
+}
+const comments: Record<string, string> = { sh: '(?<=^|\\s)#.*$', typescript: '//.*$', python: '#.*$', sse: '^(?:event|data)(?=:)' }
+const strings = '"(?:[^"\\\\\\n]|\\\\.)*"|\'(?:[^\'\\\\\\n]|\\\\.)*\'|`(?:[^`\\\\]|\\\\.)*`'
+
+export function code(language: string, text: string): Html {
+  const comment = comments[language] ?? '(?!)'
+  const word = words[language] ? `\\b(?:${words[language]})\\b` : '(?!)'
+  const marked = new RegExp(`(?<s>${strings})(?<k>:)?|(?<c>${comment})|(?<w>${word})`, 'gm')
+  const pieces: (string | Html)[] = []
+  let end = 0
+  for (const match of text.matchAll(marked)) {
+    const { s, k, c } = match.groups!
+    // The name of a field in JSON is a string and not a value.
+    const kind = c !== undefined ? 'c' : s === undefined ? 'w' : k === undefined ? 's' : 'n'
+    pieces.push(text.slice(end, match.index), html`<i class="${kind}">${match[0]}</i>`)
+    end = match.index + match[0].length
+  }
+  return html`${pieces}${text.slice(end)}`
+}

@@ -1,0 +1,136 @@
+/** One endpoint of the reference: what it takes, what it answers with, how it fails, and requests to copy. All from the description. */
+import { codesOf, exampleOf, fieldsOf, resolve } from './api-document.ts'
+import type { ApiDocument, Endpoint, Field, Schema } from './api-document.ts'
+import { code } from './code.ts'
+import { html, nothing } from './html.ts'
+import type { Html } from './html.ts'
+import { renderInline } from './markdown.ts'
+import { samplesOf } from './samples.ts'
+import type { Language, Samples } from './samples.ts'
+
+export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Html {
+  const { method, path, description, requestBody, responses, operationId } = endpoint
+  const body = requestBody && fieldsOf(document, requestBody.content['application/json']!.schema)
+  const [type, answer] = Object.entries(responses['200']!.content)[0]!
+  const streams = type === 'text/event-stream'
+  return html`<p class="address"><b class="${method.toLowerCase()}">${method}</b> <code>${path}</code></p>
+    <div class="pair">
+      <div class="prose">
+        ${description === undefined ? nothing : html`<p>${renderInline(description)}</p>`}
+        <h3>Parameters</h3>
+        ${renderFields(parametersOf(endpoint))}
+        ${
+          body
+            ? html`<h3>Body</h3>
+                ${renderFields(body)}
+                <p class="note">Other fields are refused.</p>`
+            : nothing
+        }
+        <h3>Answer: 200, <code>${type}</code></h3>
+        ${streams ? renderEvents(document, answer.schema) : renderFields(fieldsOf(document, answer.schema))}
+        <p class="note">
+          Headers: ${Object.keys(responses['200']!.headers).map((name, at) => html`${at > 0 ? ', ' : ''}<code>${name}</code>`)}.
+        </p>
+        <h3>Failures</h3>
+        <p class="codes">${codesOf(endpoint).map((name) => html`<a href="#${name}"><code>${name}</code></a> `)}</p>
+      </div>
+      <div class="side">
+        ${renderSamples(operationId, samplesOf(document, baseUrl, endpoint))}
+        <h3 class="label">Answer</h3>
+        ${streams ? renderCode('sse', eventLines(document, answer.schema)) : renderCode('json', JSON.stringify(exampleOf(document, answer.schema), null, 2))}
+      </div>
+    </div>`
+}
+
+const titles: Record<Language, string> = { sh: 'curl', typescript: 'TypeScript', python: 'Python' }
+
+/** Radio buttons choose the language, so that it works without a script; the script makes all of a page follow one choice. */
+export function renderSamples(id: string, samples: Samples): Html {
+  const languages = Object.keys(titles) as Language[]
+  return html`<fieldset class="samples">
+    <legend>Request</legend>
+    ${languages.map((language, at) => html`<input type="radio" name="${id}-language" id="${id}-${language}" value="${language}" ${at === 0 ? html` checked` : nothing} /><label for="${id}-${language}">${titles[language]}</label>`)}
+    ${languages.map((language) => html`<div class="panel ${language}">${renderCode(language, samples[language])}</div>`)}
+  </fieldset>`
+}
+
+/** `data-language` and `data-not-run` are what the test of the documents reads: how a block is run, or why it is not. */
+export const renderCode = (language: string, text: string, notRun = ''): Html =>
+  html`<div class="code">
+    <pre
+      tabindex="0"
+      data-language="${language}"
+      ${notRun ? html` data-not-run="${notRun}"` : nothing}
+    ><code>${code(language, text)}</code></pre>
+  </div>`
+
+export function renderFields(fields: Field[]): Html {
+  return html`<dl class="fields">
+    ${fields.map(
+      ({ name, schema, required }) =>
+        html`<div>
+          <dt><code>${name}</code> <span>${typeOf(schema)}${required ? '' : ', optional'}</span></dt>
+          <dd>${[schema.description === undefined ? nothing : renderInline(schema.description), renderInline(boundsOf(schema))]}</dd>
+        </div>`,
+    )}
+  </dl>`
+}
+
+const parametersOf = ({ parameters }: Endpoint): Field[] =>
+  parameters.map(({ in: place, name, required, description, schema }) => ({
+    name,
+    required,
+    schema: { ...schema, type: `${schema.type}, ${place}`, ...(description === undefined ? {} : { description }) },
+  }))
+
+function typeOf({ type, const: constant, enum: values, anyOf, items, format }: Schema): string {
+  if (constant !== undefined) return `always ${constant}`
+  if (values) return values.join(' or ')
+  if (anyOf) return anyOf.map(typeOf).join(' or ')
+  if (items) return 'list'
+  return format === undefined ? (type ?? '') : format
+}
+
+/** Lengths and ranges, in words. */
+function boundsOf({ minLength, maxLength, minimum, maximum, default: initial }: Schema): string {
+  const bounds = [
+    minLength !== undefined && maxLength !== undefined ? `${minLength} to ${maxLength} characters.` : minLength ? 'Not empty.' : '',
+    minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}.` : '',
+    initial === undefined ? '' : `Absent: ${initial}.`,
+  ]
+  return bounds
+    .filter((text) => text !== '')
+    .map((text) => ` ${text}`)
+    .join('')
+}
+
+/** The events of a stream, each with its name, when it comes, and its data. */
+function renderEvents(document: ApiDocument, schema: Schema): Html {
+  const rows = eventsOf(document, schema).map(
+    ({ name, when, data }) =>
+      html`<div>
+        <dt><code>${name}</code></dt>
+        <dd>
+          ${when} Data:
+          ${Object.keys(resolve(document, data).properties ?? {}).map((field, at) => html`${at > 0 ? ', ' : ''}<code>${field}</code>`)}.
+        </dd>
+      </div>`,
+  )
+  return html`<p>Events, each with one line of JSON as its data:</p>
+    <dl class="fields">${rows}</dl>`
+}
+
+const eventsOf = (document: ApiDocument, schema: Schema): { name: string; when: string; data: Schema }[] =>
+  (resolve(document, schema).anyOf ?? []).map((event) => ({
+    name: event.properties!['event']!.const!,
+    when: event.description ?? '',
+    data: event.properties!['data']!,
+  }))
+
+/** A stream that succeeds, as it comes over the wire. */
+function eventLines(document: ApiDocument, schema: Schema): string {
+  return eventsOf(document, schema)
+    .filter(({ name }) => name !== 'error')
+    .map(({ name, data }) => `event: ${name}\ndata: ${JSON.stringify(exampleOf(document, data))}`)
+    .join('\n\n')
+}

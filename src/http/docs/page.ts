@@ -1,0 +1,86 @@
+/**
+ * The reference, one page: made of what /openapi.json says and of docs/errors, so that it cannot say anything else. Nothing is loaded from
+ * elsewhere, nothing is asked for, and no key is ever typed in here.
+ */
+import { codesOf, endpointsOf } from './api-document.ts'
+import type { ApiDocument, Endpoint } from './api-document.ts'
+import { renderAuthentication, renderErrors, renderFirstMinute, renderLimits, renderRetries } from './chapters.ts'
+import { renderEndpoint } from './endpoint.ts'
+import type { ErrorPage } from './error-pages.ts'
+import { html } from './html.ts'
+import type { Html } from './html.ts'
+import { renderInline } from './markdown.ts'
+
+export type PageParts = {
+  document: ApiDocument
+  errorPages: ErrorPage[]
+  /** Without a slash at its end. */
+  baseUrl: string
+  bodyLimitBytes: number
+  /** Addresses of the page's own files, relative to the page. */
+  assets: { style: string; script: string; icon: string }
+}
+
+export function renderPage(parts: PageParts): string {
+  const { document, errorPages, baseUrl, assets } = parts
+  const { info } = document
+  const endpoints = endpointsOf(document)
+  const chat = endpoints.find(({ operationId }) => operationId === 'createChatResponse')!
+  const ofTag = (tag: string): Endpoint[] => endpoints.filter(({ tags }) => tags.includes(tag))
+  const endpoint = (one: Endpoint): Html => renderEndpoint(document, baseUrl, one)
+  const chapters: { id: string; title: string; body: Html }[] = [
+    { id: 'first-minute', title: 'The first minute', body: renderFirstMinute(document, baseUrl, chat) },
+    { id: 'authentication', title: 'Authentication', body: renderAuthentication() },
+    ...ofTag('Chat').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
+    { id: 'retries', title: 'Idempotency and retries', body: renderRetries(document, baseUrl, chat, pagesFor(errorPages, chat)) },
+    { id: 'errors', title: 'Errors', body: renderErrors(pagesFor(errorPages, ...endpoints)) },
+    { id: 'limits', title: 'Limits', body: renderLimits(document, chat, parts.bodyLimitBytes) },
+    ...ofTag('Conversations').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
+  ]
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <title>${info.title}: reference</title>
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <link rel="icon" href="${assets.icon}" type="image/svg+xml" />
+        <link rel="stylesheet" href="${assets.style}" />
+        <script src="${assets.script}" defer></script>
+      </head>
+      <body>
+        <a class="skip" href="#first-minute">To the text</a>
+        <nav aria-label="Contents">
+          <p class="name"><a href="#top">${info.title}</a> <span>${info.version}</span></p>
+          <ul>
+            ${chapters.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+          </ul>
+        </nav>
+        <main id="top">
+          <header>
+            <h1>${info.title}</h1>
+            <p class="lead">${renderInline(info.description)}</p>
+            <dl>
+              <dt>Base address</dt>
+              <dd><code>${baseUrl}</code></dd>
+              <dt>Machine-readable</dt>
+              <dd><a href="openapi.json">openapi.json</a>, OpenAPI 3.1.0, version ${info.version}: this page is made of it</dd>
+            </dl>
+          </header>
+          ${chapters.map(
+            ({ id, title, body }) =>
+              html`<section id="${id}" aria-labelledby="${id}-title">
+                <h2 id="${id}-title"><a href="#${id}">${title}</a></h2>
+                ${body}
+              </section> `,
+          )}
+        </main>
+      </body>
+    </html> `.markup
+}
+
+/** The pages of the codes that these endpoints answer with, in the order of the failure table. */
+function pagesFor(errorPages: ErrorPage[], ...endpoints: Endpoint[]): ErrorPage[] {
+  const codes = new Set([...endpoints.flatMap(codesOf), 'method_not_allowed'])
+  return errorPages.filter(({ code }) => codes.has(code))
+}

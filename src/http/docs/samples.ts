@@ -1,0 +1,210 @@
+/**
+ * Requests to copy, in curl, TypeScript and Python, made from an endpoint of the description. They take agent and key from the variables
+ * AGENT_ID and API_KEY: not TURNKEEP_…, since a server that is started in the same shell would refuse such names as settings.
+ */
+import { exampleOf, resolve } from './api-document.ts'
+import type { ApiDocument, Endpoint } from './api-document.ts'
+
+export type Language = 'sh' | 'typescript' | 'python'
+export type Samples = Record<Language, string>
+
+const variables: Record<string, string> = { agent_id: 'AGENT_ID', conversation_id: 'CONVERSATION_ID' }
+
+/** The path with each parameter written by `insert`. */
+const fill = (path: string, insert: (variable: string) => string): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => insert(variables[name]!))
+const inShell = (path: string): string => fill(path, (name) => `$${name}`)
+const inTypescript = (path: string): string => fill(path, (name) => `\${process.env.${name}}`)
+const inPython = (path: string): string => fill(path, (name) => `{os.environ['${name}']}`)
+
+export function samplesOf(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Samples {
+  const url = `${baseUrl}${endpoint.path}`
+  if (endpoint.method === 'GET') return listing(`${url}?limit=20`)
+  const request = { url, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
+  return endpoint.operationId.startsWith('stream') ? streaming(request) : sending(request)
+}
+
+/** A loop that sends a message until it is answered for good, for the section about retries. */
+export function retrySamples(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Samples {
+  const { url, body, key } = { url: `${baseUrl}${endpoint.path}`, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
+  return {
+    sh: curl({ url, body, key }, '--fail-with-body --retry 8 --retry-all-errors --max-time 120 '),
+    typescript: `// Again with the same key after a broken connection and wherever there is a Retry-After; everything else is final.
+async function send(body: object, idempotencyKey: string): Promise<any> {
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(\`${inTypescript(url)}\`, {
+      method: 'POST',
+      headers: {
+        Authorization: \`Bearer \${process.env.API_KEY}\`,
+        'Idempotency-Key': idempotencyKey,
+        'Content-Type': 'application/json',
+      },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(120_000),
+    }).catch(() => undefined)
+    if (response?.ok) return response.json()
+    const seconds = response ? response.headers.get('retry-after') : '2'
+    if (seconds === null || tries === 60) throw new Error(response ? await response.text() : 'no connection')
+    await new Promise((resolve) => setTimeout(resolve, Number(seconds) * 1000))
+  }
+}
+
+const answer = await send(${typescriptLiteral(body)}, '${key}')
+console.log(answer.message.content)`,
+    python: `import json, os, time, urllib.error, urllib.request
+
+# Again with the same key after a broken connection and wherever there is a Retry-After; everything else is final.
+def send(body, idempotency_key):
+    request = urllib.request.Request(
+        f"${inPython(url)}",
+        headers={
+            "Authorization": f"Bearer {os.environ['API_KEY']}",
+            "Idempotency-Key": idempotency_key,
+            "Content-Type": "application/json",
+        },
+        data=json.dumps(body).encode(),
+    )
+    for _ in range(60):
+        try:
+            with urllib.request.urlopen(request, timeout=120) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            seconds = error.headers.get("Retry-After")
+            if seconds is None:
+                raise RuntimeError(error.read().decode())
+        except OSError:
+            seconds = 2
+        time.sleep(int(seconds))
+    raise RuntimeError("no answer")
+
+answer = send(${pythonLiteral(body)}, "${key}")
+print(answer["message"]["content"])`,
+  }
+}
+
+type Sending = { url: string; body: Record<string, unknown>; key: string }
+
+function sending(request: Sending): Samples {
+  return {
+    sh: curl(request),
+    typescript: `${fetching(request)}
+const answer: any = await response.json()
+if (!response.ok) throw new Error(\`\${answer.error.code}: \${answer.error.message}\`)
+console.log(answer.message.content, answer.usage.charged_usd)`,
+    python: `${opening(request)}
+with urllib.request.urlopen(request, timeout=120) as response:
+    answer = json.load(response)
+print(answer["message"]["content"], answer["usage"]["charged_usd"])`,
+  }
+}
+
+function streaming(request: Sending): Samples {
+  return {
+    sh: curl(request, '-N '),
+    typescript: `${fetching(request)}
+if (!response.ok) throw new Error(await response.text()) // before the stream began: JSON with its status
+
+let rest = ''
+for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+  const blocks = (rest + chunk).split('\\n\\n')
+  rest = blocks.pop()!
+  for (const block of blocks) {
+    const event = /^event: (.*)$/m.exec(block)?.[1]
+    if (event === undefined) continue // a comment that keeps the connection awake
+    const data = JSON.parse(/^data: (.*)$/m.exec(block)![1])
+    if (event === 'response.output_text.delta') process.stdout.write(data.delta)
+    if (event === 'response.completed') console.log('\\n', data.usage) // data.message.content is the whole text
+    if (event === 'error') throw new Error(\`\${data.code}: \${data.message}\`)
+  }
+}`,
+    python: `${opening(request)}
+with urllib.request.urlopen(request, timeout=120) as response:
+    for line in response:
+        line = line.decode().rstrip("\\n")
+        if line.startswith("event: "):
+            event = line[7:]
+        elif line.startswith("data: "):
+            data = json.loads(line[6:])
+            if event == "response.output_text.delta":
+                print(data["delta"], end="", flush=True)
+            elif event == "response.completed":
+                print("\\n", data["usage"])  # data["message"]["content"] is the whole text
+            elif event == "error":
+                raise RuntimeError(f"{data['code']}: {data['message']}")`,
+  }
+}
+
+function listing(url: string): Samples {
+  return {
+    sh: `curl "${inShell(url)}" \\
+  -H "Authorization: Bearer $API_KEY"`,
+    typescript: `const response = await fetch(\`${inTypescript(url)}\`, {
+  headers: { Authorization: \`Bearer \${process.env.API_KEY}\` },
+})
+const page: any = await response.json()
+if (!response.ok) throw new Error(\`\${page.error.code}: \${page.error.message}\`)
+for (const item of page.data) console.log(item)
+// The next page: the same with &cursor= and encodeURIComponent(page.next_cursor), until that is null.`,
+    python: `import json, os, urllib.request
+
+request = urllib.request.Request(
+    f"${inPython(url)}",
+    headers={"Authorization": f"Bearer {os.environ['API_KEY']}"},
+)
+with urllib.request.urlopen(request) as response:
+    page = json.load(response)
+for item in page["data"]:
+    print(item)
+# The next page: the same with &cursor= and urllib.parse.quote(page["next_cursor"]), until that is None.`,
+  }
+}
+
+const curl = ({ url, body, key }: Sending, options = ''): string => `curl ${options}${inShell(url)} \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Idempotency-Key: ${key}" \\
+  -H "Content-Type: application/json" \\
+  -d '${JSON.stringify(body)}'`
+
+const fetching = ({ url, body }: Sending): string => `const response = await fetch(\`${inTypescript(url)}\`, {
+  method: 'POST',
+  headers: {
+    Authorization: \`Bearer \${process.env.API_KEY}\`,
+    'Idempotency-Key': crypto.randomUUID(), // one for each message, kept over its retries
+    'Content-Type': 'application/json',
+  },
+  body: JSON.stringify(${typescriptLiteral(body)}),
+  signal: AbortSignal.timeout(120_000),
+})`
+
+const opening = ({ url, body }: Sending): string => `import json, os, urllib.request, uuid
+
+request = urllib.request.Request(
+    f"${inPython(url)}",
+    headers={
+        "Authorization": f"Bearer {os.environ['API_KEY']}",
+        "Idempotency-Key": str(uuid.uuid4()),  # one for each message, kept over its retries
+        "Content-Type": "application/json",
+    },
+    data=json.dumps(${pythonLiteral(body)}).encode(),
+)`
+
+const typescriptLiteral = (body: Record<string, unknown>): string =>
+  `{ ${Object.entries(body)
+    .map(([name, value]) => `${name}: '${String(value)}'`)
+    .join(', ')} }`
+
+const pythonLiteral = (body: Record<string, unknown>): string =>
+  `{${Object.entries(body)
+    .map(([name, value]) => `"${name}": "${String(value)}"`)
+    .join(', ')}}`
+
+function bodyOf(document: ApiDocument, { requestBody }: Endpoint): Record<string, unknown> {
+  const { properties = {} } = resolve(document, requestBody!.content['application/json']!.schema)
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(document, schema)]))
+}
+
+/** The stream's message is another one than that of `/chat`, or it would be a replay. */
+function keyOf({ operationId, parameters }: Endpoint): string {
+  const example = parameters.find(({ name }) => name === 'Idempotency-Key')?.example ?? 'my-first-message'
+  return operationId.startsWith('stream') ? example.replace(/\d+$/, (number) => String(Number(number) + 1)) : example
+}

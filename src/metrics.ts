@@ -1,0 +1,199 @@
+/**
+ * What an operator watches, counted in one object that is handed to the rooms and told to whoever scrapes /metrics. Never takes an id, a name
+ * or a text for a label, so the failure table bounds the number of series. Counting is adding to a number; what can be looked up is read
+ * when somebody scrapes. docs/operate/metrics.md lists every metric.
+ */
+import { readFileSync } from 'node:fs'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { failures } from './errors.ts'
+import type { FailureCode } from './errors.ts'
+import type { Amount } from './ledger/ledger.ts'
+import type { TurnFailureCode } from './store/store.ts'
+
+/** How a turn ended in this process; `lost`: it was left to whoever claims it (a lost lease, a drain, a fault). */
+export type TurnEnding =
+  | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
+  | { outcome: 'failed' | 'released'; code: TurnFailureCode }
+  | { outcome: 'lost' }
+
+/** Milliseconds since the turn was admitted or claimed here; `firstDeltaMs` is null where nothing was said. */
+export type TurnTimes = { ageMs: number; firstDeltaMs: number | null }
+
+export type ModelCallOutcome = 'answered' | 'unavailable' | 'refused' | 'stopped' | 'fault'
+
+/** What the rooms tell. Every call is a few additions and never throws. */
+export interface Metrics {
+  /** Once for every turn that began here, and without times for one whose attempts were found used up. */
+  turnEnded(ending: TurnEnding, times?: TurnTimes): void
+  turnRecovered(): void
+  replayed(): void
+  /** A request that was answered with a failure of its own, and not with a turn's. */
+  refused(code: FailureCode): void
+  modelCalled(outcome: ModelCallOutcome): void
+  modelRetried(): void
+}
+
+/** What is looked up at a scrape. */
+export type Watched = {
+  running(): number
+  mostRunning: number
+  /** Items that wait for the next batch, by lane. */
+  waiting(): Record<'admission' | 'settlement' | 'failure', number>
+  ready(): Promise<Record<'store' | 'limiter', 'ok' | 'unavailable'>>
+}
+
+export type MetricsPage = {
+  contentType: string
+  /** The Prometheus text format, version 0.0.4. */
+  scrape(): Promise<string>
+}
+
+// A built-in or cached answer takes tenths of a second, a usual one 1–10 s, a long one half a minute; 60 s is the deadline of the first
+// token, and a turn ends at 110 s whatever happens. Finer where most turns are, so that a quantile is off by less than half.
+const durationSeconds = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 45, 60, 90, 120]
+const firstDeltaSeconds = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120]
+
+const modelOutcomes: ModelCallOutcome[] = ['answered', 'unavailable', 'refused', 'stopped', 'fault']
+const usdUnits = 1e8
+
+export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watched): void } {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+
+  const turns = new Counter({
+    name: 'turnkeep_turns_total',
+    help: 'Turns that ended, by outcome and failure code.',
+    labelNames: ['outcome', 'code'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'turnkeep_turn_duration_seconds',
+    help: 'From admission to the stored reply, of completed turns.',
+    buckets: durationSeconds,
+    registers,
+  })
+  const firstDeltas = new Histogram({
+    name: 'turnkeep_first_delta_seconds',
+    help: 'From admission to the first piece of text, of every turn that had one.',
+    buckets: firstDeltaSeconds,
+    registers,
+  })
+  const tokens = new Counter({
+    name: 'turnkeep_tokens_total',
+    help: 'Tokens of completed turns, by kind.',
+    labelNames: ['kind'],
+    registers,
+  })
+  // Added up exactly; only what is shown is rounded to a number, and the next scrape is not off by it.
+  let charged = 0n
+  new Counter({
+    name: 'turnkeep_charged_usd_total',
+    help: 'US dollars charged by turns that completed here.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(Number(charged) / usdUnits)
+    },
+  })
+  const replays = new Counter({ name: 'turnkeep_replays_total', help: 'Requests answered with a stored result.', registers })
+  const refusals = new Counter({
+    name: 'turnkeep_refusals_total',
+    help: 'Requests answered with a failure of their own, before or without a turn, by code.',
+    labelNames: ['code'],
+    registers,
+  })
+  const recoveries = new Counter({ name: 'turnkeep_recoveries_total', help: 'Turns claimed from a process that left them.', registers })
+  const modelCalls = new Counter({
+    name: 'turnkeep_model_calls_total',
+    help: 'Calls of a language model for turns, each attempt by itself, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const retries = new Counter({ name: 'turnkeep_model_retries_total', help: 'Model calls that were made again.', registers })
+  const build = new Gauge({
+    name: 'turnkeep_build_info',
+    help: 'Always 1; the version stands in the labels.',
+    labelNames: ['version', 'node'],
+    registers,
+  })
+  build.set({ version: ownVersion(), node: process.versions.node }, 1)
+
+  // A series that is there from the start, at 0, shows its first step as an increase.
+  const completed = turns.labels('completed', 'none')
+  const lost = turns.labels('lost', 'none')
+  const ended = [completed, lost, turns.labels('failed', 'internal_error')]
+  const released = (['service_unavailable', 'internal_error', 'insufficient_balance'] as const).map((code) =>
+    turns.labels('released', code),
+  )
+  const promptTokens = tokens.labels('prompt')
+  const completionTokens = tokens.labels('completion')
+  const refused = Object.keys(failures).map((code) => refusals.labels(code))
+  const called = modelOutcomes.map((outcome) => modelCalls.labels(outcome))
+  for (const series of [...ended, ...released, promptTokens, completionTokens, ...refused, ...called]) series.inc(0)
+
+  return {
+    turnEnded(ending, times) {
+      if (times && times.firstDeltaMs !== null) firstDeltas.observe(times.firstDeltaMs / 1000)
+      switch (ending.outcome) {
+        case 'completed':
+          completed.inc()
+          if (times) durations.observe(times.ageMs / 1000)
+          promptTokens.inc(ending.promptTokens)
+          completionTokens.inc(ending.completionTokens)
+          charged += ending.charged
+          return
+        case 'failed':
+        case 'released':
+          return turns.labels(ending.outcome, ending.code).inc()
+        case 'lost':
+          return lost.inc()
+      }
+    },
+    turnRecovered: () => recoveries.inc(),
+    replayed: () => replays.inc(),
+    refused: (code) => refusals.labels(code).inc(),
+    modelCalled: (outcome) => modelCalls.labels(outcome).inc(),
+    modelRetried: () => retries.inc(),
+    watch: (watched) => watch(registers, watched),
+    contentType: registry.contentType,
+    scrape: () => registry.metrics(),
+  }
+}
+
+function watch(registers: Registry[], { running, mostRunning, waiting, ready }: Watched): void {
+  new Gauge({
+    name: 'turnkeep_turns_running',
+    help: 'Turns that run in this process.',
+    registers,
+    collect() {
+      this.set(running())
+    },
+  })
+  new Gauge({ name: 'turnkeep_turns_running_limit', help: 'TURNKEEP_MAX_TURNS.', registers }).set(mostRunning)
+  new Gauge({
+    name: 'turnkeep_queue_length',
+    help: 'What waits for the next batch to the store, by lane.',
+    labelNames: ['lane'],
+    registers,
+    collect() {
+      for (const [lane, length] of Object.entries(waiting())) this.set({ lane }, length)
+    },
+  })
+  new Gauge({
+    name: 'turnkeep_dependency_up',
+    help: '1 where the store, or the limiter, answers; 0 where it does not.',
+    labelNames: ['dependency'],
+    registers,
+    async collect() {
+      const { store, limiter } = await ready()
+      this.set({ dependency: 'store' }, store === 'ok' ? 1 : 0)
+      this.set({ dependency: 'limiter' }, limiter === 'ok' ? 1 : 0)
+    },
+  })
+}
+
+function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+  return version
+}

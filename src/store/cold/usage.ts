@@ -1,0 +1,117 @@
+/**
+ * Use, by hour or day: how many turns ended and how, what they used and cost, and how long they took. Reads only, and of a turn only what
+ * the index `usage_of_turns` holds. A turn counts where it ended, so its charge stands in the same hour as in the ledger.
+ */
+import type { Amount } from '../../ledger/ledger.ts'
+import type { Row, Sql, SqlValue } from '../store.ts'
+import { bigInteger, integer } from './columns.ts'
+
+export type UsageFilter = { ownerId?: string | undefined; agentId?: string | undefined; apiKeyId?: string | undefined }
+
+/** From `from` up to but without `to`; every bucket is `bucketMs` long and begins at a multiple of it. Epoch milliseconds. */
+export type UsageWanted = UsageFilter & { from: number; to: number; bucketMs: number }
+
+/** The smallest value that so many of a hundred do not exceed (nearest rank); null where there is no value. Milliseconds. */
+export type Percentiles = { p50: number | null; p95: number | null }
+
+export type Usage = {
+  /** Turns that ended: the sum of the next three. */
+  turns: number
+  completed: number
+  failed: number
+  released: number
+  promptTokens: number
+  completionTokens: number
+  charged: Amount
+  writtenOff: Amount
+  /** Of completed turns: from the beginning of the run to its settlement. */
+  latency: Percentiles
+  /** From admission to the first piece of text, where one left. */
+  firstDelta: Percentiles
+}
+
+/** `buckets` has every one of the range, also those without a turn. */
+export type UsageFound = { buckets: (Usage & { bucketStart: number })[]; totals: Usage }
+
+/** One walk along the index, a bucket at a time, so that memory holds the rows of one bucket and the times of all. */
+export async function usageByBucket(sql: Sql, { from, to, bucketMs, ...filter }: UsageWanted): Promise<UsageFound> {
+  const filters = [filter.ownerId, filter.agentId, filter.apiKeyId].map((value): SqlValue => value ?? null)
+  const buckets: UsageFound['buckets'] = []
+  const totals = new Tally()
+  for (let bucketStart = from - (from % bucketMs); bucketStart < to; bucketStart += bucketMs) {
+    const range = [Math.max(from, bucketStart), Math.min(to, bucketStart + bucketMs)]
+    const tally = new Tally()
+    const ended = await sql.all(
+      `select state, ended_at - started_at as latency_ms, first_delta_ms, prompt_tokens, completion_tokens, charged from turns
+       where ended_at >= $1 and ended_at < $2 and (cast($3 as text) is null or owner_id = $3)
+         and (cast($4 as text) is null or agent_id = $4) and (cast($5 as text) is null or api_key_id = $5)`,
+      ...range,
+      ...filters,
+    )
+    for (const row of ended) tally.count(row)
+    const writtenOff = await sql.all(
+      `select l.written_off from ledger l join turns t on t.request_id = l.request_id
+       where l.created_at >= $1 and l.created_at < $2 and l.written_off > 0 and (cast($3 as text) is null or t.owner_id = $3)
+         and (cast($4 as text) is null or t.agent_id = $4) and (cast($5 as text) is null or t.api_key_id = $5)`,
+      ...range,
+      ...filters,
+    )
+    for (const row of writtenOff) tally.writtenOff += bigInteger(row, 'written_off')
+    totals.add(tally)
+    buckets.push({ bucketStart, ...tally.read() })
+  }
+  return { buckets, totals: totals.read() }
+}
+
+class Tally {
+  completed = 0
+  failed = 0
+  released = 0
+  promptTokens = 0
+  completionTokens = 0
+  charged = 0n
+  writtenOff = 0n
+  #latencies: number[] = []
+  #firstDeltas: number[] = []
+
+  count(row: Row): void {
+    if (row['state'] === 'failed') this.failed++
+    if (row['state'] === 'released') this.released++
+    if (row['state'] !== 'completed') return
+    this.completed++
+    this.promptTokens += integer(row, 'prompt_tokens')
+    this.completionTokens += integer(row, 'completion_tokens')
+    this.charged += bigInteger(row, 'charged')
+    this.#latencies.push(integer(row, 'latency_ms'))
+    if (row['first_delta_ms'] !== null) this.#firstDeltas.push(integer(row, 'first_delta_ms'))
+  }
+
+  add(other: Tally): void {
+    this.completed += other.completed
+    this.failed += other.failed
+    this.released += other.released
+    this.promptTokens += other.promptTokens
+    this.completionTokens += other.completionTokens
+    this.charged += other.charged
+    this.writtenOff += other.writtenOff
+    for (const value of other.#latencies) this.#latencies.push(value)
+    for (const value of other.#firstDeltas) this.#firstDeltas.push(value)
+  }
+
+  read(): Usage {
+    const { completed, failed, released, promptTokens, completionTokens, charged, writtenOff } = this
+    const turns = completed + failed + released
+    const latency = percentiles(this.#latencies)
+    const firstDelta = percentiles(this.#firstDeltas)
+    return { turns, completed, failed, released, promptTokens, completionTokens, charged, writtenOff, latency, firstDelta }
+  }
+}
+
+function percentiles(values: number[]): Percentiles {
+  const ordered = Float64Array.from(values).sort()
+  const rank = (percent: number): number | null => ordered[Math.ceil((ordered.length * percent) / 100) - 1] ?? null
+  return { p50: rank(50), p95: rank(95) }
+}
+
+/** The store's clock, for a range that ends now. */
+export const storeTime = (sql: Sql): Promise<number> => sql.now()

@@ -1,0 +1,135 @@
+/**
+ * Erasure: on the operator's word, and by age where `TURNKEEP_RETENTION_DAYS` is set. What was erased also leaves the store's own files.
+ * Logs ids and counts, never a text and never the end user's name. Ruling `erase`.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Author } from '../store/cold/audit.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+
+export type Erased = { conversations: number; turns: number; messages: number }
+
+export type EraseOutcome =
+  /** Gone for good. All zeros where there was nothing, or nothing any more. */
+  | ({ kind: 'erased' } & Erased)
+  | { kind: 'not_found' }
+  /** A turn runs: nothing was erased. */
+  | { kind: 'busy' }
+  | { kind: 'unavailable' }
+
+/** The operator's call that asks; it stands in the audit. */
+export type Asked = { requestId: string }
+
+export interface Erasure {
+  eraseConversation(conversationId: string, asked: Asked): Promise<EraseOutcome>
+  /** With every key of the agent; `not_found` where there never was such an agent. */
+  eraseEndUser(endUser: { agentId: string; externalUserId: string }, asked: Asked): Promise<EraseOutcome>
+  /** One round of what age brings: old conversations, old journals, remnants in files. Never rejects. */
+  sweep(): Promise<void>
+  start(): void
+  /** Ends the timer; resolves when no round is under way. */
+  stop(): Promise<void>
+}
+
+export type ErasureOptions = {
+  store: Pick<Store, 'read' | 'write' | 'writeAs' | 'forget'>
+  /** Conversations idle for longer are erased; undefined: they are kept. */
+  retentionDays: number | undefined
+  log: Logger
+  newId(prefix: 'aud'): string
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+// Ages are told in days; within the hour is on time.
+const sweepEveryMs = 60 * 60 * 1000
+// Some milliseconds of the writer each, so that turns are admitted and settled between two of them.
+const conversationsEach = 20
+const rowsEach = 200
+// A listing's snapshot is over in milliseconds; who reads for longer (verify, a backup) is waited for by the next round.
+const forgetTries = 50
+const forgetPauseMs = 20
+
+export function createErasure({ store, retentionDays, log, newId }: ErasureOptions): Erasure {
+  let timer: NodeJS.Timeout | undefined
+  let round: Promise<void> = Promise.resolve()
+  let stopped = false
+
+  async function erase(conversationIds: string[], author: Omit<Author, 'lineIds'>, idleMs?: number): Promise<EraseOutcome> {
+    const lineIds = conversationIds.map(() => newId('aud'))
+    const outcome = await store.writeAs({ ...author, lineIds } as Author, 'eraseConversations', { conversationIds, idleMs })
+    if (outcome.kind === 'busy') return outcome
+    const { conversationIds: erased, turns, messages } = outcome
+    if (erased.length > 0) {
+      log.info({ by: author.who, request_id: author.requestId, conversation_ids: erased, turns, messages }, 'erased')
+      if (author.who === 'admin') await forget('log')
+    }
+    return { kind: 'erased', conversations: erased.length, turns, messages }
+  }
+
+  async function forget(depth: 'log' | 'file'): Promise<void> {
+    for (let tries = 0; tries < forgetTries; tries++) {
+      const outcome = await store.forget(depth)
+      if (outcome === 'too_large')
+        log.warn('the database is too large to be rebuilt while it serves; docs/decisions/0010 says what is left')
+      if (outcome === 'forgotten') return
+      // What is too large as a file still has its log folded.
+      if (outcome === 'too_large') depth = 'log'
+      else await sleep(forgetPauseMs)
+    }
+    log.warn('a reader keeps the database log of before an erasure; the next round takes it away')
+  }
+
+  async function sweepNow(): Promise<void> {
+    if (retentionDays !== undefined) {
+      const idle = { idleMs: retentionDays * dayMs, limit: conversationsEach }
+      for (let ids = await store.read('findIdleConversations', idle); ids.length > 0 && !stopped;) {
+        const outcome = await erase(ids, { who: 'server', requestId: null }, idle.idleMs)
+        // What was found may have come to life meanwhile; then the next round looks again.
+        if (outcome.kind !== 'erased' || outcome.conversations === 0) break
+        ids = await store.read('findIdleConversations', idle)
+      }
+    }
+    while (!stopped && (await store.write('clearExpired', { limit: rowsEach })) > 0);
+    await forget('file')
+  }
+
+  const unavailable = (error: unknown): EraseOutcome => {
+    if (error instanceof StoreUnavailable) return { kind: 'unavailable' }
+    throw error
+  }
+
+  function sweep(): Promise<void> {
+    round = round.then(sweepNow).catch((error: unknown) => log.error({ err: error }, 'a round of erasure failed; the next one comes'))
+    return round
+  }
+
+  return {
+    async eraseConversation(conversationId, { requestId }) {
+      try {
+        if (!(await store.read('conversationExists', conversationId))) return { kind: 'not_found' }
+        return await erase([conversationId], { who: 'admin', requestId })
+      } catch (error) {
+        return unavailable(error)
+      }
+    },
+    async eraseEndUser({ agentId, externalUserId }, { requestId }) {
+      try {
+        const ids = await store.read('findConversationsOfEndUser', agentId, externalUserId)
+        return ids ? await erase(ids, { who: 'admin', requestId }) : { kind: 'not_found' }
+      } catch (error) {
+        return unavailable(error)
+      }
+    },
+    sweep,
+    start() {
+      timer = setInterval(() => void sweep(), sweepEveryMs)
+      void sweep()
+    },
+    async stop() {
+      stopped = true
+      clearInterval(timer)
+      await round
+    },
+  }
+}

@@ -1,0 +1,205 @@
+/** The commands on top of the admin API, against the real service: what they print, on which output, and how they end. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { runCommand } from '../support/run-command.ts'
+import type { Ran } from '../support/run-command.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
+import type { Json, TestApp } from '../support/test-app.ts'
+
+let app: TestApp
+let folder: string
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'turnkeep-cli-'))
+  app = await startTestApp()
+})
+after(async () => {
+  await app.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const turnkeep = (args: string[], environment: Record<string, string> = {}, input?: string): Promise<Ran> =>
+  runCommand(args, { TURNKEEP_PUBLIC_URL: app.url, TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_DATA_DIR: folder, ...environment }, input)
+
+/** The JSON of a command that succeeds. */
+async function json(...args: string[]): Promise<Json> {
+  const ran = await turnkeep([...args, '--json'])
+  assert.equal(ran.code, 0, ran.stderr)
+  return JSON.parse(ran.stdout) as Json
+}
+
+describe('turnkeep owner', () => {
+  test('create, show and rename print the owner as the API tells it', async () => {
+    const made = await json('owner', 'create', 'Acme Ltd', '--balance', '10.5')
+    assert.deepEqual(made, await app.made('GET', `/owners/${made.id}`))
+    assert.equal(made.balance_usd, '10.50000000')
+    assert.equal((await json('owner', 'rename', made.id, 'Acme GmbH')).name, 'Acme GmbH')
+    const { stdout } = await turnkeep(['owner', 'show', made.id])
+    assert.match(stdout, new RegExp(`^id +${made.id}\nname +Acme GmbH\nbalance_usd +10\\.50000000\n`))
+  })
+
+  test('list --json is one list of all pages, and --limit ends it with the cursor of the rest', async () => {
+    for (let count = 0; count < 101; count++) await app.app.admin.createOwner({ name: `Owner ${count}` })
+    const all = await json('owner', 'list')
+    assert.equal(all.next_cursor, null)
+    assert.ok(all.data.length > 101)
+    assert.deepEqual(all.data.slice(0, 100), (await app.made('GET', '/owners?limit=100')).data)
+    assert.equal(new Set(all.data.map((owner: Json) => owner.id)).size, all.data.length)
+    const some = await json('owner', 'list', '--limit', '3')
+    assert.deepEqual(some, await app.made('GET', '/owners?limit=3'))
+  })
+
+  test('list is a table without colour where stdout is no terminal, and a name cannot write on the terminal', async () => {
+    const { id } = await app.made('POST', '/owners', { name: 'Evil \u001b[31m日本\u202e', balance_usd: '1.25' })
+    const { code, stdout } = await turnkeep(['owner', 'list', '--limit', '2'])
+    assert.equal(code, 0)
+    const [titles, first, second, ...rest] = stdout.split('\n')
+    assert.match(titles!, /^id +balance \$ +held \$ +available \$ +created \(UTC\) +name$/)
+    assert.match(first!, new RegExp(`^${id} +1\\.25 +0\\.00 +1\\.25 .* Evil \\\\u\\{1b\\}\\[31m日本\\\\u\\{202e\\}$`))
+    assert.equal(second!.indexOf('Owner'), titles!.indexOf('name'))
+    assert.deepEqual(rest, [''])
+  })
+
+  test('what is not there is refused in the words of the API, with exit code 1', async () => {
+    const { code, stdout, stderr } = await turnkeep(['owner', 'show', 'own_nobody'])
+    assert.equal(code, 1)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^turnkeep: There is no such owner\. \(not_found, 404, request [0-9a-f-]{36}\)\n$/)
+  })
+})
+
+describe('turnkeep provider', () => {
+  const create = ['provider', 'create', '--kind', 'openai-compatible', '--base-url']
+
+  test('takes its API key from stdin or from a variable, never from an argument, and prints it nowhere', async () => {
+    const piped = await turnkeep([...create, app.model.baseUrl, 'piped'], {}, 'sk-canary-1\n')
+    assert.equal(piped.code, 0, piped.stderr)
+    const named = await turnkeep([...create, app.model.baseUrl, 'named', '--api-key-env', 'MY_KEY'], { MY_KEY: 'sk-canary-2' })
+    assert.equal(named.code, 0, named.stderr)
+    const argument = await turnkeep([...create, app.model.baseUrl, 'argued', '--api-key', 'sk-canary-3'])
+    assert.equal(argument.code, 2)
+    assert.match(argument.stderr, /unknown option '--api-key'/)
+    for (const { stdout, stderr } of [piped, named, argument]) assert.ok(!(stdout + stderr).includes('canary'))
+  })
+
+  test('without a key it is refused with exit code 2 and nothing is made', async () => {
+    for (const [flags, says] of [
+      [[], /no API key was given/],
+      [['--api-key-env', 'NOT_SET'], /the environment variable NOT_SET is not set/],
+    ] as const) {
+      const { code, stderr } = await turnkeep([...create, app.model.baseUrl, 'keyless', ...flags])
+      assert.equal(code, 2)
+      assert.match(stderr, says)
+    }
+    assert.equal((await turnkeep(['provider', 'show', 'keyless'])).code, 1)
+  })
+
+  test('show, update, test and delete know it by name or id', async () => {
+    const { id } = await app.made('POST', '/providers', {
+      name: 'other',
+      kind: 'openai-compatible',
+      base_url: app.model.baseUrl,
+      api_key: 'k',
+    })
+    assert.equal((await json('provider', 'show', 'other')).id, id)
+    assert.equal((await json('provider', 'show', id)).id, id)
+    assert.equal((await json('provider', 'test', 'other', '--model', 'test-model')).ok, true)
+    assert.equal((await json('provider', 'update', 'other', '--base-url', 'http://127.0.0.1:1/v1')).base_url, 'http://127.0.0.1:1/v1')
+    const failing = await turnkeep(['provider', 'test', id, '--model', 'm', '--json'])
+    assert.equal(failing.code, 1)
+    assert.equal(JSON.parse(failing.stdout).ok, false)
+    assert.equal((await turnkeep(['provider', 'delete', 'other'])).code, 0)
+    assert.equal((await turnkeep(['provider', 'show', 'other'])).code, 1)
+  })
+})
+
+describe('turnkeep agent', () => {
+  test('takes fields from a file and from flags, which win; keeps versions; goes back', async () => {
+    const file = join(folder, 'agent.json')
+    writeFileSync(file, JSON.stringify({ name: 'From the file', system_prompt: 'Be kind.', model: 'demo/demo', max_steps: 3 }))
+    const made = await json('agent', 'create', '-f', file, '--owner', app.caller.ownerId, '--name', 'From the flag')
+    assert.deepEqual([made.name, made.system_prompt, made.max_steps, made.version], ['From the flag', 'Be kind.', 3, 1])
+    const prices = ['--prompt-price', '1.5', '--completion-price', '2']
+    const changed = await json('agent', 'update', made.id, ...prices, '--temperature', '0.5', '--max-output-tokens', '100')
+    assert.deepEqual(
+      [changed.version, changed.price, changed.temperature, changed.max_output_tokens, changed.max_steps],
+      [2, { prompt_usd_per_million: '1.50000000', completion_usd_per_million: '2.00000000' }, 0.5, 100, 3],
+    )
+    assert.equal((await json('agent', 'rollback', made.id, '1')).temperature, null)
+    assert.deepEqual(
+      (await json('agent', 'versions', made.id)).data.map(({ version }: Json) => version),
+      [3, 2, 1],
+    )
+    assert.equal((await json('agent', 'disable', made.id)).enabled, false)
+    assert.equal((await json('agent', 'enable', made.id)).enabled, true)
+    assert.match((await turnkeep(['agent', 'list', '--limit', '1'])).stdout, /^id .*\nagt_\w+ +yes +3 +demo\/demo .*From the flag\n$/)
+    assert.equal((await turnkeep(['agent', 'delete', made.id])).code, 0)
+    assert.equal((await turnkeep(['agent', 'show', made.id])).code, 1)
+  })
+
+  test('reads fields from stdin, and a file that is not JSON is refused with exit code 2', async () => {
+    const fields = JSON.stringify({ owner_id: app.caller.ownerId, name: 'Piped', system_prompt: '', model: 'demo/demo' })
+    assert.equal((await turnkeep(['agent', 'create', '-f', '-'], {}, fields)).code, 0)
+    const file = join(folder, 'broken.json')
+    writeFileSync(file, '{"name":')
+    const { code, stderr } = await turnkeep(['agent', 'create', '-f', file])
+    assert.equal(code, 2)
+    assert.match(stderr, /^turnkeep: .*broken\.json is not JSON/)
+    assert.match((await turnkeep(['agent', 'create', '-f', join(folder, 'none.json')])).stderr, /none\.json cannot be read: ENOENT/)
+  })
+})
+
+describe('turnkeep key', () => {
+  test('create and rotate print the secret alone on stdout, and it works; revoke ends it', async () => {
+    const made = await turnkeep(['key', 'create', app.caller.agentId, '--name', 'ci', '--limit', '600', '--window', '60'])
+    assert.equal(made.code, 0, made.stderr)
+    assert.match(made.stdout, /^svc_live_[a-z0-9]{16}\.\S+\n$/)
+    assert.ok(!made.stderr.includes(made.stdout.trim()))
+    const apiKey = made.stdout.trim()
+    assert.equal((await app.chat('hello', { apiKey, user: 'cli' })).status, 200)
+
+    const { id, rate_limit: rate } = (await json('key', 'list', app.caller.agentId)).data[0]
+    assert.deepEqual(rate, { limit: 600, window_seconds: 60 })
+    assert.equal((await json('key', 'update', id, '--permission', 'read-only')).permission, 'read-only')
+    assert.equal((await json('key', 'update', id, '--permission', 'full')).permission, 'full')
+    const rotated = (await turnkeep(['key', 'rotate', id, '--grace', '60'])).stdout.trim()
+    for (const key of [apiKey, rotated]) assert.equal((await app.chat('again', { apiKey: key, user: 'cli' })).status, 200)
+    assert.equal((await turnkeep(['key', 'revoke', id])).code, 0)
+    assert.equal((await app.chat('again', { apiKey: rotated, user: 'cli' })).status, 401)
+  })
+})
+
+describe('turnkeep ledger', () => {
+  test('add shows its Idempotency-Key, and with the same key the entry is made once', async () => {
+    const { id } = await app.made('POST', '/owners', { name: 'Paying' })
+    const first = await turnkeep(['ledger', 'add', id, '25', '--note', 'Invoice 17', '--json'])
+    assert.equal(first.code, 0, first.stderr)
+    const [, key] = /^Idempotency-Key: (\S+)\n$/.exec(first.stderr) ?? []
+    const again = await turnkeep(['ledger', 'add', id, '25', '--note', 'Invoice 17', '--json', '--idempotency-key', key!])
+    assert.deepEqual(JSON.parse(again.stdout), JSON.parse(first.stdout))
+    assert.equal((await turnkeep(['ledger', 'add', id, '26', '--idempotency-key', key!])).code, 1)
+    assert.equal((await json('ledger', 'add', id, '-5.00000001')).amount_usd, '-5.00000001')
+    assert.equal((await json('owner', 'show', id)).balance_usd, '19.99999999')
+    const { stdout } = await turnkeep(['ledger', 'list', id])
+    assert.match(stdout, /adjustment +-5\.00000001 .*\n.* credit +25\.00 .* Invoice 17\n$/)
+  })
+})
+
+describe('turnkeep usage', () => {
+  test('is the report of the API, as JSON and as a table with the totals below', async () => {
+    assert.equal((await app.chat('count me', { user: 'usage' })).status, 200)
+    const query = `?bucket=day&agent_id=${app.caller.agentId}&from=2020-01-01&to=2020-02-01`
+    const flags = ['--bucket', 'day', '--agent', app.caller.agentId]
+    assert.deepEqual(await json('usage', ...flags, '--from', '2020-01-01', '--to', '2020-02-01'), await app.made('GET', `/usage${query}`))
+    const { totals } = await app.made('GET', `/usage?bucket=day&agent_id=${app.caller.agentId}`)
+    const { stdout } = await turnkeep(['usage', ...flags])
+    const lines = stdout.trimEnd().split('\n')
+    assert.match(lines[0]!, /^day \(UTC\) +turns +completed +failed /)
+    assert.match(lines.at(-1)!, new RegExp(`^total +${totals.turns} +${totals.completed} `))
+    assert.equal(lines.length, 3)
+    assert.equal((await turnkeep(['usage', '--from', 'yesterday'])).code, 1)
+    assert.equal((await turnkeep(['usage', '--bucket', 'week'])).code, 2)
+  })
+})

@@ -1,0 +1,122 @@
+/** `turnkeep backup` and the restore of docs/operate/commands.md: beside a server that works, and what a restored server still knows. */
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import { openForReading } from '../../src/store/sqlite/database.ts'
+import { backUp, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { Lives } from '../support/lives.ts'
+import { runCommand } from '../support/run-command.ts'
+import { makeFolder } from '../support/test-app.ts'
+
+describe('turnkeep backup', () => {
+  test('under load, restored into a new folder: a served Idempotency-Key is replayed, new turns run, verify is clean', async (t) => {
+    const lives = await Lives.begin(t)
+    const first = await lives.client.chat('before the backup', { idempotencyKey: 'old-key' })
+    assert.equal(first.status, 200)
+
+    let served = 0
+    const loading = new AbortController()
+    const load = Array.from({ length: 4 }, async (_, worker) => {
+      while (!loading.signal.aborted) if ((await lives.client.chat('load', { user: `load-${worker}` })).status === 200) served++
+    })
+    const folder = join(lives.folder, 'backups')
+    mkdirSync(folder)
+    const file = join(folder, 'one.db')
+    const made = await runCommand(['backup', file, '--json'], { TURNKEEP_DATA_DIR: lives.folder })
+    loading.abort()
+    await Promise.all(load)
+    assert.equal(made.code, 0, made.stderr)
+    assert.ok(served > 0, 'nothing was served meanwhile')
+    const told = JSON.parse(made.stdout)
+    assert.deepEqual([told.file, told.ok, told.broken], [file, true, []])
+    assert.ok(told.keep.some(({ where }: { where: string }) => where === join(lives.folder, 'encryption.key')))
+    assert.deepEqual(readdirSync(folder), ['one.db'])
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    await lives.server!.stop()
+
+    const restored = new Lives(await makeFolder(), lives.model)
+    t.after(async () => {
+      await restored.server?.kill()
+      rmSync(restored.folder, { recursive: true, force: true })
+    })
+    copyFileSync(file, join(restored.folder, 'turnkeep.db'))
+    copyFileSync(join(lives.folder, 'encryption.key'), join(restored.folder, 'encryption.key'))
+    restored.client.caller = lives.client.caller
+    await restored.start()
+    const replay = await restored.client.chat('before the backup', { idempotencyKey: 'old-key' })
+    assert.deepEqual(replay.json, first.json)
+    // The provider's key is opened with the restored encryption.key.
+    assert.equal((await restored.client.chat('after the restore', { user: 'new' })).status, 200)
+    const verify = await runCommand(['verify'], { TURNKEEP_DATA_DIR: restored.folder })
+    assert.equal(verify.code, 0, verify.stdout)
+  })
+
+  test('of a stopped store works too, and never replaces a file', async (t) => {
+    const folder = await storeFolder(t)
+    const file = join(folder, 'copy.db')
+    const made = await runCommand(['backup', file], { TURNKEEP_DATA_DIR: folder })
+    assert.equal(made.code, 0, made.stderr)
+    assert.match(made.stdout, /^Written: .*copy\.db .*\nVerified: all \d+ invariants hold in it\.\nKeep these too/)
+    const before = statSync(file).mtimeMs
+    const again = await runCommand(['backup', file], { TURNKEEP_DATA_DIR: folder })
+    assert.equal(again.code, 2)
+    assert.match(again.stderr, /^turnkeep: .*copy\.db is there already .*nothing was replaced\n$/)
+    assert.equal(statSync(file).mtimeMs, before)
+    writeFileSync(`${file}2.partial`, 'of another backup')
+    assert.equal((await runCommand(['backup', `${file}2`], { TURNKEEP_DATA_DIR: folder })).code, 2)
+  })
+
+  test('of nothing, and into nowhere, ends with one line and exit code 2', async (t) => {
+    const folder = await storeFolder(t)
+    const nothing = await runCommand(['backup', join(folder, 'x.db')], { TURNKEEP_DATA_DIR: join(folder, 'none') })
+    const nowhere = await runCommand(['backup', join(folder, 'none', 'x.db')], { TURNKEEP_DATA_DIR: folder })
+    for (const { code, stdout, stderr } of [nothing, nowhere]) {
+      assert.deepEqual([code, stdout], [2, ''])
+      assert.match(stderr, /^turnkeep: no backup of [^\n]+ was made: [^\n]+\n$/)
+    }
+    assert.ok(!readdirSync(folder).includes('x.db'))
+  })
+
+  test('says which invariant is broken, keeps the copy, and exits 1', async (t) => {
+    const folder = await storeFolder(t)
+    const db = new DatabaseSync(join(folder, 'turnkeep.db'))
+    db.exec(`insert into owners (id, name, balance, held, created_at) values ('own_x', 'X', 5, 0, 0)`)
+    db.close()
+    const { code, stdout } = await runCommand(['backup', join(folder, 'copy.db')], { TURNKEEP_DATA_DIR: folder })
+    assert.equal(code, 1)
+    assert.match(stdout, /BROKEN in it, as in the store: balance-is-ledger-sum\n/)
+    assert.ok(statSync(join(folder, 'copy.db')).size > 0)
+  })
+})
+
+describe('backUp', () => {
+  test('is one snapshot, whatever is committed between its steps', async (t) => {
+    const folder = await storeFolder(t)
+    const db = new DatabaseSync(join(folder, 'turnkeep.db'))
+    t.after(() => db.close())
+    // Three steps of 4 MiB.
+    const insert = db.prepare(`insert into owners (id, name, balance, held, created_at) values (?, ?, 0, 0, 0)`)
+    for (let row = 0; row < 12; row++) insert.run(`own_${row}`, 'x'.repeat(1024 * 1024))
+    let steps = 0
+    const onProgress = (): void => void insert.run(`own_late_${steps++}`, 'late')
+    const file = join(folder, 'copy.db')
+    const owners = await backUp({ folder, file, onProgress }, async (sql) =>
+      Number((await sql.all('select count(*) as n from owners'))[0]!['n']),
+    )
+    assert.ok(steps >= 2, `${steps} steps`)
+    assert.equal(owners, 12)
+    const source = openForReading(folder)
+    assert.equal(Number(source.prepare('select count(*) as n from owners').get()!['n']), 12 + steps)
+    source.close()
+  })
+})
+
+/** A folder with an empty store of this schema, closed. */
+async function storeFolder(t: { after(end: () => void): void }): Promise<string> {
+  const folder = await makeFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  await (await openSqliteStore({ folder })).close()
+  return folder
+}

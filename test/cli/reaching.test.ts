@@ -1,0 +1,158 @@
+/** How a command finds its server and its token, what it says when it does not, and every command's help. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { runCommand } from '../support/run-command.ts'
+import { adminToken } from '../support/test-app.ts'
+
+/** A server that is not Turnkeep, and what it was asked. */
+async function strange(t: TestContext, answer: RequestListener): Promise<{ url: string; port: number; asked: IncomingMessage[] }> {
+  const asked: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    asked.push(request)
+    answer(request, response)
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, port, asked }
+}
+
+function ownFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-cli-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const emptyPage: RequestListener = (_request, response) => response.end('{"data":[],"next_cursor":null}')
+const token = { TURNKEEP_ADMIN_TOKEN: adminToken }
+
+describe('the address', () => {
+  test('is --url, else TURNKEEP_ADMIN_PORT, else TURNKEEP_PUBLIC_URL, else PORT', async (t) => {
+    const { url, port, asked } = await strange(t, emptyPage)
+    const nowhere = { PORT: '1', TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1', ...token }
+    for (const [environment, ...flags] of [
+      [{ ...nowhere, TURNKEEP_ADMIN_PORT: '1' }, '--url', `${url}/`],
+      [{ ...nowhere, TURNKEEP_ADMIN_PORT: String(port) }],
+      [{ ...token, PORT: '1', TURNKEEP_PUBLIC_URL: url }],
+      [{ ...token, PORT: String(port), TURNKEEP_HOST: '0.0.0.0' }],
+    ] as [Record<string, string>, ...string[]][]) {
+      const { code, stderr } = await runCommand(['owner', 'list', ...flags], environment)
+      assert.equal(code, 0, stderr)
+      assert.equal(stderr, 'There are none.\n')
+    }
+    assert.deepEqual(
+      asked.map((request) => [request.url, request.headers.authorization]),
+      Array.from({ length: 4 }, () => ['/admin/v1/owners?limit=100', `Bearer ${adminToken}`]),
+    )
+  })
+
+  test('that nobody answers at, a wrong one, and any free port are said in one line, with exit code 2', async () => {
+    for (const [environment, flags, says] of [
+      [{ ...token, PORT: '2' }, [], /^turnkeep: no answer from http:\/\/127\.0\.0\.1:2 \(connect ECONNREFUSED .*--url\)\n$/],
+      [token, ['--url', 'nowhere'], /^turnkeep: --url must be an http or https address/],
+      [{ ...token, PORT: '0' }, [], /^turnkeep: the server listens on any free port \(0\): name its address with --url\n$/],
+      [{ ...token, PORT: 'x' }, [], /^turnkeep: PORT: must be a whole number/],
+    ] as const) {
+      const { code, stdout, stderr } = await runCommand(['owner', 'list', ...flags], environment)
+      assert.deepEqual([code, stdout], [2, ''])
+      assert.match(stderr, says)
+    }
+  })
+
+  test('settings that do not concern it do not stop a command', async (t) => {
+    const { url } = await strange(t, emptyPage)
+    assert.equal((await runCommand(['owner', 'list', '--url', url], { ...token, DATABASE_URL: 'postgres://x', TURNKEEP_X: '1' })).code, 0)
+  })
+
+  test('of another program, and a redirect, are told from a refusal; the token goes no further', async (t) => {
+    const { url } = await strange(t, (_request, response) => response.end('<h1>It works</h1>'))
+    const html = await runCommand(['owner', 'list', '--url', url], token)
+    assert.equal(html.code, 2)
+    assert.match(html.stderr, /answered 200 without an answer of Turnkeep: is it the right address\?/)
+    const moved = await strange(t, (_request, response) => response.writeHead(308, { location: 'http://127.0.0.1:1/' }).end())
+    const redirect = await runCommand(['owner', 'list', '--url', moved.url], token)
+    assert.equal(redirect.code, 2)
+    assert.match(redirect.stderr, /answered 308 .* redirect to http:\/\/127\.0\.0\.1:1\/; name the address behind it with --url/)
+    assert.equal(moved.asked.length, 1)
+  })
+
+  test('that breaks while a ledger entry is on its way: how to repeat it is said', async (t) => {
+    const { url } = await strange(t, (request) => request.socket.destroy())
+    const { code, stderr } = await runCommand(['ledger', 'add', 'own_x', '5', '--url', url], token)
+    assert.equal(code, 2)
+    const [, key] = /^Idempotency-Key: (\S+)\n/.exec(stderr) ?? []
+    assert.ok(stderr.endsWith(`repeat it with --idempotency-key ${key}\n`), stderr)
+  })
+})
+
+describe('the token', () => {
+  test('is read from admin.token in the data folder', async (t) => {
+    const folder = ownFolder(t)
+    writeFileSync(join(folder, 'admin.token'), adminToken)
+    const { url, asked } = await strange(t, emptyPage)
+    assert.equal((await runCommand(['owner', 'list', '--url', url], { TURNKEEP_DATA_DIR: folder })).code, 0)
+    assert.equal(asked[0]!.headers.authorization, `Bearer ${adminToken}`)
+  })
+
+  test('that is nowhere is asked for in one line, with exit code 2', async (t) => {
+    const { code, stderr } = await runCommand(['owner', 'list'], { TURNKEEP_DATA_DIR: ownFolder(t) })
+    assert.equal(code, 2)
+    assert.match(stderr, /^turnkeep: there is no admin token: set TURNKEEP_ADMIN_TOKEN, or TURNKEEP_DATA_DIR [^\n]+\n$/)
+  })
+})
+
+describe('help', () => {
+  const groups: Record<string, string[]> = {
+    owner: ['create', 'list', 'show', 'rename'],
+    provider: ['create', 'list', 'show', 'update', 'delete', 'test'],
+    agent: ['create', 'list', 'show', 'update', 'enable', 'disable', 'delete', 'versions', 'rollback'],
+    key: ['create', 'list', 'update', 'revoke', 'rotate'],
+    ledger: ['add', 'list'],
+  }
+  const alone = ['serve', 'config', 'doctor', 'verify', 'backup', 'usage']
+
+  test('of turnkeep names every command and the exit codes', async () => {
+    const { code, stdout } = await runCommand(['--help'])
+    assert.equal(code, 0)
+    for (const name of [...alone, ...Object.keys(groups)]) assert.match(stdout, new RegExp(`^  ${name} `, 'm'))
+    assert.match(stdout, /^Exit codes: 0 .* 1 .* 2 /m)
+    assert.match((await runCommand(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+  })
+
+  for (const [group, verbs] of Object.entries(groups)) {
+    test(`of ${group} lists what it does, each with an example and exit codes`, async () => {
+      const { stdout } = await runCommand(['help', group])
+      for (const verb of verbs) assert.match(stdout, new RegExp(`^  ${verb} `, 'm'))
+      for (const verb of verbs) await showsExample([group, verb])
+    })
+  }
+
+  test('of a command that stands alone has an example and exit codes', async () => {
+    for (const name of alone) await showsExample([name])
+  })
+
+  async function showsExample(words: string[]): Promise<void> {
+    const { code, stdout } = await runCommand([...words, '--help'])
+    assert.equal(code, 0)
+    assert.match(stdout, new RegExp(`\nExample:\n  npx turnkeep ${words.join(' ')}`))
+    assert.match(stdout, /\nExit codes: 0 /)
+  }
+
+  test('wrong usage ends with exit code 2 and says where help is', async () => {
+    for (const args of [['chatt'], ['owner'], ['owner', 'create'], ['owner', 'list', '--limit', 'x'], ['usage', '--nope']]) {
+      const { code, stdout, stderr } = await runCommand(args)
+      assert.deepEqual([code, stdout], [2, ''])
+      assert.match(stderr, args.length === 1 && args[0] === 'owner' ? /^Usage: / : /^turnkeep: .*\n[^]*npx turnkeep help/)
+    }
+  })
+})

@@ -1,0 +1,164 @@
+/**
+ * The documents say what is so: every command and snippet in them, and on /docs, runs against a real server; docs/errors is the failure table;
+ * docs/exactly-once.md names tests that are there; docs/operate/settings.md is printed from config.ts (after a wanted change:
+ * `node test/docs.test.ts --update-golden`). A block of `sh` that cannot run here says why in its first line: "sh no-run REASON"; "sh stopped"
+ * runs while the server is stopped.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { failpointNames } from '../src/failpoints.ts'
+import { failures } from '../src/errors.ts'
+import type { FailureCode } from '../src/errors.ts'
+import { blocksOf, Desk, snippetsOfPage } from './support/desk.ts'
+import { settingsPage } from './support/settings-page.ts'
+import { startTestDoor } from './support/test-door.ts'
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const documents = ['README.md', ...globSync('docs/**/*.md', { cwd: root })].toSorted()
+const codes = Object.keys(failures) as FailureCode[]
+
+const missing = ['bash', 'curl', 'python3'].filter((program) => spawnSync(program, ['--version']).error)
+const options = { timeout: 120_000, skip: missing.length > 0 && `needs ${missing.join(', ')}: apt-get install ${missing.join(' ')}` }
+
+// The demo model speaks at a reader's pace: while one waits for it, another runs.
+void describe('docs: what they show', { concurrency: 4 }, () => {
+  for (const file of documents) {
+    const blocks = blocksOf(read(file))
+    if (blocks.length === 0) continue
+    void test(`docs: every command of ${file} runs`, options, async (t) => {
+      await using desk = await Desk.open()
+      for (const { text, how, reason } of blocks) {
+        if (how === 'no-run') t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
+        else await desk.run('sh', text, how)
+      }
+    })
+  }
+
+  void test('docs: every snippet of /docs runs, in each of its languages', options, async (t) => {
+    await using desk = await Desk.open()
+    const page = await (await fetch(`${desk.url}/docs`)).text()
+    const conversation = await desk.converse()
+    const snippets = snippetsOfPage(page)
+    const count = (language: string): number => snippets.filter((snippet) => snippet.language === language && !snippet.reason).length
+    assert.deepEqual([count('sh'), count('typescript'), count('python')], [6, 5, 5])
+    for (const { language, text, reason } of snippets) {
+      if (reason) t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
+      else assert.match(await desk.run(language, text, 'run', conversation), /\S/, text)
+    }
+  })
+})
+
+void test('docs/errors has one page for each code of the failure table, with its status and Retry-After', () => {
+  const pages = globSync('docs/errors/*.md', { cwd: root }).map((file) => file.slice('docs/errors/'.length, -'.md'.length))
+  assert.deepEqual(pages.toSorted(), codes.toSorted())
+  for (const code of codes) {
+    const page = read(`docs/errors/${code}.md`)
+    const { status, message, retryAfterSeconds }: { status: number; message: string; retryAfterSeconds?: number } = failures[code]
+    const fact = (name: string): string =>
+      new RegExp(`^\\| ${name} \\| (.*) \\|$`, 'm').exec(page)?.[1] ?? assert.fail(`${code} does not say ${name}`)
+    assert.ok(page.startsWith(`# ${code}\n`), code)
+    // The two codes whose figure is not in the table: one comes with four statuses, the other's wait is computed.
+    assert.equal(fact('status'), code === 'bad_request' ? '400, 408, 417 or 431' : String(status), code)
+    assert.equal(
+      fact('`Retry-After`'),
+      code === 'rate_limit_exceeded' ? 'seconds to the end of the window' : String(retryAfterSeconds ?? 'none'),
+      code,
+    )
+    assert.match(fact('retry with'), /^(the same key|a new key|none)/, code)
+    assert.match(fact('charged'), /^(nothing|unknown)/, code)
+    for (const heading of ['## What happened', '## What to do', '## Example'])
+      assert.ok(page.includes(`\n${heading}\n`), `${code}: ${heading}`)
+    const [, head, body] = /```http\n([\s\S]*?)\n\n(.*)\n```/.exec(page) ?? assert.fail(`${code} has no example`)
+    const { error } = JSON.parse(body!) as { error: Record<string, string> }
+    assert.deepEqual(Object.keys(error), ['code', 'message', 'request_id'], code)
+    assert.equal(error['code'], code)
+    if (!['validation_error', 'conflict'].includes(code)) assert.equal(error['message'], message, code)
+    assert.ok(head!.startsWith(`HTTP/1.1 ${status} `) && head!.includes(`X-Request-ID: ${error['request_id']}\n`), code)
+    assert.equal(/^Retry-After: (\d+)$/m.exec(head!)?.[1] !== undefined, fact('`Retry-After`') !== 'none', code)
+  }
+})
+
+void test('docs/spec.md tells every code of the public API with the status and Retry-After of the table', () => {
+  const rows = [...read('docs/spec.md').matchAll(/^\| `(\w+)` \| ([\d, ]+) \|([^|]*)\|/gm)].map(([, code, status, wait]) => [
+    code,
+    status,
+    wait!.trim(),
+  ])
+  const table = codes
+    .filter((code) => code !== 'unauthorized' && code !== 'conflict')
+    .map((code) => {
+      const { status, retryAfterSeconds }: { status: number; retryAfterSeconds?: number } = failures[code]
+      return [
+        code,
+        code === 'bad_request' ? '400, 408, 417, 431' : String(status),
+        code === 'rate_limit_exceeded' ? 'seconds to the end of the window' : String(retryAfterSeconds ?? ''),
+      ]
+    })
+  assert.deepEqual(rows.toSorted(), table.toSorted())
+})
+
+void test('docs/exactly-once.md: every row names a test, and every test and failpoint it names is there', () => {
+  const text = read('docs/exactly-once.md')
+  const listed = [...text.matchAll(/^(\d+)\. `(\S+)`: "(.+)"$/gm)].map(([, number, file, words]) => ({
+    number: number!,
+    file: file!,
+    words: words!,
+  }))
+  assert.deepEqual(
+    listed.map(({ number }) => number),
+    listed.map((_, index) => String(index + 1)),
+  )
+  for (const { file, words } of listed) {
+    const titles = read(file)
+      .split('\n')
+      .filter((line) => /\b(?:test|check)\(/.test(line))
+    assert.ok(
+      titles.some((line) => line.includes(words)),
+      `${file} has no test "${words}"`,
+    )
+  }
+  const rows = [...text.matchAll(/^\| .* \| ([\d, ]+) \|$/gm)].flatMap(([, numbers]) => numbers!.split(', '))
+  assert.deepEqual([...new Set(rows)].toSorted(), listed.map(({ number }) => number).toSorted(), 'each test is named by a row')
+  const crashTest = read('test/race/crash.test.ts')
+  for (const [, point] of text.matchAll(/^\| (?:P\d|–) \| `([a-z.-]+)`/gm)) {
+    assert.ok(Object.hasOwn(failpointNames, point!), point)
+    assert.ok(crashTest.includes(point!), `${point} is not in test/race/crash.test.ts`)
+  }
+})
+
+void test('docs/operate/settings.md is what config.ts says; after a wanted change: node test/docs.test.ts --update-golden', () => {
+  const file = join(root, 'docs/operate/settings.md')
+  if (process.argv.includes('--update-golden')) writeFileSync(file, settingsPage())
+  assert.equal(readFileSync(file, 'utf8'), settingsPage())
+})
+
+void test('docs: every link to a file of ours leads to one, and to a heading of it', () => {
+  const slug = (heading: string): string =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-')
+  for (const file of documents) {
+    for (const [, target] of withoutFences(read(file)).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [path, anchor] = target!.split('#')
+      const linked = path === '' ? file : join(file, '..', path!)
+      assert.ok(globSync(linked, { cwd: root }).length > 0, `${file}: ${target}`)
+      if (anchor === undefined) continue
+      const headings = [...read(linked).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => slug(heading!))
+      assert.ok(headings.includes(anchor), `${file}: ${target}`)
+    }
+  }
+})
+
+void test('docs: the page names every page of docs/errors that a caller may meet', async () => {
+  await using door = await startTestDoor()
+  const page = await (await fetch(`${door.url}/docs`)).text()
+  const shown = [...page.matchAll(/<details id="(\w+)">/g)].map(([, code]) => code!)
+  assert.deepEqual(shown.toSorted(), codes.filter((code) => code !== 'unauthorized' && code !== 'conflict').toSorted())
+})
+
+const withoutFences = (text: string): string => text.replace(/^```[\s\S]*?^```$/gm, '')

@@ -1,0 +1,84 @@
+/** Faults of access and of its window: who comes in, what a failing limiter answers, how a window counts. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const access = 'src/access/access.ts'
+const window = 'src/access/rate-window.ts'
+const accessTest = 'store/access.test.ts'
+const windowTest = 'unit/rate-window.test.ts'
+
+export const accessMutants: Mutant[] = [
+  {
+    rule: 'order.authentication',
+    removes: 'a key that cannot be looked up is no wrong key',
+    edits: [
+      edit(
+        access,
+        "if (found === 'unavailable') return { kind: 'service_unavailable' }",
+        "if (found === 'unavailable') return { kind: 'invalid_api_key' }",
+      ),
+    ],
+    caughtBy: { file: accessTest, title: 'order.authentication a key that cannot be looked up' },
+  },
+  {
+    rule: 'order.authentication',
+    removes: 'the secret is compared',
+    edits: [edit(access, 'if (!found.key || !matches)', 'if (!found.key)')],
+    caughtBy: { file: accessTest, title: 'order.authentication unknown id, wrong secret' },
+  },
+  {
+    rule: 'conversation.identity',
+    removes: 'a rotated secret stands under the same key',
+    edits: [edit('src/admin/api-keys.ts', 'makeApiKey(randomBytes, record.keyId)', 'makeApiKey(randomBytes)')],
+    caughtBy: { file: 'spec/admin-keys.test.ts', title: 'conversation.identity a rotated secret keeps the history' },
+  },
+  {
+    rule: 'rate.fail-closed',
+    removes: 'an error of the limiter is no pass',
+    edits: [
+      edit(
+        access,
+        "        return { kind: 'unavailable' }\n",
+        "        return { kind: 'allowed', figures: { limit: rateLimit, remaining: 0, resetAt: 0 } }\n",
+      ),
+    ],
+    caughtBy: { file: accessTest, title: 'rate.fail-closed an error or a silence of the window' },
+  },
+  {
+    rule: 'rate.fail-closed',
+    removes: 'the deadline of the limiter',
+    edits: [edit(access, 'await within(windowDeadlineMs, spent)', 'await spent')],
+    caughtBy: { file: accessTest, title: 'rate.fail-closed an error or a silence of the window' },
+    symptom: 'hang',
+  },
+  {
+    rule: 'rate.spend',
+    removes: 'a 429 spends nothing',
+    edits: [edit(window, 'if (allowed) window.accepted += 1', 'window.accepted += 1')],
+    caughtBy: { file: windowTest, title: 'rate.spend a refused request spends nothing' },
+  },
+  {
+    rule: 'rate.window',
+    removes: 'a refused request does not push the window further',
+    edits: [edit(window, 'if (allowed) window.accepted += 1\n', 'if (allowed) window.accepted += 1\n      else window.openedAt = now\n')],
+    caughtBy: { file: windowTest, title: 'rate.window whatever comes when' },
+  },
+  {
+    rule: 'rate.window',
+    removes: 'an obedient caller is never early',
+    edits: [edit(window, 'Math.ceil((endOf(window) - now) / 1000)', 'Math.floor((endOf(window) - now) / 1000)')],
+    caughtBy: { file: windowTest, title: 'rate.window counts down' },
+  },
+  {
+    rule: 'rate.window',
+    removes: "a window is opened by the key's first request, not by the clock",
+    edits: [edit(window, 'const window = { openedAt: now,', 'const window = { openedAt: now - (now % (windowSeconds * 1000)),')],
+    caughtBy: { file: windowTest, title: 'rate.window is opened by the first request' },
+  },
+  {
+    rule: 'rate.window',
+    removes: 'the end is rounded up to whole seconds',
+    edits: [edit(window, '/ 1000) + 1\n', '/ 1000)\n')],
+    caughtBy: { file: windowTest, title: 'rate.window whatever comes when' },
+  },
+]

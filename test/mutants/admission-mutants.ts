@@ -1,0 +1,213 @@
+/** Faults of the admission transaction and of what it is asked with: records, order, holds, busy conversations. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const admit = 'src/store/sqlite/admit.ts'
+const statements = 'src/store/sqlite/statements.ts'
+const fingerprint = 'src/turn/fingerprint.ts'
+const suite = 'store/sqlite.test.ts'
+const oneAnswer = 'race/one-answer.test.ts'
+
+export const admissionMutants: Mutant[] = [
+  {
+    rule: 'order.admission',
+    removes: 'a replay comes after the busy check',
+    edits: [
+      edit(
+        admit,
+        '  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)\n',
+        `  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
+  const other = sql.findConversation.get(item.apiKeyId, item.externalUserId)
+  if (other && sql.findRunning.get(other.id!) && record?.state !== 'running') return { kind: 'conversation_busy' }\n`,
+      ),
+    ],
+    caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
+  },
+  {
+    rule: 'order.admission',
+    removes: "the agent's state comes before the record",
+    edits: [
+      edit(
+        admit,
+        '  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)\n',
+        `  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
+  if (sql.findAgent.get(item.agentId)?.enabled === 0n) return { kind: 'agent_disabled' }\n`,
+      ),
+    ],
+    caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
+  },
+  {
+    rule: 'order.admission',
+    removes: 'the conversation comes before the agent',
+    edits: [
+      edit(
+        admit,
+        '  const agent = sql.findAgent.get(item.agentId)\n',
+        `  const early = sql.findConversation.get(item.apiKeyId, item.externalUserId)
+  if (early && sql.findRunning.get(early.id!)) return { kind: 'conversation_busy' }
+  const agent = sql.findAgent.get(item.agentId)\n`,
+      ),
+    ],
+    caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
+  },
+  {
+    rule: 'idempotency.fingerprint',
+    removes: 'the lengths before the two fields',
+    edits: [edit(fingerprint, '  lengths.writeUInt32BE(user.length, 0)\n  lengths.writeUInt32BE(text.length, 4)\n')],
+    caughtBy: { file: 'unit/fingerprint.test.ts', title: 'idempotency.fingerprint lengths keep the two fields apart' },
+  },
+  {
+    rule: 'idempotency.fingerprint',
+    removes: 'no normalisation: texts that look alike are one request',
+    edits: [edit(fingerprint, 'Buffer.from(message)', "Buffer.from(message.normalize('NFC'))")],
+    caughtBy: { file: 'unit/fingerprint.test.ts', title: 'idempotency.fingerprint lengths keep the two fields apart' },
+  },
+  {
+    rule: 'idempotency.fingerprint',
+    removes: 'the end user is part of what makes a request the same',
+    edits: [edit(fingerprint, '[lengths, user, text]', '[lengths, text]')],
+    caughtBy: { file: 'unit/fingerprint.test.ts', title: 'idempotency.fingerprint the same texts agree' },
+  },
+  {
+    rule: 'idempotency.conflict',
+    removes: 'another body conflicts at all',
+    edits: [edit(admit, 'if (!Buffer.from(item.fingerprint)', 'if (item.mayRun === undefined && !Buffer.from(item.fingerprint)')],
+    caughtBy: { file: oneAnswer, title: 'row 6 idempotency.conflict' },
+  },
+  {
+    rule: 'idempotency.conflict',
+    removes: 'the conflict is checked before the state',
+    edits: [edit(admit, 'if (!Buffer.from(item.fingerprint)', "if (record.state !== 'running' && !Buffer.from(item.fingerprint)")],
+    caughtBy: { file: suite, title: 'idempotency.in-progress and idempotency.conflict' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a released record keeps its fingerprint',
+    edits: [edit(admit, 'if (!Buffer.from(item.fingerprint)', "if (record.state !== 'released' && !Buffer.from(item.fingerprint)")],
+    caughtBy: { file: suite, title: 'turn.states a released turn gives its hold back' },
+  },
+  {
+    rule: 'idempotency.replay',
+    removes: 'a replay tells the first request id',
+    edits: [edit(admit, 'reply: readReply(sql, requestId) }', 'reply: { ...readReply(sql, requestId), requestId: item.requestId } }')],
+    caughtBy: { file: suite, title: 'idempotency.replay gives the same reply' },
+  },
+  {
+    rule: 'idempotency.replay',
+    removes: 'a replay calls no model: it runs again under a new key',
+    edits: [
+      edit(
+        admit,
+        "    case 'completed':\n",
+        "    case 'completed':\n      sql.clearKey.run(requestId)\n      if (item.mayRun) return undefined\n",
+      ),
+    ],
+    caughtBy: { file: 'spec/4-2-stream.test.ts', title: 'idempotency.replay on a stream' },
+  },
+  {
+    rule: 'idempotency.lifetime',
+    removes: 'a record lives the whole 24 hours',
+    edits: [edit('src/store/store.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 23 *')],
+    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+  },
+  {
+    rule: 'idempotency.lifetime',
+    removes: 'a record expires',
+    edits: [edit('src/store/store.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 365 * 24 *')],
+    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+  },
+  {
+    rule: 'idempotency.lifetime',
+    removes: "the 24 hours are counted from the turn's end, not from its beginning",
+    edits: [edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, created_at as ended_at, erased_at')],
+    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+  },
+  {
+    rule: 'idempotency.lifetime',
+    removes: 'a running record never expires',
+    edits: [
+      edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, coalesce(ended_at, created_at) as ended_at, erased_at'),
+      edit(admit, "if (record && record.state !== 'running' && ", 'if (record && '),
+    ],
+    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+  },
+  {
+    rule: 'idempotency.in-progress',
+    removes: 'the same request waits while the first runs',
+    edits: [edit(admit, "return { kind: 'idempotency_in_progress' }", 'return undefined')],
+    caughtBy: { file: suite, title: 'idempotency.in-progress and idempotency.conflict' },
+  },
+  {
+    rule: 'conversation.busy',
+    removes: 'the busy check',
+    edits: [edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n")],
+    caughtBy: { file: suite, title: 'conversation.busy stores nothing for the loser' },
+  },
+  {
+    rule: 'conversation.busy',
+    removes: 'the busy check and its constraint',
+    edits: [
+      edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
+      edit(
+        'src/store/sqlite/migrations/0001-turns.sql',
+        "create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n",
+      ),
+    ],
+    caughtBy: { file: suite, title: 'conversation.busy stores nothing for the loser' },
+  },
+  {
+    rule: 'conversation.identity',
+    removes: 'the API key is part of the identity',
+    edits: [
+      edit(
+        statements,
+        "'select id, message_count, message_tokens from conversations where api_key_id = ? and external_user_id = ?'",
+        "'select id, message_count, message_tokens from conversations where ? is not null and external_user_id = ?'",
+      ),
+    ],
+    caughtBy: { file: suite, title: 'conversation.identity one conversation per key and external user' },
+  },
+  {
+    rule: 'conversation.identity',
+    removes: 'no trimming',
+    edits: [
+      edit(
+        admit,
+        'sql.findConversation.get(item.apiKeyId, item.externalUserId)',
+        'sql.findConversation.get(item.apiKeyId, item.externalUserId.trim())',
+      ),
+    ],
+    caughtBy: { file: suite, title: 'conversation.identity one conversation per key and external user' },
+  },
+  {
+    rule: 'balance_never_negative',
+    removes: 'a hold is taken without looking at the balance',
+    edits: [edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and ? is not null')],
+    caughtBy: { file: suite, title: 'balance_never_negative a balance for seven of a hundred' },
+  },
+  {
+    rule: 'balance_never_negative',
+    removes: 'the balance is compared without what is already held',
+    edits: [edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and balance >= ?')],
+    caughtBy: { file: suite, title: 'balance_never_negative a balance for seven of a hundred' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'the history is in the bound',
+    edits: [edit(admit, '(agent.fixed_tokens as bigint) + window +', '(agent.fixed_tokens as bigint) +')],
+    caughtBy: { file: suite, title: 'billing.hold an admission holds the bound' },
+  },
+  {
+    rule: 'conversation.busy',
+    removes: 'a refused admission holds nothing',
+    edits: [
+      edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
+      edit(
+        admit,
+        "return { kind: 'insufficient_balance' }\n",
+        "return { kind: 'insufficient_balance' }\n  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n",
+      ),
+    ],
+    caughtBy: { file: suite, title: 'conversation.busy stores nothing for the loser' },
+  },
+]

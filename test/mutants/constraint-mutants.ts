@@ -1,0 +1,26 @@
+/** Constraints of the schema taken away, one at a time: the last guard of each rule, whoever writes. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const schema = 'src/store/sqlite/migrations/0001-turns.sql'
+
+export const constraintMutants: Mutant[] = [
+  constraint('one_turn_per_key', 'create unique index one_turn_per_key on', 'create index one_turn_per_key on'),
+  constraint(
+    'one_running_turn_per_conversation',
+    'create unique index one_running_turn_per_conversation on',
+    'create index one_running_turn_per_conversation on',
+  ),
+  constraint('one_charge_per_turn', 'create unique index one_charge_per_turn on', 'create index one_charge_per_turn on'),
+  constraint('balance_never_negative', '  constraint balance_never_negative check (balance >= 0),\n', ''),
+  constraint('running_has_lease', "  constraint running_has_lease check ((state = 'running') = (lease_until is not null)),\n", ''),
+]
+
+function constraint(rule: string, find: string, replace: string): Mutant {
+  return {
+    rule,
+    removes: 'the constraint',
+    edits: [edit(schema, find, replace)],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: what must never happen is refused by a constraint' },
+  }
+}

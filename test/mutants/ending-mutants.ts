@@ -1,0 +1,219 @@
+/** Faults of a turn's end: settlement, charge, release, and what a caller is told when. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const turn = 'src/turn/turn.ts'
+const endTurn = 'src/store/sqlite/end-turn.ts'
+const statements = 'src/store/sqlite/statements.ts'
+const ledger = 'src/ledger/ledger.ts'
+const suite = 'store/sqlite.test.ts'
+const states = 'spec/turn-states.test.ts'
+const unknown = 'unavailable.unknown billing.once a settlement that cannot be stored'
+
+export const endingMutants: Mutant[] = [
+  {
+    rule: 'turn.states',
+    removes: 'the fence in settle: a run that was claimed past still settles',
+    edits: [edit(endTurn, 'sql.findHeld.get(requestId, fence)', '[1, 2, 3].map((any) => sql.findHeld.get(requestId, any)).find(Boolean)')],
+    caughtBy: { file: suite, title: 'turn.states an orphan is claimed once its lease has run out' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'the fence in fail',
+    edits: [
+      edit(
+        endTurn,
+        'sql.findHeld.get(item.requestId, item.fence)',
+        '[1, 2, 3].map((any) => sql.findHeld.get(item.requestId, any)).find(Boolean)',
+      ),
+    ],
+    caughtBy: { file: suite, title: 'turn.states an orphan is claimed once its lease has run out' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'the fence in advance',
+    edits: [
+      edit(
+        'src/store/sqlite/hot.ts',
+        'sql.findHeld.get(item.requestId, item.fence)',
+        '[1, 2, 3].map((any) => sql.findHeld.get(item.requestId, any)).find(Boolean)',
+      ),
+    ],
+    caughtBy: { file: suite, title: 'billing.hold advance journals a step' },
+  },
+  {
+    rule: 'one_charge_per_turn',
+    removes: 'only a running turn is settled',
+    edits: [
+      edit(
+        statements,
+        "from turns where request_id = ? and fence = ? and state = 'running'`",
+        'from turns where request_id = ? and fence = ?`',
+      ),
+    ],
+    caughtBy: { file: suite, title: 'one_charge_per_turn a settlement comes through once' },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'a charge is never above its hold',
+    edits: [edit(ledger, 'const charged = full < hold ? full : hold', 'const charged = full')],
+    caughtBy: { file: 'unit/ledger.test.ts', title: 'billing.once a charge is never above its hold' },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'a cost is rounded up',
+    edits: [edit(ledger, 'return (exact + tokensPerMillion - 1n) / tokensPerMillion', 'return exact / tokensPerMillion')],
+    caughtBy: { file: 'unit/ledger.test.ts', title: 'billing.once a cost is rounded up once' },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'what is written off stands in the ledger',
+    edits: [edit(endTurn, '-item.charged, item.writtenOff,', '-item.charged, 0n,')],
+    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.once a provider that reports more than its cap' },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'the charge leaves the balance',
+    edits: [edit(endTurn, 'sql.payFromHold.run(item.charged, ', 'sql.payFromHold.run(0n, ')],
+    caughtBy: { file: suite, title: 'billing.once settlement stores both messages and one charge' },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'the hold is given back at settlement',
+    edits: [edit(statements, 'set balance = balance - ?, held = held - ? where', 'set balance = balance - ?, held = held - 0 * ? where')],
+    caughtBy: { file: suite, title: 'billing.once settlement stores both messages and one charge' },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'a caller is answered after the settlement is durable',
+    edits: [
+      edit(
+        turn,
+        '    const { charged, writtenOff } = charge(usage, price, hold)\n',
+        `    const { charged, writtenOff } = charge(usage, price, hold)
+    const { promptTokens, completionTokens } = usage
+    const early = { requestId, conversationId: turn.conversationId, messageId: newId('msg'), content: text, createdAt: 0 }
+    turn.finish({ kind: 'completed', reply: { ...early, promptTokens, completionTokens, charged } })\n`,
+      ),
+    ],
+    caughtBy: { file: 'race/crash.test.ts', title: unknown },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'what was rolled back is not answered as done',
+    edits: [
+      edit(
+        'src/store/sqlite/writer.ts',
+        "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return false\n",
+        "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return true\n",
+      ),
+    ],
+    caughtBy: { file: 'race/crash.test.ts', title: unknown },
+  },
+  {
+    rule: 'billing.usage-missing',
+    removes: 'a reply without usage is estimated: it counts as nothing',
+    edits: [
+      edit('src/agent/agent.ts', 'usage: step.usage ?? estimated,', 'usage: step.usage ?? { promptTokens: 0, completionTokens: 0 },'),
+    ],
+    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing absent usage' },
+  },
+  {
+    rule: 'billing.usage-missing',
+    removes: 'an estimate is marked',
+    edits: [edit('src/agent/agent.ts', 'usageEstimated: step.usage === undefined,', 'usageEstimated: false,')],
+    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing absent usage' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a turn whose model is unavailable is released, not failed for good',
+    edits: [
+      edit(
+        turn,
+        "return fail(turn, 'released', 'service_unavailable', spoken.cause)",
+        "return fail(turn, 'failed', 'service_unavailable', spoken.cause)",
+      ),
+    ],
+    caughtBy: { file: states, title: 'turn.states released: the model side failed' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a reply that cannot be used is final',
+    edits: [
+      edit(
+        turn,
+        "return fail(turn, 'failed', 'internal_error', spoken.cause)",
+        "return fail(turn, 'released', 'internal_error', spoken.cause)",
+      ),
+    ],
+    caughtBy: { file: states, title: 'turn.states failed: no text after one more try' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a request that the model side refuses is not sent again',
+    edits: [edit('src/agent/retry.ts', "error.kind !== 'unavailable' || ", '')],
+    caughtBy: { file: 'unit/retry.test.ts', title: 'turn.states: a refused request' },
+  },
+  {
+    rule: 'turn.states',
+    removes: "a released turn's text stays out of the history",
+    edits: [
+      edit(
+        endTurn,
+        '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n',
+        `  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)
+  const id = turn.request_id as string
+  const at = Number(sql.findConversationById.get(turn.conversation_id!)!.message_count)
+  sql.insertMessage.run('msg_u' + id, turn.conversation_id!, at + 1, 'user', turn.message!, turn.message_tokens!, id, 0)
+  sql.insertMessage.run('msg_a' + id, turn.conversation_id!, at + 2, 'assistant', '', 0, id, 0)
+  sql.growConversation.run(turn.message_tokens!, 0, turn.conversation_id!)\n`,
+      ),
+    ],
+    caughtBy: { file: states, title: 'turn.states released: the model side failed' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a retry of a released turn runs under its request id',
+    edits: [
+      edit('src/store/sqlite/admit.ts', '    return undefined\n', '    sql.clearKey.run(requestId)\n      return undefined\n'),
+      edit('src/store/sqlite/admit.ts', "record?.state === 'released' &&", "record?.state === 'running' &&"),
+    ],
+    caughtBy: { file: states, title: 'turn.states released: the model side failed' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'an extension that does not fit ends the run',
+    edits: [edit(turn, "return outcome.kind === 'advanced'", 'return true')],
+    caughtBy: { file: states, title: 'turn.states released: an extension of the hold' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'a further round extends the hold',
+    edits: [edit('src/store/sqlite/hot.ts', 'if (more > 0n) {', 'if (more > 10n ** 18n) {')],
+    caughtBy: { file: suite, title: 'billing.hold advance journals a step' },
+  },
+  {
+    rule: 'unavailable.unknown',
+    removes: 'a full process says service_unavailable',
+    edits: [
+      edit(
+        turn,
+        "case 'overloaded':\n        return { kind: 'refused', code: 'service_unavailable' }",
+        "case 'overloaded':\n        return { kind: 'refused', code: 'internal_error' }",
+      ),
+    ],
+    caughtBy: { file: states, title: 'unavailable.unknown a full process' },
+  },
+  {
+    rule: 'unavailable.unknown',
+    removes: 'a caller is told where a settlement could not be stored',
+    edits: [
+      edit(
+        turn,
+        "    turn.finish({ kind: 'failed', code: 'service_unavailable' })\n  }\n\n  async function speak",
+        "    turn.finish({ kind: 'failed', code: 'internal_error' })\n  }\n\n  async function speak",
+      ),
+    ],
+    caughtBy: { file: 'race/crash.test.ts', title: unknown },
+  },
+]

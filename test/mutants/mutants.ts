@@ -1,0 +1,19 @@
+/** Every planted fault, in the order of the rooms; a new one is a new entry in one of these lists. */
+import { accessMutants } from './access-mutants.ts'
+import { admissionMutants } from './admission-mutants.ts'
+import { constraintMutants } from './constraint-mutants.ts'
+import { doorMutants } from './door-mutants.ts'
+import { endingMutants } from './ending-mutants.ts'
+import type { Mutant } from './mutant.ts'
+import { recoveryMutants } from './recovery-mutants.ts'
+import { streamMutants } from './stream-mutants.ts'
+
+export const mutants: Mutant[] = [
+  ...doorMutants,
+  ...accessMutants,
+  ...admissionMutants,
+  ...endingMutants,
+  ...recoveryMutants,
+  ...streamMutants,
+  ...constraintMutants,
+]

@@ -1,0 +1,87 @@
+/** Faults of leases and recovery: who claims what, how often, and from where it goes on. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const claim = 'src/store/sqlite/claim.ts'
+const suite = 'store/sqlite.test.ts'
+const orphan = 'turn.states an orphan is claimed once its lease has run out'
+
+export const recoveryMutants: Mutant[] = [
+  {
+    rule: 'turn.states',
+    removes: 'a claim counts as an attempt',
+    edits: [edit(claim, 'sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
+    caughtBy: { file: suite, title: orphan },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'three attempts and no more',
+    edits: [
+      edit(claim, 'const mostAttempts = 3', 'const mostAttempts = 4'),
+      edit('src/store/sqlite/migrations/0001-turns.sql', 'check (attempt between 1 and 3)', 'check (attempt >= 1)'),
+    ],
+    caughtBy: { file: suite, title: orphan },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a claim raises the fence',
+    edits: [edit(claim, 'const fence = Number(orphan.fence) + 1', 'const fence = Number(orphan.fence)')],
+    caughtBy: { file: suite, title: orphan },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a lease that runs is not claimed',
+    edits: [edit('src/store/sqlite/statements.ts', 't.lease_until <= ?', 't.lease_until >= 0 * ?')],
+    caughtBy: { file: suite, title: orphan },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a process never claims a turn it runs itself',
+    edits: [edit(claim, '    if (own.has(requestId)) continue\n')],
+    caughtBy: { file: suite, title: orphan },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'suspects are claimed one at a time',
+    edits: [edit(claim, 'Math.min(1, item.limit)', 'item.limit')],
+    caughtBy: { file: suite, title: 'turn.states suspects are claimed one at a time' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'suspects run after everything fresh',
+    edits: [edit(claim, "    if ((attempt === 1) !== (item.which === 'fresh')) continue\n")],
+    caughtBy: { file: suite, title: 'turn.states suspects are claimed one at a time' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'recovery reads the journal: a step is asked and paid again',
+    edits: [edit('src/agent/agent.ts', 'new Run(readJournal(speech.journal))', 'new Run([])')],
+    caughtBy: { file: 'race/crash.test.ts', title: 'row 14 turn.states a journalled step' },
+  },
+  {
+    rule: 'running_has_lease',
+    removes: 'a lease that is given up is free at once',
+    edits: [
+      edit('src/store/sqlite/hot.ts', 'sql.renewLease.run(0, lease.requestId, lease.fence)', 'sql.renewLease.run(0, lease.requestId, 0)'),
+    ],
+    caughtBy: { file: suite, title: 'running_has_lease a renewed lease is kept' },
+  },
+  {
+    rule: 'running_has_lease',
+    removes: 'the fence in the renewal',
+    edits: [
+      edit(
+        'src/store/sqlite/statements.ts',
+        "set lease_until = ? where request_id = ? and fence = ? and state = 'running'",
+        "set lease_until = ? where request_id = ? and ? > 0 and state = 'running'",
+      ),
+    ],
+    caughtBy: { file: suite, title: 'running_has_lease a renewed lease is kept' },
+  },
+  {
+    rule: 'running_has_lease',
+    removes: 'at a start every lease of the dead process is over',
+    edits: [edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n')],
+    caughtBy: { file: suite, title: 'running_has_lease at start' },
+  },
+]

@@ -1,0 +1,146 @@
+/** Faults of what leaves: event streams, retries under them, clean text, ids, times and pages. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const stream = 'src/http/event-stream.ts'
+const agent = 'src/agent/agent.ts'
+const retry = 'src/agent/retry.ts'
+const paging = 'src/store/cold/paging.ts'
+const streamTest = 'spec/4-2-stream.test.ts'
+const doorStream = 'spec/door-stream.test.ts'
+
+export const streamMutants: Mutant[] = [
+  {
+    rule: 'stream.established',
+    removes: 'nothing on the way may hold back or change the stream',
+    edits: [edit(stream, "'no-cache, no-transform'", "'no-cache'")],
+    caughtBy: { file: streamTest, title: 'stream.established created, deltas, completed' },
+  },
+  {
+    rule: 'stream.established',
+    removes: 'created leaves before the model speaks',
+    edits: [edit(stream, "    response.write(event('response.created',", "    this.#pending = (event('response.created',")],
+    caughtBy: { file: doorStream, title: 'stream.established headers and response.created leave before any delta' },
+    symptom: 'hang',
+  },
+  {
+    rule: 'stream.established',
+    removes: 'no stream is established before the admission',
+    edits: [
+      edit(
+        'src/http/chat-routes.ts',
+        "'/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {\n",
+        `'/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: response.created\\ndata: {}\\n\\n')\n`,
+      ),
+    ],
+    caughtBy: { file: 'spec/door-order.test.ts', title: 'rate.headers stream.established a refusal of the turn' },
+  },
+  {
+    rule: 'stream.after-delta',
+    removes: 'nothing is generated again once a delta has left',
+    edits: [edit(agent, 'mayRetry: () => run.text.length === 0,', 'mayRetry: () => true,')],
+    caughtBy: { file: streamTest, title: 'stream.after-delta a break after a delta' },
+  },
+  {
+    rule: 'stream.after-delta',
+    removes: 'the retry asks whether it may',
+    edits: [edit(retry, ' || !call.mayRetry()', '')],
+    caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: once text of the turn has left' },
+  },
+  {
+    rule: 'stream.after-delta',
+    removes: 'two retries and no more',
+    edits: [edit(retry, 'const mostRetries = 2', 'const mostRetries = 3')],
+    caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: an unavailable model is called again at most twice' },
+  },
+  {
+    rule: 'stream.slow-reader',
+    removes: 'deltas are dropped where too much is unsent',
+    edits: [edit(stream, 'const unsentLimitBytes = 262_144', 'const unsentLimitBytes = 2 ** 40')],
+    caughtBy: { file: doorStream, title: 'stream.slow-reader deltas are dropped over 256 KiB' },
+  },
+  {
+    rule: 'stream.slow-reader',
+    removes: 'from the first dropped delta on all are dropped',
+    edits: [edit(stream, '      this.#dropping = true\n')],
+    caughtBy: { file: doorStream, title: 'stream.slow-reader once a delta was dropped none follows' },
+  },
+  {
+    rule: 'stream.slow-reader',
+    removes: 'a reader who takes nothing is cut off',
+    edits: [edit(stream, '    response.setTimeout(times.stallMs, () => response.destroy())\n')],
+    caughtBy: { file: doorStream, title: 'stream.slow-reader a reader who takes nothing is cut off' },
+    symptom: 'hang',
+  },
+  {
+    rule: 'text.well-formed',
+    removes: 'what a model says is cleaned before it leaves',
+    edits: [edit(agent, 'onText: (text) => emit(cleaner.push(text)),', 'onText: (text) => emit(text),')],
+    caughtBy: { file: streamTest, title: 'text.well-formed deltas are clean' },
+  },
+  {
+    rule: 'text.well-formed',
+    removes: 'a pair that is split over two pieces leaves whole',
+    edits: [edit('src/agent/clean-text.ts', 'const whole = endsInHalf(text) ? text.slice(0, -1) : text', 'const whole = text')],
+    caughtBy: { file: 'unit/clean-text.test.ts', title: 'text.well-formed: a pair split over two pieces' },
+  },
+  {
+    rule: 'paging',
+    removes: 'the id decides among rows of one time',
+    edits: [
+      edit(
+        'src/store/cold/conversations.ts',
+        'external_user_id is not null and message_count > 0 and (created_at, id) < ($2, $3)',
+        'external_user_id is not null and message_count > 0 and created_at < $2 and $3 = $3',
+      ),
+    ],
+    caughtBy: { file: 'store/conversations.test.ts', title: 'paging: every conversation and message once' },
+  },
+  {
+    rule: 'paging',
+    removes: 'a cursor that was not made here is refused',
+    edits: [edit(paging, ' || encodeCursor(position) !== cursor', '')],
+    caughtBy: { file: 'unit/paging.test.ts', title: 'paging: every position comes back from its cursor' },
+  },
+  {
+    rule: 'paging',
+    removes: 'the end of a list is told',
+    edits: [edit(paging, 'last && rows.length > limit ?', 'last ?')],
+    caughtBy: { file: 'unit/paging.test.ts', title: 'paging: one row more than is shown' },
+  },
+  {
+    rule: 'clock',
+    removes: 'records are dated by the clock of the store',
+    edits: [edit('src/store/sqlite/admit.ts', '  const now = clock.now()\n', '  const now = Date.now()\n')],
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'idempotency.lifetime clock a record lives 24 hours' },
+  },
+  {
+    rule: 'clock',
+    removes: 'leases run on a clock that nobody sets',
+    edits: [edit('src/store/sqlite/clock.ts', 'leaseNow: () => performance.timeOrigin + performance.now()', 'leaseNow: () => Date.now()')],
+    caughtBy: { file: 'unit/clock.test.ts', title: 'clock leases run on a clock that nobody sets' },
+  },
+  {
+    rule: 'time.format',
+    removes: 'UTC with milliseconds and a Z',
+    edits: [edit('src/http/conversation-routes.ts', 'new Date(epochMs).toISOString()', 'new Date(epochMs).toUTCString()')],
+    caughtBy: { file: 'routes.test.ts', title: 'time.format times of a listing' },
+  },
+  {
+    rule: 'ids',
+    removes: 'lower case',
+    edits: [edit('src/ids.ts', 'ulid().toLowerCase()', 'ulid()')],
+    caughtBy: { file: 'unit/ids.test.ts', title: 'ids a request id is a UUID' },
+  },
+  {
+    rule: 'ids',
+    removes: 'within a millisecond too each is greater than the one before',
+    edits: [
+      edit('src/ids.ts', 'const ulid = monotonicFactory(', 'const ulid = () => monotonicFactory('),
+      edit('src/ids.ts', 'ulid().toLowerCase()', 'ulid()().toLowerCase()'),
+    ],
+    caughtBy: { file: 'unit/ids.test.ts', title: 'ids each is greater than the one before' },
+  },
+]

@@ -1,0 +1,196 @@
+/** The access log: one line for each request, with these fields, and never with anything a caller or a model has written. docs/operate/metrics.md */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import type { Logger } from 'pino'
+import { createLog } from '../../src/log.ts'
+import { Lives } from '../support/lives.ts'
+import { RawSocket } from '../support/raw-socket.ts'
+import { adminToken } from '../support/test-app.ts'
+import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-door.ts'
+
+type Line = Record<string, unknown>
+
+/** The lines of a log, to be waited for: a line comes when its connection is done, which may be after its caller has the answer. */
+class Lines {
+  readonly all: Line[] = []
+  readonly log: Logger
+  #came = Promise.withResolvers<void>()
+
+  constructor(level: 'info' | 'warn' = 'info') {
+    this.log = createLog(level, { write: (line) => this.#take(JSON.parse(line) as Line) })
+  }
+
+  async next(): Promise<Line> {
+    while (this.all.length === 0) await this.#came.promise
+    return this.all.shift()!
+  }
+
+  #take(line: Line): void {
+    this.all.push(line)
+    this.#came.resolve()
+    this.#came = Promise.withResolvers()
+  }
+}
+
+const route = '/v1/agents/:agent_id/chat'
+const caller = { agent_id: 'agt_door', key_id: 'key_door' }
+
+/** A line without what is never twice the same, each of which is checked here. */
+function fixed({ time, duration_ms: durationMs, bytes, request_id: requestId, level, msg, ...rest }: Line): Line {
+  assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  assert.match(String(requestId), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+  assert.ok(typeof durationMs === 'number' && durationMs >= 0 && durationMs < 60_000)
+  assert.ok(typeof bytes === 'number' && bytes >= 0)
+  assert.deepEqual([level, msg], ['info', 'request'])
+  return rest
+}
+
+void test('access log: a reply, a replay, refusals before and behind the key, an unknown path, a wrong method: one line each', async () => {
+  const lines = new Lines()
+  await using door = await startTestDoor({ accessLog: lines.log })
+  const [ok, method] = [{ method: 'POST', route, status: 200, transport: 'json' }, 'POST']
+
+  const replayed = await door.chat()
+  assert.ok((await replayed.text()).length > 0)
+  const line = await lines.next()
+  assert.equal(line['request_id'], replayed.headers.get('x-request-id'), "the answer's own id")
+  assert.ok(Number(line['bytes']) > Number(replayed.headers.get('content-length')))
+  assert.deepEqual(fixed(line), { ...ok, ...caller, replay: true })
+
+  await (await door.chat({ path: `${chatPath}/stream` })).text()
+  assert.deepEqual(fixed(await lines.next()), { ...ok, ...caller, route: `${route}/stream`, transport: 'stream', replay: true })
+
+  await door.chat({ headers: { authorization: 'Bearer bad' } })
+  assert.deepEqual(fixed(await lines.next()), { method, route, status: 401, code: 'invalid_api_key', transport: 'json' })
+  await door.chat({ path: chatPath.replace('agt_door', 'agt_other') })
+  assert.deepEqual(fixed(await lines.next()), { method, route, status: 403, code: 'agent_mismatch', transport: 'json', ...caller })
+  const invalid = await door.chat({ body: '{}' })
+  const refused = await lines.next()
+  assert.equal(refused['request_id'], invalid.headers.get('x-request-id'))
+  assert.deepEqual(fixed(refused), { method, route, status: 422, code: 'validation_error', transport: 'json', ...caller })
+
+  await fetch(`${door.url}/nothing/here?a=b`)
+  assert.deepEqual(fixed(await lines.next()), { method: 'GET', status: 404, code: 'not_found', transport: 'json' })
+  await fetch(`${door.url}${chatPath}`)
+  const wrong = fixed(await lines.next())
+  assert.deepEqual([wrong['status'], wrong['code']], [405, 'method_not_allowed'])
+  await fetch(`${door.url}/healthz`)
+  assert.deepEqual(fixed(await lines.next()), { method: 'GET', route: '/healthz', status: 200, transport: 'json' })
+  assert.deepEqual(lines.all, [])
+})
+
+void test('access log: a turn that fails is told by its code on both transports, also behind a status of 200', async () => {
+  const lines = new Lines()
+  const turns: ScriptedTurn[] = []
+  const begin = () => {
+    const turn = new ScriptedTurn()
+    turns.push(turn)
+    turn.fail('service_unavailable')
+    return turn.begun
+  }
+  await using door = await startTestDoor({ begin, accessLog: lines.log })
+  for (const [path, status, transport] of [
+    [chatPath, 503, 'json'],
+    [`${chatPath}/stream`, 200, 'stream'],
+  ] as const) {
+    await (await door.chat({ path })).text()
+    const line = await lines.next()
+    assert.equal(line['request_id'], turns.at(-1)!.requestId)
+    const { route: _, ...rest } = fixed(line)
+    assert.deepEqual(rest, { method: 'POST', status, code: 'service_unavailable', transport, ...caller, replay: false })
+  }
+})
+
+void test('access log: a caller who leaves has a line too, with what was sent until then', async () => {
+  for (const [path, seen] of [
+    [chatPath, { transport: 'json' }],
+    [`${chatPath}/stream`, { transport: 'stream', status: 200 }],
+  ] as const) {
+    const lines = new Lines()
+    const turn = new ScriptedTurn()
+    const begun = Promise.withResolvers<void>()
+    const begin = () => {
+      begun.resolve()
+      return turn.begun
+    }
+    await using door = await startTestDoor({ begin, accessLog: lines.log })
+    const raw = await RawSocket.open(door.port)
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nidempotency-key: k\r\ncontent-type: application/json`
+    raw.write(`${head}\r\ncontent-length: ${body().length}\r\n\r\n${body()}`)
+    await begun.promise
+    if ('status' in seen) await raw.until('response.created')
+    raw.socket.resetAndDestroy()
+    const line = await lines.next()
+    const { route: _, ...rest } = fixed(line)
+    assert.deepEqual(rest, { method: 'POST', ...seen, ...caller, replay: false, aborted: true })
+    assert.equal(Number(line['bytes']) > 0, 'status' in seen)
+    turn.complete()
+    assert.deepEqual(lines.all, [])
+  }
+})
+
+void test('access log: bytes that the HTTP parser refuses leave a line with the id of their answer and none of the bytes', async () => {
+  const lines = new Lines()
+  await using door = await startTestDoor({ accessLog: lines.log })
+  for (const bytes of ['GARBAGE\r\n\r\n', `GET / HTTP/1.1\r\nhost: x\r\nx-long: ${'GARBAGE'.repeat(5000)}\r\n\r\n`]) {
+    using raw = await RawSocket.open(door.port)
+    raw.write(bytes)
+    await raw.closed
+    const { time, ...line } = await lines.next()
+    const [answer] = raw.answers
+    const { status, headers } = answer!
+    assert.deepEqual(line, { level: 'info', request_id: headers['x-request-id'], status, code: 'bad_request', msg: 'request' })
+    assert.ok(typeof time === 'string')
+  }
+  using raw = await RawSocket.open(door.port)
+  raw.write(`POST ${chatPath} HTTP/1.1\r\nhost: x\r\nexpect: the-impossible\r\ncontent-length: 0\r\n\r\n`)
+  await raw.closed
+  assert.deepEqual(fixed(await lines.next()), { method: 'POST', status: 417, code: 'bad_request', transport: 'json' })
+  assert.deepEqual(lines.all, [])
+})
+
+void test('access log: above the level info there is none', async () => {
+  const lines = new Lines('warn')
+  await using door = await startTestDoor({ accessLog: lines.log })
+  await door.chat()
+  await door.close()
+  assert.deepEqual(lines.all, [])
+})
+
+void test('access log: no line of a whole life holds a text, a secret, a user or a key; each request has its line when the process has ended', async (t) => {
+  const canary = (place: string): string => `canary-${place}`
+  const lives = await Lives.begin(t)
+  const { client, model, server } = lives
+  const secrets = [client.caller.apiKey, client.caller.apiKey.split('.')[1]!, adminToken, 'model-key']
+  model.when('refuse', { status: 400, body: { error: { message: canary('model-error') } } })
+  model.when('answer', [{ reasoning: canary('reasoning') }, canary('reply')])
+  const user = `${canary('user')}\n{"level":"fatal"}\u001b[31m`
+  const ask = { user, idempotencyKey: canary('idempotency') }
+  await client.chat(`answer ${canary('message')}`, ask)
+  await client.stream(`answer ${canary('message')}`, ask)
+  await client.chat(`refuse ${canary('message')}`, { user, headers: { 'x-canary': canary('header'), 'user-agent': canary('agent') } })
+  await client.chat('x', { user, apiKey: canary('apikey') })
+  await client.chatRequest(`{"message": "${canary('broken')}`)
+  await client.messages(user)
+  const paths = [`/${canary('path')}?${canary('query')}=1`, `/v1/agents/${canary('agent-id')}/chat`, '/%0a%1b[31m{"level":"fatal"}']
+  for (const path of paths) await fetch(`${client.url}${path}`)
+  await fetch(`${client.url}/admin/v1/${canary('admin')}`, { headers: { authorization: `Bearer ${canary('token')}` } })
+
+  const closed = once(server!.child, 'close')
+  assert.equal(await server!.stop(), 0)
+  await closed
+  const said = JSON.stringify(server!.log) + server!.stdout.join('\n')
+  assert.ok(!said.includes('canary'), /.{80}canary.{80}/.exec(said)?.[0])
+  for (const secret of secrets) assert.ok(!said.includes(secret), secret)
+  const requests = server!.log.filter(({ msg }) => msg === 'request')
+  // Four made the provider, owner, agent and key; two belong to the listing of conversations and messages.
+  assert.equal(requests.length, 4 + 5 + 2 + 3 + 1)
+  assert.ok(server!.log.every(({ level }) => level !== 'fatal'))
+  const fields = new Set(requests.flatMap((line) => Object.keys(line)))
+  const page = readFileSync(new URL('../../docs/operate/metrics.md', import.meta.url), 'utf8')
+  const documented = [...page.slice(page.indexOf('## The access log')).matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+  // The caller who leaves has a test of its own.
+  assert.deepEqual([...fields, 'aborted'].toSorted(), documented.toSorted())
+})

@@ -1,0 +1,291 @@
+/** Rulings, `erase`: text goes, figures stay; on the operator's word and by age; out of the rows and out of the files. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import { databaseFile } from '../../src/store/sqlite/database.ts'
+import { createErasure } from '../../src/turn/erasure.ts'
+import type { Erasure } from '../../src/turn/erasure.ts'
+import { allPages, refused, startAdminApp } from '../support/admin-app.ts'
+import { gate } from '../support/model-server.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { Json, TestApp } from '../support/test-app.ts'
+
+const app = await startAdminApp()
+const dayMs = 24 * 60 * 60 * 1000
+
+const turnsOf = (id: string): Promise<Json[]> => allPages(app, `/turns?agent_id=${id}`, 100)
+
+/** Erasure as the serving process has it, with an age. */
+function erasureBy(days: number | undefined, of: TestApp = app, logged: string[] = []): Erasure {
+  const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) })
+  let next = 0
+  const newId = (prefix: string): string => `${prefix}_${randomUUID()}${next++}`
+  return createErasure({ store: of.app.store, retentionDays: days, log, newId })
+}
+
+/** How often the text stands in the database's files. */
+function occurrences(folder: string, text: string): number {
+  const files = ['', '-wal', '-shm'].map((suffix) => databaseFile(folder) + suffix).filter((file) => existsSync(file))
+  return files.map((file) => readFileSync(file, 'latin1').split(text).length - 1).reduce((sum, count) => sum + count, 0)
+}
+
+void test('erase: history and replay are gone, ledger and figures stay, and the next message opens a new conversation', async () => {
+  app.model.script('Your secret is safe.')
+  const first = await app.chat('My secret is Rosebud', { user: 'ann', idempotencyKey: 'ann-1' })
+  await app.chat('More', { user: 'ann' })
+  const before = { owner: await app.owner(), ledger: await app.ledger(), turn: await app.made('GET', `/turns/${first.json.request_id}`) }
+  assert.equal((await app.messages('ann')).length, 4)
+
+  const erased = await app.made('DELETE', `/conversations/${first.json.conversation_id}`)
+  assert.deepEqual(erased, { conversations: 1, turns: 2, messages: 4 })
+
+  assert.deepEqual(await app.messages('ann'), [])
+  const calls = app.model.calls.length
+  await refused(app.chat('My secret is Rosebud', { user: 'ann', idempotencyKey: 'ann-1' }), 404, 'not_found')
+  const stream = await app.stream('My secret is Rosebud', { user: 'ann', idempotencyKey: 'ann-1' })
+  assert.deepEqual([stream.status, stream.json.error.code], [404, 'not_found'])
+  await refused(app.chat('another body', { user: 'ann', idempotencyKey: 'ann-1' }), 409, 'idempotency_conflict')
+  assert.equal(app.model.calls.length, calls)
+  assert.deepEqual(await app.owner(), before.owner)
+  assert.deepEqual(await app.ledger(), before.ledger)
+  const turn = await app.made('GET', `/turns/${first.json.request_id}`)
+  assert.deepEqual({ ...turn, erased_at: null }, before.turn)
+  assert.notEqual(turn.erased_at, null)
+  const seen = (await app.made('GET', `/conversations?key_id=${turn.key_id}`)).data.find(
+    (one: Json) => one.id === first.json.conversation_id,
+  )
+  assert.deepEqual([seen.external_user_id, seen.message_count], [null, 0])
+  assert.deepEqual((await app.made('GET', `/conversations/${seen.id}/messages`)).data, [])
+
+  const call = app.model.nextCall()
+  const fresh = await app.chat('Who am I?', { user: 'ann' })
+  assert.notEqual(fresh.json.conversation_id, first.json.conversation_id)
+  assert.ok(!JSON.stringify((await call).body).includes('Rosebud'))
+  assert.equal((await app.messages('ann')).length, 2)
+  await app.verify()
+})
+
+void test('erase: 409 conflict while a turn runs, and nothing of the conversation is gone', async () => {
+  await app.chat('one', { user: 'busy' })
+  const held = gate()
+  app.model.script([held, 'two'])
+  const asked = app.chat('two', { user: 'busy' })
+  await held.reached
+  const [conversation] = (await app.made('GET', '/conversations?external_user_id=busy')).data
+  await refused(app.admin('DELETE', `/conversations/${conversation.id}`), 409, 'conflict')
+  const user = `/agents/${app.caller.agentId}/end-users?external_user_id=busy`
+  await refused(app.admin('DELETE', user), 409, 'conflict')
+  held.open()
+  assert.equal((await asked).status, 200)
+  assert.equal((await app.messages('busy')).length, 4)
+  assert.deepEqual(await app.made('DELETE', user), { conversations: 1, turns: 2, messages: 4 })
+})
+
+void test('erase: an unknown conversation or agent is 404, and a second time finds nothing left', async () => {
+  await refused(app.admin('DELETE', '/conversations/conv_x'), 404, 'not_found')
+  await refused(app.admin('DELETE', '/agents/agt_x/end-users?external_user_id=a'), 404, 'not_found')
+  await refused(app.admin('DELETE', `/agents/${app.caller.agentId}/end-users`), 422, 'validation_error', /external_user_id/)
+  const { json } = await app.chat('hi', { user: 'twice' })
+  await app.made('DELETE', `/conversations/${json.conversation_id}`)
+  const nothing = { conversations: 0, turns: 0, messages: 0 }
+  assert.deepEqual(await app.made('DELETE', `/conversations/${json.conversation_id}`), nothing)
+  assert.deepEqual(await app.made('DELETE', `/agents/${app.caller.agentId}/end-users?external_user_id=nobody`), nothing)
+})
+
+void test('erase: an end user is erased with every key of the agent, to the letter, and nobody else', async () => {
+  const key = await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full' })
+  const second = { ...app.caller, apiKey: key.api_key }
+  const other = await app.makeCaller()
+  for (const caller of [app.caller, second, other]) await app.chat('hi', { user: 'Müller & Söhne', caller })
+  await app.chat('hi', { user: 'müller & söhne' })
+  const user = encodeURIComponent('Müller & Söhne')
+  const erased = await app.made('DELETE', `/agents/${app.caller.agentId}/end-users?external_user_id=${user}`)
+  assert.deepEqual(erased, { conversations: 2, turns: 2, messages: 4 })
+  assert.equal((await app.messages('Müller & Söhne', second)).length, 0)
+  assert.equal((await app.messages('Müller & Söhne', other)).length, 2)
+  assert.equal((await app.messages('müller & söhne')).length, 2)
+})
+
+void test('erase: a released and a failed turn lose their text, and their keys neither run nor answer', async () => {
+  const caller = await app.makeCaller()
+  const said = { user: 'unlucky', caller }
+  app.model.script({ status: 400, body: 'no such thing as CANARY-QUOTED' })
+  const released = await app.chat('CANARY-RELEASED', { ...said, idempotencyKey: 'released' })
+  app.model.script([{ finish: 'stop' }], [{ finish: 'stop' }])
+  const failed = await app.chat('CANARY-FAILED', { ...said, idempotencyKey: 'failed' })
+  assert.deepEqual([released.status, failed.status], [500, 500])
+  const states = (await turnsOf(caller.agentId)).map(({ state }) => state)
+  assert.deepEqual(states, ['failed', 'released'])
+  await app.made('DELETE', `/agents/${caller.agentId}/end-users?external_user_id=unlucky`)
+  const calls = app.model.calls.length
+  await refused(app.chat('CANARY-RELEASED', { ...said, idempotencyKey: 'released' }), 404, 'not_found')
+  await refused(app.chat('CANARY-FAILED', { ...said, idempotencyKey: 'failed' }), 404, 'not_found')
+  assert.equal(app.model.calls.length, calls)
+  for (const turn of await turnsOf(caller.agentId)) {
+    assert.notEqual(turn.erased_at, null)
+    assert.equal(turn.failure.cause, null)
+  }
+  await erasureBy(undefined).sweep()
+  assert.equal(occurrences(app.folder, 'CANARY-'), 0)
+})
+
+void test('erase: is in the audit and in the log, without the end user’s name', async () => {
+  const { json } = await app.chat('hi', { user: 'named-in-no-log' })
+  const answer = await app.admin('DELETE', `/agents/${app.caller.agentId}/end-users?external_user_id=named-in-no-log`)
+  const { data } = await app.made('GET', '/audit?limit=1')
+  assert.deepEqual(data, [
+    {
+      id: data[0].id,
+      who: 'admin',
+      verb: 'erase',
+      noun: 'conversation',
+      subject_id: json.conversation_id,
+      fields: [],
+      request_id: answer.headers.get('x-request-id'),
+      created_at: data[0].created_at,
+    },
+  ])
+  await erasureBy(undefined).sweep()
+  assert.equal(occurrences(app.folder, 'named-in-no-log'), 0)
+  const logged: string[] = []
+  const { json: next } = await app.chat('hi', { user: 'named-in-no-log' })
+  const user = { agentId: app.caller.agentId, externalUserId: 'named-in-no-log' }
+  await erasureBy(undefined, app, logged).eraseEndUser(user, { requestId: randomUUID() })
+  assert.match(logged.join(''), new RegExp(`${next.conversation_id}.*"msg":"erased"`))
+  assert.ok(!logged.join('').includes('named-in-no-log'))
+})
+
+void test('erase: the bytes are gone from the database and its log when the call is answered', async () => {
+  await using own = await startTestApp()
+  own.model.script('CANARY-REPLY')
+  const { json } = await own.chat('CANARY-TEXT', { user: 'CANARY-USER' })
+  assert.ok(occurrences(own.folder, 'CANARY-') >= 4)
+  await own.made('DELETE', `/conversations/${json.conversation_id}`)
+  assert.equal(occurrences(own.folder, 'CANARY-'), 0)
+})
+
+void test('erase: the next round takes the remnants that SQLite leaves where it moved rows about', async () => {
+  await using own = await startTestApp()
+  const users = Array.from({ length: 60 }, (_, index) => `CANARY-USER-${index}-`)
+  own.model.when(/./, ({ lastUserMessage }) => `${'CANARY-REPLY '.repeat(lastUserMessage.length % 37)}.`)
+  for (let round = 0; round < 4; round++) {
+    await Promise.all(users.map((user, at) => own.chat(`CANARY-TEXT ${'word '.repeat((at * 7 + round * 13) % 300)}`, { user })))
+  }
+  assert.ok(occurrences(own.folder, 'CANARY-') > 1000)
+  const end = `/agents/${own.caller.agentId}/end-users?external_user_id=`
+  // Others stay between them, so that pages are not freed as a whole.
+  const gone = users.filter((_, index) => index % 4 !== 0)
+  for (const user of gone.toReversed()) await own.made('DELETE', end + user)
+  const remnants = gone.map((user) => occurrences(own.folder, user)).reduce((sum, count) => sum + count)
+  assert.ok(remnants < 5, `${remnants} remnants of ${gone.length} users`)
+  await erasureBy(undefined, own).sweep()
+  assert.equal(gone.map((user) => occurrences(own.folder, user)).reduce((sum, count) => sum + count), 0)
+  for (const user of users) await own.made('DELETE', end + user)
+  await erasureBy(undefined, own).sweep()
+  assert.equal(occurrences(own.folder, 'CANARY-'), 0)
+  await own.verify()
+})
+
+void test('erase: TURNKEEP_RETENTION_DAYS erases conversations by their last sign of life, by the store’s clock', async () => {
+  await using own = await startTestApp()
+  await own.chat('old', { user: 'old' })
+  await own.chat('old', { user: 'kept alive' })
+  own.model.script({ status: 400, body: 'no' })
+  await own.chat('old and released', { user: 'silent' })
+  const erasure = erasureBy(30, own)
+  await erasure.sweep()
+  assert.equal((await own.messages('old')).length, 2)
+  own.app.store.moveClock(29 * dayMs)
+  await own.chat('new', { user: 'kept alive' })
+  own.app.store.moveClock(dayMs + 60_000)
+  await erasure.sweep()
+  assert.equal((await own.messages('old')).length, 0)
+  assert.equal((await own.messages('kept alive')).length, 4)
+  const turns = (await own.made('GET', '/turns')).data
+  assert.deepEqual(
+    turns.map(({ state, erased_at: at }: Json) => [state, at !== null]),
+    [
+      ['completed', false],
+      ['released', true],
+      ['completed', false],
+      ['completed', true],
+    ],
+  )
+  const lines = (await own.made('GET', '/audit')).data.filter(({ verb }: Json) => verb === 'erase')
+  assert.deepEqual(
+    lines.map(({ who, request_id: id }: Json) => [who, id]),
+    [
+      ['server', null],
+      ['server', null],
+    ],
+  )
+  await own.verify()
+  await erasureBy(undefined, own).sweep()
+  assert.equal((await own.messages('kept alive')).length, 4)
+})
+
+void test('erase: more conversations than one batch are erased in one round', async () => {
+  await using own = await startTestApp()
+  await Promise.all(Array.from({ length: 45 }, (_, index) => own.chat('hi', { user: `user-${index}` })))
+  own.app.store.moveClock(2 * dayMs)
+  await erasureBy(1, own).sweep()
+  const conversations = await allPages(own, '/conversations', 100)
+  assert.equal(conversations.length, 45)
+  assert.ok(conversations.every((one) => one.external_user_id === null && one.message_count === 0))
+  await own.verify()
+})
+
+void test('erase: a journal goes after 30 days, and an erased turn’s key once its record has expired', async () => {
+  await using own = await startTestApp()
+  own.model.script([{ toolCall: { id: 'c1', name: 'nothing', arguments: '{}' } }], 'done')
+  const { json } = await own.chat('with a step', { user: 'ann', idempotencyKey: 'CANARY-KEY' })
+  const steps = async (): Promise<number> => (await own.made('GET', `/turns/${json.request_id}`)).steps.length
+  assert.ok((await steps()) > 0)
+  const erasure = erasureBy(undefined, own)
+  own.app.store.moveClock(29 * dayMs)
+  await erasure.sweep()
+  assert.ok((await steps()) > 0)
+  own.app.store.moveClock(dayMs + 60_000)
+  await erasure.sweep()
+  assert.equal(await steps(), 0)
+  assert.equal((await own.messages('ann')).length, 2)
+
+  await own.made('DELETE', `/conversations/${json.conversation_id}`)
+  await erasure.sweep()
+  assert.equal(occurrences(own.folder, 'CANARY-KEY'), 0)
+  assert.equal((await own.chat('with a step', { user: 'ann', idempotencyKey: 'CANARY-KEY' })).status, 200)
+  await own.verify()
+})
+
+void test('erase: against 20 turns of the same user at once no message is left in an erased conversation', async () => {
+  await using own = await startTestApp()
+  const end = `/agents/${own.caller.agentId}/end-users?external_user_id=ann`
+  const outcomes = { answered: 0, busy: 0, erased: 0, refused: 0 }
+  for (let round = 0; round < 5; round++) {
+    await Promise.all([
+      ...Array.from({ length: 20 }, async () => {
+        const { status } = await own.chat(`message ${randomUUID()}`, { user: 'ann' })
+        if (status === 200) outcomes.answered++
+        else outcomes.busy++
+      }),
+      ...Array.from({ length: 10 }, async () => {
+        const { status, json } = await own.admin('DELETE', end)
+        if (status === 200) outcomes.erased += json.conversations
+        else outcomes.refused++
+      }),
+    ])
+    await own.verify()
+  }
+  assert.ok(outcomes.answered >= 5, JSON.stringify(outcomes))
+  const last = await own.admin('DELETE', end)
+  assert.equal(last.status, 200)
+  assert.deepEqual(await own.messages('ann'), [])
+  const erased = (await allPages(own, '/conversations', 100)).filter((one) => one.external_user_id === null)
+  assert.equal(erased.length, outcomes.erased + last.json.conversations)
+  for (const { id } of erased) assert.deepEqual((await own.made('GET', `/conversations/${id}/messages`)).data, [])
+  const charges = (await own.ledger()).filter(({ kind }) => kind === 'charge')
+  assert.equal(charges.length, outcomes.answered)
+  await own.verify()
+})

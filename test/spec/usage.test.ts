@@ -1,0 +1,213 @@
+/** Surfaces, GET /usage and GET /audit: what was used by hour and day, and who changed what. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { usageByBucket } from '../../src/store/cold/usage.ts'
+import type { Row, Sql } from '../../src/store/store.ts'
+import { allPages, once, refused, startAdminApp } from '../support/admin-app.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { Json } from '../support/test-app.ts'
+
+const app = await startAdminApp()
+const hourMs = 60 * 60 * 1000
+const dayMs = 24 * hourMs
+
+void test('usage: counts what ended, adds up to the ledger, and narrows by owner, agent and key', async () => {
+  await using own = await startTestApp()
+  const other = await own.makeCaller()
+  for (let turn = 0; turn < 3; turn++) await own.chat('hi', { user: `user-${turn}` })
+  await own.chat('hi', { caller: other })
+  own.model.script({ status: 400, body: 'no' }, [{ finish: 'stop' }], [{ finish: 'stop' }])
+  await own.chat('released')
+  await own.chat('failed', { user: 'unlucky' })
+
+  const { data, totals } = await own.made('GET', `/usage?owner_id=${own.caller.ownerId}`)
+  assert.deepEqual([totals.turns, totals.completed, totals.failed, totals.released], [5, 3, 1, 1])
+  const turns = (await allPages(own, `/turns?agent_id=${own.caller.agentId}`, 100)).filter(({ state }) => state === 'completed')
+  assert.equal(totals.prompt_tokens, turns.reduce((sum, { usage }) => sum + usage.prompt_tokens, 0))
+  assert.equal(totals.completion_tokens, turns.reduce((sum, { usage }) => sum + usage.completion_tokens, 0))
+  const charged = (await own.ledger()).filter(({ kind }) => kind === 'charge').reduce((sum, entry) => sum - Number(entry.amount_usd), 0)
+  assert.equal(totals.charged_usd, charged.toFixed(8))
+  assert.equal(totals.written_off_usd, '0.00000000')
+  assert.equal(data.length, 31)
+  assert.deepEqual({ ...data.at(-1), bucket_start: 0 }, { bucket_start: 0, ...totals })
+  const lengths = turns.map(({ started_at: from, ended_at: to }) => Date.parse(to) - Date.parse(from)).toSorted((a, b) => a - b)
+  assert.deepEqual([totals.p50_ms, totals.p95_ms], [lengths[1], lengths[2]])
+  const firsts = turns.map((turn) => turn.first_delta_ms).toSorted((a, b) => a - b)
+  assert.deepEqual([totals.p50_first_delta_ms, totals.p95_first_delta_ms], [firsts[1], firsts[2]])
+
+  const count = async (query: string): Promise<number> => (await own.made('GET', `/usage?${query}`)).totals.turns
+  const [key] = (await own.made('GET', `/agents/${other.agentId}/keys`)).data
+  assert.equal(await count(''), 6)
+  for (const query of [`agent_id=${other.agentId}`, `key_id=${key.id}`, `key_id=${key.key_id}`, `owner_id=${other.ownerId}`])
+    assert.equal(await count(query), 1, query)
+  assert.equal(await count('key_id=key_x'), 0)
+})
+
+void test('usage: what a provider reported beyond the hold is written off, and stands there', async () => {
+  await using own = await startTestApp()
+  own.model.script(['hi', { usage: { prompt_tokens: 10, completion_tokens: 1_000_000 } }])
+  assert.equal((await own.chat('hi')).status, 200)
+  const { totals } = await own.made('GET', '/usage?bucket=hour')
+  const [charge] = (await own.ledger()).filter(({ kind }) => kind === 'charge')
+  assert.notEqual(charge!.written_off_usd, '0.00000000')
+  assert.equal(totals.written_off_usd, charge!.written_off_usd)
+  assert.equal((await own.made('GET', '/usage?agent_id=agt_x')).totals.written_off_usd, '0.00000000')
+})
+
+void test('usage: buckets begin at full UTC hours and days, and every one of the range is there', async () => {
+  const { data } = await app.made('GET', '/usage?bucket=hour&from=2026-03-01T10:20:00Z&to=2026-03-01T14:00:00%2B01:00')
+  assert.deepEqual(
+    data.map(({ bucket_start: start }: Json) => start),
+    ['2026-03-01T10:00:00.000Z', '2026-03-01T11:00:00.000Z', '2026-03-01T12:00:00.000Z'],
+  )
+  assert.deepEqual({ ...data[0], bucket_start: 0 }, {
+    bucket_start: 0,
+    turns: 0,
+    completed: 0,
+    failed: 0,
+    released: 0,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    charged_usd: '0.00000000',
+    written_off_usd: '0.00000000',
+    p50_ms: null,
+    p95_ms: null,
+    p50_first_delta_ms: null,
+    p95_first_delta_ms: null,
+  })
+  assert.equal((await app.made('GET', '/usage?from=2025-01-01&to=2026-02-05')).data.length, 400)
+  assert.equal((await app.made('GET', '/usage?bucket=hour')).data.length >= 24, true)
+})
+
+const refusals: Record<string, RegExp> = {
+  'from=2025-01-01&to=2026-02-06': /400 days/,
+  'bucket=hour&from=2026-01-01&to=2026-02-02': /31 days/,
+  'from=2026-02-02&to=2026-02-02': /before/,
+  'from=2026-02-02&to=2026-02-01': /before/,
+  'from=yesterday00': /from/,
+  'from=2026-13-01': /from/,
+  'to=2026-01-01T00:00:00': /to/,
+  'bucket=week': /bucket/,
+  'days=7': /days/,
+}
+for (const [query, words] of Object.entries(refusals)) {
+  void test(`usage: ${query} is refused by name`, () => refused(app.admin('GET', `/usage?${query}`), 422, 'validation_error', words))
+}
+
+void test('usage: percentiles are exact by nearest rank, in every bucket and over all of them', async () => {
+  const turn = fc.record({ endedAt: fc.integer({ min: 5 * hourMs, max: 9 * hourMs - 1 }), latency: fc.integer({ min: 0, max: 50 }) })
+  const nearest = (values: number[], percent: number): number | null =>
+    values.find((value) => values.filter((other) => other <= value).length * 100 >= values.length * percent) ?? null
+  await fc.assert(
+    fc.asyncProperty(fc.array(turn, { maxLength: 60 }), async (turns) => {
+      const sql: Sql = {
+        engine: 'sqlite',
+        now: async () => 0,
+        run: async () => 0,
+        async all(text, from, to): Promise<Row[]> {
+          if (!text.includes('from turns')) return []
+          return turns
+            .filter(({ endedAt }) => endedAt >= Number(from) && endedAt < Number(to))
+            .map(({ latency }) => ({
+              state: 'completed',
+              latency_ms: BigInt(latency),
+              first_delta_ms: null,
+              prompt_tokens: 1n,
+              completion_tokens: 1n,
+              charged: 1n,
+            }))
+        },
+      }
+      const { buckets, totals } = await usageByBucket(sql, { from: 5 * hourMs, to: 9 * hourMs, bucketMs: hourMs })
+      for (const { bucketStart, latency, turns: count } of [...buckets, { bucketStart: null, ...totals }]) {
+        const values = turns
+          .filter(({ endedAt }) => bucketStart === null || (endedAt >= bucketStart && endedAt < bucketStart + hourMs))
+          .map((one) => one.latency)
+          .toSorted((a, b) => a - b)
+        assert.equal(count, values.length)
+        assert.deepEqual(latency, { p50: nearest(values, 50), p95: nearest(values, 95) })
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
+
+void test('audit: every change has one line with its field names and request id, and what changes nothing has none', async () => {
+  const lines = async (): Promise<Json[]> => allPages(app, '/audit', 7)
+  const before = (await lines()).length
+  const expected: [string, string, string[]][] = []
+  const requests: string[] = []
+  async function change(method: string, path: string, body: Json | undefined, line: [string, string, string[]] | null, headers = {}) {
+    const answer = await app.admin(method, path, body, headers)
+    if (!line) return answer.json
+    assert.ok(answer.status < 300, answer.text)
+    requests.push(answer.headers.get('x-request-id')!)
+    expected.push(line)
+    return answer.json
+  }
+  const key = once()
+  const owner = await change('POST', '/owners', { name: 'SECRET-NAME' }, ['create', 'owner', []])
+  await change('PATCH', `/owners/${owner.id}`, { name: 'b' }, ['change', 'owner', ['name']])
+  await change('POST', `/owners/${owner.id}/ledger`, { amount_usd: '5' }, ['append', 'ledger_entry', []], key)
+  await change('POST', `/owners/${owner.id}/ledger`, { amount_usd: '5' }, null, key)
+  await change('POST', `/owners/${owner.id}/ledger`, { amount_usd: '-50' }, null, once())
+  const provider = { name: 'audited', kind: 'openai', api_key: 'SECRET-PROVIDER-KEY' }
+  const { id: providerId } = await change('POST', '/providers', provider, ['create', 'provider', []])
+  await change('POST', '/providers', provider, null)
+  await change('PATCH', `/providers/${providerId}`, { api_key: 'SECRET-2' }, ['change', 'provider', ['api_key']])
+  await change('DELETE', `/providers/${providerId}`, undefined, ['delete', 'provider', []])
+  const fields = { owner_id: owner.id, name: 'a', system_prompt: 'SECRET-PROMPT', model: 'demo/demo' }
+  const agent = await change('POST', '/agents', fields, ['create', 'agent', []])
+  const changes = { system_prompt: 'SECRET-OTHER', max_steps: 3, history: { max_tokens: 5 } }
+  await change('PATCH', `/agents/${agent.id}`, changes, ['change', 'agent', ['history', 'max_steps', 'system_prompt']])
+  await change('PATCH', `/agents/${agent.id}`, changes, null)
+  await change('PATCH', `/agents/${agent.id}`, { enabled: false }, ['change', 'agent', ['enabled']])
+  await change('POST', `/agents/${agent.id}/rollback`, { version: 1 }, ['change', 'agent', ['history', 'max_steps', 'system_prompt']])
+  const apiKey = await change('POST', `/agents/${agent.id}/keys`, { permission: 'full' }, ['create', 'key', []])
+  const limit = { name: 'x', rate_limit: { limit: 5, window_seconds: 5 } }
+  await change('PATCH', `/keys/${apiKey.id}`, limit, ['change', 'key', ['name', 'rate_limit']])
+  const rotated = await change('POST', `/keys/${apiKey.id}/rotate`, undefined, ['rotate', 'key', []])
+  await change('DELETE', `/keys/${apiKey.id}`, undefined, ['revoke', 'key', []])
+  await change('DELETE', `/keys/${apiKey.id}`, undefined, null)
+  await change('DELETE', `/agents/${agent.id}`, undefined, ['delete', 'agent', []])
+  await change('DELETE', `/agents/${agent.id}`, undefined, null)
+
+  const all = await lines()
+  const written = all.slice(0, all.length - before).toReversed()
+  assert.deepEqual(
+    written.map((line) => [line.verb, line.noun, line.fields.toSorted()]),
+    expected,
+  )
+  assert.deepEqual(
+    written.map((line) => line.request_id),
+    requests,
+  )
+  assert.ok(written.every(({ who }) => who === 'admin'))
+  assert.deepEqual([written[0]!.subject_id, written.at(-1)!.subject_id], [owner.id, agent.id])
+  const shown = JSON.stringify(all)
+  for (const secret of ['SECRET', apiKey.api_key, rotated.api_key]) assert.ok(!shown.includes(secret))
+})
+
+void test('audit: what the service makes by itself is the server’s, and no line is ever changed or taken out', async () => {
+  const owner = await app.app.admin.createOwner({ name: 'first start' })
+  const [line] = (await app.made('GET', '/audit?limit=1')).data
+  assert.deepEqual([line.who, line.subject_id, line.request_id], ['server', owner.id, null])
+  await refused(app.admin('DELETE', '/audit'), 405, 'method_not_allowed')
+})
+
+void test('keys: last use is told a drain later, and no request waits for it', async () => {
+  const key = await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full' })
+  const unused = await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full' })
+  const folder = app.folder
+  assert.equal(key.last_used_at, null)
+  const asked = Date.now()
+  await app.chat('hi', { caller: { ...app.caller, apiKey: key.api_key } })
+  await app.app.drain()
+  await using again = await startTestApp({ folder, model: app.model, provider: false } as never)
+  const keys: Json[] = (await again.made('GET', `/agents/${app.caller.agentId}/keys?limit=100`)).data
+  const used = Date.parse(keys.find(({ id }) => id === key.id)!.last_used_at)
+  assert.ok(used >= asked - 1000 && used <= Date.now(), `${used - asked} ms`)
+  assert.equal(keys.find(({ id }) => id === unused.id)!.last_used_at, null)
+})
+void dayMs

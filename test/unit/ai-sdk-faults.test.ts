@@ -1,0 +1,166 @@
+/**
+ * The hosted providers over real HTTP: what is no answer, and why; deadlines, aborts and connections of one call. Faults, rows 34 to 41, as far as
+ * one call goes.
+ */
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { largestAnswer } from '../../src/agent/models/chat-answer.ts'
+import { defaultDeadlines } from '../../src/agent/models/exchange.ts'
+import { apiKey, withModels, withTcpServer } from '../support/ask-model.ts'
+import { startProviderAsker } from '../support/ask-provider.ts'
+import { cut, gate } from '../support/model-server.ts'
+import { hostedKinds } from '../support/provider-server.ts'
+
+const asker = startProviderAsker()
+const { failureOf } = asker
+
+for (const kind of hostedKinds) {
+  // Complete or cut
+
+  test(`faults 39: ${kind}: a stream cut by FIN, by RST or in good order before its finish is never an answer`, async () => {
+    for (const how of ['end', 'fin', 'rst'] as const) {
+      const late = await failureOf(kind, ['Hel', cut(how)])
+      assert.equal(late.kind, 'unavailable', how)
+      assert.equal((await failureOf(kind, [cut(how)])).kind, 'unavailable', `${how} at once`)
+      assert.equal((await failureOf(kind, [{ reasoning: 'hm' }, cut(how)])).kind, 'unavailable', `${how} while it thinks`)
+    }
+    const call = { id: 'c', name: 'weather', arguments: '{}' }
+    assert.equal((await failureOf(kind, [{ toolCall: call }, cut('end')])).kind, 'unavailable')
+    assert.equal((await failureOf(kind, ['Hel', { finish: null }])).kind, 'unavailable')
+  })
+
+  test(`faults 40: ${kind}: an error in the stream is unavailable, before and after text, and the key it repeats is not shown`, async () => {
+    const error = { error: `bad key ${apiKey}` }
+    const first = await failureOf(kind, [error])
+    assert.deepEqual([first.kind, first.text], ['unavailable', ''])
+    assert.match(first.message, /bad key \[api key\]/)
+    const call = asker.server.nextCall()
+    const later = await failureOf(kind, ['Hel', error, gate()])
+    assert.deepEqual([later.kind, later.text], ['unavailable', 'Hel'])
+    assert.equal(await (await call).ended, 'aborted', 'nothing more is waited for')
+  })
+
+  test(`faults 38: ${kind}: one broken event makes the answer unavailable though it ends well, and its text is not repeated`, async () => {
+    for (const raw of ['{"type":"canary', '{canary}', 'null', '"canary"', '[]', '{"candidates":7,"type":7}']) {
+      const error = await failureOf(kind, ['Hel', { raw: `data: ${raw}\n\n` }, 'lo'])
+      assert.equal(error.kind, 'unavailable', raw)
+    }
+    assert.equal((await failureOf(kind, [{ raw: 'data: {canary\n\n' }, 'Hello'])).kind, 'unavailable')
+  })
+
+  test(`faults 38: ${kind}: a line over 1 MiB and an answer over 8 MiB are unavailable`, async () => {
+    const mebibyte = 'x'.repeat(1024 * 1024)
+    assert.match((await failureOf(kind, [mebibyte])).message, /too large/)
+    const error = await failureOf(
+      kind,
+      Array.from({ length: 17 }, () => mebibyte.slice(0, 512 * 1024)),
+    )
+    assert.equal(error.text.length, largestAnswer)
+    assert.match(error.message, /larger than/)
+  })
+
+  // Statuses
+
+  test(`faults 34: ${kind}: 408, 429 and 5xx are unavailable, with Retry-After`, async () => {
+    for (const status of [408, 429, 500, 503, 529]) assert.equal((await failureOf(kind, { status })).kind, 'unavailable')
+    assert.equal((await failureOf(kind, { status: 429, headers: { 'retry-after': '7' } })).retryAfterMs, 7000)
+  })
+
+  test(`faults 35: ${kind}: every other 4xx and a redirect are refused; a 200 of another type is unavailable`, async () => {
+    for (const status of [400, 401, 403, 404, 409, 413]) assert.equal((await failureOf(kind, { status })).kind, 'refused')
+    assert.equal((await failureOf(kind, { status: 307, headers: { location: '/elsewhere' } })).kind, 'refused')
+    const json = await failureOf(kind, { status: 200, body: { error: { message: 'no' } } })
+    assert.equal(json.kind, 'unavailable')
+    assert.match(json.message, /content type application\/json/)
+  })
+
+  test(`${kind}: nothing is asked twice, whatever the failure`, async () => {
+    const before = asker.server.calls.length
+    await failureOf(kind, { status: 503 })
+    await failureOf(kind, [cut('rst')])
+    await failureOf(kind, [{ error: 'overloaded' }])
+    assert.equal(asker.server.calls.length, before + 3)
+  })
+
+  // Time
+
+  test(`faults 36: ${kind}: a first token that never comes, and thinking that stops, end at their deadlines`, async () => {
+    const never = gate()
+    await withModels({ deadlines: { ...defaultDeadlines, firstTokenMs: 80 } }, async (models) => {
+      const call = asker.server.nextCall()
+      assert.match((await failureOf(kind, [never, 'Hello'], { models })).message, /silent for 80 ms \(waiting\)/)
+      assert.equal(await (await call).ended, 'aborted')
+    })
+    await withModels({ deadlines: { ...defaultDeadlines, idleMs: 80 } }, async (models) => {
+      assert.match((await failureOf(kind, [{ reasoning: 'hm' }, never], { models })).message, /silent for 80 ms \(speaking\)/)
+    })
+  })
+
+  test(`faults 37: ${kind}: silence after text ends at the idle deadline, and the socket is closed`, async () => {
+    await withModels({ deadlines: { ...defaultDeadlines, idleMs: 80 } }, async (models) => {
+      const call = asker.server.nextCall()
+      const error = await failureOf(kind, ['Hel', gate(), 'lo'], { models })
+      assert.deepEqual([error.kind, error.text], ['unavailable', 'Hel'])
+      assert.match(error.message, /silent for 80 ms \(speaking\)/)
+      assert.equal(await (await call).ended, 'aborted')
+    })
+  })
+
+  test(`${kind}: an abort rejects with the signal's reason at once, before the answer and within it, and closes the socket`, async () => {
+    const reason = new Error('enough')
+    for (const begin of [[], ['Hel']]) {
+      const held = gate()
+      const stop = new AbortController()
+      asker.server.script([...begin, held, 'lo'])
+      const call = asker.server.nextCall()
+      const asking = asker.ask(kind, { signal: stop.signal, ...(begin.length > 0 ? { onText: () => stop.abort(reason) } : {}) })
+      const rejected = assert.rejects(asking, (error) => error === reason)
+      await held.reached
+      stop.abort(reason)
+      await rejected
+      assert.equal(await (await call).ended, 'aborted')
+    }
+    const before = asker.server.calls.length
+    await assert.rejects(asker.ask(kind, { signal: AbortSignal.abort(reason) }), (error) => error === reason)
+    assert.equal(asker.server.calls.length, before)
+  })
+
+  test(`${kind}: what onText throws comes out as it is`, async () => {
+    const fault = new TypeError('ours')
+    const throwing = asker.ask(kind, {
+      onText() {
+        throw fault
+      },
+    })
+    await assert.rejects(throwing, (error) => error === fault)
+  })
+
+  test(`${kind}: a server that nobody reaches is unavailable, an address that is none is refused`, async () => {
+    const closed = await withTcpServer(
+      (socket: Socket) => void socket.destroy(),
+      async (port) => port,
+    )
+    const gone = asker.ask(kind, { provider: { baseUrl: `http://127.0.0.1:${closed}` } })
+    await assert.rejects(gone, { kind: 'unavailable', message: /ECONNREFUSED/ })
+    await withModels({}, async (models) => {
+      assert.throws(() => models.open({ kind, baseUrl: 'file:///etc/passwd', apiKey }), { kind: 'refused' })
+    })
+  })
+}
+
+test('faults 39: anthropic: an end without a stop reason is a cut', async () => {
+  const error = await failureOf('anthropic', ['Hel', { raw: 'data: {"type":"message_stop"}\n\n' }, { finish: null }])
+  assert.deepEqual([error.kind, error.text], ['unavailable', 'Hel'])
+})
+
+for (const kind of ['openai', 'anthropic'] as const) {
+  test(`${kind}: the last event answers at once, though the server never ends the body; its connection is closed after a while`, async () => {
+    await withModels({ deadlines: { ...defaultDeadlines, tailMs: 30 } }, async (models) => {
+      asker.server.script(['Hello', { linger: true }])
+      const call = asker.server.nextCall()
+      assert.equal((await asker.ask(kind, { models })).text, 'Hello')
+      assert.equal(await (await call).ended, 'aborted')
+    })
+  })
+}

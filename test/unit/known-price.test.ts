@@ -1,0 +1,52 @@
+/** Prices out of the data, as our own integers of 10⁻⁸ USD a million tokens. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { knownPrice, toAmount } from '../../src/admin/known-price.ts'
+
+const hosted = (kind: 'openai' | 'anthropic' | 'google') => ({ kind, baseUrl: null })
+
+test('known prices: a model of each hosted provider has two, also by the dated name', async () => {
+  assert.deepEqual(await knownPrice(hosted('openai'), 'gpt-5.4-mini'), {
+    promptPerMillion: 75_000_000n,
+    completionPerMillion: 450_000_000n,
+  })
+  assert.deepEqual(await knownPrice(hosted('anthropic'), 'claude-haiku-4-5-20251001'), {
+    promptPerMillion: 100_000_000n,
+    completionPerMillion: 500_000_000n,
+  })
+  assert.deepEqual(await knownPrice(hosted('google'), 'gemini-2.5-flash'), {
+    promptPerMillion: 30_000_000n,
+    completionPerMillion: 250_000_000n,
+  })
+})
+
+test('known prices: of a price in steps the highest is taken, by length of the prompt as by hour', async () => {
+  assert.deepEqual(await knownPrice(hosted('google'), 'gemini-2.5-pro'), {
+    promptPerMillion: 250_000_000n,
+    completionPerMillion: 1_500_000_000n,
+  })
+  const deepseek = { kind: 'openai-compatible' as const, baseUrl: 'https://api.deepseek.com/v1' }
+  assert.deepEqual(await knownPrice(deepseek, 'deepseek-chat'), { promptPerMillion: 27_000_000n, completionPerMillion: 110_000_000n })
+})
+
+test('known prices: none for an unknown model, a server of one’s own, or a model that writes nothing', async () => {
+  assert.equal(await knownPrice(hosted('openai'), 'gpt-unheard-of'), undefined)
+  assert.equal(await knownPrice(hosted('openai'), 'text-embedding-3-small'), undefined)
+  assert.equal(await knownPrice({ kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:11434/v1' }, 'gpt-4o-mini'), undefined)
+  assert.equal(await knownPrice({ kind: 'openai-compatible', baseUrl: null }, 'gpt-4o-mini'), undefined)
+})
+
+test('known prices: a float becomes the integer of its decimal digits, rounded up and never by its bits', () => {
+  assert.equal(toAmount(0.07), 7_000_000n)
+  assert.equal(toAmount(0.29), 29_000_000n)
+  assert.equal(toAmount(0), 0n)
+  assert.equal(toAmount(1e-9), 1n)
+  assert.equal(toAmount(0.000_000_011), 2n)
+  assert.equal(toAmount(10_000), 1_000_000_000_000n)
+  assert.equal(toAmount(10_000.01), undefined)
+  assert.equal(toAmount(Number.NaN), undefined)
+  assert.equal(toAmount(-1), undefined)
+  const units = fc.bigInt({ min: 0n, max: 1_000_000_000_000n })
+  fc.assert(fc.property(units, (amount) => toAmount(Number(amount) / 1e8) === amount))
+})
