@@ -82,7 +82,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     ),
     limiter: 'ok' as const,
   })
-  metrics.watch({ running: () => turns.running, mostRunning: settings.maxTurns, waiting: () => turns.waiting, ready })
+  metrics.watch({ running: () => turns.running, mostRunning: settings.maxTurns, waiting: turns.waiting, ready })
   const common = { log, accessLog, metrics, newRequestId, publicUrl: config.publicUrl, ready }
   const publicRooms = { access, turns, conversations }
   const adminRooms = { admin, adminToken, turns, erasure }

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration } from 'prom-client'
 import { failures } from './errors.ts'
 import type { FailureCode } from './errors.ts'
 import type { Amount } from './ledger/ledger.ts'
@@ -58,64 +59,59 @@ const usdUnits = 1e8
 
 export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watched): void } {
   const registry = new Registry()
-  const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const counter = <Label extends string>(what: CounterConfiguration<Label>) => new Counter({ ...what, registers })
+  const gauge = <Label extends string>(what: GaugeConfiguration<Label>) => new Gauge({ ...what, registers })
+  const histogram = (what: HistogramConfiguration<string>) => new Histogram({ ...what, registers })
 
-  const turns = new Counter({
+  const turns = counter({
     name: 'turnkeep_turns_total',
     help: 'Turns that ended, by outcome and failure code.',
     labelNames: ['outcome', 'code'],
-    registers,
   })
-  const durations = new Histogram({
+  const durations = histogram({
     name: 'turnkeep_turn_duration_seconds',
     help: 'From admission to the stored reply, of completed turns.',
     buckets: durationSeconds,
-    registers,
   })
-  const firstDeltas = new Histogram({
+  const firstDeltas = histogram({
     name: 'turnkeep_first_delta_seconds',
     help: 'From admission to the first piece of text, of every turn that had one.',
     buckets: firstDeltaSeconds,
-    registers,
   })
-  const tokens = new Counter({
+  const tokens = counter({
     name: 'turnkeep_tokens_total',
     help: 'Tokens of completed turns, by kind.',
     labelNames: ['kind'],
-    registers,
   })
   // Added up exactly; only what is shown is rounded to a number, and the next scrape is not off by it.
   let charged = 0n
-  new Counter({
+  counter({
     name: 'turnkeep_charged_usd_total',
     help: 'US dollars charged by turns that completed here.',
-    registers,
     collect() {
       this.reset()
       this.inc(Number(charged) / usdUnits)
     },
   })
-  const replays = new Counter({ name: 'turnkeep_replays_total', help: 'Requests answered with a stored result.', registers })
-  const refusals = new Counter({
+  const replays = counter({ name: 'turnkeep_replays_total', help: 'Requests answered with a stored result.' })
+  const refusals = counter({
     name: 'turnkeep_refusals_total',
     help: 'Requests answered with a failure of their own, before or without a turn, by code.',
     labelNames: ['code'],
-    registers,
   })
-  const recoveries = new Counter({ name: 'turnkeep_recoveries_total', help: 'Turns claimed from a process that left them.', registers })
-  const modelCalls = new Counter({
+  const recoveries = counter({ name: 'turnkeep_recoveries_total', help: 'Turns claimed from a process that left them.' })
+  const modelCalls = counter({
     name: 'turnkeep_model_calls_total',
     help: 'Calls of a language model for turns, each attempt by itself, by outcome.',
     labelNames: ['outcome'],
-    registers,
   })
-  const retries = new Counter({ name: 'turnkeep_model_retries_total', help: 'Model calls that were made again.', registers })
-  const build = new Gauge({
+  const retries = counter({ name: 'turnkeep_model_retries_total', help: 'Model calls that were made again.' })
+  const build = gauge({
     name: 'turnkeep_build_info',
     help: 'Always 1; the version stands in the labels.',
     labelNames: ['version', 'node'],
-    registers,
   })
   build.set({ version: ownVersion(), node: process.versions.node }, 1)
 
@@ -155,42 +151,39 @@ export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watche
     refused: (code) => refusals.labels(code).inc(),
     modelCalled: (outcome) => modelCalls.labels(outcome).inc(),
     modelRetried: () => retries.inc(),
-    watch: (watched) => watch(registers, watched),
+    watch,
     contentType: registry.contentType,
     scrape: () => registry.metrics(),
   }
-}
 
-function watch(registers: Registry[], { running, mostRunning, waiting, ready }: Watched): void {
-  new Gauge({
-    name: 'turnkeep_turns_running',
-    help: 'Turns that run in this process.',
-    registers,
-    collect() {
-      this.set(running())
-    },
-  })
-  new Gauge({ name: 'turnkeep_turns_running_limit', help: 'TURNKEEP_MAX_TURNS.', registers }).set(mostRunning)
-  new Gauge({
-    name: 'turnkeep_queue_length',
-    help: 'What waits for the next batch to the store, by lane.',
-    labelNames: ['lane'],
-    registers,
-    collect() {
-      for (const [lane, length] of Object.entries(waiting())) this.set({ lane }, length)
-    },
-  })
-  new Gauge({
-    name: 'turnkeep_dependency_up',
-    help: '1 where the store, or the limiter, answers; 0 where it does not.',
-    labelNames: ['dependency'],
-    registers,
-    async collect() {
-      const { store, limiter } = await ready()
-      this.set({ dependency: 'store' }, store === 'ok' ? 1 : 0)
-      this.set({ dependency: 'limiter' }, limiter === 'ok' ? 1 : 0)
-    },
-  })
+  function watch({ running, mostRunning, waiting, ready }: Watched): void {
+    gauge({
+      name: 'turnkeep_turns_running',
+      help: 'Turns that run in this process.',
+      collect() {
+        this.set(running())
+      },
+    })
+    gauge({ name: 'turnkeep_turns_running_limit', help: 'TURNKEEP_MAX_TURNS.' }).set(mostRunning)
+    gauge({
+      name: 'turnkeep_queue_length',
+      help: 'What waits for the next batch to the store, by lane.',
+      labelNames: ['lane'],
+      collect() {
+        for (const [lane, length] of Object.entries(waiting())) this.set({ lane }, length)
+      },
+    })
+    gauge({
+      name: 'turnkeep_dependency_up',
+      help: '1 where the store, or the limiter, answers; 0 where it does not.',
+      labelNames: ['dependency'],
+      async collect() {
+        const { store, limiter } = await ready()
+        this.set({ dependency: 'store' }, store === 'ok' ? 1 : 0)
+        this.set({ dependency: 'limiter' }, limiter === 'ok' ? 1 : 0)
+      },
+    })
+  }
 }
 
 function ownVersion(): string {

@@ -139,8 +139,8 @@ describe('layout', () => {
 
   test('the environment is read by the process and the commands alone', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
-    // store-thread.ts hands it on to its threads, unread.
-    assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'main.ts', 'store/sqlite/store-thread.ts'])
+    // store-thread.ts hands it on to its threads, unread; samples.ts has it in code for callers to copy.
+    assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'http/docs/samples.ts', 'main.ts', 'store/sqlite/store-thread.ts'])
   })
 })
 

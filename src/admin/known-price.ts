@@ -2,7 +2,7 @@
  * The price a provider lists for a model, from the data of @pydantic/genai-prices as it was published with the version that is installed: nothing
  * is fetched. Used where an agent is saved without a price; what is stored then is the agent's own and never changes by itself. Rulings, Money.
  */
-import type { ConditionalPrice, ModelPrice } from '@pydantic/genai-prices'
+import type { ConditionalPrice, ModelPrice, PriceOptions } from '@pydantic/genai-prices'
 import { largestPricePerMillion } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 import type { Provider } from '../store/cold/providers.ts'
@@ -11,16 +11,28 @@ import type { Provider } from '../store/cold/providers.ts'
  * Undefined where the data knows no such provider or model, or one of the two prices is missing. A price that depends on the length of the prompt
  * or on the hour is the highest of its steps: an agent has one price, and it must cover its owner's costs.
  */
-export async function knownPrice({ kind, baseUrl }: Pick<Provider, 'kind' | 'baseUrl'>, modelId: string): Promise<Price | undefined> {
+export async function knownPrice(
+  provider: Pick<Provider, 'kind' | 'baseUrl'>,
+  modelId: string,
+  at = new Date(),
+): Promise<Price | undefined> {
+  const listed = listedBy(provider)
+  if (!listed) return undefined
   // 0.8 MB of data, wanted only when an agent is saved: no start pays for it
   const { calcPrice } = await import('@pydantic/genai-prices')
-  const found = calcPrice({}, modelId, kind === 'openai-compatible' ? { providerApiUrl: baseUrl ?? '' } : { providerId: kind })
+  const found = calcPrice({}, modelId, { ...listed, timestamp: at })
   if (!found) return undefined
   const { prices } = found.model
   const rates = [found.model_price, ...(Array.isArray(prices) ? prices.filter(isOfAnHour).map((one) => one.prices) : [])]
   const promptPerMillion = highest(rates, 'input_mtok')
   const completionPerMillion = highest(rates, 'output_mtok')
   return promptPerMillion === undefined || completionPerMillion === undefined ? undefined : { promptPerMillion, completionPerMillion }
+}
+
+/** Undefined without an address: the data would be searched by the model's name alone. */
+function listedBy({ kind, baseUrl }: Pick<Provider, 'kind' | 'baseUrl'>): PriceOptions | undefined {
+  if (kind !== 'openai-compatible') return { providerId: kind }
+  return baseUrl === null ? undefined : { providerApiUrl: baseUrl }
 }
 
 const isOfAnHour = ({ constraint }: ConditionalPrice): boolean => constraint?.type === 'time_of_date'

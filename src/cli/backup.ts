@@ -46,7 +46,7 @@ async function backUpStore(environment: Environment, given: string | undefined, 
     )
     console.log('Keep these too, apart from the backup; without the first, the API keys of providers cannot be opened again:')
     for (const { secret, where } of keep) console.log(`  ${where === 'environment' ? `the value of ${secret}` : where}`)
-    console.log('To restore: docs/operate/commands.md, Restore.')
+    console.log('To restore: docs/operate/backup-restore.md.')
   }
   if (broken.length > 0) process.exitCode = 1
 }

@@ -34,7 +34,7 @@ function checkDatabase(database: Inspection['database']): Finding {
       return fail(
         'database',
         `it cannot be read: ${database.reason}`,
-        'Run as the server’s user; a damaged file is replaced by a backup (docs/operate/commands.md, Restore).',
+        'Run as the server’s user; a damaged file is replaced by a backup (docs/operate/backup-restore.md).',
       )
     case 'readable':
       if (database.schema === 'fits') return ok('database', 'readable, and its schema fits')

@@ -62,7 +62,7 @@ export function recordLines(fields: Fields): string[] {
   })
 }
 
-export const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
+const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
 
 /** A text of others as it may be put on a terminal: what would move the cursor or hide something is written out. */
 export function visible(text: string, keepNewlines = false): string {
@@ -108,7 +108,7 @@ const wide =
   /^(\p{Emoji_Presentation}|\p{Emoji}\u{fe0f}|[\u{1100}-\u{115f}\u{2e80}-\u{303e}\u{3041}-\u{a4cf}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{fe30}-\u{fe6f}\u{ff00}-\u{ff60}\u{ffe0}-\u{ffe6}\u{20000}-\u{3fffd}])/u
 
 /** Columns that a terminal gives to a text. */
-export function widthOf(text: string): number {
+function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
   for (const { segment } of graphemes.segment(text)) width += wide.test(segment) ? 2 : 1

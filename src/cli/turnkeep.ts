@@ -1,62 +1,12 @@
 /**
- * The commands, `npx turnkeep …`: their names and what is called for each. A command's definition and work are files of its own, loaded
- * when its name is given, so that none waits for another's modules. Exit codes: command-options.ts.
+ * Where the command begins, and the only one of this room's files that reads the environment. `serve` alone goes straight to the server:
+ * reading the words of all other commands would cost every start 30 ms of CPU.
  */
-import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
-import { CommandFailed } from './command-failed.ts'
-import { exitCodes } from './command-options.ts'
-
-const commands: [
-  name: string,
-  description: string,
-  load: () => Promise<{ define(command: Command, environment: NodeJS.ProcessEnv): void }>,
-][] = [
-  ['serve', 'run the server', () => import('./serve-command.ts')],
-  ['config', 'print every setting with its value, meaning and source', () => import('./print-config.ts')],
-  ['doctor', 'look for the usual troubles and say how to mend them', () => import('./doctor.ts')],
-  ['verify', 'check every invariant of the stored data, also beside a running server', () => import('./verify.ts')],
-  ['backup', 'copy the database into one file, also beside a running server', () => import('./backup.ts')],
-  ['owner', 'owners, whose balance pays for replies: create, list, show, rename', () => import('./owner-commands.ts')],
-  ['provider', 'providers of models: create, list, show, update, delete, test', () => import('./provider-commands.ts')],
-  ['agent', 'agents and their versions: create, list, show, update, enable, …', () => import('./agent-commands.ts')],
-  ['key', 'API keys of an agent: create, list, update, revoke, rotate', () => import('./key-commands.ts')],
-  ['ledger', 'entries that move a balance: add, list', () => import('./ledger-commands.ts')],
-  ['usage', 'turns, tokens, charges and times by hour or day', () => import('./usage-command.ts')],
-]
-
-const program = new Command('turnkeep')
-  .description('Runs conversations with configured agents behind a REST API: every message answered once, stored once, charged once.')
-  .version(readVersion(), '-V, --version', 'print the version')
-  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'turnkeep: ')) })
-  .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
-  .showHelpAfterError('(npx turnkeep help shows the commands; --help after a command, its flags)')
-  .addHelpText('after', `\nExample:\n  npx turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
-
-// Whoever reads stdout may have read enough, as `head` does.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(0)
-})
-
-try {
-  for (const [name, description, load] of commands) {
-    const command = program.command(name).description(description)
-    if (process.argv.includes(name)) (await load()).define(command, process.env)
-  }
-  await program.parseAsync()
-} catch (error) {
-  // A fault of ours. The server logs its own last word; any other command must not end as if it had answered no.
-  if (!(error instanceof CommandFailed)) {
-    if (process.listenerCount('uncaughtException') > 0) throw error
-    console.error(error)
-    process.exit(2)
-  }
-  console.error(`turnkeep: ${error.message}`)
-  process.exitCode = error.exitCode
-}
-
-function readVersion(): string {
-  const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  return version
+const words = process.argv.slice(2)
+if (words.length === 1 && words[0] === 'serve') {
+  const { serve } = await import('../main.ts')
+  await serve(process.env)
+} else {
+  const { runProgram } = await import('./program.ts')
+  await runProgram(process.argv, process.env)
 }

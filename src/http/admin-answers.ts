@@ -229,8 +229,8 @@ export const made = ({ ref }: Named, ...codes: FailureCode[]) => ({
   ...describeFailures(...always, ...codes),
 })
 
-export const gone = (...codes: FailureCode[]) => ({
-  204: { description: 'Done; there is nothing to say.', headers: describeHeaders() },
+export const gone = (...codes: FailureCode[]): Record<number, object> => ({
+  204: Type.Null({ description: 'Done; there is nothing to say.', headers: describeHeaders() }),
   ...describeFailures(...always, ...codes),
 })
 

@@ -94,7 +94,7 @@ export class EventStream {
     this.#pending = ''
   }
 
-  /** Not behind unsent bytes, where it would hide that nothing moves. */
+  /** For a quiet stream only: what a slow reader has not taken grows by nothing that he can do without. */
   #beat(): void {
     if (this.#response.writableLength === 0) this.#response.write(':\n\n')
   }

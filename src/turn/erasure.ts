@@ -53,7 +53,8 @@ const forgetPauseMs = 20
 export function createErasure({ store, retentionDays, log, newId }: ErasureOptions): Erasure {
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
-  let stopped = false
+  const stop = new AbortController()
+  const stopping = stop.signal
 
   async function erase(conversationIds: string[], author: Omit<Author, 'lineIds'>, idleMs?: number): Promise<EraseOutcome> {
     const lineIds = conversationIds.map(() => newId('aud'))
@@ -71,7 +72,7 @@ export function createErasure({ store, retentionDays, log, newId }: ErasureOptio
     for (let tries = 0; tries < forgetTries; tries++) {
       const outcome = await store.forget(depth)
       if (outcome === 'too_large')
-        log.warn('the database is too large to be rebuilt while it serves; docs/decisions/0010 says what is left')
+        log.warn('the database is too large to be rebuilt while it serves; docs/decisions/0012 says what is left')
       if (outcome === 'forgotten') return
       // What is too large as a file still has its log folded.
       if (outcome === 'too_large') depth = 'log'
@@ -81,17 +82,23 @@ export function createErasure({ store, retentionDays, log, newId }: ErasureOptio
   }
 
   async function sweepNow(): Promise<void> {
-    if (retentionDays !== undefined) {
-      const idle = { idleMs: retentionDays * dayMs, limit: conversationsEach }
-      for (let ids = await store.read('findIdleConversations', idle); ids.length > 0 && !stopped;) {
-        const outcome = await erase(ids, { who: 'server', requestId: null }, idle.idleMs)
-        // What was found may have come to life meanwhile; then the next round looks again.
-        if (outcome.kind !== 'erased' || outcome.conversations === 0) break
-        ids = await store.read('findIdleConversations', idle)
-      }
-    }
-    while (!stopped && (await store.write('clearExpired', { limit: rowsEach })) > 0);
+    if (retentionDays !== undefined) await eraseIdle(retentionDays * dayMs)
+    await untilNone(() => store.write('clearExpired', { limit: rowsEach }))
     await forget('file')
+  }
+
+  const eraseIdle = (idleMs: number): Promise<void> =>
+    untilNone(async () => {
+      const ids = await store.read('findIdleConversations', { idleMs, limit: conversationsEach })
+      if (ids.length === 0) return 0
+      const outcome = await erase(ids, { who: 'server', requestId: null }, idleMs)
+      // What was found may have come to life meanwhile; then the next round looks again.
+      return outcome.kind === 'erased' ? outcome.conversations : 0
+    })
+
+  /** Batch after batch, until one finds nothing or the process ends. */
+  async function untilNone(takeBatch: () => Promise<number>): Promise<void> {
+    for (let found = 1; found > 0;) found = stopping.aborted ? 0 : await takeBatch()
   }
 
   const unavailable = (error: unknown): EraseOutcome => {
@@ -127,7 +134,7 @@ export function createErasure({ store, retentionDays, log, newId }: ErasureOptio
       void sweep()
     },
     async stop() {
-      stopped = true
+      stop.abort()
       clearInterval(timer)
       await round
     },

@@ -59,7 +59,7 @@ export interface Turns {
   drain(limitMs: number): Promise<void>
   readonly running: number
   /** Items that wait for the next batch, by lane. */
-  readonly waiting: { admission: number; settlement: number; failure: number }
+  waiting(): { admission: number; settlement: number; failure: number }
 }
 
 // Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second.
@@ -93,7 +93,9 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     const mayRun = capacity() > 0
     if (mayRun) reserved++
     try {
-      return answer(await admissions.push(admissionOf(request, mayRun)))
+      const begun = answer(await admissions.push(admissionOf(request, mayRun)))
+      if (begun.kind === 'replay' || begun.kind === 'replayed_failure') metrics.replayed()
+      return begun
     } catch (error) {
       if (error instanceof StoreUnavailable) {
         log.error({ cause: error.message }, 'the store cannot admit')
@@ -123,10 +125,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       case 'admitted':
         return { kind: 'running', turn: launch(outcome.turn) }
       case 'replay':
-        metrics.replayed()
         return outcome
       case 'replayed_failure':
-        metrics.replayed()
         return { kind: 'replayed_failure', requestId: outcome.requestId, code: 'internal_error' }
       case 'erased':
         return { kind: 'refused', code: 'not_found' }
@@ -202,7 +202,6 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     return outcome.kind === 'advanced'
   }
 
-  /** False where the turn's end was not stored here. */
   async function keep(turn: LiveTurn, spoken: Spoken): Promise<boolean> {
     switch (spoken.kind) {
       case 'reply':
@@ -296,8 +295,6 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     get running() {
       return live.size
     },
-    get waiting() {
-      return { admission: admissions.waiting, settlement: settlements.waiting, failure: failures.waiting }
-    },
+    waiting: () => ({ admission: admissions.waiting, settlement: settlements.waiting, failure: failures.waiting }),
   }
 }

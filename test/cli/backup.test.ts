@@ -1,6 +1,6 @@
-/** `turnkeep backup` and the restore of docs/operate/commands.md: beside a server that works, and what a restored server still knows. */
+/** `turnkeep backup` and the restore of docs/operate/backup-restore.md: beside a server that works, and what a restored server still knows. */
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
@@ -110,6 +110,15 @@ describe('backUp', () => {
     const source = openForReading(folder)
     assert.equal(Number(source.prepare('select count(*) as n from owners').get()!['n']), 12 + steps)
     source.close()
+  })
+
+  test('does not replace a file that somebody put there meanwhile', async (t) => {
+    const folder = await storeFolder(t)
+    const file = join(folder, 'copy.db')
+    const check = async (): Promise<void> => writeFileSync(file, 'of somebody else')
+    await assert.rejects(backUp({ folder, file, onProgress: () => undefined }, check), { code: 'EEXIST' })
+    assert.equal(readFileSync(file, 'utf8'), 'of somebody else')
+    assert.ok(!readdirSync(folder).includes('copy.db.partial'))
   })
 })
 

@@ -20,9 +20,11 @@ type Verdict = { mutant: Mutant; kind: 'red' | 'survived' | 'stale' | 'broken'; 
 const root = join(import.meta.dirname, '../..')
 // Two cores are what the smallest machine has.
 const workers = 2
-const testTimeoutMs = 30_000
-// What never comes is waited for this long; what comes takes a tenth of it.
-const hangMs = 8_000
+// A healthy test of a loaded machine; one that lasts longer is no test to ask a hundred times.
+const healthyTimeoutMs = 120_000
+// With a fault a test may last five times as long as its whole file without, and what never comes is waited for half a minute, or less where
+// a mutant says that it will not come.
+const [leastTimeoutMs, leastHangMs] = [30_000, 8_000]
 const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'tsconfig.json']
 
 const { values } = parseArgs({ options: { rule: { type: 'string' }, sample: { type: 'string' }, write: { type: 'boolean' } } })
@@ -75,7 +77,7 @@ async function judgeAll(trees: string[], wanted: Mutant[]): Promise<Verdict[]> {
   const files = Map.groupBy(wanted, ({ caughtBy }) => caughtBy.file)
   const healthy = new Map<string, Trial>()
   await share(trees, [...files], async (tree, [file, group]) => {
-    healthy.set(file, await tryTests(tree, file, [...new Set(group.map(({ caughtBy }) => caughtBy.title))], testTimeoutMs))
+    healthy.set(file, await tryTests(tree, file, [...new Set(group.map(({ caughtBy }) => caughtBy.title))], healthyTimeoutMs))
   })
   const verdicts: Verdict[] = []
   await share(trees, wanted, async (tree, mutant) => {
@@ -97,13 +99,16 @@ async function judge(tree: string, mutant: Mutant, healthy: Trial): Promise<Verd
   if (sick) return { mutant, kind: 'broken', because: `its test is red without it: ${sick.title}: ${sick.message}`, seconds: 0 }
 
   const heal = plant(mutant, tree)
-  const trial = await tryTests(tree, file, [title], mutant.symptom === 'hang' ? hangMs : testTimeoutMs).finally(heal)
-  return { mutant, ...read(mutant, trial), seconds: trial.seconds }
+  const timeoutMs =
+    mutant.symptom === 'hang' ? Math.max(leastHangMs, 2000 * healthy.seconds) : Math.max(leastTimeoutMs, 5000 * healthy.seconds)
+  const trial = await tryTests(tree, file, [title], Math.ceil(timeoutMs)).finally(heal)
+  return { mutant, ...read(mutant, trial, named.length), seconds: trial.seconds }
 }
 
 /** Red is a failure of a test that names the rule, by the symptom that was foretold, and of no other kind beside it. */
-function read(mutant: Mutant, { failures, broken }: Trial): Pick<Verdict, 'kind' | 'because'> {
+function read(mutant: Mutant, { ran, failures, broken }: Trial, expected: number): Pick<Verdict, 'kind' | 'because'> {
   if (broken !== undefined) return { kind: 'broken', because: broken }
+  if (ran.length < expected) return { kind: 'broken', because: `the process ended after ${ran.length} of ${expected} tests` }
   if (failures.length === 0) return { kind: 'survived', because: 'no test noticed' }
   const told = failures.map(({ title, symptom, message }) => `${symptom}: ${title}: ${message}`).join('\n  ')
   if (failures.some(({ symptom }) => symptom !== (mutant.symptom ?? 'assertion'))) return { kind: 'broken', because: told }

@@ -21,8 +21,8 @@ export type Trial = {
 
 export type TrialOptions = { tree: string; file: string; titles: string[]; testTimeoutMs: number; env: NodeJS.ProcessEnv }
 
-// Beyond the sum of a few tests' own timeouts: a process that does not even time out is ended from outside.
-const longestTrialMs = 120_000
+// Above the timeouts of a few tests: a process that does not even time out is ended from outside.
+const timeouts = 4
 
 export async function runTrial({ tree, file, titles, testTimeoutMs, env }: TrialOptions): Promise<Trial> {
   const startedAt = performance.now()
@@ -37,10 +37,11 @@ export async function runTrial({ tree, file, titles, testTimeoutMs, env }: Trial
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
   let late = false
+  const longestMs = timeouts * testTimeoutMs
   const timer = setTimeout(() => {
     late = true
     endGroup(child.pid)
-  }, longestTrialMs)
+  }, longestMs)
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(timer)
   // Servers that a test started and could not end.
@@ -48,7 +49,7 @@ export async function runTrial({ tree, file, titles, testTimeoutMs, env }: Trial
   const { ran, failures } = readTap(output)
   const seconds = (performance.now() - startedAt) / 1000
   const crashed = code !== 0 && failures.length === 0 ? `the process ended with ${code ?? signal}: ${firstLine(errors)}` : undefined
-  return { ran, failures, broken: late ? `no end within ${longestTrialMs / 1000} s` : crashed, seconds }
+  return { ran, failures, broken: late ? `no end within ${longestMs / 1000} s` : crashed, seconds }
 }
 
 function endGroup(pid: number | undefined): void {

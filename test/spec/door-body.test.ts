@@ -112,20 +112,21 @@ void test('2 conversation.identity lengths are code points, and white space is t
   )
 })
 
-for (const [title, text] of [
-  ['nested arrays', '['.repeat(524_000) + ']'.repeat(524_000)],
-  ['nested objects', `${'{"a":'.repeat(170_000)}1${'}'.repeat(170_000)}`],
-  ['nested arrays as a field', `{"external_user_id":"u","message":${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
-  ['65 levels in a field', `{"external_user_id":"u","message":${'['.repeat(64)}${']'.repeat(64)}}`],
-  ['a million open brackets', '['.repeat(1_000_000)],
-  ['a million quotes', `{"external_user_id":"u","message":"${'\\"'.repeat(500_000)}"}`],
-  ['a million fields', `{${Array.from({ length: 90_000 }, (_, at) => `"a${at}":1`).join(',')}}`],
+for (const [title, text, message] of [
+  ['nested arrays', '['.repeat(524_000) + ']'.repeat(524_000), /too deeply/],
+  ['nested objects', `${'{"a":'.repeat(170_000)}1${'}'.repeat(170_000)}`, /too deeply/],
+  ['nested arrays as a field', `{"external_user_id":"u","message":${'['.repeat(500_000)}${']'.repeat(500_000)}}`, /too deeply/],
+  ['64 levels', `{"external_user_id":"u","message":${'['.repeat(63)}${']'.repeat(63)}}`, /type string/],
+  ['65 levels', `{"external_user_id":"u","message":${'['.repeat(64)}${']'.repeat(64)}}`, /too deeply/],
+  ['a million open brackets', '['.repeat(1_000_000), /too deeply/],
+  ['half a million quotes', `{"external_user_id":"u","message":"${'\\"'.repeat(500_000)}"}`, /at most 32000/],
+  ['90,000 fields', `{${Array.from({ length: 90_000 }, (_, at) => `"a${at}":1`).join(',')}}`, /required/],
 ] as const) {
   void test(`2 ${title} in a body of 1 MiB are refused fast`, async () => {
     await using door = await startTestDoor()
     await refusedWith(door, '{}')
     const before = process.cpuUsage()
-    await refusedWith(door, text)
+    assert.match(await refusedWith(door, text), message)
     const { user, system } = process.cpuUsage(before)
     // faults.md 63 says 50 ms; caller and server share this process and the machine is not ours alone.
     assert.ok((user + system) / 1000 < 400, `${(user + system) / 1000} ms`)

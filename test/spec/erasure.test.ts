@@ -181,7 +181,10 @@ void test('erase: the next round takes the remnants that SQLite leaves where it 
   const remnants = gone.map((user) => occurrences(own.folder, user)).reduce((sum, count) => sum + count)
   assert.ok(remnants < 5, `${remnants} remnants of ${gone.length} users`)
   await erasureBy(undefined, own).sweep()
-  assert.equal(gone.map((user) => occurrences(own.folder, user)).reduce((sum, count) => sum + count), 0)
+  assert.equal(
+    gone.map((user) => occurrences(own.folder, user)).reduce((sum, count) => sum + count),
+    0,
+  )
   for (const user of users) await own.made('DELETE', end + user)
   await erasureBy(undefined, own).sweep()
   assert.equal(occurrences(own.folder, 'CANARY-'), 0)

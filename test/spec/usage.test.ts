@@ -10,7 +10,6 @@ import type { Json } from '../support/test-app.ts'
 
 const app = await startAdminApp()
 const hourMs = 60 * 60 * 1000
-const dayMs = 24 * hourMs
 
 void test('usage: counts what ended, adds up to the ledger, and narrows by owner, agent and key', async () => {
   await using own = await startTestApp()
@@ -24,8 +23,14 @@ void test('usage: counts what ended, adds up to the ledger, and narrows by owner
   const { data, totals } = await own.made('GET', `/usage?owner_id=${own.caller.ownerId}`)
   assert.deepEqual([totals.turns, totals.completed, totals.failed, totals.released], [5, 3, 1, 1])
   const turns = (await allPages(own, `/turns?agent_id=${own.caller.agentId}`, 100)).filter(({ state }) => state === 'completed')
-  assert.equal(totals.prompt_tokens, turns.reduce((sum, { usage }) => sum + usage.prompt_tokens, 0))
-  assert.equal(totals.completion_tokens, turns.reduce((sum, { usage }) => sum + usage.completion_tokens, 0))
+  assert.equal(
+    totals.prompt_tokens,
+    turns.reduce((sum, { usage }) => sum + usage.prompt_tokens, 0),
+  )
+  assert.equal(
+    totals.completion_tokens,
+    turns.reduce((sum, { usage }) => sum + usage.completion_tokens, 0),
+  )
   const charged = (await own.ledger()).filter(({ kind }) => kind === 'charge').reduce((sum, entry) => sum - Number(entry.amount_usd), 0)
   assert.equal(totals.charged_usd, charged.toFixed(8))
   assert.equal(totals.written_off_usd, '0.00000000')
@@ -49,7 +54,7 @@ void test('usage: what a provider reported beyond the hold is written off, and s
   own.model.script(['hi', { usage: { prompt_tokens: 10, completion_tokens: 1_000_000 } }])
   assert.equal((await own.chat('hi')).status, 200)
   const { totals } = await own.made('GET', '/usage?bucket=hour')
-  const [charge] = (await own.ledger()).filter(({ kind }) => kind === 'charge')
+  const charge = (await own.ledger()).find(({ kind }) => kind === 'charge')
   assert.notEqual(charge!.written_off_usd, '0.00000000')
   assert.equal(totals.written_off_usd, charge!.written_off_usd)
   assert.equal((await own.made('GET', '/usage?agent_id=agt_x')).totals.written_off_usd, '0.00000000')
@@ -61,21 +66,24 @@ void test('usage: buckets begin at full UTC hours and days, and every one of the
     data.map(({ bucket_start: start }: Json) => start),
     ['2026-03-01T10:00:00.000Z', '2026-03-01T11:00:00.000Z', '2026-03-01T12:00:00.000Z'],
   )
-  assert.deepEqual({ ...data[0], bucket_start: 0 }, {
-    bucket_start: 0,
-    turns: 0,
-    completed: 0,
-    failed: 0,
-    released: 0,
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    charged_usd: '0.00000000',
-    written_off_usd: '0.00000000',
-    p50_ms: null,
-    p95_ms: null,
-    p50_first_delta_ms: null,
-    p95_first_delta_ms: null,
-  })
+  assert.deepEqual(
+    { ...data[0], bucket_start: 0 },
+    {
+      bucket_start: 0,
+      turns: 0,
+      completed: 0,
+      failed: 0,
+      released: 0,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      charged_usd: '0.00000000',
+      written_off_usd: '0.00000000',
+      p50_ms: null,
+      p95_ms: null,
+      p50_first_delta_ms: null,
+      p95_first_delta_ms: null,
+    },
+  )
   assert.equal((await app.made('GET', '/usage?from=2025-01-01&to=2026-02-05')).data.length, 400)
   assert.equal((await app.made('GET', '/usage?bucket=hour')).data.length >= 24, true)
 })
@@ -195,19 +203,3 @@ void test('audit: what the service makes by itself is the server’s, and no lin
   assert.deepEqual([line.who, line.subject_id, line.request_id], ['server', owner.id, null])
   await refused(app.admin('DELETE', '/audit'), 405, 'method_not_allowed')
 })
-
-void test('keys: last use is told a drain later, and no request waits for it', async () => {
-  const key = await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full' })
-  const unused = await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full' })
-  const folder = app.folder
-  assert.equal(key.last_used_at, null)
-  const asked = Date.now()
-  await app.chat('hi', { caller: { ...app.caller, apiKey: key.api_key } })
-  await app.app.drain()
-  await using again = await startTestApp({ folder, model: app.model, provider: false } as never)
-  const keys: Json[] = (await again.made('GET', `/agents/${app.caller.agentId}/keys?limit=100`)).data
-  const used = Date.parse(keys.find(({ id }) => id === key.id)!.last_used_at)
-  assert.ok(used >= asked - 1000 && used <= Date.now(), `${used - asked} ms`)
-  assert.equal(keys.find(({ id }) => id === unused.id)!.last_used_at, null)
-})
-void dayMs

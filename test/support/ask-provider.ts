@@ -9,8 +9,9 @@ import type { ModelRequest, ModelStep } from '../../src/agent/model.ts'
 import { createModels } from '../../src/agent/models.ts'
 import type { Models, Provider } from '../../src/agent/models.ts'
 import { apiKey } from './ask-model.ts'
+import type { HostedKind } from './provider-dialects.ts'
 import { startProviderServer } from './provider-server.ts'
-import type { HostedKind, ProviderReply, ProviderServer } from './provider-server.ts'
+import type { ProviderReply, ProviderServer } from './provider-server.ts'
 
 const request: ModelRequest = {
   modelId: 'some-model',

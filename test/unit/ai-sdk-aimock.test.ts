@@ -6,8 +6,8 @@ import { ModelError } from '../../src/agent/model.ts'
 import type { ModelRequest, ModelStep } from '../../src/agent/model.ts'
 import { createModels } from '../../src/agent/models.ts'
 import type { Models } from '../../src/agent/models.ts'
-import { hostedKinds } from '../support/provider-server.ts'
-import type { HostedKind } from '../support/provider-server.ts'
+import { hostedKinds } from '../support/provider-dialects.ts'
+import type { HostedKind } from '../support/provider-dialects.ts'
 
 let aimock: LLMock
 let models: Models

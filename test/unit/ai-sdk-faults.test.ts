@@ -10,7 +10,7 @@ import { defaultDeadlines } from '../../src/agent/models/exchange.ts'
 import { apiKey, withModels, withTcpServer } from '../support/ask-model.ts'
 import { startProviderAsker } from '../support/ask-provider.ts'
 import { cut, gate } from '../support/model-server.ts'
-import { hostedKinds } from '../support/provider-server.ts'
+import { hostedKinds } from '../support/provider-dialects.ts'
 
 const asker = startProviderAsker()
 const { failureOf } = asker

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { apiKey } from '../support/ask-model.ts'
 import { startProviderAsker } from '../support/ask-provider.ts'
 import { gate } from '../support/model-server.ts'
-import { hostedKinds, usage } from '../support/provider-server.ts'
-import type { HostedKind } from '../support/provider-server.ts'
+import { hostedKinds, usage } from '../support/provider-dialects.ts'
+import type { HostedKind } from '../support/provider-dialects.ts'
 
 const asker = startProviderAsker()
 const parameters = { type: 'object', properties: { city: { type: 'string' } } }

@@ -14,6 +14,6 @@ void test('ids a request id is a UUID, every other id its prefix, _ and a lower-
 void test('ids each is greater than the one before, however many are made at once', () => {
   const { newId } = createIds()
   const made = Array.from({ length: 10_000 }, () => newId('msg'))
-  assert.deepEqual(made.toSorted(), made)
-  assert.equal(new Set(made).size, made.length)
+  const fallen = made.filter((id, at) => at > 0 && id <= made[at - 1]!)
+  assert.equal(fallen.length, 0)
 })

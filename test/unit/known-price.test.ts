@@ -27,7 +27,10 @@ test('known prices: of a price in steps the highest is taken, by length of the p
     completionPerMillion: 1_500_000_000n,
   })
   const deepseek = { kind: 'openai-compatible' as const, baseUrl: 'https://api.deepseek.com/v1' }
-  assert.deepEqual(await knownPrice(deepseek, 'deepseek-chat'), { promptPerMillion: 27_000_000n, completionPerMillion: 110_000_000n })
+  for (const hour of ['12:00', '20:00']) {
+    const price = await knownPrice(deepseek, 'deepseek-chat', new Date(`2026-11-21T${hour}:00Z`))
+    assert.deepEqual(price, { promptPerMillion: 27_000_000n, completionPerMillion: 110_000_000n })
+  }
 })
 
 test('known prices: none for an unknown model, a server of one’s own, or a model that writes nothing', async () => {

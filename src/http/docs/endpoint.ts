@@ -64,7 +64,7 @@ export const renderCode = (language: string, text: string, notRun = ''): Html =>
     ><code>${code(language, text)}</code></pre>
   </div>`
 
-export function renderFields(fields: Field[]): Html {
+function renderFields(fields: Field[]): Html {
   return html`<dl class="fields">
     ${fields.map(
       ({ name, schema, required }) =>

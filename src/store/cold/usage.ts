@@ -108,7 +108,7 @@ class Tally {
 }
 
 function percentiles(values: number[]): Percentiles {
-  const ordered = Float64Array.from(values).sort()
+  const ordered = Float64Array.from(values).toSorted()
   const rank = (percent: number): number | null => ordered[Math.ceil((ordered.length * percent) / 100) - 1] ?? null
   return { p50: rank(50), p95: rank(95) }
 }

@@ -1,0 +1,153 @@
+/** Surfaces: /admin/v1/openapi.json says what the admin API is: its paths are the routes, and what the routes really answer fits its schemas. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fastify } from 'fastify'
+import Schema from 'typebox/schema'
+import { adminRoutes } from '../../src/http/admin-routes.ts'
+import { once, startAdminApp } from '../support/admin-app.ts'
+import { adminToken, parseEvents, read } from '../support/test-app.ts'
+import type { Answer, Json } from '../support/test-app.ts'
+
+const app = await startAdminApp()
+const document: Json = await app.made('GET', '/openapi.json')
+
+const methods = ['get', 'post', 'patch', 'delete']
+const operations = Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+  methods.filter((method) => item[method]).map((method) => ({ method: method.toUpperCase(), path, operation: item[method] as Json })),
+)
+
+void test('admin openapi: is 3.1.0, behind the token, and every operation has a name, a summary and a success', async () => {
+  assert.deepEqual([document.openapi, document.info.version], ['3.1.0', '1.0.0'])
+  assert.equal((await fetch(`${app.adminUrl}/admin/v1/openapi.json`)).status, 401)
+  const names = operations.map(({ operation }) => operation.operationId)
+  assert.equal(new Set(names).size, names.length)
+  for (const { method, path, operation } of operations) {
+    const statuses = Object.keys(operation.responses)
+    assert.ok(operation.operationId && operation.summary && operation.tags.length === 1, `${method} ${path}`)
+    assert.equal(statuses.filter((status) => status.startsWith('2')).length, 1, `${method} ${path}`)
+    for (const always of ['401', '500', '503']) assert.ok(statuses.includes(always), `${method} ${path} ${always}`)
+  }
+})
+
+void test('admin openapi: its paths are exactly the routes', async () => {
+  const routes: string[] = []
+  const door = fastify()
+  door.addHook('onRoute', ({ method, url }) => {
+    if (url.includes('*') || url === '/admin/v1' || url === '/admin/v1/' || url.endsWith('/openapi.json')) return
+    for (const name of [method].flat()) if (name !== 'HEAD') routes.push(`${name} ${url.replace(/:(\w+)/g, '{$1}')}`)
+  })
+  await door.register(adminRoutes, { prefix: '/admin/v1', auth: () => undefined } as never)
+  await door.ready()
+  await door.close()
+  assert.deepEqual(operations.map(({ method, path }) => `${method} ${path}`).toSorted(), routes.toSorted())
+  assert.ok(routes.length >= 30, `${routes.length} routes`)
+})
+
+/** A schema of the document, closed: a field that the document does not name is an error here. */
+function compile(schema: Json) {
+  const closed = JSON.parse(JSON.stringify({ ...schema, components: document.components }), (_key, value: Json) =>
+    value?.type === 'object' && value.properties ? { ...value, additionalProperties: false } : value,
+  )
+  return Schema.Compile(closed)
+}
+
+void test('admin openapi: what every route really answers fits its schema', async () => {
+  const answered = new Set<string>()
+
+  function fits(method: string, path: string, answer: Answer): void {
+    const found = operations.find(
+      (one) => one.method === method && new RegExp(`^${one.path.replace(/\{\w+\}/g, '[^/?]+')}$`).test(`/admin/v1${path.split('?')[0]}`),
+    )
+    assert.ok(found, `${method} ${path} is not described`)
+    const name = `${method} ${found.path} ${answer.status}`
+    const described = found.operation.responses[answer.status]
+    assert.ok(described, `${name} is not described: ${answer.text}`)
+    answered.add(name)
+    const type = answer.headers.get('content-type')?.split(';')[0]
+    if (type === undefined) return assert.equal(described.content, undefined, name)
+    assert.ok(described.content[type], `${name} ${type}`)
+    const check = compile(described.content[type].schema)
+    const values = type === 'text/event-stream' ? parseEvents(answer.text) : [type === 'text/csv' ? answer.text : answer.json]
+    for (const value of values) assert.ok(check.Check(value), `${name}: ${JSON.stringify(value)} ${JSON.stringify(check.Errors(value)[1])}`)
+  }
+
+  async function ask(method: string, path: string, body?: Json, headers: Record<string, string> = {}): Promise<Json> {
+    const init = {
+      method,
+      headers: { authorization: `Bearer ${adminToken}`, ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    }
+    const answer = await read(await fetch(`${app.adminUrl}/admin/v1${path}`, init))
+    fits(method, path, answer)
+    return answer.json
+  }
+
+  const owner = await ask('POST', '/owners', { name: 'o', balance_usd: '5' })
+  await ask('POST', '/owners', { name: 7 })
+  await ask('GET', '/owners')
+  await ask('GET', `/owners/${owner.id}`)
+  await ask('GET', '/owners/own_x')
+  await ask('PATCH', `/owners/${owner.id}`, { name: 'p' })
+  await ask('POST', `/owners/${owner.id}/ledger`, { amount_usd: '-1', note: 'n' }, once())
+  await ask('POST', `/owners/${owner.id}/ledger`, { amount_usd: '-100' }, once())
+
+  const model = { name: 'described', kind: 'openai-compatible', base_url: app.model.baseUrl, api_key: 'k' }
+  const provider = await ask('POST', '/providers', model)
+  await ask('POST', '/providers', model)
+  await ask('GET', '/providers')
+  await ask('GET', `/providers/${provider.id}`)
+  await ask('PATCH', `/providers/${provider.id}`, { api_key: 'k2' })
+  await ask('POST', `/providers/${provider.id}/test`, { model: 'm' })
+  app.model.script({ status: 401, body: 'no' })
+  await ask('POST', `/providers/${provider.id}/test`, { model: 'm' })
+
+  const price = { prompt_usd_per_million: '1', completion_usd_per_million: '1' }
+  const agent = await ask('POST', '/agents', { owner_id: owner.id, name: 'a', system_prompt: 's', model: 'described/m', price })
+  await ask('GET', '/agents')
+  await ask('GET', `/agents/${agent.id}`)
+  await ask('PATCH', `/agents/${agent.id}`, { temperature: 0.5 })
+  await ask('GET', `/agents/${agent.id}/versions`)
+  await ask('POST', `/agents/${agent.id}/rollback`, { version: 1 })
+  await ask('DELETE', `/providers/${provider.id}`)
+
+  const key = await ask('POST', `/agents/${agent.id}/keys`, { permission: 'full', name: 'k' })
+  await ask('GET', `/agents/${agent.id}/keys`)
+  await ask('PATCH', `/keys/${key.id}`, { name: null })
+  const rotated = await ask('POST', `/keys/${key.id}/rotate`, { grace_seconds: 60 })
+  const caller = { agentId: agent.id, apiKey: rotated.api_key, ownerId: owner.id }
+
+  app.model.script([{ toolCall: { id: 'c', name: 'none', arguments: '{}' } }], 'done')
+  const { json: reply } = await app.chat('hi', { user: 'ann', caller })
+  app.model.script({ status: 400, body: 'no' })
+  const { json: released } = await app.chat('hi', { user: 'ben', caller })
+  await ask('POST', `/agents/${agent.id}/playground`, { message: 'hi' })
+  await ask('POST', `/agents/${agent.id}/playground`, { message: '' })
+  await ask('GET', '/conversations')
+  await ask('GET', `/conversations/${reply.conversation_id}/messages`)
+  await ask('GET', '/turns')
+  await ask('GET', `/turns/${reply.request_id}`)
+  await ask('GET', `/turns/${released.error.request_id}`)
+  await ask('GET', `/owners/${owner.id}/ledger`)
+  await ask('GET', `/owners/${owner.id}/ledger`, undefined, { accept: 'text/csv' })
+  await ask('GET', '/usage')
+  await ask('GET', '/usage?bucket=week')
+  await ask('DELETE', `/conversations/${reply.conversation_id}`)
+  await ask('DELETE', `/agents/${agent.id}/end-users?external_user_id=ben`)
+  await ask('GET', '/conversations')
+  await ask('GET', '/turns')
+  await ask('GET', '/audit')
+  await ask('DELETE', `/keys/${key.id}`)
+  await ask('PATCH', `/keys/${key.id}`, { name: 'x' })
+  await ask('DELETE', `/agents/${agent.id}`)
+  await ask('DELETE', `/providers/${provider.id}`)
+  await ask('GET', '/owners', undefined, { authorization: 'Bearer x' })
+
+  const successes = operations.map(
+    ({ method, path, operation }) => `${method} ${path} ${Object.keys(operation.responses).find((status) => status.startsWith('2'))}`,
+  )
+  assert.deepEqual(
+    successes.filter((name) => !answered.has(name)),
+    [],
+    'these were not asked',
+  )
+})
