@@ -207,8 +207,21 @@ export const AuditLine = define(
 /** For `addSchema`, before the routes. */
 export const adminSchemas = [
   ...ChatEvents,
-  ...[Owner, LedgerEntry, Provider, ProviderTest, Agent, AgentVersion, Key, ShownKey, StoredConversation, StoredMessage, Turn],
-  ...[TurnWithSteps, Erased, Usage, AuditLine],
+  Owner,
+  LedgerEntry,
+  Provider,
+  ProviderTest,
+  Agent,
+  AgentVersion,
+  Key,
+  ShownKey,
+  StoredConversation,
+  StoredMessage,
+  Turn,
+  TurnWithSteps,
+  Erased,
+  Usage,
+  AuditLine,
 ].map(({ schema }) => schema)
 
 const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const

@@ -4,6 +4,7 @@ import { admissionMutants } from './admission-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
 import { doorMutants } from './door-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
+import { erasureMutants } from './erasure-mutants.ts'
 import type { Mutant } from './mutant.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
@@ -15,5 +16,6 @@ export const mutants: Mutant[] = [
   ...endingMutants,
   ...recoveryMutants,
   ...streamMutants,
+  ...erasureMutants,
   ...constraintMutants,
 ]

@@ -11,7 +11,7 @@ export type Failure = {
 }
 
 export type Trial = {
-  /** Titles of the tests that ran, innermost ones alone. */
+  /** Titles of the tests that ran, those around others too. */
   ran: string[]
   failures: Failure[]
   /** The process ended otherwise than by its tests: it could not load the file, crashed, or was killed for its time. */
@@ -74,10 +74,11 @@ function readTap(output: string): { ran: string[]; failures: Failure[] } {
     if (!ended) continue
     const end = lines.indexOf(`${ended[1]}  ...`, at)
     const said = lines.slice(at + 1, end).join('\n')
-    const failureType = field(said, 'failureType')
-    if (failureType === 'subtestsFailed' || /^ *type: 'suite'$/m.test(said)) continue
+    if (/^ *type: 'suite'$/m.test(said)) continue
     const title = path.slice(0, ended[1]!.length / 4 + 1).join(' ')
     ran.push(title)
+    const failureType = field(said, 'failureType')
+    if (failureType === 'subtestsFailed') continue
     const message = field(said, 'error')
     if (ended[2]) failures.push({ title, symptom: symptomOf(failureType, field(said, 'name'), message), message })
   }

@@ -199,15 +199,15 @@ check('conversation.identity: at most two secrets of a key are live, and a revok
   await rotate('fourth', 0)
   assert.deepEqual(await live(), ['fourth'])
 
-  assert.equal(await store.write('revokeApiKey', bench.apiKeyId), true)
+  assert.equal(await store.write('revokeApiKey', bench.apiKeyId), 'revoked')
   assert.deepEqual(await live(), [])
   const { revokedAt } = (await store.read('findApiKeyRecord', bench.apiKeyId))!
   store.moveClock(1000)
-  assert.equal(await store.write('revokeApiKey', bench.apiKeyId), true)
+  assert.equal(await store.write('revokeApiKey', bench.apiKeyId), 'revoked_before')
   assert.equal((await store.read('findApiKeyRecord', bench.apiKeyId))!.revokedAt, revokedAt)
   assert.deepEqual(await rotate('fifth', 0), { kind: 'revoked' })
   assert.deepEqual(await store.write('changeApiKey', bench.apiKeyId, { name: 'x' }), { kind: 'revoked' })
-  assert.equal(await store.write('revokeApiKey', 'key_x'), false)
+  assert.equal(await store.write('revokeApiKey', 'key_x'), 'not_found')
 })
 
 check('turns: a turn shows its hold, its steps in order, its cost and its failure', async (bench) => {

@@ -1,0 +1,63 @@
+/** Faults of erasure and of the audit: what stays though it was erased, and changes without a line. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const erasure = 'src/store/cold/erasure.ts'
+const erasureTest = 'spec/erasure.test.ts'
+const gone = 'erase: history and replay are gone'
+
+export const erasureMutants: Mutant[] = [
+  {
+    rule: 'erase',
+    removes: 'a replay of what was erased is 404',
+    edits: [edit('src/store/sqlite/admit.ts', "  if (record.erased_at !== null) return { kind: 'erased' }\n")],
+    caughtBy: { file: erasureTest, title: 'erase: a released and a failed turn lose their text' },
+  },
+  {
+    rule: 'erase',
+    removes: 'the messages go',
+    edits: [edit(erasure, "    messages += await sql.run('delete from messages where conversation_id = $1', id)\n")],
+    caughtBy: { file: erasureTest, title: gone },
+  },
+  {
+    rule: 'erase',
+    removes: 'the next message opens a new conversation',
+    edits: [edit(erasure, 'set external_user_id = null, message_count = 0,', 'set message_count = 0,')],
+    caughtBy: { file: erasureTest, title: gone },
+  },
+  {
+    rule: 'erase',
+    removes: 'nothing is erased under a running turn',
+    edits: [edit(erasure, "    else if (idleMs === undefined) return { kind: 'busy' }\n", '    else found.push(id)\n')],
+    caughtBy: { file: erasureTest, title: 'erase: 409 conflict while a turn runs' },
+  },
+  {
+    rule: 'erase',
+    removes: "the text leaves the store's files",
+    edits: [edit('src/store/sqlite/writer.ts', "{ value: forget(this.#db, depth === 'file' ? 'file' : 'log') }", "{ value: 'forgotten' }")],
+    caughtBy: { file: erasureTest, title: 'erase: the bytes are gone from the database and its log' },
+  },
+  {
+    rule: 'audit',
+    removes: 'a change has its line',
+    edits: [
+      edit(
+        'src/store/cold/audit.ts',
+        '  if (!author || !describe) return result\n',
+        "  if (!author || !describe || name === 'rotateApiKey') return result\n",
+      ),
+    ],
+    caughtBy: { file: 'spec/usage.test.ts', title: 'audit: every change has one line' },
+  },
+  {
+    rule: 'audit',
+    removes: 'no line is ever changed',
+    edits: [
+      edit(
+        'src/store/sqlite/migrations/0002-operator.sql',
+        "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
+      ),
+    ],
+    caughtBy: { file: 'spec/usage.test.ts', title: 'audit: what the service makes by itself' },
+  },
+]
