@@ -88,7 +88,7 @@ export function createAgents({ store, sealer, models, knowledge, log, metrics }:
           temperature,
           passages,
         }
-        const step = await callModel(request, run)
+        const step = await callModel(request)
         if ('kind' in step) return step
         const finished = run.finish(step, request.messages)
         if (finished.toolCalls.length === 0) {
@@ -103,7 +103,7 @@ export function createAgents({ store, sealer, models, knowledge, log, metrics }:
       }
       return { kind: 'unusable', cause: `no reply within ${config.maxSteps} steps` }
 
-      async function callModel(request: ModelRequest, run: Run): Promise<ModelStep | Spoken> {
+      async function callModel(request: ModelRequest): Promise<ModelStep | Spoken> {
         let cleaner = new TextCleaner()
         const emit = (text: string): void => {
           if (text.length > 0) speech.onDelta(run.append(text))

@@ -35,7 +35,7 @@ export function streamReply(response: ServerResponse, reply: StoredReply, times:
   new EventStream(response, reply, times).complete(reply)
 }
 
-export class EventStream {
+class EventStream {
   readonly #response: ServerResponse
   readonly #heartbeat: NodeJS.Timeout
   /** Deltas of the running tick; they leave in one write. */

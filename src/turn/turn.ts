@@ -37,7 +37,7 @@ export type TurnSettings = {
   renewMs: number
 }
 
-export const turnDefaults: TurnSettings = { maxTurns: 1000, turnMs: 110_000, answerMs: 115_000, leaseMs: 15_000, renewMs: 5_000 }
+const turnDefaults: TurnSettings = { maxTurns: 1000, turnMs: 110_000, answerMs: 115_000, leaseMs: 15_000, renewMs: 5_000 }
 
 export type TurnsOptions = {
   store: Store

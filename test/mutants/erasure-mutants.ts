@@ -58,6 +58,6 @@ export const erasureMutants: Mutant[] = [
         "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
       ),
     ],
-    caughtBy: { file: 'spec/usage.test.ts', title: 'audit: what the service makes by itself' },
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: what must never happen is refused by a constraint' },
   },
 ]

@@ -112,9 +112,14 @@ function read(mutant: Mutant, { ran, failures, broken }: Trial, expected: number
   if (failures.length === 0) return { kind: 'survived', because: 'no test noticed' }
   const told = failures.map(({ title, symptom, message }) => `${symptom}: ${title}: ${message}`).join('\n  ')
   if (failures.some(({ symptom }) => symptom !== (mutant.symptom ?? 'assertion'))) return { kind: 'broken', because: told }
-  if (!failures.some(({ title }) => title.includes(mutant.rule)))
+  if (!failures.some(({ title }) => names(title, mutant.rule)))
     return { kind: 'survived', because: `no test of its name noticed\n  ${told}` }
   return { kind: 'red', because: told }
+}
+
+/** The whole name, so that `order.body` is not found in `order.body-size`. */
+function names(title: string, rule: string): boolean {
+  return new RegExp(`(?<![\\w.-])${rule.replace('.', '\\.')}(?![\\w-])`).test(title)
 }
 
 function tryTests(tree: string, file: string, titles: string[], timeoutMs: number): Promise<Trial> {

@@ -99,6 +99,7 @@ void test('sqlite: what must never happen is refused by a constraint, whoever wr
   const copyTurn = (changes: string): string =>
     `create temp table copy as select * from turns where request_id = '${running.requestId}'; update copy set request_id = 'other', ${changes};
      insert into turns select * from copy`
+  const auditLine = "insert into audit values ('aud_x', 'server', 'create', 'owner', 'own_x', '[]', null, 0)"
   const refused: [rule: string, message: RegExp, sql: string][] = [
     [
       'one_turn_per_key',
@@ -124,6 +125,8 @@ void test('sqlite: what must never happen is refused by a constraint, whoever wr
     ['fence_never_falls', /fence_never_falls/, 'update turns set fence = 0'],
     ['ledger_is_append_only', /ledger_is_append_only/, 'update ledger set amount = amount - 1'],
     ['ledger_is_append_only', /ledger_is_append_only/, 'delete from ledger'],
+    ['audit: audit_is_append_only', /audit_is_append_only/, `${auditLine}; update audit set verb = 'y'`],
+    ['audit: audit_is_append_only', /audit_is_append_only/, `${auditLine}; delete from audit`],
     [
       'one_place_per_message',
       /messages\.conversation_id, messages\.seq/,

@@ -90,7 +90,7 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<Ra
 }
 
 /** Whole answers, one behind the other; the last one may still be on its way. Throws where the bytes are anything else. */
-export function parseAnswers(text: string): RawAnswer[] {
+function parseAnswers(text: string): RawAnswer[] {
   const bytes = Buffer.from(text)
   const answers: RawAnswer[] = []
   for (let at = 0; at < bytes.length;) {
