@@ -11,7 +11,7 @@ const oneAnswer = 'race/one-answer.test.ts'
 export const admissionMutants: Mutant[] = [
   {
     rule: 'order.admission',
-    removes: 'a replay comes after the busy check',
+    removes: 'a replay comes before the busy check',
     edits: [
       edit(
         admit,
@@ -25,7 +25,7 @@ export const admissionMutants: Mutant[] = [
   },
   {
     rule: 'order.admission',
-    removes: "the agent's state comes before the record",
+    removes: "the record comes before the agent's state",
     edits: [
       edit(
         admit,
@@ -38,7 +38,7 @@ export const admissionMutants: Mutant[] = [
   },
   {
     rule: 'order.admission',
-    removes: 'the conversation comes before the agent',
+    removes: 'the agent comes before the conversation',
     edits: [
       edit(
         admit,
