@@ -37,10 +37,12 @@ const systemPrompt =
 /** The demo agent's model where its provider's key is set: a small one of today, at the price that is known for it. */
 const hostedModels = { openai: 'gpt-5.4-mini', anthropic: 'claude-haiku-4-5' } as const
 
-/** Undefined where the operator has other agents and no demo, or deleted the demo. Rejects where the store or the folder cannot be written. */
+/** Undefined where the operator has other agents and no demo, deleted the demo, or revoked its key. Rejects where the store or the folder cannot be written. */
 export async function makeDemo(options: FirstStartOptions): Promise<Demo | undefined> {
   const { admin, knowledge, store, folder } = options
-  const kept = await agentOfKeptKey(store, folder)
+  const key = parseApiKey(folder.read('demo.key') ?? '')
+  if (key && (await isRevoked(store, key.keyId))) return undefined
+  const kept = key && (await agentOfKey(store, key))
   if (kept !== undefined) return (await store.read('findAgent', kept)) ? { agentId: kept } : undefined
   const agentId = (await findDemoAgent(admin)) ?? (await makeDemoAgent(options))
   if (agentId === undefined) return undefined
@@ -49,10 +51,15 @@ export async function makeDemo(options: FirstStartOptions): Promise<Demo | undef
   return { agentId }
 }
 
-/** The agent whose live key lies in `demo.key`. */
-async function agentOfKeptKey(store: Store, folder: DataFolder): Promise<string | undefined> {
-  const key = parseApiKey(folder.read('demo.key') ?? '')
-  if (!key) return undefined
+/** Whoever revoked the demo's key does not want another one at the next start. */
+async function isRevoked(store: Store, keyId: string): Promise<boolean> {
+  const id = await store.read('findApiKeyId', keyId)
+  const record = id === undefined ? undefined : await store.read('findApiKeyRecord', id)
+  return record !== undefined && record.revokedAt !== null
+}
+
+/** The agent of a live key; undefined where the key opens nothing. */
+async function agentOfKey(store: Store, key: { keyId: string; secret: string }): Promise<string | undefined> {
   const stored = await store.read('findApiKey', key.keyId)
   const digest = digestSecret(key.secret)
   return stored?.secrets.some((secret) => timingSafeEqual(secret.digest, digest)) ? stored.agentId : undefined

@@ -285,13 +285,14 @@ describe('first start: what the operator changed stays', () => {
     })
   }
 
-  test('a revoked demo key is replaced by another one', async (t) => {
+  test('a revoked demo key stays revoked, and nothing is made in its place', async (t) => {
     const options = await rooms(t)
     const demo = await makeDemo(options)
     const [key] = (await options.admin.listApiKeys(demo!.agentId, { limit: 1 })).data
     await options.admin.revokeApiKey(key!.id)
-    assert.deepEqual(await makeDemo(options), demo)
-    await demoKeyOpens(options, demo)
+    const made = await counts(options.folder.path)
+    assert.equal(await makeDemo(options), undefined)
+    assert.deepEqual(await counts(options.folder.path), made)
   })
 
   test('a deleted demo agent is not made again', async (t) => {

@@ -124,7 +124,9 @@ export function createAgents({ store, sealer, models, knowledge, log, metrics }:
         } catch (error) {
           if (speech.signal.aborted) return { kind: 'stopped' }
           if (!(error instanceof ModelError)) throw error
-          log.warn({ request_id: speech.requestId, model: config.model, cause: error.message }, 'the model call failed')
+          // A provider may repeat the prompt in its error: its words stand in the turn's record, and in the log only for who asks for them.
+          log.warn({ request_id: speech.requestId, model: config.model, outcome: error.kind }, 'the model call failed')
+          log.debug({ request_id: speech.requestId, cause: error.message }, 'what the model server said')
           return { kind: error.kind, cause: error.message }
         }
       }

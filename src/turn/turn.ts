@@ -249,7 +249,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
 
   async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<boolean> {
     const { requestId, fence } = turn.admitted
-    log.warn({ request_id: requestId, state, code, cause }, 'the turn ended without a reply')
+    log.warn({ request_id: requestId, state, code }, 'the turn ended without a reply')
     const outcome = await untilStored(turn, () => failures.push({ requestId, fence, state, code, cause }))
     if (outcome?.kind !== 'ended') return false
     metrics.turnEnded({ outcome: state, code }, turn)
