@@ -7,6 +7,8 @@ import { fingerprint } from '../../src/turn/fingerprint.ts'
 const hex = (user: string, message: string): string => Buffer.from(fingerprint(user, message)).toString('hex')
 
 void test('idempotency.fingerprint the same texts agree, and any other texts differ', () => {
+  assert.notEqual(hex('ann', 'hello'), hex('bob', 'hello'))
+  assert.notEqual(hex('ann', 'hello'), hex('ann', 'howdy'))
   const texts = fc.string({ unit: 'grapheme' })
   fc.assert(
     fc.property(texts, texts, texts, texts, (user, message, otherUser, otherMessage) => {
