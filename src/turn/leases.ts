@@ -8,6 +8,9 @@ import type { Metrics } from '../metrics.ts'
 import type { AdmittedTurn, Store } from '../store/store.ts'
 import type { LiveTurn } from './live-turn.ts'
 
+// So many at once: a start with many orphans leaves places for callers, and the next claim follows when these are done.
+const mostClaimed = 100
+
 export type LeasesOptions = {
   store: Store
   /** Every turn that runs in this process. */
@@ -16,7 +19,11 @@ export type LeasesOptions = {
   log: Logger
   metrics: Metrics
   settings: { leaseMs: number; renewMs: number }
+  /** Turns that may still begin here; 0 while draining. */
   capacity(): number
+  reserve(places: number): () => void
+  /** False while draining. */
+  mayClaim(): boolean
   launch(turn: AdmittedTurn): LiveTurn
 }
 
@@ -26,7 +33,18 @@ export interface Leases {
   stop(): Promise<void>
 }
 
-export function keepLeases({ store, live, failpoints, log, metrics, settings, capacity, launch }: LeasesOptions): Leases {
+export function keepLeases({
+  store,
+  live,
+  failpoints,
+  log,
+  metrics,
+  settings,
+  capacity,
+  reserve,
+  mayClaim,
+  launch,
+}: LeasesOptions): Leases {
   const { leaseMs, renewMs } = settings
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
@@ -57,14 +75,21 @@ export function keepLeases({ store, live, failpoints, log, metrics, settings, ca
   }
 
   async function claim(which: 'fresh' | 'suspect'): Promise<void> {
-    const limit = capacity()
-    if (limit === 0) return
-    const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] })
+    if (!mayClaim()) return
+    // At least one, or a process that is always full would never come to what a dead one left.
+    const limit = Math.max(1, Math.min(mostClaimed, capacity()))
+    const letGo = reserve(limit)
+    const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(letGo)
     for (const requestId of exhausted) {
       log.error({ request_id: requestId }, 'a turn used up its attempts and has failed')
       metrics.turnEnded({ outcome: 'failed', code: 'internal_error' })
     }
-    for (const turn of turns) void recover(turn, which)
+    for (const turn of turns) {
+      const own = live.get(turn.requestId)
+      // Admitted here while the claim was already asked for, by a commit that took longer than a lease: it is the same run, under a new fence.
+      if (own) own.admitted.fence = turn.fence
+      else void recover(turn, which)
+    }
   }
 
   async function recover(turn: AdmittedTurn, which: 'fresh' | 'suspect'): Promise<void> {

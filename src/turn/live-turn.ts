@@ -82,3 +82,17 @@ export class LiveTurn implements RunningTurn {
     this.#resolveEnd(end)
   }
 }
+
+export type Fenced<Outcome> = (fence: number) => Promise<Outcome>
+
+/**
+ * A fenced write of a turn. A process may claim a turn that it admitted itself, where the commit took longer than the lease: then the run goes
+ * on under the new fence, which is known before the write comes back as lost, since the store answers in order.
+ */
+export async function underOwnFence<Outcome extends { kind: string }>(turn: LiveTurn, write: Fenced<Outcome>): Promise<Outcome> {
+  for (;;) {
+    const { fence } = turn.admitted
+    const outcome = await write(fence)
+    if (outcome.kind !== 'lost' || turn.admitted.fence === fence) return outcome
+  }
+}

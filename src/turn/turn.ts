@@ -13,6 +13,7 @@ import type {
   AdmittedTurn,
   Admission,
   AdmissionOutcome,
+  Lease,
   Settlement,
   SettlementOutcome,
   Store,
@@ -21,23 +22,15 @@ import type {
 } from '../store/store.ts'
 import { fingerprint } from './fingerprint.ts'
 import { Lane } from './lane.ts'
-import { LiveTurn } from './live-turn.ts'
+import { LiveTurn, underOwnFence } from './live-turn.ts'
+import type { Fenced } from './live-turn.ts'
 import type { Begun, TurnRequest } from './outcome.ts'
 import { keepLeases } from './leases.ts'
 import type { Ids } from '../ids.ts'
-
-export type TurnSettings = {
-  /** `TURNKEEP_MAX_TURNS`: running turns of this process; beyond it nothing new is admitted. */
-  maxTurns: number
-  /** The whole turn; below the callers' 120 s, so that they get an answer and not a cut. */
-  turnMs: number
-  /** When a caller whose turn waits for the store is answered `service_unavailable`. */
-  answerMs: number
-  leaseMs: number
-  renewMs: number
-}
-
-const turnDefaults: TurnSettings = { maxTurns: 1000, turnMs: 110_000, answerMs: 115_000, leaseMs: 15_000, renewMs: 5_000 }
+import { finishRunning } from './drain.ts'
+import { storeRetryMs, turnDefaults } from './turn-settings.ts'
+import type { TurnSettings } from './turn-settings.ts'
+export type { TurnSettings }
 
 export type TurnsOptions = {
   store: Store
@@ -62,14 +55,12 @@ export interface Turns {
   waiting(): { admission: number; settlement: number; failure: number }
 }
 
-// Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second.
-const storeRetryMs = [50, 100, 200, 500, 1000]
-
 export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }
   const live = new Map<string, LiveTurn>()
   let reserved = 0
   let draining = false
+  let gaveUp = false
 
   const admissions = new Lane<Admission, AdmissionOutcome>(
     (items) => store.admitMany(items),
@@ -83,15 +74,21 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     (items) => store.failMany(items),
     (item) => [item.requestId],
   )
-  const leases = keepLeases({ store, live, failpoints, log, metrics, settings, capacity, launch })
+  const leases = keepLeases({ store, live, failpoints, log, metrics, settings, capacity, reserve, mayClaim: () => !draining, launch })
 
   function capacity(): number {
     return draining ? 0 : Math.max(0, settings.maxTurns - live.size - reserved)
   }
 
+  /** Keeps places free for turns that are being claimed; answers how to let go of them. */
+  function reserve(places: number): () => void {
+    reserved += places
+    return () => void (reserved -= places)
+  }
+
   async function begin(request: TurnRequest): Promise<Begun> {
     const mayRun = capacity() > 0
-    if (mayRun) reserved++
+    const letGo = reserve(mayRun ? 1 : 0)
     try {
       const begun = answer(await admissions.push(admissionOf(request, mayRun)))
       if (begun.kind === 'replay' || begun.kind === 'replayed_failure') metrics.replayed()
@@ -104,7 +101,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       log.error({ err: error }, 'an admission failed')
       return { kind: 'refused', code: 'internal_error' }
     } finally {
-      if (mayRun) reserved--
+      letGo()
     }
   }
 
@@ -123,6 +120,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   function answer(outcome: AdmissionOutcome): Begun {
     switch (outcome.kind) {
       case 'admitted':
+        // Its commit came back after the drain's limit: it is for whoever comes next.
+        if (gaveUp) return giveUp([outcome.turn])
         return { kind: 'running', turn: launch(outcome.turn) }
       case 'replay':
         return outcome
@@ -188,14 +187,12 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
 
   /** `billing.hold`: every further round journals the step before it and extends the hold, or does not happen. */
   async function extendHold(turn: LiveTurn, next: NextStep): Promise<boolean> {
-    const { price, hold, requestId, fence } = turn.admitted
-    const { usageSoFar, promptTokens, maxOutputTokens } = next
-    const bound = cost(
-      { promptTokens: usageSoFar.promptTokens + promptTokens, completionTokens: usageSoFar.completionTokens + maxOutputTokens },
-      price,
-    )
+    const { price, hold, requestId } = turn.admitted
+    // What the steps before have cost is never more than what was held for them, whatever a provider reports (`billing.once`).
+    const { charged: spent } = charge(next.usageSoFar, price, hold)
+    const bound = spent + cost({ promptTokens: next.promptTokens, completionTokens: next.maxOutputTokens }, price)
     const extended = bound > hold ? bound : hold
-    const outcome = await store.advance({ requestId, fence, entries: next.entries, hold: extended })
+    const outcome = await underOwnFence(turn, (fence) => store.advance({ requestId, fence, entries: next.entries, hold: extended }))
     if (outcome.kind === 'advanced') turn.admitted.hold = extended
     if (outcome.kind === 'insufficient_balance') turn.balanceRanOut = true
     if (outcome.kind === 'lost') turn.stop('lease_lost')
@@ -220,10 +217,10 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   async function settle(turn: LiveTurn, spoken: Extract<Spoken, { kind: 'reply' }>): Promise<boolean> {
-    const { requestId, fence, price, hold } = turn.admitted
+    const { requestId, price, hold } = turn.admitted
     const { usage, text } = spoken
     const { charged, writtenOff } = charge(usage, price, hold)
-    const outcome = await untilStored(turn, () =>
+    const outcome = await untilStored(turn, (fence) =>
       settlements.push({
         requestId,
         fence,
@@ -248,9 +245,9 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<boolean> {
-    const { requestId, fence } = turn.admitted
+    const { requestId } = turn
     log.warn({ request_id: requestId, state, code }, 'the turn ended without a reply')
-    const outcome = await untilStored(turn, () => failures.push({ requestId, fence, state, code, cause }))
+    const outcome = await untilStored(turn, (fence) => failures.push({ requestId, fence, state, code, cause }))
     if (outcome?.kind !== 'ended') return false
     metrics.turnEnded({ outcome: state, code }, turn)
     turn.finish({ kind: 'failed', code })
@@ -258,11 +255,11 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   /** What was said is kept and stored once the store is back, for as long as the lease is ours; undefined where it was taken from us. */
-  async function untilStored<Outcome>(turn: LiveTurn, push: () => Promise<Outcome>): Promise<Outcome | undefined> {
+  async function untilStored<Outcome extends { kind: string }>(turn: LiveTurn, push: Fenced<Outcome>): Promise<Outcome | undefined> {
     for (let tries = 0; ; tries++) {
       if (turn.stopReason === 'lease_lost' || turn.stopReason === 'drain') return undefined
       try {
-        return await push()
+        return await underOwnFence(turn, push)
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
         log.error({ request_id: turn.requestId, cause: error.message, tries: tries + 1 }, 'the store cannot keep a result yet')
@@ -274,18 +271,21 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   async function drain(limitMs: number): Promise<void> {
     draining = true
     await failpoints.reach('drain.begin')
-    const all = Promise.all([...live.values()].map((turn) => turn.end))
-    let timer: NodeJS.Timeout | undefined
-    const limit = new Promise((resolve) => (timer = setTimeout(resolve, limitMs)))
-    await Promise.race([all, limit])
-    clearTimeout(timer)
+    await finishRunning(live, () => reserved, limitMs)
     await leases.stop()
+    gaveUp = true
     const rest = [...live.values()]
     if (rest.length === 0) return
     await failpoints.reach('drain.give-up')
     for (const turn of rest) turn.stop('drain')
-    await store.giveUpLeases(rest.map((turn) => turn.lease))
+    giveUp(rest.map((turn) => turn.lease))
     for (const turn of rest) turn.finish({ kind: 'failed', code: 'service_unavailable' })
+  }
+
+  /** The store answers in order, so this is done before it closes. Where it cannot, the leases run out by themselves. */
+  function giveUp(turns: Lease[]): Begun {
+    store.giveUpLeases(turns).catch((error: unknown) => log.error({ err: error }, 'leases could not be given up'))
+    return { kind: 'refused', code: 'service_unavailable' }
   }
 
   return {

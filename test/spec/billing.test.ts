@@ -32,6 +32,20 @@ void test('billing.once a provider that reports more than its cap is charged at 
   await app.verify()
 })
 
+void test('billing.once what a step reports beyond its hold is written off too where a further step follows', async () => {
+  await using app = await startTestApp()
+  const absurd = { usage: { prompt_tokens: 1_000_000, completion_tokens: 10, total_tokens: 1_000_010 } }
+  app.model.script([absurd], 'second')
+  const { json } = await app.chat('hi')
+  assert.equal(json.message.content, 'second')
+  const [entry] = await app.ledger()
+  assert.ok(Number(json.usage.charged_usd) < 0.01, json.usage.charged_usd)
+  assert.ok(Number(entry!.written_off_usd) > 0.14, entry!.written_off_usd)
+  app.model.script([{ usage: { prompt_tokens: 9e15, completion_tokens: 10, total_tokens: 9e15 } }], 'second')
+  assert.equal((await app.chat('hi')).status, 200, 'nor does nonsense leave the range of a column')
+  await app.verify()
+})
+
 for (const [what, usage] of Object.entries({
   absent: null,
   'null fields': { prompt_tokens: null, completion_tokens: null },

@@ -32,6 +32,8 @@ export type TestAppOptions = {
   /** A folder that outlives the app, for restarts; by default one of its own that is removed. */
   folder?: string
   model?: ModelServer
+  /** The former life of the folder: its provider, caller and sealing key are used again. */
+  seeded?: TestApp
   accessLog?: Logger
 }
 
@@ -144,15 +146,17 @@ export class TestApp extends TestClient {
   readonly app: App
   readonly model: ModelServer
   readonly folder: string
+  readonly encryptionKey: Uint8Array
   readonly #ownsFolder: boolean
   readonly #ownsModel: boolean
   #closed = false
 
-  constructor(app: App, model: ModelServer, folder: string, options: TestAppOptions) {
+  constructor(app: App, model: ModelServer, folder: string, encryptionKey: Uint8Array, options: TestAppOptions) {
     super(app.url, app.adminUrl)
     this.app = app
     this.model = model
     this.folder = folder
+    this.encryptionKey = encryptionKey
     this.#ownsFolder = options.folder === undefined
     this.#ownsModel = options.model === undefined
   }
@@ -200,17 +204,18 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   })
   if (outcome.kind !== 'config') throw new Error(outcome.problems.join('\n'))
   const { config } = outcome
+  const encryptionKey = options.seeded?.encryptionKey ?? randomBytes(32)
   const app = await startApp(config, {
     adminToken,
-    encryptionKeys: [randomBytes(32)],
+    encryptionKeys: [encryptionKey],
     log: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
     failpoints: createFailpoints(config.failpoints),
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
   })
-  const test = new TestApp(app, model, folder, options)
-  await test.makeProvider(model)
-  test.caller = await test.makeCaller(options)
+  const test = new TestApp(app, model, folder, encryptionKey, options)
+  if (!options.seeded) await test.makeProvider(model)
+  test.caller = options.seeded?.caller ?? (await test.makeCaller(options))
   return test
 }
 

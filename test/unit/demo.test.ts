@@ -35,7 +35,7 @@ test('the demo model quotes the two best passages with their titles and says wha
   assert.match(step.text, /From "Shipping":\n> Three days\./)
   assert.doesNotMatch(step.text, /Third best/)
   assert.match(step.text, /not a language model/)
-  assert.match(step.text, /OPENAI_API_KEY/)
+  assert.match(step.text, /POST \/admin\/v1\/providers/)
   assert.match(step.text, /admin API/)
 })
 

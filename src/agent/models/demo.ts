@@ -17,8 +17,8 @@ const mostPieces = 80
 const leastWords = 3
 
 const whatIAm =
-  'I am the built-in demo model, not a language model: I can only quote the knowledge base. To connect a real model, start Turnkeep with ' +
-  'OPENAI_API_KEY set, or add a provider through the admin API (POST /admin/v1/providers) and name it in the model of this agent.'
+  'I am the built-in demo model, not a language model: I can only quote the knowledge base. To connect a real model, add a ' +
+  'provider through the admin API (POST /admin/v1/providers) and name it in the model of this agent.'
 
 /** `paceMs` is the time between two pieces; 0 answers at once. Aborts with `signal.reason`. Its usage is its own count, so never missing. */
 export function demoModel({ paceMs }: { paceMs: number }): Model {

@@ -42,8 +42,14 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
     erased.push(id)
     messages += await sql.run('delete from messages where conversation_id = $1', id)
     await sql.run('delete from journal where request_id in (select request_id from turns where conversation_id = $1)', id)
-    // A failure's cause may quote what was said.
-    turns += await sql.run('update turns set message = null, failure_cause = null, erased_at = $1 where conversation_id = $2', now, id)
+    // A failure's cause may quote what was said; a fingerprint whose key is free already serves nobody, and a short text can be guessed from it.
+    turns += await sql.run(
+      `update turns set message = null, failure_cause = null, erased_at = $1,
+         fingerprint = case when idempotency_key is null then $2 else fingerprint end where conversation_id = $3`,
+      now,
+      noFingerprint,
+      id,
+    )
     await sql.run('update conversations set external_user_id = null, message_count = 0, message_tokens = 0 where id = $1', id)
   }
   return { kind: 'erased', conversationIds: erased, turns, messages }

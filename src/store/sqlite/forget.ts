@@ -20,16 +20,22 @@ export function forget(db: DatabaseSync, depth: 'log' | 'file'): 'forgotten' | '
   const rebuiltAt = db.prepare('select max(erased_at) + 1 as at from turns where erased_at is not null').get()!['at']!
   db.exec('vacuum')
   db.exec('begin immediate')
-  db.exec('delete from rebuilds')
-  db.prepare('insert into rebuilds values (?)').run(rebuiltAt)
-  db.exec('commit')
+  try {
+    db.exec('delete from rebuilds')
+    db.prepare('insert into rebuilds values (?)').run(rebuiltAt)
+    db.exec('commit')
+  } finally {
+    if (db.isTransaction) db.exec('rollback')
+  }
   return foldLog(db)
 }
 
 /** Never waits for a reader: commits wait behind it. */
 function foldLog(db: DatabaseSync): 'forgotten' | 'busy' {
   db.exec('pragma busy_timeout = 0')
-  const folded = db.prepare('pragma wal_checkpoint(truncate)').get()
-  db.exec('pragma busy_timeout = 5000')
-  return folded?.['busy'] === 0n ? 'forgotten' : 'busy'
+  try {
+    return db.prepare('pragma wal_checkpoint(truncate)').get()?.['busy'] === 0n ? 'forgotten' : 'busy'
+  } finally {
+    db.exec('pragma busy_timeout = 5000')
+  }
 }

@@ -7,7 +7,8 @@ export function prepareStatements(db: DatabaseSync) {
   return {
     findRecord: db.prepare(`select request_id, fingerprint, state, run, fence, conversation_id, ended_at, erased_at
       from turns where api_key_id = ? and idempotency_key = ?`),
-    clearKey: db.prepare('update turns set idempotency_key = null where request_id = ?'),
+    clearKey: db.prepare(`update turns set idempotency_key = null,
+        fingerprint = case when erased_at is null then fingerprint else zeroblob(32) end where request_id = ?`),
     findAgent:
       db.prepare(`select a.owner_id, a.enabled, a.deleted_at, v.version, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
         v.max_output_tokens, v.prompt_price, v.completion_price

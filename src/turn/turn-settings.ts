@@ -1,0 +1,17 @@
+/** The numbers a turn lives by (rulings, Streams and Recovery); tests shorten them. */
+
+export type TurnSettings = {
+  /** `TURNKEEP_MAX_TURNS`: running turns of this process; beyond it nothing new is admitted. */
+  maxTurns: number
+  /** The whole turn; below the callers' 120 s, so that they get an answer and not a cut. */
+  turnMs: number
+  /** When a caller whose turn waits for the store is answered `service_unavailable`. */
+  answerMs: number
+  leaseMs: number
+  renewMs: number
+}
+
+export const turnDefaults: TurnSettings = { maxTurns: 1000, turnMs: 110_000, answerMs: 115_000, leaseMs: 15_000, renewMs: 5_000 }
+
+/** Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second. */
+export const storeRetryMs = [50, 100, 200, 500, 1000]

@@ -1,0 +1,39 @@
+/** The wait of a drain (row 56): for what runs, for what is about to run, and never beyond its limit. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { finishRunning } from '../../src/turn/drain.ts'
+import { LiveTurn } from '../../src/turn/live-turn.ts'
+import type { AdmittedTurn } from '../../src/store/store.ts'
+
+const deadlines = { turnMs: 60_000, answerMs: 60_000 }
+
+function liveTurn(requestId: string): LiveTurn {
+  return new LiveTurn({ requestId } as AdmittedTurn, deadlines)
+}
+
+void test('row 56 a drain waits for a turn whose admission was under way when it began, and for the turn itself', async () => {
+  const live = new Map<string, LiveTurn>()
+  let underWay = 1
+  let drained = false
+  const done = finishRunning(live, () => underWay, 60_000).then(() => (drained = true))
+  const turn = liveTurn('late')
+  live.set('late', turn)
+  underWay = 0
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(drained, false)
+  turn.finish({ kind: 'failed', code: 'internal_error' })
+  live.delete('late')
+  await done
+})
+
+void test('row 57 a drain ends at its limit, whatever still runs or is about to', async () => {
+  const turn = liveTurn('long')
+  await finishRunning(new Map([['long', turn]]), () => 0, 30)
+  await finishRunning(new Map(), () => 1, 30)
+  assert.equal(turn.ended, false)
+  turn.finish({ kind: 'failed', code: 'internal_error' })
+})
+
+void test('row 56 nothing runs: a drain is done at once', async () => {
+  await finishRunning(new Map(), () => 0, 60_000)
+})
