@@ -16,7 +16,8 @@ import type { ModelServer, Script } from './model-server.ts'
 /** Holds the word "canary", which no error may show. */
 export const apiKey = 'sk-canary-4711'
 
-const request: ModelRequest = {
+/** What is asked where a test does not say otherwise. */
+export const usualRequest: ModelRequest = {
   modelId: 'some-model',
   messages: [{ role: 'user', content: 'Hello' }],
   tools: [],
@@ -33,6 +34,32 @@ export type Asking = {
   onText?: (text: string) => void
 }
 export type Failure = ModelError & { text: string }
+type Ask = (asking: Asking) => Promise<ModelStep>
+
+/** Asks and answers with the pieces, which have been checked to add up to the text. */
+export async function answerOf(ask: Ask): Promise<ModelStep & { pieces: string[] }> {
+  const pieces: string[] = []
+  const step = await ask({ onText: (text) => pieces.push(text) })
+  assert.equal(pieces.join(''), step.text)
+  return { ...step, pieces }
+}
+
+/** Asks and answers the ModelError it ends in, with the text that left before; fails where it does not end in one or shows the API key. */
+export async function failureOf(ask: Ask, asking: Asking = {}): Promise<Failure> {
+  let text = ''
+  const onText = (piece: string): void => {
+    text += piece
+    asking.onText?.(piece)
+  }
+  try {
+    await ask({ ...asking, onText })
+  } catch (error) {
+    assert(error instanceof ModelError, String(error))
+    assert.doesNotMatch(error.message, /canary/)
+    return Object.assign(error, { text })
+  }
+  assert.fail('it answered')
+}
 
 export type Asker = {
   readonly server: ModelServer
@@ -60,23 +87,7 @@ export function startAsker(): Asker {
 
   function ask({ signal = new AbortController().signal, onText = () => undefined, ...asking }: Asking = {}): Promise<ModelStep> {
     const model = (asking.models ?? models).open({ kind: 'openai-compatible', baseUrl: server.baseUrl, apiKey, ...asking.provider })
-    return model.generate({ ...request, ...asking.request }, { signal, onText })
-  }
-
-  async function failure(asking: Asking = {}): Promise<Failure> {
-    let text = ''
-    const onText = (piece: string): void => {
-      text += piece
-      asking.onText?.(piece)
-    }
-    try {
-      await ask({ ...asking, onText })
-    } catch (error) {
-      assert(error instanceof ModelError, String(error))
-      assert.doesNotMatch(error.message, /canary/)
-      return Object.assign(error, { text })
-    }
-    assert.fail('it answered')
+    return model.generate({ ...usualRequest, ...asking.request }, { signal, onText })
   }
 
   return {
@@ -87,17 +98,14 @@ export function startAsker(): Asker {
       return models
     },
     ask,
-    async answer(script) {
+    answer(script) {
       server.script(script)
-      const pieces: string[] = []
-      const step = await ask({ onText: (text) => pieces.push(text) })
-      assert.equal(pieces.join(''), step.text)
-      return { ...step, pieces }
+      return answerOf(ask)
     },
-    failure,
+    failure: (asking) => failureOf(ask, asking),
     failureOf(script) {
       server.script(script)
-      return failure()
+      return failureOf(ask)
     },
   }
 }
