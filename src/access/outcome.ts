@@ -7,8 +7,6 @@ export type ApiKey = {
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
-  /** Of the agent's present version, in code points; the default where the agent is gone. */
-  maxMessageLength: number
 }
 
 export type Authenticated =

@@ -6,12 +6,11 @@ import { makeApiKey } from '../access/api-key.ts'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
-import type { PlaygroundKey } from '../store/cold/playground.ts'
 import type { AdminStore } from './admin-store.ts'
 
 export type PlaygroundAdmin = {
-  /** Made at the first call. Throws ApiError `not_found` for an agent that is unknown or deleted. */
-  openPlayground(agentId: string): Promise<PlaygroundKey>
+  /** Made at the first call; answers its id. Throws ApiError `not_found` for an agent that is unknown or deleted. */
+  openPlayground(agentId: string): Promise<string>
 }
 
 type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes }
@@ -23,7 +22,7 @@ export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): P
         const found = await store.read('findPlaygroundKey', agentId)
         switch (found.kind) {
           case 'found':
-            return { apiKeyId: found.apiKeyId, maxMessageLength: found.maxMessageLength }
+            return found.apiKeyId
           case 'agent_not_found':
             throw new ApiError('not_found', 'There is no such agent.')
           case 'no_key_yet':

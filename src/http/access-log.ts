@@ -39,6 +39,7 @@ export function noteBegun(request: IncomingMessage, begun: Begun, transport?: 's
   const streamed = transport && begun.kind !== 'replayed_failure' ? { transport } : {}
   switch (begun.kind) {
     case 'refused':
+    case 'message_too_long':
       return
     case 'replay':
       return note(request, { requestId: begun.reply.requestId, replay: true, ...streamed })

@@ -8,6 +8,7 @@ import { formatUsd, largestPricePerMillion } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 import { Agent as AgentAnswer, AgentVersion as VersionAnswer, about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { Id, IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { longestMessage } from './invalid-input.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
 type AgentVersion = Awaited<ReturnType<AdminCalls['listAgentVersions']>>['data'][number]
@@ -27,7 +28,7 @@ const options = {
   max_output_tokens: Type.Optional(whole(1, 200_000)),
   temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
   max_steps: Type.Optional(whole(1, 32)),
-  max_message_length: Type.Optional(whole(1, 1_000_000)),
+  max_message_length: Type.Optional(whole(1, longestMessage)),
   history: Type.Optional(Type.Object({ max_tokens: Type.Optional(whole(0, 800_000)) }, closed)),
   knowledge: Type.Optional(Type.Object({ max_tokens: Type.Optional(whole(0, 100_000)), top_k: Type.Optional(whole(0, 50)) }, closed)),
   tools: Type.Optional(Type.Array(Type.Unknown())),

@@ -5,7 +5,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { ApiError } from '../errors.ts'
 import { about } from './admin-answers.ts'
 import { IdParams, wellFormed } from './admin-fields.ts'
 import { describeFailures, describeHeaders } from './api-answers.ts'
@@ -14,11 +13,11 @@ import { sendBegun } from './chat-routes.ts'
 import type { Turns } from './chat-routes.ts'
 import type { StreamTimes } from './event-stream.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
-import { wellFormedPattern } from './invalid-input.ts'
+import { longestMessage, wellFormedPattern } from './invalid-input.ts'
 
 const Message = Type.Object(
   {
-    message: Type.String({ minLength: 1, pattern: wellFormedPattern }),
+    message: Type.String({ minLength: 1, maxLength: longestMessage, pattern: wellFormedPattern }),
     external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
   },
   { additionalProperties: false },
@@ -63,10 +62,7 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamT
     const given = request.headers['idempotency-key'] !== undefined
     const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
     const agentId = request.params.id
-    const { apiKeyId, maxMessageLength } = await request.admin.openPlayground(agentId)
-    if (message.length > maxMessageLength && [...message].length > maxMessageLength) {
-      throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
-    }
+    const apiKeyId = await request.admin.openPlayground(agentId)
     return sendBegun(request, reply, await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message }), streamTimes)
   })
 }

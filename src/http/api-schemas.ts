@@ -5,7 +5,7 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { describeFailures, describeHeaders, rateLimitHeaders } from './api-answers.ts'
-import { wellFormedPattern } from './invalid-input.ts'
+import { longestMessage, wellFormedPattern } from './invalid-input.ts'
 
 const closed = { additionalProperties: false } as const
 /** A schema with a name of its own in the description; `ref` stands where it is used. */
@@ -32,6 +32,7 @@ const ChatRequest = define(
       external_user_id: ExternalUserId,
       message: Type.String({
         minLength: 1,
+        maxLength: longestMessage,
         pattern: wellFormedPattern,
         description: 'Text of the end user. At most 32,000 characters unless the agent is set otherwise.',
         examples: ['What does the premium plan cost?'],

@@ -13,6 +13,7 @@ import { jsonType, sendFailure } from './envelope.ts'
 import { streamReply, streamTurn } from './event-stream.ts'
 import type { StreamTimes } from './event-stream.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
+import { tooLong } from './invalid-input.ts'
 import { parseJson, receiveBody } from './request-body.ts'
 
 /** The turn room, as much of it as the door needs. */
@@ -38,6 +39,8 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: 
     switch (begun.kind) {
       case 'refused':
         throw new ApiError(begun.code)
+      case 'message_too_long':
+        throw new ApiError('validation_error', tooLong('message', begun.longest))
       case 'replay':
         return sendReply(request, reply, begun.reply)
       case 'replayed_failure':
@@ -62,6 +65,8 @@ export async function sendBegun(request: FastifyRequest, reply: FastifyReply, be
   switch (begun.kind) {
     case 'refused':
       throw new ApiError(begun.code)
+    case 'message_too_long':
+      throw new ApiError('validation_error', tooLong('message', begun.longest))
     case 'replayed_failure':
       return void sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
     case 'replay':
@@ -75,11 +80,8 @@ export async function sendBegun(request: FastifyRequest, reply: FastifyReply, be
 
 /** `conversation.identity`, `text.well-formed`: the two texts exactly as they were sent. */
 function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {
-  const { id: apiKeyId, agentId, maxMessageLength } = request.caller.apiKey
+  const { id: apiKeyId, agentId } = request.caller.apiKey
   const { external_user_id: externalUserId, message } = request.body
-  if (message.length > maxMessageLength && [...message].length > maxMessageLength) {
-    throw new ApiError('validation_error', `message must have at most ${maxMessageLength} characters.`)
-  }
   return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message }
 }
 

@@ -4,6 +4,9 @@ import type { FastifySchemaValidationError } from 'fastify'
 /** `text.well-formed` as a schema pattern: neither U+0000 nor a lone surrogate. */
 export const wellFormedPattern = '^[^\\u0000\\p{Cs}]*$'
 
+/** Code points of a message that no agent can be set to take more of: what the door can say before it is known what the agent takes. */
+export const longestMessage = 1_000_000
+
 // A field's name is repeated only where it looks like one; what else a caller may send as a name is not ours to print.
 const plainName = /^[\w.-]{1,64}$/
 
@@ -25,7 +28,7 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
         ? `${subject} must not be empty.`
         : `${subject} must have at least ${String(params['limit'])} characters.`
     case 'maxLength':
-      return `${subject} must have at most ${String(params['limit'])} characters.`
+      return tooLong(subject, params['limit'])
     case 'pattern':
       return params['pattern'] === wellFormedPattern
         ? `${subject} must not contain U+0000 or unpaired surrogates.`
@@ -36,5 +39,7 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
       return `${subject} ${message ?? 'is not valid'}.`
   }
 }
+
+export const tooLong = (subject: string, limit: unknown): string => `${subject} must have at most ${String(limit)} characters.`
 
 const join = (path: string, name: string): string => (path ? `${path}.${name}` : name)

@@ -1,5 +1,5 @@
 /**
- * The store's port: what every backend guarantees. The only room that knows SQL; sqlite/ fulfils this port and postgres/ will.
+ * The store's port: what every backend guarantees. The only room that knows SQL; sqlite/ and postgres/ fulfil this port.
  * What must never happen is also a constraint in the schema, under the rule's name: one_turn_per_key, one_running_turn_per_conversation,
  * one_charge_per_turn, balance_never_negative, running_has_lease. Times are epoch milliseconds by the store's clock (`clock`); amounts 10⁻⁸ USD.
  */
@@ -8,7 +8,10 @@ import type { Reads } from './cold/reads.ts'
 import type { Author } from './cold/audit.ts'
 import type { Writes } from './cold/writes.ts'
 
-/** The store cannot answer now (disk full, closed, connection lost). Nothing of the item was stored, unless said otherwise; ask again later. */
+/**
+ * The store cannot answer now (disk full, closed, connection lost). Nothing of the item was stored, or its outcome is not known: the same
+ * item, asked again, answers what became of it and is never done twice.
+ */
 export class StoreUnavailable extends Error {}
 
 /** One item of a batch succeeds or fails by itself; `error` is a StoreUnavailable or a fault of ours. */
@@ -28,9 +31,11 @@ export type Admission = {
   fingerprint: Uint8Array
   externalUserId: string
   message: string
+  /** Code points of the message; above the agent's `max_message_length` it is refused, unless it is a replay. */
+  messageLength: number
   /** `billing.hold`: ceil(UTF-8 bytes of the message / 2). */
   messageTokens: number
-  /** Ids used when a new turn or conversation begins; a stored one keeps its own. */
+  /** Ids used when a new turn or conversation begins; a stored one keeps its own. The request id is this call's alone: it also tells its own turn again. */
   requestId: string
   conversationId: string
   leaseMs: number
@@ -47,6 +52,8 @@ export type AdmissionOutcome =
   | { kind: 'idempotency_in_progress' }
   /** The turn was answered, then its text was erased. */
   | { kind: 'erased' }
+  /** `order.validation`: longer than the agent takes, and no stored answer of this very request. `longest` in code points. */
+  | { kind: 'message_too_long'; longest: number }
   | { kind: 'agent_not_found' }
   | { kind: 'agent_disabled' }
   | { kind: 'conversation_busy' }
@@ -138,6 +145,17 @@ export type Claims = {
   turns: AdmittedTurn[]
   /** Orphans whose third attempt was used up: now failed. */
   exhausted: string[]
+}
+
+/** Units of a rate window that are asked for together. */
+export type WindowSpend = { apiKeyId: string; limit: number; windowSeconds: number; units: number }
+/** `accepted`: how many of this call's units fitted; `spent`: all units of the window so far. The times are by the store's clock. */
+export type WindowSpent = { accepted: number; spent: number; endsAtMs: number; endsInMs: number }
+
+/** A store that several processes share, and so can hold their rate windows. */
+export interface SharedStore extends Store {
+  /** Spends in one atomic step each; at most one item a key. Not durable on purpose: a crash of the database may open the windows anew. */
+  spendWindows(items: WindowSpend[]): Promise<WindowSpent[]>
 }
 
 export interface Store {

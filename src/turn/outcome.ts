@@ -13,6 +13,8 @@ export type TurnRequest = {
 export type Begun =
   /** Refused before anything was stored; the door answers with the code's status on either transport. */
   | { kind: 'refused'; code: FailureCode }
+  /** `order.validation`: a fault of the request that only its agent makes one. `longest` in code points. */
+  | { kind: 'message_too_long'; longest: number }
   /** `idempotency.replay`: the first request's stored result. */
   | { kind: 'replay'; reply: StoredReply }
   /** The stored failure of a turn that ended for good: JSON with its status on either transport, under the stored request id. */

@@ -30,6 +30,7 @@ import type { Ids } from '../ids.ts'
 import { finishRunning } from './drain.ts'
 import { storeRetryMs, turnDefaults } from './turn-settings.ts'
 import type { TurnSettings } from './turn-settings.ts'
+import { settlementOf } from './settlement.ts'
 export type { TurnSettings }
 
 export type TurnsOptions = {
@@ -54,6 +55,9 @@ export interface Turns {
   /** Items that wait for the next batch, by lane. */
   waiting(): { admission: number; settlement: number; failure: number }
 }
+
+/** `text.well-formed`: every high surrogate begins a pair, which is one. */
+const codePoints = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
 
 export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }
@@ -109,6 +113,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     return {
       ...request,
       fingerprint: fingerprint(request.externalUserId, request.message),
+      messageLength: codePoints(request.message),
       messageTokens: tokenBound(request.message),
       requestId: newRequestId(),
       conversationId: newId('conv'),
@@ -124,6 +129,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
         if (gaveUp) return giveUp([outcome.turn])
         return { kind: 'running', turn: launch(outcome.turn) }
       case 'replay':
+      case 'message_too_long':
         return outcome
       case 'replayed_failure':
         return { kind: 'replayed_failure', requestId: outcome.requestId, code: 'internal_error' }
@@ -217,28 +223,10 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   async function settle(turn: LiveTurn, spoken: Extract<Spoken, { kind: 'reply' }>): Promise<boolean> {
-    const { requestId, price, hold } = turn.admitted
-    const { usage, text } = spoken
-    const { charged, writtenOff } = charge(usage, price, hold)
-    const outcome = await untilStored(turn, (fence) =>
-      settlements.push({
-        requestId,
-        fence,
-        userMessageId: newId('msg'),
-        assistantMessageId: newId('msg'),
-        ledgerEntryId: newId('led'),
-        content: text,
-        contentTokens: tokenBound(text),
-        promptTokens: usage.promptTokens,
-        completionTokens: usage.completionTokens,
-        usageEstimated: spoken.usageEstimated,
-        charged,
-        writtenOff,
-        firstDeltaMs: turn.firstDeltaMs,
-      }),
-    )
+    const settlement = settlementOf(turn, spoken, newId)
+    const outcome = await untilStored(turn, (fence) => settlements.push({ ...settlement, fence }))
     if (outcome?.kind !== 'settled') return false
-    metrics.turnEnded({ outcome: 'completed', ...usage, charged }, turn)
+    metrics.turnEnded({ outcome: 'completed', ...spoken.usage, charged: settlement.charged }, turn)
     await failpoints.reach('reply.before-send', turn.admitted.message)
     turn.finish({ kind: 'completed', reply: outcome.reply })
     return true

@@ -257,7 +257,9 @@ CREATE INDEX running_turns on turns (lease_until) where state = 'running';
 
 CREATE INDEX turns_by_erasure on turns (erased_at) where erased_at is not null;
 
-CREATE INDEX turns_newest_first on turns (created_at, request_id);
+CREATE INDEX turns_by_state on turns (state, created_at, request_id, agent_id);
+
+CREATE INDEX turns_newest_first on turns (created_at, request_id, agent_id);
 
 CREATE INDEX turns_of_conversation on turns (conversation_id);
 

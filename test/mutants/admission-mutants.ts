@@ -7,6 +7,7 @@ const statements = 'src/store/sqlite/statements.ts'
 const fingerprint = 'src/turn/fingerprint.ts'
 const suite = 'store/sqlite.test.ts'
 const oneAnswer = 'race/one-answer.test.ts'
+const tooLong = 'order.validation a message that is too long'
 
 export const admissionMutants: Mutant[] = [
   {
@@ -15,8 +16,8 @@ export const admissionMutants: Mutant[] = [
     edits: [
       edit(
         admit,
-        '  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)\n',
-        `  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
+        '  const record = findLiveRecord(sql, now, item)\n',
+        `  const record = findLiveRecord(sql, now, item)
   const other = sql.findConversation.get(item.apiKeyId, item.externalUserId)
   if (other && sql.findRunning.get(other.id!) && record?.state !== 'running') return { kind: 'conversation_busy' }\n`,
       ),
@@ -29,8 +30,8 @@ export const admissionMutants: Mutant[] = [
     edits: [
       edit(
         admit,
-        '  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)\n',
-        `  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
+        '  const record = findLiveRecord(sql, now, item)\n',
+        `  const record = findLiveRecord(sql, now, item)
   if (sql.findAgent.get(item.agentId)?.enabled === 0n) return { kind: 'agent_disabled' }\n`,
       ),
     ],
@@ -49,6 +50,50 @@ export const admissionMutants: Mutant[] = [
       ),
     ],
     caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'what was answered is answered again, also where the agent takes no message as long any more',
+    edits: [
+      edit(
+        admit,
+        '  const record = findLiveRecord(sql, now, item)\n',
+        `  const takes = sql.findAgent.get(item.agentId)?.max_message_length ?? 32_000n
+  if (item.messageLength > takes) return { kind: 'message_too_long', longest: Number(takes) }
+  const record = findLiveRecord(sql, now, item)\n`,
+      ),
+    ],
+    caughtBy: { file: suite, title: tooLong },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'a released turn runs again only where its message still fits',
+    edits: [edit(admit, 'if (item.messageLength > longest)', 'if (!isSame && item.messageLength > longest)')],
+    caughtBy: { file: suite, title: tooLong },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'a message that is too long is no conflict',
+    edits: [edit(admit, 'if (item.messageLength > longest)', 'if ((!record || isSame) && item.messageLength > longest)')],
+    caughtBy: { file: suite, title: tooLong },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'a message that is too long is no overload',
+    edits: [edit(admit, 'if (item.messageLength > longest)', 'if (item.mayRun && item.messageLength > longest)')],
+    caughtBy: { file: suite, title: tooLong },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'the agent that is gone leaves the usual length',
+    edits: [edit(admit, ': usualLongestMessage\n', ': Infinity\n')],
+    caughtBy: { file: suite, title: tooLong },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'a length is counted in code points',
+    edits: [edit('src/turn/turn.ts', 'text.length - (text.match', 'text.length - 0 * (text.match')],
+    caughtBy: { file: 'spec/4-1-chat.test.ts', title: 'order.validation a message may have as many code points' },
   },
   {
     rule: 'idempotency.fingerprint',
@@ -71,19 +116,19 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'idempotency.conflict',
     removes: 'another body conflicts at all',
-    edits: [edit(admit, 'if (!Buffer.from(item.fingerprint)', 'if (item.mayRun === undefined && !Buffer.from(item.fingerprint)')],
+    edits: [edit(admit, 'Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)')],
     caughtBy: { file: oneAnswer, title: 'row 6 idempotency.conflict' },
   },
   {
     rule: 'idempotency.conflict',
     removes: 'the conflict is checked before the state',
-    edits: [edit(admit, 'if (!Buffer.from(item.fingerprint)', "if (record.state !== 'running' && !Buffer.from(item.fingerprint)")],
+    edits: [edit(admit, 'Buffer.from(item.fingerprint)', "record.state === 'running' || Buffer.from(item.fingerprint)")],
     caughtBy: { file: suite, title: 'idempotency.in-progress and idempotency.conflict' },
   },
   {
     rule: 'turn.states',
     removes: 'a released record keeps its fingerprint',
-    edits: [edit(admit, 'if (!Buffer.from(item.fingerprint)', "if (record.state !== 'released' && !Buffer.from(item.fingerprint)")],
+    edits: [edit(admit, 'Buffer.from(item.fingerprint)', "record.state === 'released' || Buffer.from(item.fingerprint)")],
     caughtBy: { file: suite, title: 'turn.states a released turn gives its hold back' },
   },
   {
@@ -96,11 +141,8 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.replay',
     removes: 'a replay calls no model: it runs again under a new key',
     edits: [
-      edit(
-        admit,
-        "    case 'completed':\n",
-        "    case 'completed':\n      sql.clearKey.run(requestId)\n      if (item.mayRun) return undefined\n",
-      ),
+      edit(admit, "    case 'completed':\n", "    case 'completed':\n      sql.clearKey.run(requestId)\n      return undefined\n"),
+      edit(admit, '  const released = record\n', "  const released = record?.state === 'released' ? record : undefined\n"),
     ],
     caughtBy: { file: 'spec/4-2-stream.test.ts', title: 'idempotency.replay on a stream' },
   },
@@ -127,7 +169,7 @@ export const admissionMutants: Mutant[] = [
     removes: 'a running record never expires',
     edits: [
       edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, coalesce(ended_at, created_at) as ended_at, erased_at'),
-      edit(admit, "if (record && record.state !== 'running' && ", 'if (record && '),
+      edit(admit, "if (!record || record.state === 'running' || ", 'if (!record || '),
     ],
     caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
   },

@@ -49,7 +49,7 @@ export const doorMutants: Mutant[] = [
   {
     rule: 'order.route',
     removes: 'a wrong method is 405',
-    edits: [edit(http, "done(new ApiError(methods.length > 0 ? 'method_not_allowed' : 'not_found'))", "done(new ApiError('not_found'))")],
+    edits: [edit(http, 'if (methods.length === 0) return', 'return')],
     caughtBy: { file: routes, title: 'any other method of a known path is 405' },
   },
   {
@@ -173,8 +173,8 @@ export const doorMutants: Mutant[] = [
     edits: [
       edit(
         chat,
-        "        throw new ApiError(begun.code)\n      case 'replay':\n        return sendReply",
-        "        reply.headers(rateHeaders(request.caller.figures))\n        throw new ApiError(begun.code)\n      case 'replay':\n        return sendReply",
+        '        throw new ApiError(begun.code)\n',
+        '        reply.headers(rateHeaders(request.caller.figures))\n        throw new ApiError(begun.code)\n',
       ),
     ],
     caughtBy: { file: order, title: 'rate.headers stream.established a refusal of the turn' },

@@ -89,14 +89,19 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        '    const { charged, writtenOff } = charge(usage, price, hold)\n',
-        `    const { charged, writtenOff } = charge(usage, price, hold)
-    const { promptTokens, completionTokens } = usage
-    const early = { requestId, conversationId: turn.conversationId, messageId: newId('msg'), content: text, createdAt: 0 }
-    turn.finish({ kind: 'completed', reply: { ...early, promptTokens, completionTokens, charged } })\n`,
+        '    const settlement = settlementOf(turn, spoken, newId)\n',
+        `    const settlement = settlementOf(turn, spoken, newId)
+    const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 }
+    turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),
     ],
     caughtBy: { file: 'race/crash.test.ts', title: unknown },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'a settlement that is asked again has the same ids',
+    edits: [edit(turn, 'push({ ...settlement, fence })', 'push({ ...settlementOf(turn, spoken, newId), fence })')],
+    caughtBy: { file: 'unit/settlement.test.ts', title: 'billing.once a settlement that is asked again is the same one' },
   },
   {
     rule: 'billing.once',
@@ -176,7 +181,7 @@ export const endingMutants: Mutant[] = [
     removes: 'a retry of a released turn runs under its request id',
     edits: [
       edit('src/store/sqlite/admit.ts', '    return undefined\n', '    sql.clearKey.run(requestId)\n      return undefined\n'),
-      edit('src/store/sqlite/admit.ts', "record?.state === 'released' &&", "record?.state === 'running' &&"),
+      edit('src/store/sqlite/admit.ts', '  const released = record\n', '  const released = undefined as Row | undefined\n'),
     ],
     caughtBy: { file: states, title: 'turn.states released: the model side failed' },
   },

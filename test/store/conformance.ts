@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { cost } from '../../src/ledger/ledger.ts'
+import type { AgentContent } from '../../src/store/cold/agents.ts'
 import type { Admission, AdmissionOutcome, AdmittedTurn, Each, Settlement, Store } from '../../src/store/store.ts'
 import { fingerprint } from '../../src/turn/fingerprint.ts'
 
-export type TestStore = Store & { moveClock(milliseconds: number): void }
+export type TestStore = Store & { moveClock(milliseconds: number): void | Promise<void> }
 type Open = () => Promise<{ store: TestStore; close(): Promise<void> }>
 
 const price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
@@ -15,6 +16,7 @@ const leaseMs = 15_000
 const fixedTokens = 10
 const maxOutputTokens = 100
 const knowledgeMaxTokens = 50
+const longestMessage = 100_000
 
 /** A store with one owner, agent and key, and short hands for what a turn does. */
 export class Bench {
@@ -22,41 +24,55 @@ export class Bench {
   readonly ownerId: string
   readonly agentId: string
   readonly apiKeyId: string
+  readonly #historyMaxTokens: number
+  #version = 1
   #count = 0
 
-  constructor(store: TestStore, ownerId: string, agentId: string, apiKeyId: string) {
+  constructor(store: TestStore, id: string, historyMaxTokens: number) {
     this.store = store
-    this.ownerId = ownerId
-    this.agentId = agentId
-    this.apiKeyId = apiKeyId
+    this.ownerId = `own_${id}`
+    this.agentId = `agt_${id}`
+    this.apiKeyId = `key_${id}`
+    this.#historyMaxTokens = historyMaxTokens
   }
 
   static async make(store: TestStore, balance: bigint, historyMaxTokens = 8000): Promise<Bench> {
     const id = randomUUID().slice(0, 8)
-    await store.write('createOwner', { id: `own_${id}`, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
-    const content = {
-      name: 'n',
-      model: 'demo/demo',
-      config: '{}',
-      fixedTokens,
-      historyMaxTokens,
-      knowledgeMaxTokens,
-      maxOutputTokens,
-      maxMessageLength: 100,
-      price,
-    }
-    await store.write('createAgent', { id: `agt_${id}`, ownerId: `own_${id}`, provider: null, content })
+    const bench = new Bench(store, id, historyMaxTokens)
+    const { ownerId, agentId, apiKeyId } = bench
+    await store.write('createOwner', { id: ownerId, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
+    await store.write('createAgent', { id: agentId, ownerId, provider: null, content: bench.#content(longestMessage) })
     await store.write('createApiKey', {
-      id: `key_${id}`,
+      id: apiKeyId,
       keyId: `${id}abcdefgh`,
-      agentId: `agt_${id}`,
+      agentId,
       name: null,
       permission: 'full',
       rateLimit: 120,
       rateWindowSeconds: 60,
       digest: Buffer.from(id.padEnd(32, 'x')),
     })
-    return new Bench(store, `own_${id}`, `agt_${id}`, `key_${id}`)
+    return bench
+  }
+
+  #content(maxMessageLength: number): AgentContent {
+    return {
+      name: 'n',
+      model: 'demo/demo',
+      config: '{}',
+      fixedTokens,
+      historyMaxTokens: this.#historyMaxTokens,
+      knowledgeMaxTokens,
+      maxOutputTokens,
+      maxMessageLength,
+      price,
+    }
+  }
+
+  /** The agent takes messages of at most so many code points from now on. */
+  async takeAtMost(codePoints: number): Promise<void> {
+    const next = { after: this.#version++, provider: null, content: this.#content(codePoints) }
+    assert.equal((await this.store.write('changeAgent', { id: this.agentId, next })).kind, 'changed')
   }
 
   admission(changes: Partial<Admission> = {}): Admission {
@@ -70,6 +86,7 @@ export class Bench {
       fingerprint: fingerprint(externalUserId, message),
       externalUserId,
       message,
+      messageLength: [...message].length,
       messageTokens: Math.ceil(Buffer.byteLength(message) / 2),
       requestId: randomUUID(),
       conversationId: `conv_${randomUUID()}`,
@@ -128,10 +145,11 @@ export class Bench {
   }
 }
 
-export function conformance(backend: string, open: Open): void {
+/** `skip` says why it cannot run here; false: it can. */
+export function conformance(backend: string, open: Open, skip: string | false = false): void {
   const title = (sentence: string): string => `${backend}: ${sentence}`
   const check = (sentence: string, body: (store: TestStore) => Promise<void>): void => {
-    void test(title(sentence), async () => {
+    void test(title(sentence), { skip }, async () => {
       const { store, close } = await open()
       try {
         await body(store)
@@ -258,12 +276,12 @@ export function conformance(backend: string, open: Open): void {
     const bench = await Bench.make(store, 1_000_000n)
     const admission = bench.admission()
     const turn = await bench.admitted(admission)
-    store.moveClock(2 * dayMs)
-    assert.equal((await bench.admit(admission)).kind, 'idempotency_in_progress')
+    await store.moveClock(2 * dayMs)
+    assert.equal((await bench.admit({ ...admission, requestId: randomUUID() })).kind, 'idempotency_in_progress')
     await bench.settle(turn)
-    store.moveClock(dayMs - 60_000)
+    await store.moveClock(dayMs - 60_000)
     assert.equal((await bench.admit(admission)).kind, 'replay')
-    store.moveClock(60_000)
+    await store.moveClock(60_000)
     const fresh = await bench.admitted({
       ...admission,
       requestId: randomUUID(),
@@ -278,7 +296,7 @@ export function conformance(backend: string, open: Open): void {
     const bench = await Bench.make(store, 10_000_000n)
     const admission = bench.admission()
     await bench.settle(await bench.admitted(admission))
-    store.moveClock(dayMs)
+    await store.moveClock(dayMs)
     const batches = Array.from({ length: 10 }, () => Array.from({ length: 10 }, () => ({ ...admission, requestId: randomUUID() })))
     const outcomes = (await Promise.all(batches.map((batch) => store.admitMany(batch)))).flat()
     assert.equal(outcomes.filter(({ kind }) => kind === 'admitted').length, 1)
@@ -317,6 +335,59 @@ export function conformance(backend: string, open: Open): void {
     assert.equal((await rich.admit(answered)).kind, 'replay')
   })
 
+  check('order.validation a message that is too long comes after an answer of the same request and before all else', async (store) => {
+    const bench = await Bench.make(store, 1_000_000n)
+    const tooLong = (longest: number) => ({ kind: 'message_too_long', longest })
+    const other = { fingerprint: fingerprint('x', 'y') }
+    const stored = Object.fromEntries(
+      ['completed', 'failed', 'released', 'erased', 'running'].map((state) => [state, bench.admission({ externalUserId: state })]),
+    )
+    const again = (state: string, changes: Partial<Admission> = {}) =>
+      bench.admit({ ...stored[state]!, requestId: randomUUID(), ...changes })
+    await bench.settle(await bench.admitted(stored['completed']))
+    await bench.fail(await bench.admitted(stored['failed']), 'failed')
+    await bench.fail(await bench.admitted(stored['released']), 'released')
+    const erased = await bench.admitted(stored['erased'])
+    await bench.settle(erased)
+    await store.write('eraseConversations', { conversationIds: [erased.conversationId] })
+    const running = await bench.admitted(stored['running'])
+
+    await bench.takeAtMost(4)
+    const answers = { completed: 'replay', failed: 'replayed_failure', erased: 'erased', running: 'idempotency_in_progress' }
+    for (const [state, kind] of Object.entries(answers)) assert.equal((await again(state)).kind, kind, state)
+    assert.deepEqual(await again('released'), tooLong(4), 'it would run again')
+    for (const state of Object.keys(stored)) {
+      assert.deepEqual(await again(state, other), tooLong(4), `another body, too long as well, beside ${state}`)
+      assert.equal((await again(state, { ...other, messageLength: 4 })).kind, 'idempotency_conflict', state)
+    }
+    assert.deepEqual(await bench.admit(), tooLong(4))
+    assert.deepEqual(await bench.admit({ mayRun: false }), tooLong(4), 'a full process')
+    assert.deepEqual(await bench.admit({ externalUserId: 'running' }), tooLong(4), 'a busy conversation')
+    assert.equal((await bench.admit({ externalUserId: 'running', messageLength: 4 })).kind, 'conversation_busy')
+    assert.equal((await bench.admit({ message: '😀😀😀😀' })).kind, 'admitted', 'code points')
+    const poor = await Bench.make(store, 1n)
+    await poor.takeAtMost(4)
+    assert.deepEqual(await poor.admit(), tooLong(4), 'a balance that is too low')
+    assert.equal((await poor.admit({ message: 'four' })).kind, 'insufficient_balance')
+    await store.write('changeAgent', { id: bench.agentId, enabled: false })
+    assert.deepEqual(await bench.admit(), tooLong(4), 'an agent that is off')
+    assert.equal((await bench.admit({ message: 'four' })).kind, 'agent_disabled')
+    await store.write('changeAgent', { id: bench.agentId, enabled: true })
+    await bench.takeAtMost(5)
+    assert.equal((await again('released')).kind, 'admitted', 'it fits again')
+
+    await store.write('deleteAgent', bench.agentId)
+    assert.deepEqual(await bench.admit({ messageLength: 32_001 }), tooLong(32_000), 'a deleted agent says nothing')
+    assert.equal((await bench.admit({ messageLength: 32_000 })).kind, 'agent_not_found')
+    assert.deepEqual(await bench.admit({ agentId: 'agt_none', messageLength: 32_001 }), tooLong(32_000))
+    assert.equal((await bench.settle(running)).kind, 'settled')
+    await store.moveClock(dayMs)
+    assert.deepEqual(await again('completed', { messageLength: 32_001 }), tooLong(32_000), 'its record is no more')
+    const turns = await store.read('listTurns', { agentId: bench.agentId }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })
+    assert.equal(turns.length, 6, 'the five and the one that fitted')
+    await bench.verify()
+  })
+
   check('a full process admits nothing new and still answers replays', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const answered = bench.admission()
@@ -346,7 +417,7 @@ export function conformance(backend: string, open: Open): void {
     const second = { ...entry, step: 2 }
     assert.deepEqual(await store.advance({ requestId, fence, entries: [second], hold: 30_000n }), { kind: 'insufficient_balance' })
     assert.deepEqual(await store.advance({ requestId, fence: fence + 1, entries: [second], hold }), { kind: 'lost' })
-    store.moveClock(leaseMs + 1)
+    await store.moveClock(leaseMs + 1)
     const claims = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
     assert.deepEqual(claims.turns[0]!.journal, [entry])
     assert.equal(claims.turns[0]!.hold, hold + 5_000n)
@@ -360,17 +431,17 @@ export function conformance(backend: string, open: Open): void {
     const turn = await bench.admitted(admission)
     const claim = (which: 'fresh' | 'suspect', running: string[] = []) => store.claimOrphans({ which, limit: 10, leaseMs, running })
     assert.deepEqual(await claim('fresh'), { turns: [], exhausted: [] }, 'its lease runs')
-    store.moveClock(leaseMs + 1)
+    await store.moveClock(leaseMs + 1)
     assert.deepEqual((await claim('fresh', [turn.requestId])).turns, [], 'it runs in the claiming process')
     const [second] = (await claim('fresh')).turns
     assert.deepEqual([second!.requestId, second!.attempt, second!.fence, second!.message], [turn.requestId, 2, 2, 'hello'])
     assert.equal((await bench.settle(turn)).kind, 'lost', 'the first process is fenced off')
     assert.equal((await bench.fail(turn, 'released')).kind, 'lost', 'nor does it end what another one runs')
-    store.moveClock(leaseMs + 1)
+    await store.moveClock(leaseMs + 1)
     assert.deepEqual((await claim('fresh')).turns, [], 'a turn tried twice is suspect')
     const [third] = (await claim('suspect')).turns
     assert.equal(third!.attempt, 3)
-    store.moveClock(leaseMs + 1)
+    await store.moveClock(leaseMs + 1)
     assert.deepEqual(await claim('suspect'), { turns: [], exhausted: [turn.requestId] })
     assert.equal((await bench.admit(admission)).kind, 'replayed_failure')
     assert.deepEqual(await bench.money(), { balance: 1_000_000n, held: 0n })
@@ -381,7 +452,7 @@ export function conformance(backend: string, open: Open): void {
     const bench = await Bench.make(store, 1_000_000n)
     const kept = await bench.admitted()
     const given = await bench.admitted()
-    store.moveClock(leaseMs / 2)
+    await store.moveClock(leaseMs / 2)
     assert.deepEqual(await store.renewLeases([kept], leaseMs), [])
     await store.giveUpLeases([given])
     const claim = () => store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
@@ -389,7 +460,7 @@ export function conformance(backend: string, open: Open): void {
       (await claim()).turns.map(({ requestId }) => requestId),
       [given.requestId],
     )
-    store.moveClock(leaseMs / 2 + 1)
+    await store.moveClock(leaseMs / 2 + 1)
     assert.deepEqual((await claim()).turns, [], 'the renewed lease runs on')
     assert.deepEqual(await store.renewLeases([kept, given], leaseMs), [given])
   })
@@ -397,10 +468,10 @@ export function conformance(backend: string, open: Open): void {
   check('turn.states suspects are claimed one at a time, after nothing fresh', async (store) => {
     const bench = await Bench.make(store, 10_000_000n)
     const turns = await Promise.all([1, 2, 3].map(() => bench.admitted()))
-    store.moveClock(leaseMs + 1)
+    await store.moveClock(leaseMs + 1)
     const first = await store.claimOrphans({ which: 'fresh', limit: 2, leaseMs, running: [] })
     assert.equal(first.turns.length, 2)
-    store.moveClock(leaseMs + 1)
+    await store.moveClock(leaseMs + 1)
     const suspects = await store.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })
     assert.equal(suspects.turns.length, 1)
     const fresh = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })

@@ -7,10 +7,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { databaseFile } from '../../src/store/sqlite/database.ts'
+import { listTurns, turnStates } from '../../src/store/cold/turns.ts'
+import type { TurnFilter } from '../../src/store/cold/turns.ts'
+import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
-import { FolderInUse, openSqliteStore, SchemaRefused } from '../../src/store/sqlite/sqlite.ts'
+import { SchemaRefused } from '../../src/store/schema-refused.ts'
+import { FolderInUse, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import type { Sql } from '../../src/store/store.ts'
 import { Bench, conformance } from './conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
@@ -53,6 +57,48 @@ void test('sqlite: running_has_lease at start every turn a dead process left may
     [turn.requestId],
   )
   await second.close()
+})
+
+void test('sqlite: a look-up does not wait for a report that was asked before it, and a close waits for both', async (t) => {
+  const folder = await ownFolder(t)
+  const store = await openSqliteStore({ folder })
+  const hours = (count: number) => store.read('usageByBucket', { from: 0, to: count, bucketMs: 1 })
+  await hours(1)
+  const answered: string[] = []
+  const report = hours(100_000).then(({ buckets }) => answered.push(`a report of ${buckets.length}`))
+  const lookUps = [1, 2, 3].map((n) => store.read('findApiKey', 'nobody').then(() => answered.push(`look-up ${n}`)))
+  await Promise.all(lookUps)
+  const closed = store.close().then(() => answered.push('closed'))
+  await report
+  await closed
+  assert.deepEqual(answered, ['look-up 1', 'look-up 2', 'look-up 3', 'a report of 100000', 'closed'])
+  await assert.rejects(hours(1), StoreUnavailable)
+})
+
+void test('sqlite: a list of turns is a range of an index whatever its filter, never a walk through all turns or a sort', async () => {
+  const db = new DatabaseSync(':memory:')
+  migrate(db, readMigrations(), undefined)
+  const planOf = async (filter: TurnFilter): Promise<string> => {
+    let plan = ''
+    const explain: Sql = {
+      ...sqlOf(db, () => 0),
+      async all(text, ...values) {
+        plan = (await sqlOf(db, () => 0).all(`explain query plan ${text}`, ...values)).map(({ detail }) => detail).join(', ')
+        return []
+      },
+    }
+    await listTurns(explain, filter, { limit: 21, before: { createdAt: 1, id: '' } })
+    return plan
+  }
+  for (const state of [undefined, ...turnStates]) {
+    for (const agentId of [undefined, 'agt_x']) {
+      const index = state === undefined ? 'turns_newest_first (' : 'turns_by_state (state=? AND '
+      const plan = await planOf({ ...(state && { state }), ...(agentId && { agentId }) })
+      assert.ok(plan.startsWith(`SEARCH t USING INDEX ${index}(created_at,request_id)<(?,?))`), plan)
+      assert.doesNotMatch(plan, /SCAN|TEMP B-TREE/)
+    }
+  }
+  db.close()
 })
 
 void test('sqlite: a database of a newer Turnkeep is refused', async (t) => {

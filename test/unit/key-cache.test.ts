@@ -10,7 +10,6 @@ const key = (id: string): StoredApiKey => ({
   permission: 'full',
   rateLimit: 1,
   rateWindowSeconds: 1,
-  maxMessageLength: null,
   secrets: [],
 })
 

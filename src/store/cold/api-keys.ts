@@ -11,8 +11,6 @@ export type StoredApiKey = {
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
-  /** Code points, of the agent's present version; null where the agent is deleted. */
-  maxMessageLength: number | null
   /** Those that have not expired; more than one while a secret is rotated, none for a key that only the playground uses. */
   secrets: StoredSecret[]
 }
@@ -20,11 +18,8 @@ export type StoredApiKey = {
 /** The key with this public id; undefined where there is none or it is revoked. Deleting an agent leaves its keys valid (rulings, `order.*` 6). */
 export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
   const [key] = await sql.all(
-    `select k.id, k.agent_id, k.permission, k.rate_limit, k.rate_window_seconds, v.max_message_length
-     from api_keys k
-       left join agents a on a.id = k.agent_id and a.deleted_at is null
-       left join agent_versions v on v.agent_id = a.id and v.version = a.version
-     where k.key_id = $1 and k.revoked_at is null and k.playground = 0`,
+    `select id, agent_id, permission, rate_limit, rate_window_seconds from api_keys
+     where key_id = $1 and revoked_at is null and playground = 0`,
     keyId,
   )
   if (!key) return undefined
@@ -42,7 +37,6 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
     permission: text(key, 'permission') === 'full' ? 'full' : 'read-only',
     rateLimit: integer(key, 'rate_limit'),
     rateWindowSeconds: integer(key, 'rate_window_seconds'),
-    maxMessageLength: integerOrNull(key, 'max_message_length'),
     secrets: secrets.map((row) => ({ digest: bytes(row, 'digest'), expiresInMs: integerOrNull(row, 'expires_in_ms') })),
   }
 }

@@ -48,3 +48,6 @@ export const reads = {
   verify,
 }
 export type Reads = typeof reads
+
+/** Reads that may walk through millions of rows: kept apart from look-ups, which a caller waits for. */
+export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>(['usageByBucket', 'verify', 'listTurns', 'listAllConversations', 'findIdleConversations'])

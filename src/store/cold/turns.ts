@@ -35,17 +35,20 @@ export type TurnStep = JournalEntry & { run: number; createdAt: number }
 
 export type TurnFilter = { state?: TurnState; agentId?: string }
 
-/** Newest first. */
-export async function listTurns(sql: Sql, filter: TurnFilter, { limit, before }: PageRequest): Promise<TurnRecord[]> {
+/** Newest first. A statement for each set of filters: one that says "or any" would walk through all turns for the few of a state. */
+export async function listTurns(sql: Sql, { state, agentId }: TurnFilter, { limit, before }: PageRequest): Promise<TurnRecord[]> {
+  const filters = [
+    { column: 't.state', value: state },
+    { column: 't.agent_id', value: agentId },
+  ].filter((filter): filter is { column: string; value: string } => filter.value !== undefined)
   const rows = await sql.all(
     `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'
-      where t.state = coalesce($1, t.state) and t.agent_id = coalesce($2, t.agent_id) and (t.created_at, t.request_id) < ($3, $4)
-      order by t.created_at desc, t.request_id desc limit $5`,
-    filter.state ?? null,
-    filter.agentId ?? null,
+      where (t.created_at, t.request_id) < ($1, $2) ${filters.map(({ column }, at) => `and ${column} = $${at + 4}`).join(' ')}
+      order by t.created_at desc, t.request_id desc limit $3`,
     before.createdAt,
     before.id,
     limit,
+    ...filters.map(({ value }) => value),
   )
   return rows.map(readTurn)
 }

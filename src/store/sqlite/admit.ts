@@ -1,6 +1,6 @@
 /**
  * The admission transaction, one item of it: record → agent → conversation → balance → a running turn. What is refused leaves nothing behind.
- * Specification 4.4; rulings `order.admission`, `turn.states`, `billing.hold`.
+ * Specification 4.4; rulings `order.admission`, `order.validation`, `turn.states`, `billing.hold`.
  */
 import { recordLifetimeMs } from '../store.ts'
 import type { Admission, AdmissionOutcome, Row, StoredReply } from '../store.ts'
@@ -8,23 +8,33 @@ import type { Clock } from './clock.ts'
 import { readHistory } from './history.ts'
 import type { Statements } from './statements.ts'
 
-/** `order.admission` */
+// Rulings, Conversations and text: code points of a message where its agent is gone and says nothing.
+const usualLongestMessage = 32_000
+
+/**
+ * `order.admission`, `order.validation`: the first of these answers.
+ * 1. The key's record, while it lives, where it is of this very request: erased, in progress, the stored failure, the stored reply. A
+ *    released one answers nothing: the request may run again, and passes what follows as any other.
+ * 2. A message longer than the agent takes now, or than the usual length where the agent is gone: `message_too_long`.
+ * 3. The key's record is of another request, whatever its state: `idempotency_conflict`.
+ * 4. This process takes nothing new: `overloaded`.
+ * 5. The agent is gone, is off; the conversation is busy; the hold does not fit. Otherwise the turn runs.
+ */
 export function admit(sql: Statements, clock: Clock, item: Admission): AdmissionOutcome {
   const now = clock.now()
-  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
-  // `idempotency.lifetime`: decided here, by the store's clock; a running record never expires
-  if (record && record.state !== 'running' && Number(record.ended_at) + recordLifetimeMs <= now) {
-    sql.clearKey.run(record.request_id!)
-  } else if (record) {
-    const answer = answerFromRecord(sql, record, item)
-    if (answer) return answer
-  }
-  if (!item.mayRun) return { kind: 'overloaded' }
-  const released = record?.state === 'released' && Number(record.ended_at) + recordLifetimeMs > now ? record : undefined
+  const record = findLiveRecord(sql, now, item)
+  const isSame = record !== undefined && isOfThisRequest(record, item)
+  const answer = isSame ? answerFromRecord(sql, record) : undefined
+  if (answer) return answer
 
   const agent = sql.findAgent.get(item.agentId)
+  const longest = agent?.deleted_at === null ? Number(agent.max_message_length) : usualLongestMessage
+  if (item.messageLength > longest) return { kind: 'message_too_long', longest }
+  if (record && !isSame) return { kind: 'idempotency_conflict' }
+  if (!item.mayRun) return { kind: 'overloaded' }
   if (!agent || agent.deleted_at !== null) return { kind: 'agent_not_found' }
   if (agent.enabled !== 1n) return { kind: 'agent_disabled' }
+  const released = record
 
   const conversation = released
     ? sql.findConversationById.get(released.conversation_id!)
@@ -93,10 +103,19 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   return { kind: 'admitted', turn }
 }
 
+/** `idempotency.lifetime`: decided here, by the store's clock; a running record never expires. An expired one gives its key free. */
+function findLiveRecord(sql: Statements, now: number, item: Admission): Row | undefined {
+  const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
+  if (!record || record.state === 'running' || Number(record.ended_at) + recordLifetimeMs > now) return record
+  sql.clearKey.run(record.request_id!)
+  return undefined
+}
+
+/** `idempotency.conflict`: before the state, so another body conflicts while the first runs. */
+const isOfThisRequest = (record: Row, item: Admission): boolean => Buffer.from(item.fingerprint).equals(record.fingerprint as Uint8Array)
+
 /** undefined: the record was released, and the request may run again. */
-function answerFromRecord(sql: Statements, record: Row, item: Admission): AdmissionOutcome | undefined {
-  // `idempotency.conflict`: before the state, so another body conflicts while the first runs
-  if (!Buffer.from(item.fingerprint).equals(record.fingerprint as Uint8Array)) return { kind: 'idempotency_conflict' }
+function answerFromRecord(sql: Statements, record: Row): AdmissionOutcome | undefined {
   // `erase`: its text is gone, so it neither answers nor runs again
   if (record.erased_at !== null) return { kind: 'erased' }
   const requestId = record.request_id as string

@@ -2,9 +2,9 @@
  * A copy of the database in one file, as one read snapshot sees it: beside a running server, however much it writes, or without one.
  * Only reads the source. What must be kept beside it (secrets) is not the store's affair.
  */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { DatabaseSync, backup } from 'node:sqlite'
 import type { Sql } from '../store.ts'
+import { makeWhole } from '../whole-file.ts'
 import { asStoreError, openForReading, sqlOf } from './database.ts'
 
 export type BackupOptions = {
@@ -24,11 +24,8 @@ const pagesEach = 1_000
  */
 export async function backUp<Result>({ folder, file, onProgress }: BackupOptions, check: (sql: Sql) => Promise<Result>): Promise<Result> {
   const source = openForReading(folder)
-  const partial = `${file}.partial`
   try {
-    // Made by us, so that nobody else may read it at any moment; SQLite fills an empty file.
-    closeSync(openSync(partial, 'wx', 0o600))
-    try {
+    return await makeWhole(file, async (partial) => {
       // One snapshot from the first page to the last: without it every commit of the server would start the copy again.
       source.exec('begin')
       source.prepare('select count(*) from sqlite_master').get()
@@ -36,14 +33,8 @@ export async function backUp<Result>({ folder, file, onProgress }: BackupOptions
         rate: pagesEach,
         progress: ({ totalPages, remainingPages }) => onProgress({ pages: totalPages - remainingPages, of: totalPages }),
       })
-      const result = await checkCopy(partial, check)
-      // Taken before it is filled: a rename alone would replace what somebody else put there meanwhile.
-      closeSync(openSync(file, 'wx', 0o600))
-      renameSync(partial, file)
-      return result
-    } finally {
-      rmSync(partial, { force: true })
-    }
+      return checkCopy(partial, check)
+    })
   } catch (error) {
     throw asStoreError(error)
   } finally {
@@ -61,8 +52,5 @@ async function checkCopy<Result>(file: string, check: (sql: Sql) => Promise<Resu
     return await check(sqlOf(db, Date.now))
   } finally {
     db.close()
-    const copy = openSync(file, 'r+')
-    fsyncSync(copy)
-    closeSync(copy)
   }
 }

@@ -20,5 +20,6 @@ export function lockFolder(folder: string): { close(): void } {
     }
     throw error
   }
-  return { close: () => db.close() }
+  // A store may be closed twice.
+  return { close: () => void (db.isOpen && db.close()) }
 }

@@ -5,10 +5,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
+import { SchemaRefused } from '../schema-refused.ts'
 import { databaseFile } from './database.ts'
-
-/** The database cannot be used by this binary; the message is one clear line for the operator. */
-export class SchemaRefused extends Error {}
 
 export type Migration = { name: string; text: string }
 

@@ -1,4 +1,4 @@
-/** What the main thread and the two store threads say to each other. Structured-cloneable; errors travel as plain facts. */
+/** What the main thread and the store's threads say to each other. Structured-cloneable; errors travel as plain facts. */
 import { ApiError } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 import { StoreUnavailable } from '../store.ts'

@@ -1,4 +1,4 @@
-/** The reader thread: a read-only connection for listings, look-ups, search and verify, so that no report ever blocks a commit or a stream. */
+/** A reader thread: a read-only connection, for look-ups and search, or for reports alone, so that no report ever blocks a commit, a look-up or a stream. */
 import { reads } from '../cold/reads.ts'
 import type { Sql } from '../store.ts'
 import { createClock } from './clock.ts'

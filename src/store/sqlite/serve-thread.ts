@@ -1,7 +1,7 @@
 /** The frame of a store thread: opens when told, answers calls in their order and in groups, closes when told. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { DatabaseSync } from 'node:sqlite'
-import { SchemaRefused } from './migrate.ts'
+import { SchemaRefused } from '../schema-refused.ts'
 import { toWire } from './protocol.ts'
 import type { Answer, Call, Opened, ThreadData } from './protocol.ts'
 

@@ -1,9 +1,12 @@
 /**
- * The embedded store: one SQLite file, a writer thread and a reader thread, one process a data folder. Fulfils store.ts; its clock is the
- * writer's. Durability: WAL with synchronous=full, a commit is on the disk before anyone is told.
+ * The embedded store: one SQLite file, a writer thread, a reader thread and one more for reports, one process a data folder. Fulfils store.ts;
+ * its clock is the writer's. Durability: WAL with synchronous=full, a commit is on the disk before anyone is told.
  */
+import { reports } from '../cold/reads.ts'
 import type { Sql, Store } from '../store.ts'
 import { openForReading, sqlOf } from './database.ts'
+import { createLateThread } from './late-thread.ts'
+import type { LateThread } from './late-thread.ts'
 import { lockFolder } from './lock.ts'
 import { fromWire } from './protocol.ts'
 import type { WireOutcome } from './protocol.ts'
@@ -13,7 +16,6 @@ export { backUp } from './backup.ts'
 export { inspectFolder } from './inspect.ts'
 export type { Inspection } from './inspect.ts'
 export { FolderInUse } from './lock.ts'
-export { SchemaRefused } from './migrate.ts'
 
 export type SqliteOptions = {
   /** The data folder; it must exist. */
@@ -34,11 +36,12 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
   const data = { folder, failpoints, clockOffset }
   // Both threads start at once; the reader opens what the writer has migrated.
   const writer = new StoreThread(new URL('./writer.ts', import.meta.url), data)
-  const reader = new StoreThread(new URL('./reader.ts', import.meta.url), data)
+  const startReader = (): StoreThread => new StoreThread(new URL('./reader.ts', import.meta.url), data)
+  const reader = startReader()
   try {
     await writer.open()
     await reader.open()
-    return createStore(writer, reader, lock, new Float64Array(clockOffset))
+    return createStore({ writer, reader, reporter: createLateThread(startReader), lock, clockOffset: new Float64Array(clockOffset) })
   } catch (error) {
     await Promise.all([writer.close(), reader.close()])
     lock.close()
@@ -46,7 +49,9 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
   }
 }
 
-function createStore(writer: StoreThread, reader: StoreThread, lock: { close(): void }, clockOffset: Float64Array): SqliteStore {
+type Parts = { writer: StoreThread; reader: StoreThread; reporter: LateThread; lock: { close(): void }; clockOffset: Float64Array }
+
+function createStore({ writer, reader, reporter, lock, clockOffset }: Parts): SqliteStore {
   const listeners: (() => void)[] = []
   const each = async (operation: string, items: unknown[]): Promise<never[]> => {
     const outcomes = await writer.call(operation, items)
@@ -74,7 +79,7 @@ function createStore(writer: StoreThread, reader: StoreThread, lock: { close(): 
       for (const outcome of await writer.call('giveUp', leases)) if ('error' in outcome) throw fromWire(outcome.error)
     },
     claimOrphans: (claim) => writer.ask('claim', claim) as never,
-    read: (name, ...args) => reader.ask('read', { name, args }) as never,
+    read: (name, ...args) => (reports.has(name) ? reporter : reader).ask('read', { name, args }) as never,
     async write(name, ...args) {
       const value = await writer.ask('write', { name, args })
       for (const listener of listeners) listener()
@@ -91,7 +96,7 @@ function createStore(writer: StoreThread, reader: StoreThread, lock: { close(): 
       await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])
     },
     async close() {
-      await reader.close()
+      await Promise.all([reader.close(), reporter.close()])
       await writer.close()
       lock.close()
     },

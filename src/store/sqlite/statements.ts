@@ -11,7 +11,7 @@ export function prepareStatements(db: DatabaseSync) {
         fingerprint = case when erased_at is null then fingerprint else zeroblob(32) end where request_id = ?`),
     findAgent:
       db.prepare(`select a.owner_id, a.enabled, a.deleted_at, v.version, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
-        v.max_output_tokens, v.prompt_price, v.completion_price
+        v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price
       from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version where a.id = ?`),
     findConversation: db.prepare(
       'select id, message_count, message_tokens from conversations where api_key_id = ? and external_user_id = ?',

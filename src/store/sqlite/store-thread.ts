@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { getCompileCacheDir } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store.ts'
-import { SchemaRefused } from './migrate.ts'
+import { SchemaRefused } from '../schema-refused.ts'
 import { fromWire } from './protocol.ts'
 import type { Answer, Call, Opened, ThreadData, WireOutcome } from './protocol.ts'
 

@@ -1,0 +1,36 @@
+/**
+ * A store thread that is started when it is first asked: each costs megabytes, and a service that nobody looks into needs none for reports.
+ * One that could not open is started anew by whoever asks next.
+ */
+import { StoreUnavailable } from '../store.ts'
+import type { StoreThread } from './store-thread.ts'
+
+export type LateThread = Pick<StoreThread, 'ask' | 'close'>
+
+export function createLateThread(start: () => StoreThread): LateThread {
+  let opening: Promise<StoreThread> | undefined
+  let closed = false
+
+  async function open(): Promise<StoreThread> {
+    const thread = start()
+    try {
+      await thread.open()
+      return thread
+    } catch (error) {
+      opening = undefined
+      throw error
+    }
+  }
+
+  return {
+    async ask(operation, item) {
+      if (closed) throw new StoreUnavailable('the store is closed')
+      return (await (opening ??= open())).ask(operation, item)
+    },
+    async close() {
+      closed = true
+      const thread = await opening?.catch(() => undefined)
+      await thread?.close()
+    },
+  }
+}

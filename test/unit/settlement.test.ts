@@ -1,0 +1,42 @@
+/** What a turn asks of a store whose answer does not come back: the same settlement again, on the real store. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import type { Agents } from '../../src/agent/agent.ts'
+import { createFailpoints } from '../../src/failpoints.ts'
+import { createIds } from '../../src/ids.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import type { Settlement, Store } from '../../src/store/store.ts'
+import { createTurns } from '../../src/turn/turn.ts'
+import { Bench } from '../store/conformance.ts'
+import { openOwnStore } from '../support/own-store.ts'
+
+void test('billing.once a settlement that is asked again is the same one: its ids are made once a turn, not once a try', async (t) => {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 1_000_000n)
+  const asked: Settlement[] = []
+  const lost: Store = {
+    ...store,
+    async settleMany(items) {
+      asked.push(...items)
+      if (asked.length < 3) throw new StoreUnavailable('the connection is lost')
+      return store.settleMany(items)
+    },
+  }
+  const usage = { promptTokens: 20, completionTokens: 5 }
+  const agents: Agents = { speak: async () => ({ kind: 'reply', text: 'good day', usage, usageEstimated: false }) }
+  const log = pino({ level: 'silent' })
+  const turns = createTurns({ store: lost, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), ...createIds() })
+  const { apiKeyId, agentId } = bench
+  const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey: randomUUID(), externalUserId: 'ann', message: 'hello' })
+  assert.ok(begun.kind === 'running', begun.kind)
+  const end = await begun.turn.end
+  assert.ok(end.kind === 'completed', end.kind)
+  assert.deepEqual(asked, [asked[0], asked[0], asked[0]])
+  assert.equal(end.reply.messageId, asked[0]!.assistantMessageId)
+  const entries = await store.read('listLedger', bench.ownerId, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
+  assert.equal(entries[0]!.id, asked[0]!.ledgerEntryId)
+  await bench.verify()
+})
