@@ -31,7 +31,7 @@ export const failures = {
     retryAfterSeconds: 5,
   },
   internal_error: { status: 500, message: 'The request could not be completed.' },
-  not_found: { status: 404, message: 'Nothing is found here.' },
+  not_found: { status: 404, message: 'There is no such address or conversation.' },
   method_not_allowed: { status: 405, message: 'This method is not allowed here.' },
   payload_too_large: { status: 413, message: 'The request body is larger than 1 MiB.' },
   bad_request: { status: 400, message: 'The request could not be understood.' },

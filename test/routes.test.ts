@@ -41,6 +41,7 @@ async function check(response: Response, title: string): Promise<string> {
     assert.equal(error['request_id'], requestId, title)
     assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8', title)
   }
+  if (text !== '') assert.equal(response.headers.get('x-content-type-options'), 'nosniff', title)
   const limited = response.status === 429 || (response.status === 200 && response.url.includes('/v1/') && text.startsWith('{'))
   assert.equal(response.headers.has('x-ratelimit-limit'), limited, `${title}: rate.headers`)
   return text
@@ -64,8 +65,9 @@ void test('order.route any other method of a known path is 405 with Allow, befor
     const allowed = route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]
     for (const method of methods.filter((name) => !allowed.includes(name))) {
       const response = await ask(door, { method, path: route.path })
-      await check(response, `${method} ${route.path}`)
+      const text = await check(response, `${method} ${route.path}`)
       assert.deepEqual([response.status, response.headers.get('allow')], [405, allowed.join(', ')], `${method} ${route.path}`)
+      if (method !== 'HEAD') assert.match(text, new RegExp(`not allowed here\\. Use ${route.method}\\."`))
     }
     const below = await ask(door, { method: route.method, path: `${route.path}/nothing` })
     await check(below, `${route.path}/nothing`)

@@ -13,7 +13,7 @@ import { ownerRoutes } from './admin-owners.ts'
 import { playgroundRoutes } from './admin-playground.ts'
 import { providerRoutes } from './admin-providers.ts'
 import { usageRoutes } from './admin-usage.ts'
-import { watchMethods } from './allowed-methods.ts'
+import { watchMethods, wrongMethod } from './allowed-methods.ts'
 import type { Turns } from './chat-routes.ts'
 import type { StreamTimes } from './event-stream.ts'
 
@@ -53,7 +53,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, {
       const methods = methodsOf(request.raw.url ?? '')
       if (methods.length === 0) throw new ApiError('not_found')
       reply.header('allow', methods.join(', '))
-      throw new ApiError('method_not_allowed')
+      throw wrongMethod(methods)
     })
     rest.all('/', () => undefined)
     rest.all('/*', () => undefined)

@@ -1,5 +1,6 @@
 /** Which methods a path has, so that a wrong method is 405 with `Allow` and an unknown path 404. Ruling `order.route`. */
 import type { FastifyInstance } from 'fastify'
+import { ApiError, failures } from '../errors.ts'
 
 /** Watches the routes that are added from now on; answers a function from a request's URL to its methods, none where the path is unknown. */
 export function watchMethods(app: FastifyInstance): (url: string) => string[] {
@@ -14,6 +15,15 @@ export function watchMethods(app: FastifyInstance): (url: string) => string[] {
     return [...routes.values()].filter((route) => route.path.test(path)).flatMap(({ methods }) => [...methods])
   }
 }
+
+const anyOf = new Intl.ListFormat('en', { type: 'disjunction' })
+
+/** Names what would do; `HEAD` stands in `Allow` alone. */
+export const wrongMethod = (methods: string[]): ApiError =>
+  new ApiError(
+    'method_not_allowed',
+    `${failures.method_not_allowed.message} Use ${anyOf.format(methods.filter((name) => name !== 'HEAD'))}.`,
+  )
 
 /** `/a/:b/*` as the router reads it. */
 function pathPattern(url: string): RegExp {

@@ -17,6 +17,8 @@ export function failureHeaders({ status, retryAfterSeconds }: ApiError, requestI
   return {
     'x-request-id': requestId,
     'content-type': jsonType,
+    // A message of ours may repeat a field's name; no browser is to read it as anything but JSON.
+    'x-content-type-options': 'nosniff',
     ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
     // RFC 9110, 11.6.1: a 401 names the scheme it asks for.
     ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),

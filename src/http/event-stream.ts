@@ -8,6 +8,7 @@ import type { RunningTurn } from '../turn/outcome.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
 import { errorObject } from './envelope.ts'
+import { cutOffWhenStalled } from './slow-reader.ts'
 
 export type StreamTimes = {
   /** A comment line this often keeps proxies from closing a quiet stream. */
@@ -38,6 +39,8 @@ export function streamReply(response: ServerResponse, reply: StoredReply, times:
 class EventStream {
   readonly #response: ServerResponse
   readonly #heartbeat: NodeJS.Timeout
+  /** After every write. */
+  readonly #watchReader: () => void
   /** Deltas of the running tick; they leave in one write. */
   #pending = ''
   #started = false
@@ -56,8 +59,8 @@ class EventStream {
     response.write(event('response.created', JSON.stringify({ request_id: requestId, conversation_id: conversationId })))
     this.#heartbeat = setInterval(() => this.#beat(), times.heartbeatMs)
     response.once('close', () => clearInterval(this.#heartbeat))
-    // Counts from the last byte that the socket took.
-    response.setTimeout(times.stallMs, () => response.destroy())
+    this.#watchReader = cutOffWhenStalled(response, times.stallMs)
+    this.#watchReader()
   }
 
   delta(text: string): void {
@@ -86,17 +89,21 @@ class EventStream {
     clearInterval(this.#heartbeat)
     this.#response.end(this.#pending + last)
     this.#pending = ''
+    this.#watchReader()
   }
 
   #flush(): void {
     if (this.#pending === '') return
     this.#response.write(this.#pending)
     this.#pending = ''
+    this.#watchReader()
   }
 
   /** For a quiet stream only: what a slow reader has not taken grows by nothing that he can do without. */
   #beat(): void {
-    if (this.#response.writableLength === 0) this.#response.write(':\n\n')
+    if (this.#response.writableLength > 0) return
+    this.#response.write(':\n\n')
+    this.#watchReader()
   }
 }
 

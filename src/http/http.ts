@@ -16,7 +16,7 @@ import type { Erasure } from '../turn/erasure.ts'
 import { createAccessLog, note } from './access-log.ts'
 import { createAdminAuth } from './admin-auth.ts'
 import { adminRoutes } from './admin-routes.ts'
-import { watchMethods } from './allowed-methods.ts'
+import { watchMethods, wrongMethod } from './allowed-methods.ts'
 import { namedSchemas } from './api-schemas.ts'
 import { admitCaller } from './caller.ts'
 import { chatRoutes } from './chat-routes.ts'
@@ -67,8 +67,8 @@ const defaultTimes = {
 }
 
 export type Door = {
-  /** Port 0 takes a free one. Answers the base address. Rejects with the listener's error. */
-  listen(port: number, host: string): Promise<string>
+  /** Port 0 takes a free one; `reusePort`: other processes of ours listen there too. Answers the base address. Rejects with the listener's error. */
+  listen(port: number, host: string, reusePort?: boolean): Promise<string>
   /** New connections are refused and idle ones closed; resolves when the running responses have ended. */
   close(): Promise<void>
 }
@@ -127,7 +127,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   Object.assign(app.server, { httpAllowHalfOpen: true })
   const sockets = watchSockets(app.server)
   return {
-    listen: async (port, host) => (listenedAt = await listen(app.server, port, host)),
+    listen: async (port, host, reusePort = false) => (listenedAt = await listen(app.server, { port, host, reusePort })),
     async close() {
       // Fastify would do it a little later.
       app.server.close()
@@ -145,13 +145,15 @@ function answerEveryRequest(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
     reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
     note(raw, { requestId: request.id, route: request.routeOptions.url })
     const fault = framingFault(raw)
     if (fault !== undefined) return done(new ApiError('bad_request', fault))
     if (request.is404) {
       const methods = methodsOf(raw.url ?? '')
-      if (methods.length > 0) reply.header('allow', methods.join(', '))
-      return done(new ApiError(methods.length > 0 ? 'method_not_allowed' : 'not_found'))
+      if (methods.length === 0) return done(new ApiError('not_found'))
+      reply.header('allow', methods.join(', '))
+      return done(wrongMethod(methods))
     }
     // Nobody reads a body here.
     if (raw.method === 'GET' || raw.method === 'HEAD') closeIfUnread(raw, reply.raw)
@@ -183,12 +185,12 @@ async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Pro
   await app.register(adminRoutes, { admin, auth: createAdminAuth(adminToken), turns, erasure, streamTimes: times, publicUrl })
 }
 
-function listen(server: Server, port: number, host: string): Promise<string> {
+function listen(server: Server, at: { port: number; host: string; reusePort: boolean }): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, () => {
+    server.listen(at, () => {
       server.off('error', reject)
-      resolve(`http://${reachable(host)}:${(server.address() as AddressInfo).port}`)
+      resolve(`http://${reachable(at.host)}:${(server.address() as AddressInfo).port}`)
     })
   })
 }

@@ -3,6 +3,7 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const stream = 'src/http/event-stream.ts'
+const slowReader = 'src/http/slow-reader.ts'
 const agent = 'src/agent/agent.ts'
 const retry = 'src/agent/retry.ts'
 const paging = 'src/store/cold/paging.ts'
@@ -70,9 +71,14 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.slow-reader',
     removes: 'a reader who takes nothing is cut off',
-    edits: [edit(stream, '    response.setTimeout(times.stallMs, () => response.destroy())\n')],
+    edits: [edit(slowReader, '    if (unmovedMs >= stallMs) response.destroy()\n')],
     caughtBy: { file: doorStream, title: 'stream.slow-reader a reader who takes nothing is cut off' },
-    symptom: 'hang',
+  },
+  {
+    rule: 'stream.slow-reader',
+    removes: 'a reader who takes a part of a write at a time is not cut off',
+    edits: [edit(slowReader, ' || before.left !== taken.left')],
+    caughtBy: { file: doorStream, title: 'stream.slow-reader a reader who goes on taking' },
   },
   {
     rule: 'text.well-formed',

@@ -17,6 +17,7 @@ function isRefusal(answer: RawAnswer | undefined, status: number, code: string, 
   assert.deepEqual(Object.keys(answer.json.error), ['code', 'message', 'request_id'], title)
   assert.match(answer.json.error.request_id, uuid, title)
   assert.equal(answer.headers['x-request-id'], answer.json.error.request_id, title)
+  assert.equal(answer.headers['x-content-type-options'], 'nosniff', title)
 }
 
 const refused: Record<string, [bytes: string | Buffer, status: number]> = {

@@ -1,7 +1,8 @@
 /** Specification section 6; rulings, Streams: what leaves on the wire, when, and for readers who leave or do not read. faults.md 1–4, 44. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { RawSocket } from '../support/raw-socket.ts'
 import { parseEvents } from '../support/test-app.ts'
 import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-door.ts'
@@ -155,6 +156,19 @@ async function sayMuch(turn: ScriptedTurn, pieces: number): Promise<void> {
   }
 }
 
+/** Reads at least so many characters, and no more for now. */
+async function take(raw: RawSocket, characters: number): Promise<void> {
+  const pieces = on(raw.socket, 'data', { close: ['end', 'close'] })
+  raw.socket.resume()
+  let taken = 0
+  for await (const [text] of pieces) {
+    taken += text.length
+    if (taken >= characters) break
+  }
+  raw.socket.pause()
+  assert.ok(taken >= characters, `cut off after ${taken} characters`)
+}
+
 void test('stream.slow-reader deltas are dropped over 256 KiB unsent, completed carries all, other streams do not notice', async () => {
   const [slow, quick] = [new ScriptedTurn(), new ScriptedTurn()]
   const turns = [slow, quick]
@@ -203,15 +217,35 @@ void test('stream.slow-reader once a delta was dropped none follows, though the 
   assert.ok(last.message.content.startsWith(deltas), 'what was sent is the beginning of the reply')
 })
 
-void test('stream.slow-reader a reader who takes nothing is cut off, and the turn goes on', async () => {
+void test('stream.slow-reader a reader who takes nothing is cut off in time, and the turn goes on', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 300, heartbeatMs: 50 } })
+  await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 2000, heartbeatMs: 50 } })
   using raw = await openStream(door.port)
   raw.socket.pause()
   await sayMuch(turn, 4096)
-  await turn.left
+  const cut = turn.left.then(() => 'cut off')
+  // The kernel took a part of the newest write, for which Node's own timeout would begin anew.
+  assert.equal(await Promise.race([cut, sleep(3400, 'still there')]), 'cut off')
   turn.complete()
   assert.equal((await turn.end).kind, 'completed')
+})
+
+void test('stream.slow-reader a reader who goes on taking is not cut off, though he takes a part of one write at a time', async () => {
+  const turn = new ScriptedTurn()
+  const stallMs = 900
+  await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs } })
+  using raw = await openStream(door.port)
+  raw.socket.pause()
+  await sayMuch(turn, 8192)
+  // All of the reply in one write, 32 MiB: more than the kernel's buffers take.
+  turn.complete()
+  for (let part = 1; part <= 12; part++) {
+    await take(raw, 2 * kibibyte ** 2)
+    await sleep(stallMs / 3)
+  }
+  raw.socket.resume()
+  await raw.until('0\r\n\r\n')
+  assert.equal(eventsOf(raw).names.at(-1), 'response.completed')
 })
 
 void test('stream.slow-reader a quiet stream is not cut off while its reader reads', async () => {
