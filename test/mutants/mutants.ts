@@ -6,6 +6,7 @@ import { doorMutants } from './door-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
 import { erasureMutants } from './erasure-mutants.ts'
 import type { Mutant } from './mutant.ts'
+import { postgresMutants } from './postgres-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 
@@ -18,4 +19,5 @@ export const mutants: Mutant[] = [
   ...streamMutants,
   ...erasureMutants,
   ...constraintMutants,
+  ...postgresMutants,
 ]

@@ -8,6 +8,8 @@ import { cpSync, mkdtempSync, mkdirSync, readFileSync, rmSync, symlinkSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { startPostgres } from '../support/postgres-server.ts'
+import { startRedis } from '../support/redis-server.ts'
 import { mutants } from './mutants.ts'
 import { plant, staleness } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
@@ -29,6 +31,9 @@ const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'tsconfig.json']
 
 const { values } = parseArgs({ options: { rule: { type: 'string' }, sample: { type: 'string' }, write: { type: 'boolean' } } })
 const startedAt = performance.now()
+// One of each for all trials, which make databases of their own in it.
+const servers = { TEST_POSTGRES_URL: await startPostgres(), TEST_REDIS_URL: await startRedis() }
+for (const [variable, { url }] of Object.entries(servers)) process.env[variable] = url
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-mutants-'))
 try {
   const trees = Array.from({ length: workers }, (_, at) => copyTree(join(folder, String(at))))
@@ -46,6 +51,7 @@ try {
   if (problems.length + stale.length > 0 || red.length < verdicts.length) process.exitCode = 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
+  await Promise.all(Object.values(servers).map((server) => server.stop()))
 }
 
 function copyTree(tree: string): string {

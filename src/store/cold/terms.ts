@@ -1,6 +1,6 @@
 /**
- * What is indexed and searched on SQLite FTS5: words, and in scripts without spaces neighbouring characters. Pure. A caller's text only
- * ever becomes quoted terms, never MATCH syntax ("What is C++?" and "O'Brien" would throw).
+ * What is indexed and searched, on SQLite's FTS5 and on PostgreSQL's tsvector: words, and in scripts without spaces neighbouring characters.
+ * Pure. A caller's text only ever becomes terms, never query syntax ("What is C++?" and "O'Brien" would throw).
  */
 
 // Scripts that put no spaces between words: their characters are indexed one by one and searched in pairs.
@@ -28,6 +28,25 @@ export function indexedText(text: string): string {
 export function agentTerm(agentId: string): string {
   return agentId.replace(/[^\p{L}\p{N}]/gu, '')
 }
+
+/** An agent's id as a lexeme of PostgreSQL: no word of a text has a colon in it. Quoted it is a query by itself. */
+export function agentLexeme(agentId: string): string {
+  return `agent:${agentTerm(agentId)}`
+}
+
+/** The text as PostgreSQL indexes it: words alone, without marks, so that its parser makes nothing else of "1.5", an address or a path. */
+export function indexedWords(text: string): string {
+  return (indexedText(withoutMarks(text)).match(word) ?? []).join(' ')
+}
+
+/** The text of a tsquery for any of the words; undefined where the text has none. */
+export function wordsQuery(text: string): string | undefined {
+  const terms = distinct(termsOf(text), (term) => !stopWords.has(term)) ?? distinct(termsOf(text), () => true)
+  const phrases = terms?.map((term) => (withoutMarks(term).match(word) ?? []).join(' <-> ')).filter((phrase) => phrase !== '')
+  return phrases && phrases.length > 0 ? phrases.map((phrase) => `(${phrase})`).join(' | ') : undefined
+}
+
+const withoutMarks = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '')
 
 /** The MATCH expression for an agent's chunks with any of the text's words; undefined where the text has none. */
 export function matchExpression(agentId: string, text: string): string | undefined {

@@ -1,0 +1,130 @@
+/**
+ * A copy of the database in one file, as one snapshot sees it: beside running servers, however much they write. PostgreSQL's own pg_dump writes
+ * it, so that its own pg_restore reads it. Only reads the database; never shows its password, not in the list of processes either.
+ */
+import { execFile, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import type { Sql } from '../store.ts'
+import { makeWhole } from '../whole-file.ts'
+import { refuseHalfCopied } from './copy-mark.ts'
+import { inspectPostgres } from './postgres.ts'
+import { readPostgresSnapshot } from './snapshot.ts'
+
+/** The backup is not possible as things are; the message is one clear line for the operator. */
+export class BackupRefused extends Error {}
+
+export type DumpOptions = {
+  url: string
+  /** Must not exist; made with mode 0600, whole or not at all. */
+  file: string
+  /** Where programs are found, and what else pg_dump is to know. */
+  environment: Record<string, string | undefined>
+  onProgress: (dumped: { tables: number; of: number; table: string }) => void
+  /** Where PostgreSQL's programs are beside those on the path; told by tests. */
+  folders?: string[]
+}
+
+/**
+ * Asks `check` of the very snapshot that is written, and answers what it says; the file is there under its name only where it was written whole,
+ * read back, and `check` did not throw. Throws BackupRefused, StoreUnavailable, SchemaRefused, and the file system's own error (EEXIST) where
+ * `file` is there already.
+ */
+export async function dumpPostgres<Result>(options: DumpOptions, check: (sql: Sql) => Promise<Result>): Promise<Result> {
+  const { url, file, environment, onProgress, folders = globSync(usualFolders) } = options
+  const { version, pooled, schema } = await inspectPostgres(url)
+  if (schema.kind === 'absent') throw new BackupRefused('there is no Turnkeep in that database')
+  // pg_dump leaves settings behind on the connection it was lent, for the servers that are lent it next.
+  if (pooled) throw new BackupRefused('a pooler stands before the database: name PostgreSQL itself in DATABASE_URL for a backup')
+  const tools = await findTools(version, folders, environment)
+  return readPostgresSnapshot(url, async (sql) => {
+    await refuseHalfCopied(sql)
+    const [row] = await sql.all('select pg_export_snapshot() as snapshot, (select count(*) from pg_stat_user_tables) as tables')
+    const [snapshot, of] = [String(row!['snapshot']), Number(row!['tables'])]
+    return makeWhole(file, async (partial) => {
+      const result = await check(sql)
+      await dump(tools, { url, file: partial, snapshot }, (tables, table) => onProgress({ tables, of, table }))
+      await readBack(tools, partial)
+      return result
+    })
+  })
+}
+
+type Tools = { folder: string; environment: Record<string, string | undefined> }
+
+// Where Debian's and Red Hat's packages keep the programs of each version, beside what is on the path.
+const usualFolders = ['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin']
+
+/** The newest pg_dump there is: an older one than the server refuses, since it cannot know what is new there. */
+async function findTools(version: number, usual: string[], environment: Tools['environment']): Promise<Tools> {
+  const folders = new Set([...(environment['PATH'] ?? '').split(delimiter).filter(Boolean), ...usual])
+  const found = await Promise.all(
+    [...folders].map(async (folder) => ({ folder, version: await versionOf(join(folder, 'pg_dump'), environment) })),
+  )
+  const newest = found.toSorted((a, b) => b.version - a.version)[0]
+  const install = `install the client programs of PostgreSQL ${version} (Debian: postgresql-client-${version})`
+  if (!newest || newest.version === 0) throw new BackupRefused(`pg_dump was not found: ${install}`)
+  if (newest.version < version) throw new BackupRefused(`pg_dump ${newest.version} is older than the database: ${install}`)
+  return { folder: newest.folder, environment }
+}
+
+/** 0 where there is none that runs. */
+async function versionOf(program: string, environment: Tools['environment']): Promise<number> {
+  try {
+    const { stdout } = await promisify(execFile)(program, ['--version'], { env: environment })
+    return Number(/\(PostgreSQL\) (\d+)/.exec(stdout)?.[1] ?? 0)
+  } catch {
+    // Not there, or not for this machine: another one is looked for.
+    return 0
+  }
+}
+
+type Dump = { url: string; file: string; snapshot: string }
+
+async function dump(
+  { folder, environment }: Tools,
+  { url, file, snapshot }: Dump,
+  onTable: (tables: number, table: string) => void,
+): Promise<void> {
+  const { address, password } = withoutPassword(url)
+  const env = { ...environment, ...(password === undefined ? {} : { PGPASSWORD: password }), LC_ALL: 'C' }
+  // A window is of a minute: nobody restores it.
+  const what = [`--snapshot=${snapshot}`, '--exclude-table-data=rate_windows', `--dbname=${address}`]
+  const how = ['--format=custom', `--file=${file}`, '--no-password', '--verbose']
+  const child = spawn(join(folder, 'pg_dump'), [...how, ...what], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  let tables = 0
+  let last = ''
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    last = line
+    const table = /dumping contents of table "(?:public\.)?(.+)"/.exec(line)?.[1]
+    if (table !== undefined) onTable(++tables, table)
+  })
+  await ended(child, () => `pg_dump ended without a backup: ${last.replace(/^pg_dump: (error: |detail: )?/, '')}`)
+}
+
+/** All of it, unpacked: an archive whose end is missing is none. */
+async function readBack({ folder, environment }: Tools, file: string): Promise<void> {
+  const child = spawn(join(folder, 'pg_restore'), ['--file=-', file], { env: environment, stdio: 'ignore' })
+  await ended(child, () => 'what was written cannot be read back')
+}
+
+function ended(child: ChildProcess, reason: () => string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new BackupRefused(reason()))))
+  })
+}
+
+/** As PostgreSQL's own programs read an address: they know fewer words after the question mark than our driver does. */
+function withoutPassword(url: string): { address: string; password: string | undefined } {
+  const address = new URL(url)
+  const password = address.searchParams.get('password') ?? (address.password === '' ? undefined : decodeURIComponent(address.password))
+  address.password = ''
+  if (['true', '1'].includes(address.searchParams.get('ssl') ?? '') || address.searchParams.get('sslmode') === 'no-verify')
+    address.searchParams.set('sslmode', 'require')
+  for (const ours of ['password', 'ssl', 'uselibpqcompat']) address.searchParams.delete(ours)
+  return { address: String(address), password }
+}

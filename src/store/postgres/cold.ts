@@ -1,0 +1,78 @@
+/**
+ * Cold reads and writes on PostgreSQL: a read in one snapshot that cannot write, a write in one transaction. Writes of all processes come one
+ * after the other, as the embedded store's do, so that what one of them found still stands when it writes; turns never wait for that lock.
+ */
+import { performWrite } from '../cold/audit.ts'
+import type { Author } from '../cold/audit.ts'
+import { reads } from '../cold/reads.ts'
+import type { Reads } from '../cold/reads.ts'
+import type { Writes } from '../cold/writes.ts'
+import { StoreUnavailable } from '../store.ts'
+import type { Row, Sql, SqlValue } from '../store.ts'
+import type { Connection, Connections } from './connections.ts'
+import { isConnectionLost } from './failure.ts'
+import { changed } from './listen.ts'
+
+/** The `Sql` of one connection. Statements have no name: they are planned anew each time, so never on what the tables were. */
+export function sqlOf(connection: Connection): Sql {
+  const query = (text: string, values: SqlValue[]) => connection.query(text, values)
+  return {
+    engine: 'postgres',
+    all: async (text, ...values) => (await query(text, values)).rows as Row[],
+    run: async (text, ...values) => (await query(text, values)).rowCount ?? 0,
+    now: async () => Number((await query('select now_ms() as now', [])).rows[0].now),
+  }
+}
+
+// A look-up answers in milliseconds or its caller is told that the store is away; a report may walk through millions of rows.
+const lookUpMs = 1_000
+const writeMs = 10_000
+const reportMs = 120_000
+// One lock for all cold writes of all processes in this database; the number means nothing.
+const coldWrites = 7_264_011
+
+export const beginSnapshot = 'begin isolation level repeatable read, read only'
+
+export type Cold = {
+  read(name: keyof Reads, args: unknown[]): Promise<unknown>
+  write(call: { name: keyof Writes; args: unknown[]; author: Author | undefined }): Promise<unknown>
+}
+
+export function createCold(connections: Connections, reports: ReadonlySet<keyof Reads>): Cold {
+  return {
+    read(name, args) {
+      const isReport = reports.has(name)
+      const limitMs = isReport ? reportMs : lookUpMs
+      return connections.ask(isReport ? 'report' : 'cold', limitMs, async (connection) => {
+        // The database gives up too, or a report that nobody waits for would run on.
+        await connection.query(`${beginSnapshot}; set local statement_timeout = ${limitMs}`)
+        const value = await (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sqlOf(connection), ...args)
+        await connection.query('commit')
+        return value
+      })
+    },
+    write: ({ name, args, author }) =>
+      connections.askDurably('cold', writeMs, async (connection) => {
+        await connection.query(`begin; set local lock_timeout = ${writeMs / 2}; select pg_advisory_xact_lock(${coldWrites})`)
+        const value = await performWrite(sqlOf(connection), { name, args: args as never, author })
+        const commit = isSeenElsewhere(name) ? `select pg_notify('${changed}', ''); commit` : 'commit'
+        await connection.query(commit).catch((error: unknown) => {
+          if (!isConnectionLost(error)) throw error
+          // Made again it would find its own change and tell it as somebody else's. Until here it is asked again: nothing of it is stored.
+          throw new StoreUnavailable('it is not known whether the change was stored', { cause: error })
+        })
+        return value
+      }),
+  }
+}
+
+/** Whether other processes keep something of it in memory: agents, keys, providers, documents. */
+const isSeenElsewhere = (name: keyof Writes): boolean => !housekeeping.has(name)
+const housekeeping = new Set<keyof Writes>([
+  'touchApiKeys',
+  'clearExpired',
+  'eraseConversations',
+  'appendLedgerEntry',
+  'createOwner',
+  'renameOwner',
+])

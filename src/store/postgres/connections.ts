@@ -1,0 +1,171 @@
+/**
+ * The connections of one process to PostgreSQL, by what they are kept for, and how a call is made on them: with a deadline of ours, asked
+ * again while its outcome is unknown and time is left. Every call made here must be one that may be asked twice. Knows no table.
+ */
+import pg from 'pg'
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
+import { StoreUnavailable } from '../store.ts'
+import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failure.ts'
+
+/** Eight in all: two that admit and spend windows, two that end and keep turns whatever the others do, two for the rest, one for reports, one that listens. */
+export type Purpose = 'admission' | 'settlement' | 'cold' | 'report'
+const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, cold: 2, report: 1 }
+
+export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
+
+export type Connections = {
+  /** Runs `work` on one connection; `deadlineMs` counts from now and bounds the wait for the connection too. Rejects with StoreUnavailable or a fault. */
+  ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result>
+  /** The same for what commits durably, and so waits for a synchronous standby where there is one. */
+  askDurably<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result>
+  close(): Promise<void>
+}
+
+export type Work<Result> = (connection: Connection) => Promise<Result>
+
+export type Connection = {
+  query(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult>
+  /** As the server told it when the connection was made. */
+  processId: number | undefined
+}
+
+// Reaching a server of the same network takes milliseconds; one that does not answer in a second is told as gone (faults, row 21).
+const connectMs = 1_000
+// A moment for a server that restarts; a try costs one connection.
+const pauseMs = 50
+// What is under way may end; a server that says nothing says no farewell either.
+const closeMs = 2_500
+
+export function createConnections(url: string, log: Log): Connections {
+  const clients = new Set<pg.ClientBase>()
+  const pools = Object.fromEntries(
+    Object.entries(poolSizes).map(([purpose, max]) => {
+      const pool = new pg.Pool({ ...clientOptions(url), max, connectionTimeoutMillis: connectMs, idleTimeoutMillis: 0 })
+      // A connection that breaks while nothing is asked of it tells it here, and without a listener would end the process.
+      pool.on('error', (error) => log.warn({ cause: error.message }, 'an idle connection to the database broke'))
+      pool.on('connect', (client) => {
+        client.on('error', () => undefined)
+        clients.add(client)
+      })
+      pool.on('remove', (client) => clients.delete(client))
+      return [purpose, pool]
+    }),
+  ) as Record<Purpose, Pool>
+  /** Something was not heard of in time: commits may be waiting for a standby. */
+  let inDoubt = false
+
+  async function ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result> {
+    const until = performance.now() + deadlineMs
+    for (;;) {
+      try {
+        return await once(pools[purpose], until, work)
+      } catch (error) {
+        if (error instanceof Unheard) inDoubt = true
+        const worthAnother = isWorthAnother(error) || isConnectionLost(error)
+        if (!worthAnother || performance.now() + pauseMs >= until) throw asStoreError(error)
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+    }
+  }
+
+  const askDurably = <Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result> =>
+    ask(purpose, deadlineMs, async (connection) => {
+      if (inDoubt) {
+        await refuseWhileCommitsWait(connection)
+        inDoubt = false
+      }
+      return work(connection)
+    })
+
+  return {
+    ask,
+    askDurably,
+    async close() {
+      const gone = [...clients].map((client) => new Promise((resolve) => client.once('end', resolve)))
+      const ended = Promise.all([...Object.values(pools).map((pool) => pool.end()), ...gone])
+      await before(performance.now() + closeMs, ended, 'the connections did not end in time').catch(() => clients.forEach(hangUp))
+    },
+  }
+}
+
+/**
+ * A commit that waits for a synchronous standby keeps its server process and its locks until that is back, whoever hangs up. So that no call
+ * adds another one for each time it is tried, nothing more is sent while commits of ours stand there.
+ */
+async function refuseWhileCommitsWait(connection: Connection): Promise<void> {
+  const { rows } = await connection.query(`select 1 from pg_stat_activity where usename = current_user and datname = current_database()
+    and wait_event = 'SyncRep' and query_start < clock_timestamp() - interval '500 milliseconds' limit 1`)
+  if (rows.length > 0) throw new StoreUnavailable('commits wait for a synchronous standby')
+}
+
+async function once<Result>(pool: Pool, until: number, work: Work<Result>): Promise<Result> {
+  const connecting = pool.connect()
+  const client = await before(until, connecting, 'no connection to the database came free in time').catch((error: unknown) => {
+    if (error instanceof Unheard) connecting.then((late) => late.release()).catch(() => undefined)
+    throw error
+  })
+  const processId = (client as unknown as { processID: number | null }).processID ?? undefined
+  const done = work({ query: (query, values) => client.query(query as string, values), processId })
+  try {
+    const result = await before(until, done, 'the database did not answer in time')
+    client.release()
+    return result
+  } catch (error) {
+    if (isConnectionLost(error)) {
+      // Never a cancel: a commit that waits for its standby would be let go of unreplicated. The socket alone is closed.
+      destroy(client)
+      done.catch(() => undefined)
+    } else {
+      await before(performance.now() + connectMs, client.query('rollback'), 'no end of a transaction').then(
+        () => client.release(),
+        () => destroy(client),
+      )
+    }
+    throw error
+  }
+}
+
+/** Rejects with Unheard where `answer` is not there by `until`. */
+async function before<Value>(until: number, answer: Promise<Value>, words: string): Promise<Value> {
+  const late = Promise.withResolvers<never>()
+  const tell = (): void => late.reject(new Unheard(words))
+  // After a blocked loop a timer fires before what has already arrived is read: that gets its chance first.
+  const timer = setTimeout(() => setImmediate(tell), Math.max(1, until - performance.now()))
+  try {
+    return await Promise.race([answer, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function destroy(client: PoolClient): void {
+  hangUp(client)
+  client.release(true)
+}
+
+/** Closes the socket and waits for nobody. */
+export function hangUp(client: pg.ClientBase): void {
+  ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+}
+
+/** What every connection of ours is made with: integers whole, and no wait for ever. */
+export function clientOptions(url: string): pg.ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'turnkeep',
+    connectionTimeoutMillis: connectMs,
+    keepAlive: true,
+    types: { getTypeParser: parserOf },
+  }
+}
+
+const { builtins } = pg.types
+const integers = new Set<number>([builtins.INT2, builtins.INT4, builtins.INT8])
+
+/** Integers as bigint, as the embedded store reads them; a sum of them too, which PostgreSQL makes a numeric. */
+function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  if (integers.has(oid)) return BigInt
+  if (oid === builtins.NUMERIC) return (value) => (/^-?\d+$/.test(value) ? BigInt(value) : Number(value))
+  if (oid === builtins.BOOL) return (value) => (value === 't' ? 1n : 0n)
+  return pg.types.getTypeParser(oid, format as 'text') as (value: string) => unknown
+}

@@ -1,0 +1,204 @@
+/**
+ * The hot operations on PostgreSQL: each is one call of a function of migrations/*-hot.sql, batch in and outcomes out as JSON. What a batch may
+ * not hold twice is sent in turns; a batch that fails as a whole is sent again item by item, so that one bad row never takes others with it.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Failpoints, FailpointName } from '../../failpoints.ts'
+import { StoreUnavailable } from '../store.ts'
+import type {
+  Admission,
+  AdmissionOutcome,
+  AdvanceOutcome,
+  Claims,
+  Each,
+  Settlement,
+  SettlementOutcome,
+  SharedStore,
+  TurnFailure,
+  TurnFailureOutcome,
+  WindowSpent,
+} from '../store.ts'
+import type { Connections, Purpose } from './connections.ts'
+import { readAdmission, readClaims, readSettlement, readSpent, writeAdmission, writeLeases, writeSettlement, writeSpends } from './wire.ts'
+import type { AdmissionAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
+
+/** How long a call may take, asked again where its outcome is unknown; milliseconds. */
+export type Deadlines = {
+  /** A caller waits: what does not answer by then is told as gone (faults, row 21). */
+  admissionMs: number
+  /** What is said is kept, and the turn tries again as long as its lease holds. */
+  settlementMs: number
+  /** `rate.fail-closed` */
+  windowMs: number
+}
+
+export type HotOptions = { connections: Connections; failpoints: Failpoints; named: boolean; deadlines: Deadlines }
+
+export type Hot = Pick<
+  SharedStore,
+  'admitMany' | 'settleMany' | 'failMany' | 'advance' | 'renewLeases' | 'giveUpLeases' | 'claimOrphans' | 'spendWindows'
+>
+
+// Another process was first: by the second time it is past that, or takes a moment.
+const pauseMs = 20
+// Long enough for a full queue to be told, short enough that the next caller asks the database itself.
+const awayMs = 100
+
+export function createHot({ connections, failpoints, named, deadlines }: HotOptions): Hot {
+  /** One call of a function in one transaction, with the failpoints around its commit where there are any. */
+  function call<Answer>(purpose: Purpose, name: HotFunction, values: unknown[], deadlineMs: number): Promise<Answer> {
+    const places = values.map((_, index) => `$${index + 1}`).join(', ')
+    const query = { text: `select ${name}(${places}) as outcomes`, values, ...(named ? { name } : {}) }
+    const points = failpoints.spec === '' ? undefined : commitPoints[name]
+    const ask = withoutFlush.has(name) ? connections.ask : connections.askDurably
+    return ask(purpose, deadlineMs, async (connection) => {
+      if (!points) return (await connection.query(query)).rows[0].outcomes
+      await connection.query('begin')
+      const { outcomes } = (await connection.query(query)).rows[0]
+      failpoints.hit(points[0])
+      await connection.query('commit')
+      failpoints.hit(points[1])
+      return outcomes
+    })
+  }
+
+  /** Outcomes in the items' order. `keysOf` names what one call may hold once; `read` makes the outcome, undefined: ask again. */
+  async function each<Item, Outcome, Answer>(
+    items: Item[],
+    { purpose, name, deadlineMs, keysOf, write, read }: Batch<Item, Outcome, Answer>,
+  ): Promise<Each<Outcome>[]> {
+    const outcomes: (Each<Outcome> | undefined)[] = items.map(() => undefined)
+    const send = async (places: number[]): Promise<void> => {
+      const sent = JSON.stringify(places.map((place, index) => ({ ord: index + 1, ...write(items[place]!) })))
+      const answers = await call<Answer[]>(purpose, name, [sent], deadlineMs)
+      for (const [index, place] of places.entries()) outcomes[place] = read(answers[index]!, items[place]!)
+    }
+    const keep = (place: number, error: unknown): void => {
+      outcomes[place] = { kind: 'error', error: error as Error }
+    }
+    const until = performance.now() + deadlineMs
+    for (let tries = 0, left = items.map((_, place) => place); left.length > 0; tries++) {
+      if (tries > 1) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      if (tries > 0 && performance.now() >= until) {
+        for (const place of left) keep(place, new StoreUnavailable('other processes were first too often'))
+        break
+      }
+      for (const wave of wavesOf(left, (place) => keysOf(items[place]!))) {
+        try {
+          await send(wave)
+        } catch (error) {
+          if (wave.length > 1 && !(error instanceof StoreUnavailable))
+            for (const place of wave) await send([place]).catch((alone: unknown) => keep(place, alone))
+          else for (const place of wave) keep(place, error)
+          // A database that is not there is not there for any of them: nobody waits for it once a wave.
+          if (!(error instanceof StoreUnavailable)) continue
+          for (const place of left) if (outcomes[place] === undefined) keep(place, error)
+          break
+        }
+      }
+      left = left.filter((place) => outcomes[place] === undefined)
+    }
+    return outcomes as Each<Outcome>[]
+  }
+
+  const { admissionMs, settlementMs, windowMs } = deadlines
+  const admission: Batch<Admission, AdmissionOutcome, AdmissionAnswer> = {
+    purpose: 'admission',
+    name: 'admit_v1',
+    deadlineMs: admissionMs,
+    keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
+    write: writeAdmission,
+    read: readAdmission,
+  }
+  let awayUntil = 0
+  return {
+    async admitMany(items) {
+      // Whoever waited behind a batch that found the database away has waited long enough.
+      if (performance.now() < awayUntil)
+        return items.map(() => ({ kind: 'error', error: new StoreUnavailable('the database was away just now') }))
+      const outcomes = await each(items, admission)
+      if (outcomes.every((outcome) => outcome.kind === 'error' && outcome.error instanceof StoreUnavailable))
+        awayUntil = performance.now() + awayMs
+      return outcomes
+    },
+    settleMany: (items) =>
+      each<Settlement, SettlementOutcome, SettlementAnswer>(items, {
+        purpose: 'settlement',
+        name: 'settle_v1',
+        deadlineMs: settlementMs,
+        keysOf: ({ requestId }) => [requestId],
+        write: writeSettlement,
+        read: readSettlement,
+      }),
+    failMany: (items) =>
+      each<TurnFailure, TurnFailureOutcome, TurnFailureOutcome>(items, {
+        purpose: 'settlement',
+        name: 'fail_v1',
+        deadlineMs: settlementMs,
+        keysOf: ({ requestId }) => [requestId],
+        // PostgreSQL takes no U+0000 in a text, and a cause may quote anything
+        write: ({ requestId, fence, state, code, cause }) => ({
+          request_id: requestId,
+          fence,
+          state,
+          code,
+          cause: cause.toWellFormed().replaceAll('\0', '\uFFFD'),
+        }),
+        read: (answer) => answer,
+      }),
+    async advance({ requestId, fence, entries, hold }) {
+      const item = JSON.stringify({ request_id: requestId, fence, hold: String(hold), entries })
+      return call<AdvanceOutcome>('settlement', 'advance_v1', [item], settlementMs)
+    },
+    async renewLeases(leases, leaseMs) {
+      const lost = new Set(await call<string[]>('settlement', 'renew_v1', [writeLeases(leases), leaseMs], settlementMs))
+      return leases.filter(({ requestId }) => lost.has(requestId))
+    },
+    async giveUpLeases(leases) {
+      await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs)
+    },
+    async claimOrphans({ which, limit, leaseMs, running }): Promise<Claims> {
+      return readClaims(await call('settlement', 'claim_v1', [which, limit, leaseMs, running, randomUUID()], settlementMs))
+    },
+    async spendWindows(items): Promise<WindowSpent[]> {
+      return (await call<WindowAnswer[]>('admission', 'spend_windows_v1', [writeSpends(items)], windowMs)).map(readSpent)
+    },
+  }
+}
+
+type HotFunction = 'admit_v1' | 'settle_v1' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
+
+/** Their commits wait for no disk and no standby. */
+const withoutFlush = new Set<HotFunction>(['renew_v1', 'spend_windows_v1'])
+
+/** A failpoint may stand before and after the commit of these. */
+const commitPoints: Partial<Record<HotFunction, [FailpointName, FailpointName]>> = {
+  admit_v1: ['admit.before-commit', 'admit.after-commit'],
+  settle_v1: ['settle.before-commit', 'settle.after-commit'],
+  fail_v1: ['fail.before-commit', 'fail.after-commit'],
+  advance_v1: ['advance.before-commit', 'advance.after-commit'],
+  claim_v1: ['claim.before-commit', 'claim.after-commit'],
+}
+
+type Batch<Item, Outcome, Answer> = {
+  purpose: Purpose
+  name: HotFunction
+  deadlineMs: number
+  keysOf(item: Item): string[]
+  write(item: Item): object
+  read(answer: Answer, item: Item): Outcome | undefined
+}
+
+/** The places in calls of their own, in order, so that no key stands twice in one. */
+function wavesOf(places: number[], keysOf: (place: number) => string[]): number[][] {
+  const waves: { places: number[]; keys: Set<string> }[] = []
+  for (const place of places) {
+    const keys = keysOf(place)
+    // After every wave that holds one of its keys, so that the order of equal ones is kept.
+    const after = waves.findLastIndex((wave) => keys.some((key) => wave.keys.has(key)))
+    const wave = waves[after + 1] ?? waves[waves.push({ places: [], keys: new Set() }) - 1]!
+    wave.places.push(place)
+    for (const key of keys) wave.keys.add(key)
+  }
+  return waves.map((wave) => wave.places)
+}

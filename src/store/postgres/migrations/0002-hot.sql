@@ -1,0 +1,381 @@
+-- The hot operations, one round trip each: a batch goes in as JSON, its outcomes come back as JSON in the same order. Every statement of a
+-- function sees what was committed while it waited for the locks before it. Locks are taken in one order everywhere: running turns,
+-- conversations, owners, each by id; what an admission writes after its owners' locks, nobody else can be writing, or it is asked again. Each
+-- may be asked again with the same batch and then tells what became of it, and each is for ever: a change is a function with the next number,
+-- so that two versions of the server work side by side.
+-- The planner's switches stand on the functions because their plans are kept: one that was made while the tables were empty would read them whole.
+
+-- The newest whole exchanges within the window, oldest first, as their texts: a user's, its reply's, and so on. One range of the index, ended
+-- as soon as the window is full.
+create function history_v1(of_conversation text, window_tokens bigint) returns json language plpgsql stable as $$
+declare
+  message record;
+  left_tokens bigint := window_tokens;
+  first_seq bigint;
+begin
+  for message in select m.seq, m.tokens from messages m where m.conversation_id = of_conversation order by m.seq desc loop
+    left_tokens := left_tokens - message.tokens;
+    exit when left_tokens < 0;
+    -- an exchange begins at its odd number
+    if message.seq % 2 = 1 then
+      first_seq := message.seq;
+    end if;
+  end loop;
+  return (select coalesce(json_agg(m.content order by m.seq), '[]') from messages m where m.conversation_id = of_conversation and m.seq >= first_seq);
+end $$;
+
+-- A running turn as its process needs it.
+create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable as $$
+  select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
+    'agent_id', turn.agent_id, 'agent_version', turn.agent_version, 'fence', turn.fence, 'run', turn.run, 'attempt', turn.attempt,
+    'message', turn.message, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
+    'history', history_v1(turn.conversation_id, window_tokens))
+$$;
+
+-- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
+-- process came first while this one waited for a lock; ask again.
+create function admit_v1(items json) returns json language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
+  set jit = off set lock_timeout = '900ms'
+as $$
+declare
+  lifetime constant bigint := 24 * 60 * 60 * 1000;
+  at bigint := now_ms();
+  item record;
+  turn turns;
+  outcome json;
+  outcomes json[] := array_fill(null::json, array[json_array_length(items)]);
+  may_write boolean := false;
+  locked text[] := '{}';
+  owner_ids text[] := '{}';
+  present_owner text;
+  taken bigint := 0;
+begin
+  loop
+    for item in
+      select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
+        r.completion_tokens, r.charged, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
+        a.owner_id, o.balance - o.held as available, w.hold_needed, w.history_window, v.max_message_length,
+        -- `order.admission`, the whole of it
+        case
+          when same and r.state = 'running' and r.holder = i.request_id and r.attempt = 1 then 'admitted_before'
+          when same and r.erased_at is not null then 'erased'
+          -- `idempotency.in-progress`
+          when same and r.state = 'running' then 'idempotency_in_progress'
+          when same and r.state = 'failed' then 'replayed_failure'
+          when same and r.state = 'completed' then 'replay'
+          when i.message_length > coalesce(v.max_message_length, 32000) then 'message_too_long'
+          -- `idempotency.conflict`: whatever the state, so another body conflicts while the first runs
+          when live and not same then 'idempotency_conflict'
+          when not i.may_run then 'overloaded'
+          when a.id is null then 'agent_not_found'
+          when a.enabled <> 1 then 'agent_disabled'
+          -- `conversation.busy`, ahead of the constraint one_running_turn_per_conversation
+          when exists (select from turns busy where busy.conversation_id = c.id and busy.state = 'running') then 'conversation_busy'
+          when o.balance - o.held < w.hold_needed then 'insufficient_balance'
+          else 'run'
+        end as verdict
+      from json_to_recordset(items) as i (ord integer, api_key_id text, agent_id text, idempotency_key text, fingerprint text,
+          external_user_id text, message text, message_length bigint, message_tokens bigint, request_id text, conversation_id text,
+          lease_ms bigint, may_run boolean)
+        left join turns r on r.api_key_id = i.api_key_id and r.idempotency_key = i.idempotency_key
+        -- `idempotency.lifetime`; a running record never expires
+        cross join lateral (select r.request_id is not null and (r.ended_at is null or r.ended_at + lifetime > at)) as l (live)
+        cross join lateral (select live and r.fingerprint = decode(i.fingerprint, 'hex')) as s (same)
+        left join agents a on a.id = i.agent_id and a.deleted_at is null
+        left join agent_versions v on v.agent_id = a.id and v.version = a.version
+        left join owners o on o.id = a.owner_id
+        left join conversations c on c.api_key_id = i.api_key_id and c.external_user_id = i.external_user_id
+        -- `billing.hold`: stored numbers only; rounded up once
+        cross join lateral (select least(v.history_max_tokens, coalesce(c.message_tokens, 0))) as h (history_window)
+        cross join lateral (select h.history_window, ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens)
+          * v.prompt_price + v.max_output_tokens * v.completion_price + 999999) / 1000000) as w (history_window, hold_needed)
+      where outcomes[i.ord] is null
+      order by a.owner_id, i.ord
+    loop
+      outcome := null;
+      if item.verdict = 'run' and not may_write then
+        locked := locked || array_remove(array[item.known_conversation_id], null);
+        owner_ids := owner_ids || item.owner_id;
+        continue;
+      elsif item.verdict = 'run' then
+        -- one running sum an owner, so that items are accepted one by one
+        if item.owner_id is distinct from present_owner then
+          update owners set held = held + taken where id = present_owner and taken > 0;
+          present_owner := item.owner_id;
+          taken := 0;
+        end if;
+        if item.available - taken < item.hold_needed then
+          outcome := '{"kind": "insufficient_balance"}';
+        elsif item.known_conversation_id is not null and not item.known_conversation_id = any (locked) then
+          -- opened by another process meanwhile; erasure might be emptying it, and its lock comes before the owner's
+          outcome := '{"kind": "again"}';
+        elsif item.record_id is not null
+            and not exists (select from turns where request_id = item.record_id for no key update skip locked) then
+          -- its text is being erased, or its expired key cleared: a turn's lock comes before the owner's, so nobody waits for it here
+          outcome := '{"kind": "again"}';
+        else
+          if item.known_conversation_id is null then
+            insert into conversations (id, api_key_id, external_user_id, created_at)
+              values (item.conversation_id, item.api_key_id, item.external_user_id, at);
+          end if;
+          if item.record_id is not null and not item.live then
+            update turns set idempotency_key = null,
+                fingerprint = case when erased_at is null then fingerprint else decode(repeat('00', 32), 'hex') end
+              where request_id = item.record_id;
+          end if;
+          if item.live then
+            update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
+                holder = item.request_id, hold = item.hold_needed, agent_version = item.version, prompt_price = item.prompt_price,
+                completion_price = item.completion_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null
+              where request_id = item.record_id and state = 'released' and fence = item.fence
+              returning * into strict turn;
+          else
+            insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
+                run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
+              values (item.request_id, item.api_key_id, item.idempotency_key, decode(item.fingerprint, 'hex'),
+                coalesce(item.known_conversation_id, item.conversation_id), item.owner_id, item.agent_id, item.version, 'running',
+                1, 1, 1, at + item.lease_ms, item.request_id, item.hold_needed, item.prompt_price, item.completion_price, item.message,
+                item.message_tokens, at, at)
+              returning * into strict turn;
+          end if;
+          taken := taken + item.hold_needed;
+          outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
+        end if;
+      elsif item.verdict = 'admitted_before' then
+        select * into strict turn from turns where request_id = item.record_id;
+        outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
+      elsif item.verdict = 'replay' then
+        -- `idempotency.replay`: what settlement stored
+        select json_build_object('kind', 'replay', 'reply', json_build_object('request_id', item.record_id,
+            'conversation_id', item.record_conversation_id, 'message_id', m.id, 'content', m.content, 'created_at', m.created_at,
+            'prompt_tokens', item.prompt_tokens, 'completion_tokens', item.completion_tokens, 'charged', item.charged::text))
+          into strict outcome from messages m where m.request_id = item.record_id and m.role = 'assistant';
+      elsif item.verdict = 'replayed_failure' then
+        outcome := json_build_object('kind', 'replayed_failure', 'request_id', item.record_id);
+      elsif item.verdict = 'message_too_long' then
+        outcome := json_build_object('kind', 'message_too_long', 'longest', coalesce(item.max_message_length, 32000));
+      else
+        outcome := json_build_object('kind', item.verdict);
+      end if;
+      outcomes[item.ord] := outcome;
+    end loop;
+    exit when may_write or owner_ids = '{}';
+    perform 1 from conversations where id = any (locked) order by id for no key update;
+    perform 1 from owners where id = any (owner_ids) order by id for no key update;
+    may_write := true;
+    at := now_ms();
+  end loop;
+  update owners set held = held + taken where id = present_owner and taken > 0;
+  return array_to_json(outcomes);
+end $$;
+
+-- Settlement: both messages, charge, hold released, record completed. `lost`: another fence, or another end. At most one item a turn.
+create function settle_v1(items json) returns json language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
+  set jit = off set lock_timeout = '1500ms'
+as $$
+declare
+  at bigint;
+  ours text[];
+begin
+  select array_agg(t.request_id) into ours from (
+    select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
+      -- the fence: whoever was claimed past, or ended, finds nothing
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'
+      order by t.request_id for no key update of t) as t;
+  perform 1 from conversations c where c.id in (select t.conversation_id from turns t where t.request_id = any (ours))
+    order by c.id for no key update;
+  perform 1 from owners o where o.id in (select t.owner_id from turns t where t.request_id = any (ours)) order by o.id for no key update;
+  at := now_ms();
+  insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
+    select m.id, t.conversation_id, c.message_count + m.place, m.role, m.content, m.tokens, t.request_id, m.created_at
+    from json_to_recordset(items) as i (request_id text, user_message_id text, assistant_message_id text, content text, content_tokens bigint)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+      join conversations c on c.id = t.conversation_id
+      cross join lateral (values (1, i.user_message_id, 'user', t.message, t.message_tokens, t.created_at),
+        (2, i.assistant_message_id, 'assistant', i.content, i.content_tokens, at)) as m (place, id, role, content, tokens, created_at);
+  update conversations c set message_count = c.message_count + 2, message_tokens = c.message_tokens + t.message_tokens + i.content_tokens,
+      last_message_at = at
+    from json_to_recordset(items) as i (request_id text, content_tokens bigint)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+    where c.id = t.conversation_id;
+  -- `billing.once`: one_charge_per_turn forbids a second row, also for a charge of nothing
+  insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
+    select i.ledger_entry_id, t.owner_id, 'charge', -i.charged, i.written_off, t.request_id, at
+    from json_to_recordset(items) as i (request_id text, ledger_entry_id text, charged bigint, written_off bigint)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours);
+  update owners o set balance = o.balance - s.charged, held = o.held - s.hold
+    from (select t.owner_id, sum(i.charged)::bigint as charged, sum(t.hold)::bigint as hold
+        from json_to_recordset(items) as i (request_id text, charged bigint)
+          join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+        group by t.owner_id) as s
+    where o.id = s.owner_id;
+  update turns t set state = 'completed', lease_until = null, holder = null, hold = 0, prompt_tokens = i.prompt_tokens,
+      completion_tokens = i.completion_tokens, usage_estimated = i.usage_estimated::integer, charged = i.charged,
+      first_delta_ms = i.first_delta_ms, ended_at = at
+    from json_to_recordset(items) as i (request_id text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean,
+      charged bigint, first_delta_ms bigint)
+    where t.request_id = i.request_id and t.request_id = any (ours);
+  return (select json_agg(case when m.id is null then json_build_object('kind', 'lost') else
+      json_build_object('kind', 'settled', 'conversation_id', m.conversation_id, 'created_at', m.created_at) end order by i.ord)
+    from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, assistant_message_id text)
+      -- by the reply's id, so that a settlement whose commit was not heard of is found again
+      left join messages m on m.request_id = i.request_id and m.role = 'assistant' and m.id = i.assistant_message_id);
+end $$;
+
+-- The end without a reply: no charge, the hold given back, nothing in the history. At most one item a turn.
+create function fail_v1(items json) returns json language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
+  set jit = off set lock_timeout = '1500ms'
+as $$
+declare
+  ours text[];
+begin
+  select array_agg(t.request_id) into ours from (
+    select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'
+      order by t.request_id for no key update of t) as t;
+  perform 1 from owners o where o.id in (select t.owner_id from turns t where t.request_id = any (ours)) order by o.id for no key update;
+  update owners o set held = o.held - s.hold
+    from (select t.owner_id, sum(t.hold)::bigint as hold from turns t where t.request_id = any (ours) group by t.owner_id) as s
+    where o.id = s.owner_id;
+  update turns t set state = i.state, lease_until = null, holder = null, hold = 0, failure_code = i.code, failure_cause = i.cause, ended_at = now_ms()
+    from json_to_recordset(items) as i (request_id text, state text, code text, cause text)
+    where t.request_id = i.request_id and t.request_id = any (ours);
+  return (select json_agg(json_build_object('kind', case when t.request_id is null then 'lost' else 'ended' end) order by i.ord)
+    from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, state text, code text)
+      -- under the same fence a run ends once, so the same end is this one
+      left join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = i.state and t.failure_code = i.code);
+end $$;
+
+-- Journals a step and extends the hold, both or neither.
+create function advance_v1(item json) returns json language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_material = off
+  set jit = off set lock_timeout = '1500ms' as $$
+declare
+  turn turns;
+  more bigint;
+begin
+  select * into turn from turns where request_id = item ->> 'request_id' and fence = (item ->> 'fence')::bigint and state = 'running'
+    for no key update;
+  if not found then
+    return json_build_object('kind', 'lost');
+  end if;
+  more := (item ->> 'hold')::bigint - turn.hold;
+  if more > 0 then
+    update owners set held = held + more where id = turn.owner_id and balance - held >= more;
+    if not found then
+      return json_build_object('kind', 'insufficient_balance');
+    end if;
+    update turns set hold = hold + more where request_id = turn.request_id;
+  end if;
+  insert into journal (request_id, run, step, part, kind, payload, created_at)
+    select turn.request_id, turn.run, e.step, e.part, e.kind, e.payload, now_ms()
+    from json_to_recordset(item -> 'entries') as e (step bigint, part bigint, kind text, payload text)
+    -- only this fence writes this run's journal, so what is there already is this very call's
+    on conflict do nothing;
+  return json_build_object('kind', 'advanced');
+end $$;
+
+-- Renews leases, or ends them at once where `lease_ms` is null; answers the request ids that are no longer under their fence. A row that
+-- somebody is writing keeps the lease it has. Not durable: a lease that a crash forgets runs out sooner, and the fence holds.
+create function renew_v1(leases json, lease_ms bigint) returns json language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
+  set jit = off
+as $$
+declare
+  free text[];
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  select array_agg(t.request_id) into free from (
+    select t.request_id from json_to_recordset(leases) as i (request_id text, fence bigint)
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'
+      for no key update of t skip locked) as t;
+  update turns set lease_until = coalesce(now_ms() + lease_ms, 0) where request_id = any (free);
+  return (select coalesce(json_agg(i.request_id), '[]') from json_to_recordset(leases) as i (request_id text, fence bigint)
+    where not exists (select from turns t where t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'));
+end $$;
+
+-- Recovery's claim, `turn.states`: turns whose lease has run out, each counted, fenced anew and read whole. `fresh` takes up to `most` that were tried once;
+-- `suspect` takes one that was tried twice, and fails those whose third attempt is used up.
+create function claim_v1(which text, most integer, lease_ms bigint, running text[], claimer text) returns json language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
+  set jit = off set lock_timeout = '1500ms'
+as $$
+declare
+  most_attempts constant bigint := 3;
+  at bigint := now_ms();
+  claimed text[];
+  exhausted json[] := '{}';
+  orphan record;
+begin
+  -- asked again because the answer was lost: what this very claim took the first time
+  select array_agg(request_id) into claimed from turns where state = 'running' and holder = claimer;
+  if claimed is null then
+    select array_agg(t.request_id) into claimed from (
+      select t.request_id from turns t
+        where t.state = 'running' and t.lease_until <= at and not t.request_id = any (running)
+          and case which when 'fresh' then t.attempt = 1 else t.attempt > 1 and t.attempt < most_attempts end
+        order by t.attempt, t.created_at, t.request_id limit case which when 'fresh' then most else least(most, 1) end
+        for no key update skip locked) as t;
+    update turns set attempt = attempt + 1, fence = fence + 1, lease_until = at + lease_ms, holder = claimer where request_id = any (claimed);
+  end if;
+  if which = 'suspect' then
+    for orphan in
+      select t.request_id, t.owner_id, t.hold from turns t
+        where t.state = 'running' and t.lease_until <= at and t.attempt >= most_attempts and not t.request_id = any (running)
+        order by t.owner_id, t.request_id for no key update skip locked
+    loop
+      update owners set held = held - orphan.hold where id = orphan.owner_id;
+      update turns set state = 'failed', lease_until = null, holder = null, hold = 0, failure_code = 'internal_error',
+          failure_cause = format('the process died in each of %s attempts', most_attempts), ended_at = at
+        where request_id = orphan.request_id;
+      exhausted := exhausted || to_json(orphan.request_id);
+    end loop;
+  end if;
+  return json_build_object('exhausted', exhausted, 'turns', (
+    select coalesce(json_agg(json_build_object('turn', running_turn_v1(t, v.history_max_tokens), 'journal', (
+        select coalesce(json_agg(json_build_object('step', s.step, 'part', s.part, 'kind', s.kind, 'payload', s.payload)
+          order by s.step, s.part, s.kind), '[]')
+        from journal s where s.request_id = t.request_id and s.run = t.run)) order by t.attempt, t.created_at, t.request_id), '[]')
+    from turns t join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
+    where t.request_id = any (claimed) and t.state = 'running' and t.holder = claimer));
+end $$;
+
+-- Rate windows: fixed, opened by the key's first request; a changed limit or length holds for the window under way too. Waits for no disk.
+create function spend_windows_v1(items json) returns json language plpgsql
+  set enable_seqscan = off set enable_bitmapscan = off set enable_material = off
+  set jit = off set lock_timeout = '250ms'
+as $$
+declare
+  item record;
+  at bigint;
+  opened bigint;
+  ended bigint;
+  before bigint;
+  accepted bigint;
+  outcomes json[] := '{}';
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  -- in the order of the keys, so that two batches wait for each other and never in a ring
+  for item in
+    select i.* from json_to_recordset(items) as i (ord integer, api_key_id text, max_spent bigint, window_seconds bigint, units bigint)
+      order by i.api_key_id collate "C"
+  loop
+    insert into rate_windows (api_key_id, opened_at, ends_at, spent) values (item.api_key_id, 0, 0, 0) on conflict do nothing;
+    select w.opened_at, w.ends_at, w.spent into opened, ended, before from rate_windows w where w.api_key_id = item.api_key_id for no key update;
+    at := now_ms();
+    -- a clock that was set back makes none longer, and a longer length brings none back that has ended
+    opened := least(opened, at);
+    if at >= least(ended, opened + item.window_seconds * 1000) then
+      opened := at;
+      before := 0;
+    end if;
+    accepted := greatest(0, least(item.units, item.max_spent - before));
+    update rate_windows set opened_at = opened, ends_at = opened + item.window_seconds * 1000, spent = before + accepted
+      where api_key_id = item.api_key_id;
+    outcomes[item.ord] := json_build_object('accepted', accepted, 'spent', before + accepted, 'ends_at_ms', opened + item.window_seconds * 1000,
+      'ends_in_ms', opened + item.window_seconds * 1000 - at);
+  end loop;
+  return array_to_json(outcomes);
+end $$;

@@ -1,0 +1,165 @@
+/**
+ * The shared store: PostgreSQL for more than one process or machine. Fulfils store.ts; its clock is the database's. Durability is the
+ * database's too: a commit is told as it tells it (docs/operate/postgresql.md says what that needs).
+ */
+import { createFailpoints } from '../../failpoints.ts'
+import { reports } from '../cold/reads.ts'
+import { SchemaRefused } from '../schema-refused.ts'
+import type { SharedStore } from '../store.ts'
+import { createCold, sqlOf } from './cold.ts'
+import { refuseHalfCopied } from './copy-mark.ts'
+import { createConnections } from './connections.ts'
+import type { Connection, Connections, Log } from './connections.ts'
+import { TakesNoWrites } from './failure.ts'
+import { createHot } from './hot.ts'
+import type { Deadlines } from './hot.ts'
+import { listen } from './listen.ts'
+import { migrate, readMigrations, readState } from './migrate.ts'
+import type { Migration, SchemaState } from './migrate.ts'
+import { vacuumErased } from './vacuum.ts'
+
+export { readPostgresSnapshot } from './snapshot.ts'
+export type { Migration, SchemaState }
+
+export type PostgresOptions = {
+  /** postgres://… */
+  url: string
+  /** A failpoints.ts specification; empty: none. */
+  failpoints?: string
+  deadlines?: Partial<Deadlines>
+  /** Other migrations than the ones beside this file, for tests of two versions. */
+  migrations?: Migration[]
+  log: Log
+}
+
+const oldestVersion = 15
+// A start may wait for another one's migrations.
+const openMs = 10 * 60_000
+// A database of ours that starts together with us, on the same machine or by the same command, is there within this time.
+const firstContactMs = 30_000
+const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
+
+/** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is just starting. */
+export async function openPostgresStore({ url, failpoints = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
+  const connections = createConnections(url, log)
+  try {
+    const { pooled, settings } = await connections.ask('cold', firstContactMs, readServer)
+    if (settings.synchronous_commit === 'off' || settings.fsync === 'off')
+      log.warn(settings, 'this database tells of commits that are not on its disk: a crash of it may lose answered turns')
+    const newer = await connections.ask('cold', openMs, (connection) => migrate(connection, migrations ?? readMigrations()))
+    await connections.ask('cold', openMs, (connection) => refuseHalfCopied(sqlOf(connection)))
+    if (newer.length > 0) log.warn({ newer }, 'the database has been migrated by a newer Turnkeep, which this one can work beside')
+    if (pooled) log.info({}, 'a pooler stands before the database: statements go without names, and changes are heard of within a second')
+    return createStore(url, connections, { pooled, failpoints, deadlines: { ...defaultDeadlines, ...deadlines }, log })
+  } catch (error) {
+    await connections.close()
+    throw error
+  }
+}
+
+type StoreParts = { pooled: boolean; failpoints: string; deadlines: Deadlines; log: Log }
+
+function createStore(url: string, connections: Connections, { pooled, failpoints, deadlines, log }: StoreParts): SharedStore {
+  const listeners: (() => void)[] = []
+  const tell = (): void => listeners.forEach((listener) => listener())
+  // Behind a pooler a connection is another one at each transaction: what it once listened to is not ours.
+  const listener = pooled ? undefined : listen(url, tell, log)
+  const cold = createCold(connections, reports)
+  let vacuumedAt = 0
+
+  return {
+    ...createHot({ connections, failpoints: createFailpoints(failpoints), named: !pooled, deadlines }),
+    read: (name, ...args) => cold.read(name, args) as never,
+    async write(name, ...args) {
+      const value = await cold.write({ name, args, author: undefined })
+      tell()
+      return value as never
+    },
+    async writeAs(author, name, ...args) {
+      const value = await cold.write({ name, args, author })
+      tell()
+      return value as never
+    },
+    async forget(depth) {
+      if (depth === 'file') vacuumedAt = await vacuumErased(connections, vacuumedAt)
+      return 'forgotten'
+    },
+    onChange: (told) => void listeners.push(told),
+    async ping() {
+      await connections.ask('cold', deadlines.admissionMs, async (connection) => {
+        const { rows } = await connection.query('show transaction_read_only')
+        if (rows[0].transaction_read_only === 'on') throw new TakesNoWrites('the database takes no writes: a standby')
+      })
+    },
+    async close() {
+      await listener?.close()
+      await connections.close()
+    },
+  }
+}
+
+export type ServerFound = {
+  /** For example 15. */
+  version: number
+  /** Something stands in between that changes the connection under us: PgBouncer, another pooler. */
+  pooled: boolean
+  /** As `show` says them: what a commit is worth. */
+  settings: { synchronous_commit: string; fsync: string; full_page_writes: string; synchronous_standby_names: string }
+  standby: boolean
+  maxConnections: number
+  usedConnections: number
+  /** The database's clock, epoch milliseconds, and how long the question took. */
+  now: number
+  roundTripMs: number
+}
+
+/** Throws SchemaRefused where this PostgreSQL is too old or not in UTF-8. */
+async function readServer(connection: Connection): Promise<ServerFound> {
+  const askedAt = performance.now()
+  const { rows } = await connection.query(`select pg_backend_pid() as pid, current_setting('server_version_num') as version,
+    current_setting('server_encoding') as encoding, current_setting('default_transaction_isolation') as isolation,
+    current_setting('synchronous_commit') as synchronous_commit, current_setting('fsync') as fsync,
+    current_setting('full_page_writes') as full_page_writes, current_setting('synchronous_standby_names') as synchronous_standby_names,
+    pg_is_in_recovery() as standby, current_setting('max_connections') as max_connections,
+    (select count(*) from pg_stat_activity where backend_type = 'client backend') as used,
+    floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now`)
+  const roundTripMs = performance.now() - askedAt
+  const [row] = rows
+  const version = Math.floor(Number(row.version) / 10_000)
+  if (version < oldestVersion) throw new SchemaRefused(`the database is PostgreSQL ${version}; Turnkeep needs ${oldestVersion} or newer`)
+  if (row.encoding !== 'UTF8') throw new SchemaRefused(`the database is encoded in ${row.encoding}; Turnkeep needs one in UTF8`)
+  // Each statement of a hot operation must see what it waited for.
+  if (row.isolation !== 'read committed')
+    throw new SchemaRefused(
+      `default_transaction_isolation is "${row.isolation}" for this user or database; Turnkeep needs "read committed"`,
+    )
+  const { synchronous_commit, fsync, full_page_writes, synchronous_standby_names } = row
+  return {
+    version,
+    pooled: connection.processId !== Number(row.pid),
+    settings: { synchronous_commit, fsync, full_page_writes, synchronous_standby_names },
+    standby: row.standby === 1n,
+    maxConnections: Number(row.max_connections),
+    usedConnections: Number(row.used),
+    now: Number(row.now),
+    roundTripMs,
+  }
+}
+
+export type PostgresInspection = ServerFound & { schema: SchemaState | { kind: 'absent' } }
+
+/** Writes nothing and migrates nothing. Throws StoreUnavailable, SchemaRefused. */
+export async function inspectPostgres(url: string): Promise<PostgresInspection> {
+  const connections = createConnections(url, silent)
+  try {
+    return await connections.ask('cold', 5_000, async (connection) => {
+      const server = await readServer(connection)
+      const { rows } = await connection.query(`select to_regclass('migrations') is not null as present`)
+      return { ...server, schema: rows[0].present === 1n ? await readState(connection, readMigrations()) : { kind: 'absent' } }
+    })
+  } finally {
+    await connections.close()
+  }
+}
+
+const silent: Log = { warn: () => undefined, info: () => undefined }

@@ -1,0 +1,170 @@
+/** What the functions of migrations/*-hot.sql take and give as JSON, and what it is here. Names and shapes alone; decides nothing. */
+import type {
+  Admission,
+  AdmissionOutcome,
+  AdmittedTurn,
+  Claims,
+  HistoryMessage,
+  JournalEntry,
+  Lease,
+  Settlement,
+  SettlementOutcome,
+  WindowSpend,
+  WindowSpent,
+} from '../store.ts'
+
+// Amounts travel as digits, for a number of JSON does not hold them all; times and counts as numbers.
+type TurnAnswer = {
+  request_id: string
+  conversation_id: string
+  api_key_id: string
+  agent_id: string
+  agent_version: number
+  fence: number
+  run: number
+  attempt: number
+  message: string
+  prompt_price: string
+  completion_price: string
+  hold: string
+  history: string[]
+}
+type ReplyAnswer = {
+  request_id: string
+  conversation_id: string
+  message_id: string
+  content: string
+  created_at: number
+  prompt_tokens: number
+  completion_tokens: number
+  charged: string
+}
+type Written = 'admitted' | 'replay' | 'replayed_failure'
+export type AdmissionAnswer =
+  | { kind: 'again' }
+  | { kind: 'admitted'; turn: TurnAnswer }
+  | { kind: 'replay'; reply: ReplyAnswer }
+  | { kind: 'replayed_failure'; request_id: string }
+  | Exclude<AdmissionOutcome, { kind: Written }>
+export type SettlementAnswer = { kind: 'lost' } | { kind: 'settled'; conversation_id: string; created_at: number }
+export type ClaimsAnswer = { turns: { turn: TurnAnswer; journal: JournalEntry[] }[]; exhausted: string[] }
+export type WindowAnswer = { accepted: number; spent: number; ends_at_ms: number; ends_in_ms: number }
+
+export const writeAdmission = (item: Admission): object => ({
+  api_key_id: item.apiKeyId,
+  agent_id: item.agentId,
+  idempotency_key: item.idempotencyKey,
+  fingerprint: Buffer.from(item.fingerprint).toString('hex'),
+  external_user_id: item.externalUserId,
+  message: item.message,
+  message_length: item.messageLength,
+  message_tokens: item.messageTokens,
+  request_id: item.requestId,
+  conversation_id: item.conversationId,
+  lease_ms: item.leaseMs,
+  may_run: item.mayRun,
+})
+
+export function readAdmission(answer: AdmissionAnswer): AdmissionOutcome | undefined {
+  switch (answer.kind) {
+    case 'again':
+      return undefined
+    case 'admitted':
+      return { kind: 'admitted', turn: { ...readTurn(answer.turn), journal: [] } }
+    case 'replay': {
+      const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged } = answer.reply
+      const reply = {
+        requestId: request_id,
+        conversationId: conversation_id,
+        messageId: message_id,
+        content,
+        createdAt: created_at,
+        promptTokens: prompt_tokens,
+        completionTokens: completion_tokens,
+        charged: BigInt(charged),
+      }
+      return { kind: 'replay', reply }
+    }
+    case 'replayed_failure':
+      return { kind: 'replayed_failure', requestId: answer.request_id }
+    default:
+      return answer
+  }
+}
+
+const readTurn = (turn: TurnAnswer): Omit<AdmittedTurn, 'journal'> => ({
+  requestId: turn.request_id,
+  conversationId: turn.conversation_id,
+  apiKeyId: turn.api_key_id,
+  agentId: turn.agent_id,
+  agentVersion: turn.agent_version,
+  fence: turn.fence,
+  run: turn.run,
+  attempt: turn.attempt,
+  message: turn.message,
+  price: { promptPerMillion: BigInt(turn.prompt_price), completionPerMillion: BigInt(turn.completion_price) },
+  hold: BigInt(turn.hold),
+  // Texts alone: they alternate, and a user's is the first
+  history: turn.history.map((content, index): HistoryMessage => ({
+    role: index % 2 === 0 ? 'user' : 'assistant',
+    content,
+  })),
+})
+
+export const writeSettlement = (item: Settlement): object => ({
+  request_id: item.requestId,
+  fence: item.fence,
+  user_message_id: item.userMessageId,
+  assistant_message_id: item.assistantMessageId,
+  ledger_entry_id: item.ledgerEntryId,
+  content: item.content,
+  content_tokens: item.contentTokens,
+  prompt_tokens: item.promptTokens,
+  completion_tokens: item.completionTokens,
+  usage_estimated: item.usageEstimated,
+  charged: String(item.charged),
+  written_off: String(item.writtenOff),
+  first_delta_ms: item.firstDeltaMs,
+})
+
+export function readSettlement(answer: SettlementAnswer, item: Settlement): SettlementOutcome {
+  if (answer.kind === 'lost') return answer
+  const { requestId, assistantMessageId: messageId, content, promptTokens, completionTokens, charged } = item
+  const reply = {
+    requestId,
+    conversationId: answer.conversation_id,
+    messageId,
+    content,
+    createdAt: answer.created_at,
+    promptTokens,
+    completionTokens,
+    charged,
+  }
+  return { kind: 'settled', reply }
+}
+
+export const writeLeases = (leases: Lease[]): string =>
+  JSON.stringify(leases.map(({ requestId, fence }) => ({ request_id: requestId, fence })))
+
+export const readClaims = ({ turns, exhausted }: ClaimsAnswer): Claims => ({
+  turns: turns.map(({ turn, journal }) => ({ ...readTurn(turn), journal })),
+  exhausted,
+})
+
+export const writeSpends = (items: WindowSpend[]): string =>
+  JSON.stringify(
+    items.map(({ apiKeyId, limit, windowSeconds, units }, index) => ({
+      ord: index + 1,
+      api_key_id: apiKeyId,
+      max_spent: limit,
+      window_seconds: windowSeconds,
+      units,
+    })),
+  )
+
+export const readSpent = ({ accepted, spent, ends_at_ms, ends_in_ms }: WindowAnswer): WindowSpent => ({
+  accepted,
+  spent,
+  endsAtMs: ends_at_ms,
+  endsInMs: ends_in_ms,
+})

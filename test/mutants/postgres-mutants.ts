@@ -1,0 +1,135 @@
+/** Faults of the hot operations and constraints on PostgreSQL: what the embedded store's mutants take away there is taken away here. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const tables = 'src/store/postgres/migrations/0001-tables.sql'
+const hot = 'src/store/postgres/migrations/0002-hot.sql'
+const file = 'store/postgres.test.ts'
+const fence = `-- the fence: whoever was claimed past, or ended, finds nothing
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'`
+
+export const postgresMutants: Mutant[] = [
+  {
+    rule: 'order.admission',
+    removes: "on PostgreSQL the record comes before the agent's state",
+    edits: [
+      edit(
+        hot,
+        "          when same and r.state = 'completed' then 'replay'\n",
+        "          when a.enabled <> 1 then 'agent_disabled'\n          when same and r.state = 'completed' then 'replay'\n",
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: order.admission the record, then the agent' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'on PostgreSQL a message that the agent does not take is refused',
+    edits: [edit(hot, "          when i.message_length > coalesce(v.max_message_length, 32000) then 'message_too_long'\n")],
+    caughtBy: { file, title: 'postgres: order.validation a message that is too long' },
+  },
+  {
+    rule: 'idempotency.conflict',
+    removes: 'on PostgreSQL another body conflicts',
+    edits: [edit(hot, "          when live and not same then 'idempotency_conflict'\n")],
+    caughtBy: { file, title: 'postgres: idempotency.in-progress and idempotency.conflict' },
+  },
+  {
+    rule: 'idempotency.lifetime',
+    removes: 'on PostgreSQL a record ends',
+    edits: [edit(hot, '(r.ended_at is null or r.ended_at + lifetime > at)', 'true')],
+    caughtBy: { file, title: 'postgres: idempotency.lifetime clock' },
+  },
+  {
+    rule: 'clock',
+    removes: "on PostgreSQL time is the store's own",
+    edits: [
+      edit(
+        hot,
+        'at bigint := now_ms();\n  item record;',
+        'at bigint := floor(extract(epoch from clock_timestamp()) * 1000)::bigint;\n  item record;',
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: idempotency.lifetime clock' },
+  },
+  {
+    rule: 'conversation.busy',
+    removes: 'on PostgreSQL a second message waits for the first',
+    edits: [
+      edit(
+        hot,
+        "          when exists (select from turns busy where busy.conversation_id = c.id and busy.state = 'running') then 'conversation_busy'\n",
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: conversation.busy stores nothing for the loser' },
+  },
+  {
+    rule: 'conversation.identity',
+    removes: 'on PostgreSQL an end user is told by the letter',
+    edits: [
+      edit(hot, 'c.external_user_id = i.external_user_id', "replace(c.external_user_id, ' ', '') = replace(i.external_user_id, ' ', '')"),
+    ],
+    caughtBy: { file, title: 'postgres: conversation.identity one conversation per key' },
+  },
+  {
+    rule: 'balance_never_negative',
+    removes: 'on PostgreSQL what is held fits the balance, by check, by running sum and by constraint',
+    edits: [
+      edit(hot, "          when o.balance - o.held < w.hold_needed then 'insufficient_balance'\n"),
+      edit(hot, 'if item.available - taken < item.hold_needed then', 'if false then'),
+      edit(
+        tables,
+        'constraint held_within_balance check (held >= 0 and held <= balance)',
+        'constraint held_within_balance check (held >= 0)',
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: balance_never_negative a balance for seven' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'on PostgreSQL the fence of a settlement',
+    edits: [edit(hot, fence, fence.replace(' and t.fence = i.fence', ''))],
+    caughtBy: { file, title: 'postgres: turn.states a released turn gives its hold back' },
+  },
+  {
+    rule: 'one_charge_per_turn',
+    removes: 'on PostgreSQL a turn that has ended is not settled again',
+    edits: [edit(hot, fence, fence.replace(" and t.state = 'running'", ''))],
+    caughtBy: { file, title: 'postgres: one_charge_per_turn a settlement comes through once' },
+  },
+  {
+    rule: 'billing.once',
+    removes: 'on PostgreSQL the charge leaves the balance',
+    edits: [
+      edit(
+        hot,
+        'update owners o set balance = o.balance - s.charged, held = o.held - s.hold',
+        'update owners o set held = o.held - s.hold',
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: billing.once settlement stores both messages' },
+  },
+  {
+    rule: 'running_has_lease',
+    removes: 'on PostgreSQL a renewal reaches the lease',
+    edits: [edit(hot, 'set lease_until = coalesce(now_ms() + lease_ms, 0)', 'set lease_until = coalesce(lease_until + 0 * lease_ms, 0)')],
+    caughtBy: { file, title: 'postgres: running_has_lease a renewed lease is kept' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'on PostgreSQL a process does not claim its own turn',
+    edits: [
+      edit(
+        hot,
+        'and t.lease_until <= at and not t.request_id = any (running)\n          and case which',
+        'and t.lease_until <= at\n          and case which',
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: turn.states an orphan is claimed once' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'on PostgreSQL a claim raises the fence',
+    edits: [edit(hot, 'attempt = attempt + 1, fence = fence + 1, lease_until', 'attempt = attempt + 1, lease_until')],
+    caughtBy: { file, title: 'postgres: turn.states an orphan is claimed once' },
+  },
+]

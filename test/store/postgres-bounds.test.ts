@@ -1,0 +1,144 @@
+/** The ends of what fits: the longest and strangest texts come back byte for byte, the largest amounts exactly; what is busy does not hold up turns. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import type { StoredReply } from '../../src/store/store.ts'
+import { ownPostgres, until } from '../support/own-postgres.ts'
+import { noPostgres, withClient } from '../support/postgres-server.ts'
+import { Bench } from './conformance.ts'
+
+const longestMessage = 32_000
+const slackMs = 5_000
+const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
+const odd = `\u{2028}\u{2029}"'\\\\u0041 \${x} $1 %s ' ; \u{1}\u{7f}\r\n\t\u{fffd}\u{feff}e\u{301}é\u{10ffff}{"a":[1]}--`
+
+void test(
+  'postgres: idempotency.replay the longest and strangest texts come back byte for byte, from history, replay and listing',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const store = await database.open({ deadlines })
+    const bench = await Bench.make(store, 10n ** 15n, 200_000)
+    const message = odd + '😀'.repeat(longestMessage - [...odd].length)
+    assert.equal([...message].length, longestMessage)
+    const content = '\u{10ffff}'.repeat(longestMessage) + odd
+    const admission = bench.admission({
+      message,
+      externalUserId: '\u{10ffff}'.repeat(255 - [...odd].length) + odd,
+      idempotencyKey: odd + '\u{1f937}'.repeat(255 - [...odd].length),
+    })
+    const [outcome] = await store.admitMany([admission])
+    assert.ok(outcome?.kind === 'admitted', outcome?.kind)
+    assert.equal(outcome.turn.message, message)
+    const settled = await bench.settle(outcome.turn, { content, contentTokens: 64_000 })
+    const { reply } = settled as { reply: StoredReply }
+    assert.equal(reply.content, content)
+    assert.deepEqual((await store.admitMany([{ ...admission, requestId: randomUUID() }]))[0], { kind: 'replay', reply })
+    const next = await bench.admitted({ externalUserId: admission.externalUserId })
+    assert.equal(next.conversationId, outcome.turn.conversationId)
+    assert.deepEqual(next.history, [
+      { role: 'user', content: message },
+      { role: 'assistant', content },
+    ])
+    const page = { limit: 10, before: { createdAt: 2 ** 52, id: '' } }
+    const listed = await store.read('listMessages', { ...page, apiKeyId: bench.apiKeyId, conversationId: next.conversationId })
+    assert.deepEqual(new Set(listed?.map((one) => one.content)), new Set([message, content]))
+    // The journal's texts are JSON, in which anything may be quoted.
+    const payload = JSON.stringify({ text: odd, nul: '\0', half: '\ud83d' })
+    const entry = { step: 1, part: 2, kind: 'tool_finished' as const, payload }
+    assert.equal((await store.advance({ ...next, entries: [entry], hold: next.hold })).kind, 'advanced')
+    await store.giveUpLeases([next])
+    const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })
+    assert.deepEqual(turns[0]!.journal, [entry])
+    assert.equal(turns[0]!.history.length, 2)
+    await bench.verify()
+  },
+)
+
+void test('postgres: a cause that no column takes ends its turn all the same', { skip: noPostgres() }, async (t) => {
+  const database = await ownPostgres(t)
+  const store = await database.open({ deadlines })
+  const bench = await Bench.make(store, 1_000_000n)
+  const turns = [await bench.admitted(), await bench.admitted()]
+  const failures = turns.map(({ requestId, fence }) => ({ requestId, fence, state: 'failed' as const, code: 'internal_error' as const }))
+  const causes = [`a\0b \ud83d c \udc00 \\u0000 ${odd}`, 'plain']
+  const ended = await store.failMany(failures.map((failure, index) => ({ ...failure, cause: causes[index]! })))
+  assert.deepEqual(ended, [{ kind: 'ended' }, { kind: 'ended' }])
+  const rows = await database.rows('select failure_cause from turns order by failure_cause')
+  assert.deepEqual(
+    rows.map((row) => row.failure_cause),
+    [`a\u{fffd}b \u{fffd} c \u{fffd} \\u0000 ${odd}`, 'plain'],
+  )
+  await bench.verify()
+})
+
+void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 comes back whole', { skip: noPostgres() }, async (t) => {
+  const database = await ownPostgres(t)
+  const store = await database.open({ deadlines })
+  const largest = 10n ** 17n
+  const bench = await Bench.make(store, largest - 1n)
+  const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 1n, note: null, largestBalance: largest }
+  assert.equal((await store.write('appendLedgerEntry', credit)).kind, 'appended')
+  const more = { ...credit, id: 'led_2', idempotencyKey: 'k2' }
+  assert.equal((await store.write('appendLedgerEntry', more)).kind, 'above_largest_balance')
+  const turn = await bench.admitted()
+  const hold = largest - 3n
+  assert.deepEqual(await store.advance({ ...turn, entries: [], hold: largest + 1n }), { kind: 'insufficient_balance' })
+  assert.deepEqual(await store.advance({ ...turn, entries: [], hold }), { kind: 'advanced' })
+  assert.deepEqual(await bench.money(), { balance: largest, held: hold })
+  await store.giveUpLeases([turn])
+  const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })
+  assert.equal(turns[0]!.hold, hold)
+  const settled = await bench.settle(turns[0]!, { charged: hold, writtenOff: largest })
+  assert.equal((settled as { reply: StoredReply }).reply.charged, hold)
+  assert.deepEqual(await bench.money(), { balance: 3n, held: 0n })
+  const [entry] = await store.read('listLedger', bench.ownerId, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
+  assert.deepEqual([entry!.amount, entry!.writtenOff], [-hold, largest])
+})
+
+void test(
+  'postgres: row 73, with every other connection stuck turns go on, and a look-up is told within its deadline',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    // Shorter than what the others are stuck for, so that a turn which had to wait for them would be told.
+    const store = await database.open({ deadlines: { admissionMs: 3_000, settlementMs: 3_000 } })
+    const bench = await Bench.make(store, 10n ** 9n)
+    const going = new AbortController()
+    await withClient(database.url, async (client) => {
+      await client.query('begin; lock table audit in access exclusive mode')
+      /** Each writes its line into the audit, and there are more of them than connections. */
+      const writes = Array.from({ length: 4 }, async () => {
+        while (!going.signal.aborted) {
+          const author = { who: 'admin' as const, requestId: randomUUID(), lineIds: [randomUUID()] }
+          await store
+            .writeAs(author, 'createOwner', { id: `own_${randomUUID()}`, name: 'n', credit: undefined })
+            .catch((error: Error) => assert.ok(error instanceof StoreUnavailable, error.stack))
+        }
+      })
+      await until(
+        'they are stuck',
+        async () =>
+          (await database.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length >= 2,
+      )
+      try {
+        const askedAt = performance.now()
+        await assert.rejects(store.read('findOwner', bench.ownerId), StoreUnavailable)
+        assert.ok(performance.now() - askedAt < 1_000 + slackMs)
+        for (let turns = 0; turns < 20; turns++) {
+          const turn = await bench.admitted()
+          await store.renewLeases([turn], 15_000)
+          assert.equal((await bench.settle(turn)).kind, 'settled')
+        }
+        await store.read('usageByBucket', { from: 0, to: 1, bucketMs: 1 })
+      } finally {
+        going.abort()
+        await client.query('rollback')
+        await Promise.all(writes)
+      }
+    })
+    assert.equal((await store.read('findOwner', bench.ownerId))?.balance, 10n ** 9n - 20n * 600n)
+    await bench.verify()
+  },
+)

@@ -1,0 +1,87 @@
+/** What other processes changed is heard of at once, also after the connection that listens was lost; what nobody keeps is not told about. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
+import { ownPostgres, until } from '../support/own-postgres.ts'
+import { noPostgres } from '../support/postgres-server.ts'
+import { Bench } from './conformance.ts'
+
+void test(
+  'postgres: a change through one store is heard of by another, once each; housekeeping is not',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const store = await database.open()
+    const other = await database.open()
+    let heard = 0
+    other.onChange(() => void heard++)
+    let own = 0
+    store.onChange(() => void own++)
+    const bench = await Bench.make(store, 1_000_000n)
+    await until('both listen', async () => {
+      await bench.takeAtMost(1000)
+      return heard > 0
+    })
+    const settled = async (): Promise<number> => {
+      let last = -1
+      await until('all is heard of', async () => {
+        const before = last
+        last = heard
+        await pass(200)
+        return before === heard
+      })
+      return heard
+    }
+    const before = await settled()
+    await bench.takeAtMost(2000)
+    assert.equal((await settled()) - before, 1)
+
+    await store.write('clearExpired', { limit: 10 })
+    await store.write('touchApiKeys', [{ id: bench.apiKeyId, agoMs: 1 }])
+    await store.write('eraseConversations', { conversationIds: [] })
+    const turn = await bench.admitted()
+    await bench.settle(turn)
+    const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, largestBalance: 10n ** 17n }
+    await store.write('appendLedgerEntry', credit)
+    assert.equal((await settled()) - before, 1, 'nobody keeps any of it')
+    assert.ok(own > 0, 'a store tells its own writes too')
+  },
+)
+
+void test(
+  'postgres: a listening connection that was lost is made anew, and what may have been missed is told once',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const store = await database.open()
+    const other = await database.open()
+    const bench = await Bench.make(store, 1_000_000n)
+    let heard = 0
+    other.onChange(() => void heard++)
+    await until('it listens', async () => {
+      await bench.takeAtMost(1000)
+      return heard > 0
+    })
+    await pass(300)
+    const listening = (): Promise<{ pid: number }[]> =>
+      database.rows(
+        `select pid from pg_stat_activity where datname = current_database() and query = 'listen turnkeep_changed' order by pid`,
+      )
+    const before = await listening()
+    assert.equal(before.length, 2, 'one a store')
+    heard = 0
+    for (const { pid } of before) await database.rows('select pg_terminate_backend($1)', pid)
+    // Nobody is told of this one: whoever listens again must be told that something may have been missed.
+    await bench.takeAtMost(2000)
+    await until(
+      'both listen again',
+      async () => (await listening()).filter(({ pid }) => !before.some((old) => old.pid === pid)).length === 2,
+    )
+    // Nothing was changed meanwhile, but who could know.
+    await until('what may have been missed is told', () => heard > 0)
+    await pass(300)
+    assert.equal(heard, 1)
+    await bench.takeAtMost(2000)
+    await until('changes are heard of again', () => heard === 2)
+  },
+)

@@ -1,0 +1,148 @@
+/**
+ * The hot functions keep their plans, and the first ones are made while the tables are empty: those must still be right when millions of rows
+ * have come, also before anybody counted them. Rows read are counted by the database itself; nothing here measures time.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { ownPostgres } from '../support/own-postgres.ts'
+import { noPostgres } from '../support/postgres-server.ts'
+import { Bench } from './conformance.ts'
+
+const leaseMs = 15_000
+const filled = 20_000
+const rounds = 20
+
+type Reading = { table: string; whole: number; rows: number; index: number }
+
+/** What every hot function reads per round once there are `filled` turns, with plans that were made when there were none. */
+async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Promise<Reading[]> {
+  const database = await ownPostgres(t)
+  const store = await database.open({ deadlines: { admissionMs: 60_000, settlementMs: 60_000 } })
+  const bench = await Bench.make(store, 10n ** 12n)
+  // What a call read is counted as soon as it has ended: each asks the clock.
+  await database.rows(`create or replace function now_ms() returns bigint language sql volatile as
+    'select pg_stat_force_next_flush(); select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'`)
+  for (const table of ['turns', 'conversations', 'messages', 'ledger', 'journal', 'owners', 'agents', 'agent_versions', 'rate_windows'])
+    await database.rows(`alter table ${table} set (autovacuum_enabled = off)`)
+  if (prepare !== '') await database.rows(prepare)
+
+  let count = 0
+  /** Everything that a turn may ask of the store; all at once, so that no connection is left out. */
+  const everything = async (user: string): Promise<void> => {
+    const entry = { step: 1, part: 0, kind: 'model' as const, payload: '{}' }
+    await Promise.all(
+      [1, 2, 3].map(async () => {
+        const admission = bench.admission({ externalUserId: `${user}-${++count}`, idempotencyKey: `${user}-${count}` })
+        const turn = await bench.admitted(admission)
+        await store.renewLeases([turn], leaseMs)
+        assert.equal((await store.advance({ ...turn, entries: [entry], hold: turn.hold + 1n })).kind, 'advanced')
+        assert.equal((await bench.fail(turn, 'released')).kind, 'ended')
+        const again = await bench.admitted(admission)
+        assert.equal((await bench.settle(again)).kind, 'settled')
+        assert.equal((await bench.admit({ ...admission, requestId: randomUUID() })).kind, 'replay')
+        const second = await bench.admitted({
+          externalUserId: admission.externalUserId,
+          idempotencyKey: `${user}-${count}-second-${randomUUID()}`,
+        })
+        assert.ok(second.history.length >= 2)
+        assert.equal((await bench.fail(second, 'failed')).kind, 'ended')
+        await store.spendWindows([{ apiKeyId: bench.apiKeyId, limit: 10, windowSeconds: 60, units: 1 }])
+      }),
+    )
+    const orphans = await Promise.all(
+      [1, 2].map(() => bench.admitted({ externalUserId: `${user}-orphan-${++count}`, idempotencyKey: `${user}-${count}` })),
+    )
+    await store.giveUpLeases(orphans)
+    const { turns } = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
+    assert.equal(turns.length, 2)
+    await store.giveUpLeases(turns)
+    const suspects = await store.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })
+    assert.equal(suspects.turns.length, 1)
+    const left = turns.find(({ requestId }) => requestId !== suspects.turns[0]!.requestId)
+    for (const turn of [left!, suspects.turns[0]!]) assert.equal((await bench.settle(turn)).kind, 'settled')
+  }
+  for (let round = 0; round < rounds; round++) await everything(`early-${round}`)
+
+  // The same key, agent and owner; four turns in each conversation; the newest users are those who come again.
+  await database.rows(
+    `insert into conversations (id, api_key_id, external_user_id, message_count, message_tokens, created_at, last_message_at)
+       select 'conv_' || c, $1, case when c <= 60 then 'late-' || (c - 1) / 3 || '-' || c else 'user ' || c end, 8, 28, 1000 + c, 1000 + c
+       from generate_series(1, ${filled / 4}) as c`,
+    bench.apiKeyId,
+  )
+  await database.rows(
+    `insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state, run, attempt,
+         fence, hold, prompt_price, completion_price, message, message_tokens, prompt_tokens, completion_tokens, usage_estimated, charged,
+         created_at, started_at, ended_at)
+       select 'filled-' || n, $1, 'filled-' || n, decode(repeat('00', 32), 'hex'), 'conv_' || (n / 4 + 1), $2, $3, 1, 'completed', 1, 1,
+         1, 0, 15000000, 60000000, 'hello', 3, 20, 5, 0, 600, 1000 + n, 1000 + n, now_ms()
+       from generate_series(0, ${filled - 1}) as n`,
+    bench.apiKeyId,
+    bench.ownerId,
+    bench.agentId,
+  )
+  await database.rows(`insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
+    select 'msg_' || n || role, 'conv_' || (n / 4 + 1), n % 4 * 2 + place, role, 'text', 3, 'filled-' || n, 1000 + n
+    from generate_series(0, ${filled - 1}) as n, (values (1, 'user'), (2, 'assistant')) as m (place, role)`)
+  await database.rows(
+    `insert into ledger (id, owner_id, kind, amount, request_id, created_at)
+       select 'led_filled_' || n, $1, 'charge', -600, 'filled-' || n, 1000 + n from generate_series(0, ${filled - 1}) as n`,
+    bench.ownerId,
+  )
+  await database.rows(`insert into journal (request_id, run, step, part, kind, payload, created_at)
+    select 'filled-' || n, 1, 1, 0, 'model', '{}', 1000 + n from generate_series(0, ${filled - 1}) as n`)
+  await database.rows('select pg_stat_force_next_flush()')
+
+  const read = (): Promise<Reading[]> =>
+    database.rows(`select t.relname as table, t.seq_tup_read::float8 as whole, coalesce(t.idx_tup_fetch, 0)::float8 as rows,
+        (select coalesce(sum(i.idx_tup_read), 0)::float8 from pg_stat_user_indexes i where i.relid = t.relid) as index
+      from pg_stat_user_tables t order by 1`)
+  const before = await read()
+  count = 0
+  for (let round = 0; round < rounds; round++) await everything(`late-${round}`)
+  // A few of its own connection's too, so that the last ones are counted.
+  await store.renewLeases([], leaseMs)
+  const after = await read()
+  return after.map(({ table, whole, rows, index }, place) => ({
+    table,
+    whole: whole - before[place]!.whole,
+    rows: (rows - before[place]!.rows) / rounds,
+    index: (index - before[place]!.index) / rounds,
+  }))
+}
+
+void test(
+  'postgres: plans that were made while the tables were empty read no table whole and few rows once it is full',
+  { skip: noPostgres() },
+  async (t) => {
+    const readings = await readingsOf(t, { prepare: '' })
+    for (const { table, rows, index } of readings)
+      if (rows + index > 0) t.diagnostic(`${table}: ${rows} rows, ${index} index entries a round`)
+    assert.deepEqual(
+      readings.filter(({ whole }) => whole > 0),
+      [],
+    )
+    // A round is some forty calls, each of one turn. Index entries count more: those of rows that have changed stay until they are cleared away.
+    assert.deepEqual(
+      readings.filter(({ rows, index }) => rows > 500 || index > filled / 4),
+      [],
+    )
+    assert.ok(readings.find(({ table }) => table === 'turns')!.rows > 10, 'what is read is counted')
+  },
+)
+
+void test(
+  'postgres: without its switches a hot function would read a table whole, and the count above would show it',
+  { skip: noPostgres() },
+  async (t) => {
+    const readings = await readingsOf(t, {
+      prepare: 'alter function settle_v1(json) reset all; alter function claim_v1(text, integer, bigint, text[], text) reset all',
+    })
+    assert.ok(
+      readings.some(({ whole }) => whole > filled),
+      JSON.stringify(readings),
+    )
+  },
+)

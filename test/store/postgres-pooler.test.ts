@@ -1,0 +1,87 @@
+/**
+ * Behind PgBouncer in transaction mode every transaction may be on another connection: the whole conformance suite passes through it, the store
+ * says once that a pooler is there, and goes without what a pooler cannot carry. PgBouncer is Debian's, on a port of its own.
+ */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { inspectPostgres, openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { ownPostgres, quiet } from '../support/own-postgres.ts'
+import { noPooler, startPooler } from '../support/pooler.ts'
+import type { Pooler } from '../support/pooler.ts'
+import { makeDatabase, sharedPostgres, withClient } from '../support/postgres-server.ts'
+import { Bench, conformance } from './conformance.ts'
+
+const missing = noPooler()
+
+let started: Promise<Pooler> | undefined
+const pooler = async (): Promise<Pooler> => (started ??= startPooler(await sharedPostgres()))
+after(async () => (await started)?.stop())
+
+if (missing) void test('postgres behind PgBouncer: the conformance suite', { skip: missing }, () => undefined)
+else
+  conformance('postgres behind PgBouncer', async () => {
+    const database = await makeDatabase()
+    const store = await openPostgresStore({ url: (await pooler()).through(database.url), log: quiet })
+    let offset = 0
+    const moveClock = async (milliseconds: number): Promise<void> => {
+      offset += milliseconds
+      await withClient(database.url, (client) =>
+        client.query(`create or replace function now_ms() returns bigint language sql volatile as
+          'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${Math.round(offset)}'`),
+      )
+    }
+    return {
+      store: { ...store, moveClock },
+      async close() {
+        await store.close()
+        await database.drop()
+      },
+    }
+  })
+
+void test(
+  'postgres behind PgBouncer: it is told once, nobody listens, and what another process changed is read at once',
+  { skip: missing },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const { through } = await pooler()
+    const messages: string[] = []
+    const log = { warn: () => undefined, info: (_: object, message: string) => void messages.push(message) }
+    const direct = await database.open({ log })
+    assert.equal(messages.length, 0)
+    const stores = [await database.open({ url: through(database.url), log }), await database.open({ url: through(database.url) })]
+    assert.equal(messages.filter((message) => message.includes('pooler')).length, 1)
+    assert.equal((await inspectPostgres(through(database.url))).pooled, true)
+    assert.equal((await inspectPostgres(database.url)).pooled, false)
+
+    const bench = await Bench.make(stores[0]!, 10n ** 9n)
+    await bench.takeAtMost(77)
+    for (const store of [stores[1]!, direct]) assert.equal((await store.read('findAgent', bench.agentId))?.present.maxMessageLength, 77)
+    const listening = await database.rows(`select from pg_stat_activity where datname = current_database() and query like 'listen%'`)
+    assert.equal(listening.length, 1, 'the direct one alone')
+  },
+)
+
+void test(
+  'postgres behind PgBouncer: more calls at once than it has connections all come through, through two processes',
+  { skip: missing },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const { through } = await pooler()
+    const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
+    const stores = await Promise.all([1, 2].map(() => database.open({ url: through(database.url), deadlines })))
+    const bench = await Bench.make(stores[0]!, 10n ** 9n)
+    const turns = 200
+    const kinds = await Promise.all(
+      Array.from({ length: turns }, async (_, number) => {
+        const store = stores[number % 2]!
+        const [outcome] = await store.admitMany([bench.admission()])
+        assert.ok(outcome?.kind === 'admitted', outcome?.kind)
+        return (await store.settleMany([bench.settlement(outcome.turn)]))[0]!.kind
+      }),
+    )
+    assert.deepEqual(new Set(kinds), new Set(['settled']))
+    assert.deepEqual(await bench.money(), { balance: 10n ** 9n - 600n * BigInt(turns), held: 0n })
+    await bench.verify()
+  },
+)

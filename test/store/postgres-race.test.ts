@@ -1,0 +1,110 @@
+/** A thousand at once through three processes' stores: what fits the balance to the last 10⁻⁸ USD, one turn a key, one new turn at the lifetime's edge. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { Admission, AdmissionOutcome, Each } from '../../src/store/store.ts'
+import { ownPostgres } from '../support/own-postgres.ts'
+import type { OwnPostgres, OwnStore } from '../support/own-postgres.ts'
+import { noPostgres } from '../support/postgres-server.ts'
+import { Bench } from './conformance.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
+/** The usage that the hold is made for. */
+const atMost = { promptTokens: 63, completionTokens: 100 }
+
+const openThree = (database: OwnPostgres): Promise<OwnStore[]> => Promise.all([1, 2, 3].map(() => database.open({ deadlines })))
+
+/** Every store gets its share in calls of `most` items, all under way at once. */
+async function admitAtOnce(stores: OwnStore[], items: Admission[], most: number): Promise<Each<AdmissionOutcome>[]> {
+  const calls: Promise<Each<AdmissionOutcome>[]>[] = []
+  for (let from = 0; from < items.length; from += most)
+    calls.push(stores[calls.length % stores.length]!.admitMany(items.slice(from, from + most)))
+  return (await Promise.all(calls)).flat()
+}
+
+function count(outcomes: { kind: string }[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { kind } of outcomes) counts[kind] = (counts[kind] ?? 0) + 1
+  return counts
+}
+
+void test(
+  'postgres: balance_never_negative a thousand at once through three stores, and a balance for exactly a hundred of them',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const stores = await openThree(database)
+    const price = await Bench.make(stores[0]!, 10n ** 9n)
+    const { hold } = await price.admitted()
+    for (const spare of [0n, -1n]) {
+      const bench = await Bench.make(stores[0]!, hold * 100n + spare)
+      const fits = spare < 0n ? 99 : 100
+      const admissions = Array.from({ length: 1000 }, () => bench.admission())
+      const outcomes = await admitAtOnce(stores, admissions, 8)
+      assert.deepEqual(count(outcomes), { admitted: fits, insufficient_balance: 1000 - fits })
+      assert.deepEqual(await bench.money(), { balance: hold * 100n + spare, held: hold * BigInt(fits) })
+      const turns = outcomes.flatMap((outcome) => (outcome.kind === 'admitted' ? [outcome.turn] : []))
+      const settled = await Promise.all(
+        turns.map((turn, index) => stores[index % 3]!.settleMany([bench.settlement(turn, { ...atMost, charged: hold })])),
+      )
+      assert.deepEqual(count(settled.flat()), { settled: fits })
+      assert.deepEqual(await bench.money(), { balance: spare < 0n ? hold - 1n : 0n, held: 0n })
+      await bench.verify()
+    }
+  },
+)
+
+void test(
+  'postgres: one_turn_per_key a hundred at once through three stores: one turn, the others in progress or in conflict',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const stores = await openThree(database)
+    const bench = await Bench.make(stores[0]!, 10n ** 9n)
+    const admission = bench.admission()
+    const same = Array.from({ length: 100 }, () => ({ ...admission, requestId: randomUUID(), conversationId: `conv_${randomUUID()}` }))
+    assert.deepEqual(count(await admitAtOnce(stores, same, 1)), { admitted: 1, idempotency_in_progress: 99 })
+    // Two bodies: one of them wins, and everybody else of its kind waits for it.
+    const first = bench.admission()
+    const other = { ...first, fingerprint: new Uint8Array(32).fill(7) }
+    const mixed = Array.from({ length: 100 }, (_, index) => ({ ...(index % 2 ? first : other), requestId: randomUUID() }))
+    assert.deepEqual(count(await admitAtOnce(stores, mixed, 1)), { admitted: 1, idempotency_in_progress: 49, idempotency_conflict: 50 })
+    // One user, a key each: one runs, the others find the conversation busy.
+    const user = Array.from({ length: 100 }, () => bench.admission({ externalUserId: 'ann' }))
+    assert.deepEqual(count(await admitAtOnce(stores, user, 1)), { admitted: 1, conversation_busy: 99 })
+    assert.equal((await database.rows(`select from conversations where external_user_id = 'ann'`)).length, 1)
+    await bench.verify()
+  },
+)
+
+void test(
+  'postgres: idempotency.lifetime at its edge a hundred through three stores replay, or make one new turn; never two',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const stores = await openThree(database)
+    const bench = await Bench.make(stores[0]!, 10n ** 9n)
+    for (let round = 0; round < 5; round++) {
+      const admission = bench.admission()
+      const old = await bench.admitted(admission)
+      await bench.settle(old)
+      const again = Array.from({ length: 100 }, () => ({ ...admission, requestId: randomUUID() }))
+      const { left } = await database.row<{ left: number }>(
+        `select (ended_at + ${dayMs} - now_ms())::float8 as left from turns where request_id = $1`,
+        old.requestId,
+      )
+      // The record expires while they are on their way.
+      await stores[0]!.moveClock(left - 20 * round)
+      const { replay = 0, ...counts } = count(await admitAtOnce(stores, again, 1))
+      const { admitted = 0, idempotency_in_progress: waiting = 0, ...others } = counts
+      assert.deepEqual(others, {})
+      assert.equal(replay + admitted + waiting, 100)
+      assert.ok(admitted === 1 || (admitted === 0 && replay === 100), `${replay} replays, ${admitted} new turns`)
+      await stores[0]!.moveClock(60_000)
+      const { turns } = await database.row('select count(*) as turns from turns where api_key_id = $1', bench.apiKeyId)
+      t.diagnostic(`round ${round}: ${replay} replays, ${admitted} new, ${waiting} in progress, ${turns} turns`)
+    }
+    await bench.verify()
+  },
+)

@@ -1,0 +1,360 @@
+/**
+ * A database that does something and is not heard of: the answer lost, the request lost, silence. Each call is asked again with the same ids and
+ * tells what became of it; there is one effect, and whoever waits is told in time. Faults, rows 21, 22 and 25.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import type { AdmittedTurn, StoredReply } from '../../src/store/store.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import type { Cut, FaultProxy } from '../support/fault-proxy.ts'
+import { ownPostgres, until } from '../support/own-postgres.ts'
+import type { OwnPostgres, OwnStore } from '../support/own-postgres.ts'
+import { noPostgres, noPostgresServer, startPostgres } from '../support/postgres-server.ts'
+import { Bench } from './conformance.ts'
+
+const leaseMs = 15_000
+// Above the store's own deadlines by what a machine under load may need to tell the time.
+const slackMs = 5_000
+
+type Setting = { database: OwnPostgres; proxy: FaultProxy; bench: Bench; store: OwnStore; direct: OwnStore }
+
+/** The database answers again, and whoever was told that it is away has forgotten it. */
+async function backAgain(store: OwnStore): Promise<void> {
+  const probe = new Bench(store, 'nobody', 8000).admission()
+  await until('the database is back', async () => (await store.admitMany([probe]))[0]!.kind === 'agent_not_found')
+}
+
+/** A bench whose store goes through the proxy, and beside it a store that does not. */
+async function setUp(t: TestContext, deadlines = { admissionMs: 30_000, settlementMs: 30_000 }): Promise<Setting> {
+  const database = await ownPostgres(t)
+  const proxy = await startFaultProxy(Number(new URL(database.url).port || 5432))
+  t.after(() => proxy.close())
+  const direct = await database.open()
+  const store = await database.open({ url: proxy.through(database.url), deadlines })
+  const first = await Bench.make(direct, 100_000_000n)
+  const bench = new Bench(store, first.ownerId.slice('own_'.length), 8000)
+  return { database, proxy, bench, store, direct }
+}
+
+/** How the words between us and the database are lost; the pattern is the function's name, which stands in every call. */
+const losses: Record<string, Cut> = {
+  'answer lost, connection reset': { lose: 'answer', how: 'rst' },
+  'answer lost, connection ended': { lose: 'answer', how: 'fin' },
+  'request lost, connection reset': { lose: 'request', how: 'rst' },
+  'request lost, connection ended': { lose: 'request', how: 'fin' },
+}
+
+for (const [words, cut] of Object.entries(losses)) {
+  void test(
+    `postgres: row 22, ${words}: every operation has one effect and tells it under its own ids`,
+    { skip: noPostgres() },
+    async (t) => {
+      const { proxy, bench, store, direct, database } = await setUp(t)
+      const lose = (name: string): Promise<void> => proxy.cutAt(name, cut)
+
+      let lost = lose('admit_v1')
+      const admission = bench.admission()
+      const [outcome] = await store.admitMany([admission])
+      await lost
+      assert.ok(outcome?.kind === 'admitted', outcome?.kind)
+      const { turn } = outcome
+      assert.equal(turn.requestId, admission.requestId)
+      assert.deepEqual([turn.run, turn.attempt, turn.fence], [1, 1, 1])
+      assert.equal((await bench.money()).held, turn.hold, 'held once')
+      assert.equal(
+        (await direct.admitMany([{ ...admission, requestId: randomUUID() }]))[0]!.kind,
+        'idempotency_in_progress',
+        'another caller',
+      )
+
+      lost = lose('advance_v1')
+      const entry = { step: 1, part: 0, kind: 'model' as const, payload: '{}' }
+      assert.deepEqual(await store.advance({ ...turn, entries: [entry], hold: turn.hold + 7n }), { kind: 'advanced' })
+      await lost
+      assert.equal((await bench.money()).held, turn.hold + 7n, 'extended once')
+
+      lost = lose('renew_v1')
+      assert.deepEqual(await store.renewLeases([turn, { requestId: 'nobody', fence: 1 }], leaseMs), [{ requestId: 'nobody', fence: 1 }])
+      await lost
+
+      lost = lose('settle_v1')
+      const settlement = bench.settlement(turn)
+      const settled = (await store.settleMany([settlement]))[0]!
+      await lost
+      assert.ok(settled.kind === 'settled', settled.kind)
+      assert.equal(settled.reply.messageId, settlement.assistantMessageId)
+      const replay = (await direct.admitMany([{ ...admission, requestId: randomUUID() }]))[0]!
+      assert.deepEqual(replay, { kind: 'replay', reply: settled.reply })
+      assert.deepEqual(await bench.money(), { balance: 100_000_000n - 600n, held: 0n })
+
+      for (const state of ['released', 'failed'] as const) {
+        const ending = await bench.admitted()
+        lost = lose('fail_v1')
+        assert.deepEqual(await bench.fail(ending, state), { kind: 'ended' })
+        await lost
+      }
+
+      const orphan = await bench.admitted()
+      await direct.giveUpLeases([orphan])
+      lost = lose('claim_v1')
+      const { turns } = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
+      await lost
+      assert.deepEqual(
+        turns.map(({ requestId, attempt, fence }) => [requestId, attempt, fence]),
+        [[orphan.requestId, 2, 2]],
+        'claimed once',
+      )
+      assert.equal((await bench.settle(turns[0]!)).kind, 'settled')
+
+      lost = lose('insert into ledger')
+      const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, largestBalance: 10n ** 17n }
+      assert.equal((await store.write('appendLedgerEntry', credit)).kind, 'appended')
+      await lost
+      const entries = await database.row(`select count(*) from ledger where idempotency_key = 'k'`)
+      assert.equal(entries.count, '1')
+      await bench.verify()
+    },
+  )
+}
+
+void test(
+  "postgres: row 22, an operator's change whose commit is not heard of is told as unknown and never made again",
+  { skip: noPostgres() },
+  async (t) => {
+    const { proxy, bench, store, direct } = await setUp(t)
+    let heard = 0
+    store.onChange(() => void heard++)
+    await until('it listens', () => heard > 0)
+    const { present } = (await direct.read('findAgent', bench.agentId))!
+    const next = { after: present.version, provider: null, content: { ...present, name: 'changed' } }
+    const before = heard
+    const lost = proxy.cutAt('pg_notify', { lose: 'answer' })
+    const askedAt = performance.now()
+    await assert.rejects(store.write('changeAgent', { id: bench.agentId, next }), StoreUnavailable)
+    await lost
+    assert.ok(performance.now() - askedAt < slackMs)
+    const changed = (await direct.read('findAgent', bench.agentId))!
+    assert.deepEqual([changed.present.name, changed.present.version], ['changed', present.version + 1])
+    await until('who made it hears of it too', () => heard > before)
+    // Lost on the way there: the same words, and nothing was done.
+    const again = { after: changed.present.version, provider: null, content: { ...present, name: 'again' } }
+    const away = proxy.cutAt('pg_notify', { lose: 'request' })
+    await assert.rejects(store.write('changeAgent', { id: bench.agentId, next: again }), StoreUnavailable)
+    await away
+    assert.equal((await direct.read('findAgent', bench.agentId))!.present.name, 'changed')
+  },
+)
+
+void test('postgres: row 22, a batch whose answer is lost tells each item its own outcome', { skip: noPostgres() }, async (t) => {
+  const { proxy, bench, store } = await setUp(t)
+  const admissions = Array.from({ length: 20 }, () => bench.admission())
+  const poor = { ...bench.admission(), agentId: 'agt_none' }
+  let lost = proxy.cutAt('admit_v1', { lose: 'answer' })
+  const outcomes = await store.admitMany([...admissions, poor])
+  await lost
+  assert.equal(outcomes.pop()!.kind, 'agent_not_found')
+  const turns = outcomes.map((outcome): AdmittedTurn => {
+    assert.ok(outcome.kind === 'admitted', outcome.kind)
+    return outcome.turn
+  })
+  assert.deepEqual(
+    turns.map(({ requestId }) => requestId),
+    admissions.map(({ requestId }) => requestId),
+  )
+  lost = proxy.cutAt('settle_v1', { lose: 'answer' })
+  const stranger = { ...turns[0]!, requestId: randomUUID() }
+  const settled = await store.settleMany([...turns, stranger].map((turn) => bench.settlement(turn)))
+  await lost
+  assert.deepEqual(
+    settled.map(({ kind }) => kind),
+    [...turns.map(() => 'settled'), 'lost'],
+  )
+  assert.deepEqual(await bench.money(), { balance: 100_000_000n - 20n * 600n, held: 0n })
+  await bench.verify()
+})
+
+void test(
+  'postgres: row 22, unheard and meanwhile claimed by another process: in progress or lost, never two effects',
+  { skip: noPostgres() },
+  async (t) => {
+    const { proxy, bench, store, direct } = await setUp(t, { admissionMs: 500, settlementMs: 500 })
+    const isUnavailable = (outcome: { kind: string; error?: Error } | undefined): void =>
+      assert.ok(outcome?.kind === 'error' && outcome.error instanceof StoreUnavailable, outcome?.kind)
+    const claim = async (): Promise<AdmittedTurn> => {
+      await direct.moveClock(leaseMs + 1)
+      const { turns } = await direct.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
+      assert.equal(turns.length, 1)
+      return turns[0]!
+    }
+    /** The call's effect takes place and its caller hears nothing, also not of the tries that follow. */
+    const unheard = async <Outcome>(name: string, call: () => Promise<Outcome>): Promise<Outcome> => {
+      void proxy.cutAt(name, { lose: 'answer', how: 'silence' }).then(() => proxy.blackhole())
+      try {
+        return await call()
+      } finally {
+        proxy.reset()
+        await proxy.pass()
+        await backAgain(store)
+      }
+    }
+
+    const admission = bench.admission()
+    isUnavailable((await unheard('admit_v1', () => store.admitMany([admission])))[0])
+    const claimed = await claim()
+    assert.equal(claimed.requestId, admission.requestId)
+    assert.equal((await store.admitMany([admission]))[0]!.kind, 'idempotency_in_progress')
+    const settled = await new Bench(direct, bench.ownerId.slice(4), 8000).settle(claimed)
+    assert.equal(settled.kind, 'settled')
+    assert.deepEqual((await store.admitMany([admission]))[0], { kind: 'replay', reply: (settled as { reply: StoredReply }).reply })
+
+    const second = await bench.admitted()
+    const advance = { ...second, entries: [{ step: 1, part: 0, kind: 'model' as const, payload: '{}' }], hold: second.hold + 9n }
+    await assert.rejects(
+      unheard('advance_v1', () => store.advance(advance)),
+      StoreUnavailable,
+    )
+    const secondClaimed = await claim()
+    assert.equal(secondClaimed.journal.length, 1, 'what was not heard of was journalled')
+    assert.equal(secondClaimed.hold, second.hold + 9n)
+    assert.deepEqual(await store.advance(advance), { kind: 'lost' })
+    const late = bench.settlement(second)
+    assert.deepEqual(await store.settleMany([late]), [{ kind: 'lost' }])
+
+    // Settled, unheard: nobody finds it to claim, and asked again it tells its reply.
+    const settlement = bench.settlement(secondClaimed)
+    isUnavailable((await unheard('settle_v1', () => store.settleMany([settlement])))[0])
+    await direct.moveClock(leaseMs + 1)
+    assert.deepEqual((await direct.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })).turns, [])
+    const told = (await store.settleMany([settlement]))[0]!
+    assert.ok(told.kind === 'settled' && told.reply.messageId === settlement.assistantMessageId)
+    // Another process's settlement of the same turn is none.
+    assert.deepEqual(await direct.settleMany([bench.settlement(secondClaimed)]), [{ kind: 'lost' }])
+    assert.deepEqual(await bench.money(), { balance: 100_000_000n - 2n * 600n, held: 0n })
+    await bench.verify()
+  },
+)
+
+void test(
+  'postgres: row 21, a database that falls silent is told within the deadline, and the next call after it comes back goes through',
+  { skip: noPostgres() },
+  async (t) => {
+    const deadlines = { admissionMs: 400, settlementMs: 800 }
+    const { proxy, bench, store } = await setUp(t, deadlines)
+    const turn = await bench.admitted()
+    const settlement = bench.settlement(turn)
+    const admission = bench.admission()
+    proxy.blackhole()
+    for (const [limitMs, call] of [
+      [deadlines.admissionMs, async () => ((await store.admitMany([admission]))[0] as { error?: Error }).error],
+      [deadlines.settlementMs, async () => ((await store.settleMany([settlement]))[0] as { error?: Error }).error],
+      [deadlines.settlementMs, () => store.renewLeases([turn], leaseMs).catch((error: Error) => error)],
+      [deadlines.admissionMs, () => store.ping().catch((error: Error) => error)],
+      [1_000, () => store.read('findOwner', bench.ownerId).catch((error: Error) => error)],
+    ] as [number, () => Promise<unknown>][]) {
+      const askedAt = performance.now()
+      assert.ok((await call()) instanceof StoreUnavailable, String(call))
+      assert.ok(performance.now() - askedAt < limitMs + slackMs, String(call))
+    }
+    await proxy.pass()
+    await backAgain(store)
+    assert.equal((await store.settleMany([settlement]))[0]!.kind, 'settled')
+    // What was held back may have reached the database after all: then it is this very turn.
+    const [outcome] = await store.admitMany([admission])
+    assert.ok(outcome?.kind === 'admitted' && outcome.turn.requestId === admission.requestId, outcome?.kind)
+    await bench.verify()
+  },
+)
+
+void test('postgres: row 21, a silent database is told once for a whole batch of many waves', { skip: noPostgres() }, async (t) => {
+  const deadlines = { admissionMs: 300, settlementMs: 300 }
+  const { proxy, bench, store } = await setUp(t, deadlines)
+  const admission = bench.admission()
+  proxy.blackhole()
+  const askedAt = performance.now()
+  const outcomes = await store.admitMany(Array.from({ length: 100 }, () => ({ ...admission, requestId: randomUUID() })))
+  assert.ok(performance.now() - askedAt < deadlines.admissionMs + slackMs)
+  for (const outcome of outcomes) assert.ok(outcome.kind === 'error' && outcome.error instanceof StoreUnavailable)
+})
+
+void test(
+  'postgres: row 21, a store that is closed while the database is silent closes all the same',
+  { skip: noPostgres() },
+  async (t) => {
+    const { proxy, bench, store } = await setUp(t)
+    await bench.admitted()
+    proxy.blackhole()
+    const closing = store.close().then(() => 'closed')
+    const tooLong = new Promise((resolve) => setTimeout(() => resolve('still open'), 20_000).unref())
+    assert.equal(await Promise.race([closing, tooLong]), 'closed')
+  },
+)
+
+void test(
+  'postgres: row 21, connections reset in the middle of their calls end no process and lose no item',
+  { skip: noPostgres() },
+  async (t) => {
+    const { proxy, bench, store } = await setUp(t)
+    const running = Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const [outcome] = await store.admitMany([bench.admission()])
+        assert.ok(outcome?.kind === 'admitted', outcome?.kind)
+        return (await bench.settle(outcome.turn)).kind
+      }),
+    )
+    for (let resets = 0; resets < 10; resets++) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      proxy.reset()
+    }
+    assert.deepEqual(new Set(await running), new Set(['settled']))
+    assert.deepEqual(await bench.money(), { balance: 100_000_000n - 40n * 600n, held: 0n })
+    await bench.verify()
+  },
+)
+
+void test(
+  'postgres: row 25, a commit that waits for its standby is told in time, never let go of, and found once it is through',
+  { skip: noPostgresServer() },
+  async (t) => {
+    const server = await startPostgres()
+    const database = await ownPostgres(t, await server.makeDatabase())
+    t.after(() => server.stop())
+    const deadlines = { admissionMs: 400, settlementMs: 600 }
+    const store = await database.open({ deadlines })
+    const bench = await Bench.make(store, 100_000_000n)
+    const turn = await bench.admitted()
+    const standby = async (names: string): Promise<void> => {
+      await database.rows(`alter system set synchronous_standby_names = '${names}'`)
+      await database.rows('select pg_reload_conf()')
+    }
+    await standby('nobody')
+    await until('commits wait', async () => (await database.row('show synchronous_standby_names')).synchronous_standby_names === 'nobody')
+    const admission = bench.admission()
+    const settlement = bench.settlement(turn)
+    for (const [limitMs, call] of [
+      [deadlines.admissionMs, () => store.admitMany([admission])],
+      [deadlines.settlementMs, () => store.settleMany([settlement])],
+    ] as const) {
+      const askedAt = performance.now()
+      const [outcome] = await call()
+      assert.ok(outcome?.kind === 'error' && outcome.error instanceof StoreUnavailable, outcome?.kind)
+      assert.ok(performance.now() - askedAt < limitMs + slackMs)
+    }
+    const waiting = await database.row(`select count(*) from pg_stat_activity where wait_event = 'SyncRep'`)
+    assert.ok(Number(waiting.count) >= 1, 'nobody cancelled it')
+    const seen = await database.rows('select from turns where request_id = $1', admission.requestId)
+    assert.equal(seen.length, 0, 'nor is it seen before it is through')
+    await standby('')
+    await until(
+      'what waited is through',
+      async () => (await database.rows(`select from pg_stat_activity where wait_event = 'SyncRep'`)).length === 0,
+    )
+    await backAgain(store)
+    const [outcome] = await store.admitMany([admission])
+    assert.ok(outcome?.kind === 'admitted' && outcome.turn.requestId === admission.requestId, outcome?.kind)
+    assert.equal((await store.settleMany([settlement]))[0]!.kind, 'settled')
+    await bench.verify()
+  },
+)
