@@ -7,6 +7,7 @@ import type { AgentConfig } from './agent-config.ts'
 import { UnsealError } from '../secrets.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Store } from '../store/store.ts'
+import { SharedReads } from './shared-reads.ts'
 
 // A version is a few KiB; 1,000 of them is what a process of many agents holds without being felt.
 const mostVersions = 1000
@@ -23,12 +24,19 @@ type OpenProvider = { model: Model; readAt: number }
 export function createVersions({ store, sealer, models }: { store: Store; sealer: Sealer; models: Models }) {
   const configs = new Map<string, AgentConfig>()
   const providers = new Map<string, OpenProvider>()
-  store.onChange(() => providers.clear())
+  const configReads = new SharedReads<AgentConfig>()
+  const providerReads = new SharedReads<Model>()
+  let changes = 0
+  store.onChange(() => {
+    changes++
+    providers.clear()
+    providerReads.forget()
+  })
 
   return {
     /** Rejects with StoreUnavailable. */
     async open(agentId: string, version: number): Promise<OpenVersion> {
-      const config = await readConfig(agentId, version)
+      const config = await openConfig(agentId, version)
       const name = splitModel(config.model)
       if (!name) return { kind: 'refused', cause: `agent ${agentId} names no model` }
       try {
@@ -40,10 +48,12 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
     },
   }
 
-  async function readConfig(agentId: string, version: number): Promise<AgentConfig> {
+  async function openConfig(agentId: string, version: number): Promise<AgentConfig> {
     const key = `${agentId} ${version}`
-    const known = configs.get(key)
-    if (known) return known
+    return configs.get(key) ?? configReads.read(key, () => readConfig(key, agentId, version))
+  }
+
+  async function readConfig(key: string, agentId: string, version: number): Promise<AgentConfig> {
     const row = await store.read('agentVersion', agentId, version)
     if (!row) throw new Error(`agent ${agentId} has no version ${version}`)
     const config = parseAgentConfig(row)
@@ -56,15 +66,18 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
   async function openProvider(name: string): Promise<Model> {
     const known = providers.get(name)
     if (known && performance.now() - known.readAt < providerAgeMs) return known.model
-    const readAt = performance.now()
-    const model = name === 'demo' ? models.open({ kind: 'demo', baseUrl: null, apiKey: '' }) : await readProvider(name)
-    providers.set(name, { model, readAt })
-    return model
+    if (name === 'demo') return models.open({ kind: 'demo', baseUrl: null, apiKey: '' })
+    return providerReads.read(name, () => readProvider(name))
   }
 
   async function readProvider(name: string): Promise<Model> {
+    const readAt = performance.now()
+    const asked = changes
     const row = await store.read('findProvider', name)
     if (!row) throw new ModelError('refused', `there is no provider named ${name}`)
-    return models.open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, row.id) })
+    const model = models.open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, row.id) })
+    // What was read before a change serves those who asked before it, and is not kept.
+    if (asked === changes) providers.set(name, { model, readAt })
+    return model
   }
 }

@@ -5,6 +5,7 @@
 import type { Store } from '../store/store.ts'
 import { chunkDocument } from './knowledge/chunk.ts'
 import type { Passage } from './model.ts'
+import { SharedReads } from './shared-reads.ts'
 import { tokenBound } from './tokens.ts'
 
 export type KnowledgeDocument = { documentId: string; agentId: string; title: string; text: string }
@@ -27,25 +28,34 @@ export interface Knowledge {
   search(query: KnowledgeQuery): Promise<Passage[]>
 }
 
-// How old the knowledge that an agent has no documents may be: what another process puts in is found within this time.
-const emptyForMs = 1000
+// How old the knowledge whether an agent has documents may be: what another process puts in is found within this time.
+const knownForMs = 1000
+// Agents in use within one second; more of them are read again.
+const mostKnown = 10_000
 
 export function createKnowledge({ store }: { store: Store }): Knowledge {
-  /** Agents without a document, and when that was read: most turns of most agents need no search. */
-  const empty = new Map<string, number>()
+  /** Whether an agent has documents, and when that was read: most turns of most agents need no search. */
+  const known = new Map<string, { has: boolean; readAt: number }>()
+  const reads = new SharedReads<boolean>()
   let changes = 0
   store.onChange(() => {
     changes++
-    empty.clear()
+    known.clear()
+    reads.forget()
   })
 
   async function hasDocuments(agentId: string): Promise<boolean> {
-    const readAt = empty.get(agentId)
-    if (readAt !== undefined && performance.now() - readAt < emptyForMs) return false
-    const asked = { at: performance.now(), changes }
+    const found = known.get(agentId)
+    if (found && performance.now() - found.readAt < knownForMs) return found.has
+    return reads.read(agentId, () => readWhether(agentId))
+  }
+
+  async function readWhether(agentId: string): Promise<boolean> {
+    const asked = { readAt: performance.now(), changes }
     const has = await store.read('hasDocuments', agentId)
+    if (known.size >= mostKnown) known.clear()
     // What was read before a change is not kept after it.
-    if (!has && asked.changes === changes) empty.set(agentId, asked.at)
+    if (asked.changes === changes) known.set(agentId, { has, readAt: asked.readAt })
     return has
   }
 

@@ -18,7 +18,7 @@ export type LeasesOptions = {
   failpoints: Failpoints
   log: Logger
   metrics: Metrics
-  settings: { leaseMs: number; renewMs: number }
+  settings: { leaseMs: number; renewMs: number; sweepMs: number }
   /** Turns that may still begin here; 0 while draining. */
   capacity(): number
   reserve(places: number): () => void
@@ -45,16 +45,26 @@ export function keepLeases({
   mayClaim,
   launch,
 }: LeasesOptions): Leases {
-  const { leaseMs, renewMs } = settings
+  const { leaseMs, renewMs, sweepMs } = settings
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
+  let underWay = false
+  let another = false
+  let renewedAt = performance.now()
   let stopped = false
   let suspectRuns = false
   let freshRuns = 0
 
   async function renew(): Promise<void> {
+    // Half a sweep early rather than half a sweep late.
+    if (performance.now() - renewedAt < renewMs - sweepMs / 2) return
+    const startedAt = performance.now()
     const turns = [...live.values()]
-    if (turns.length === 0) return
+    if (turns.length > 0) await renewAll(turns)
+    renewedAt = startedAt
+  }
+
+  async function renewAll(turns: LiveTurn[]): Promise<void> {
     await failpoints.reach('renew.before')
     const lost = await store.renewLeases(
       turns.map((turn) => turn.lease),
@@ -107,22 +117,30 @@ export function keepLeases({
     }
   }
 
+  /** At most one round at a time; what asks meanwhile gets one more after it, so that a store that is away for long leaves no queue behind. */
   function next(): void {
-    round = round.then(async () => {
-      if (stopped) return
+    another = true
+    if (underWay || stopped) return
+    underWay = true
+    round = goRound().finally(() => (underWay = false))
+  }
+
+  async function goRound(): Promise<void> {
+    for (; another; another &&= !stopped) {
+      another = false
       try {
         await renew()
         await sweep()
       } catch (error) {
         log.error({ err: error }, 'a round of leases failed; the next one comes')
       }
-    })
+    }
   }
 
   return {
     start() {
       next()
-      timer = setInterval(next, renewMs)
+      timer = setInterval(next, Math.min(sweepMs, renewMs))
     },
     async stop() {
       stopped = true
