@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { digestSecret, parseApiKey } from './api-key.ts'
+import { within } from './deadline.ts'
 import { createKeyCache } from './key-cache.ts'
 import type { Access, ApiKey, Authenticated } from './outcome.ts'
 import type { RateWindow } from './rate-window.ts'
@@ -25,8 +26,8 @@ export type AccessOptions = {
 
 // A key has 75 characters; what is longer than this is none, and is not looked at.
 const longestHeader = 256
-// Rulings, Conversations and text: a message has at most 32,000 code points where its agent says nothing, and so where it is gone.
-const defaultMaxMessageLength = 32_000
+// An outage of the window's store is told at its first refusal and then this often, not once for each request.
+const tellEveryMs = 10_000
 // Compared where there is no secret; no text is known whose SHA-256 is all zeros.
 const noDigest = new Uint8Array(32)
 // A key has one secret, or two while it is rotated; as many comparisons are made for an unknown key.
@@ -35,6 +36,16 @@ const usualSecrets = 2
 export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 250, onUse, log }: AccessOptions): Access {
   const keys = createKeyCache({ load: (keyId) => store.read('findApiKey', keyId), monotonicMs })
   store.onChange(keys.clear)
+  let toldAt = -Infinity
+  let refused = 0
+
+  function tellRefusal(error: unknown): void {
+    refused += 1
+    if (monotonicMs() - toldAt < tellEveryMs) return
+    log.warn({ err: error, refused }, 'the rate window cannot be asked; requests are refused')
+    toldAt = monotonicMs()
+    refused = 0
+  }
 
   return {
     async authenticate(authorization): Promise<Authenticated> {
@@ -58,16 +69,8 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
       }
       if (!found.key || !matches) return { kind: 'invalid_api_key' }
       onUse?.(found.key.id)
-      const { id, agentId, permission, rateLimit, rateWindowSeconds, maxMessageLength } = found.key
-      const apiKey = {
-        id,
-        agentId,
-        permission,
-        rateLimit,
-        rateWindowSeconds,
-        maxMessageLength: maxMessageLength ?? defaultMaxMessageLength,
-      }
-      return { kind: 'authenticated', apiKey }
+      const { id, agentId, permission, rateLimit, rateWindowSeconds } = found.key
+      return { kind: 'authenticated', apiKey: { id, agentId, permission, rateLimit, rateWindowSeconds } }
     },
 
     /** `rate.fail-closed`: an error, or no answer in time, is `unavailable`; never a pass and never `exceeded`. */
@@ -76,7 +79,7 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
       try {
         return await within(windowDeadlineMs, spent)
       } catch (error) {
-        log.warn({ err: error }, 'the rate window cannot be asked')
+        tellRefusal(error)
         return { kind: 'unavailable' }
       }
     },
@@ -87,14 +90,4 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
 function bearerCredential(authorization: string | undefined): string {
   if (authorization === undefined || authorization.length > longestHeader) return ''
   return /^bearer[ \t]+(\S+)$/i.exec(authorization.trim())?.[1] ?? ''
-}
-
-async function within<Value>(deadlineMs: number, answer: Promise<Value>): Promise<Value> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`no answer within ${deadlineMs} ms`)), deadlineMs)
-  try {
-    return await Promise.race([answer, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,6 +1,7 @@
 /**
  * The rate window of an API key: the port every limiter fulfils, and the one that lives in this process. Knows no header and no key's
  * secret. Specification section 8; rulings `rate.spend`, `rate.window`. Where the count lives decides what a restart forgets: this one all.
+ * The others: redis-window.ts, store-window.ts.
  */
 import type { RateOutcome } from './outcome.ts'
 
@@ -14,6 +15,19 @@ export type RateSpend = {
 export interface RateWindow {
   /** Spends one unit in one atomic step. May throw or hang where its store fails; the caller answers `unavailable` then. */
   spend(request: RateSpend): Promise<RateOutcome>
+  /** Rejects where `spend` could not be answered now. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A window after a request, by the clock of the store it lives in. */
+export type WindowFigures = { limit: number; spent: number; endsAtMs: number; endsInMs: number }
+
+/** `rate.window`: what is told is rounded up, so an obedient caller is never early. */
+export function outcomeOf(fits: boolean, { limit, spent, endsAtMs, endsInMs }: WindowFigures): RateOutcome {
+  const figures = { limit, remaining: Math.max(0, limit - spent), resetAt: Math.ceil(endsAtMs / 1000) }
+  if (fits) return { kind: 'allowed', figures }
+  return { kind: 'exceeded', figures, retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1000)) }
 }
 
 export type MemoryWindowOptions = {
@@ -51,14 +65,17 @@ export function createMemoryWindow({ monotonicMs, wallMs }: MemoryWindowOptions)
       // Whole milliseconds: 60 s from a fraction may come out as a hair more, and as 61 s to wait.
       const now = Math.floor(monotonicMs())
       const known = windows.get(apiKeyId)
-      if (known) known.windowSeconds = windowSeconds
-      const window = known && now < endOf(known) ? known : open(apiKeyId, now, windowSeconds)
+      const underWay = known && now < endOf(known) ? known : undefined
+      if (underWay) underWay.windowSeconds = windowSeconds
+      const window = underWay && now < endOf(underWay) ? underWay : open(apiKeyId, now, windowSeconds)
       const allowed = window.accepted < limit
       if (allowed) window.accepted += 1
       const figures = { limit, remaining: Math.max(0, limit - window.accepted), resetAt: resetAt(window) }
       if (allowed) return { kind: 'allowed', figures }
       return { kind: 'exceeded', figures, retryAfterSeconds: Math.max(1, Math.ceil((endOf(window) - now) / 1000)) }
     },
+    async ping() {},
+    async close() {},
   }
 }
 

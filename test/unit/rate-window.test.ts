@@ -1,11 +1,11 @@
-/** The rate window in this process: specification section 8, under clocks that the tests move. */
+/** The rate window in this process: specification section 8, under clocks that the tests move. The table of all windows is rate-window-cases.ts. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import type { RateOutcome } from '../../src/access/outcome.ts'
 import { createMemoryWindow } from '../../src/access/rate-window.ts'
+import { figuresOf, testWindow } from './rate-window-cases.ts'
 
 /** A window under two clocks; they begin at the given times and are moved together. */
 function windowAt({ monotonic = 5_000.25, wall = 1_700_000_000_400 } = {}) {
@@ -16,13 +16,13 @@ function windowAt({ monotonic = 5_000.25, wall = 1_700_000_000_400 } = {}) {
     clock.monotonic += milliseconds
     clock.wall += milliseconds
   }
-  return { clock, spend, move }
+  return { window, clock, spend, move }
 }
 
-const figuresOf = (outcome: RateOutcome) => {
-  assert.ok(outcome.kind !== 'unavailable')
-  return outcome.figures
-}
+testWindow('memory', async () => {
+  const { window, clock, move } = windowAt()
+  return { window, now: async () => Math.floor(clock.wall), pass: async (ms) => move(ms) }
+})
 
 void test('rate.window counts down, then refuses with the seconds to the end rounded up', async () => {
   const { spend, move } = windowAt()
@@ -46,20 +46,6 @@ void test('rate.window is opened by the first request, not by the clock', async 
     assert.equal((await spend()).kind, 'exceeded')
     move(500_000)
   }
-})
-
-void test('rate.spend gives every key a window of its own', async () => {
-  const { spend } = windowAt()
-  assert.equal((await spend(1, 60, 'key_a')).kind, 'allowed')
-  assert.equal((await spend(1, 60, 'key_a')).kind, 'exceeded')
-  assert.equal((await spend(1, 60, 'key_b')).kind, 'allowed')
-})
-
-void test('rate.spend a refused request spends nothing', async () => {
-  const { spend } = windowAt()
-  assert.equal((await spend(1)).kind, 'allowed')
-  for (let n = 0; n < 3; n++) assert.equal((await spend(1)).kind, 'exceeded')
-  assert.equal(figuresOf(await spend(3)).remaining, 1)
 })
 
 void test('rate.window a changed limit or length holds at once, and Remaining is never below 0', async () => {

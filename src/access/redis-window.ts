@@ -1,0 +1,190 @@
+/**
+ * `rate.window` in Redis or Valkey, shared by all processes: one script opens the window, spends, and tells its end by the server's clock.
+ * `rate.fail-closed`: a command is sent once, over a connection that is there, or not at all; never queued, sent again or answered from memory.
+ * An outage never ends the process, and no log line has the password. docs/decisions/0014-rate-windows.md.
+ */
+import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
+import { Redis } from 'ioredis'
+import type { RedisOptions } from 'ioredis'
+import type { Logger } from 'pino'
+import { Late, within } from './deadline.ts'
+import { outcomeOf } from './rate-window.ts'
+import type { RateWindow } from './rate-window.ts'
+
+export type RedisWindowOptions = {
+  /** redis, rediss, valkey or valkeys; the path is the number of the database. */
+  url: string
+  log: Logger
+  /** How long an answer may take; the connection that owes it is given up then. */
+  deadlineMs?: number
+  /** Milliseconds that never go back, as performance.now(). */
+  monotonicMs?: () => number
+}
+
+/**
+ * Answers whether the unit fitted, the units spent, the end, and the milliseconds to it. It writes whatever comes of it, so that a server that
+ * takes no writes (a replica, a full memory) fails instead of judging by what it once knew.
+ */
+export const spendScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local limit, length = tonumber(ARGV[1]), ARGV[2] * 1000
+local opened, spent = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
+opened, spent = tonumber(opened), tonumber(spent)
+-- A clock that was set back makes no window longer.
+if opened and opened > now then opened = now end
+if not opened or now >= opened + length then opened, spent = now, 0 end
+local fits = spent < limit
+if fits then spent = spent + 1 end
+local left = opened + length - now
+redis.call('SET', KEYS[1], string.format('%.0f %.0f', opened, spent), 'PX', left)
+return { fits and 1 or 0, spent, opened + length, left }`
+
+const scriptId = createHash('sha1').update(spendScript).digest('hex')
+const keyPrefix = 'turnkeep:window:'
+// No API key has this id.
+const pingId = 'ping'
+const connectWithinMs = 1_000
+const greetWithinMs = 1_000
+const shortestPauseMs = 50
+const longestPauseMs = 1_000
+// One that comes and goes is told this often.
+const tellEveryMs = 10_000
+
+/** Resolves when the first attempt to connect has ended, either way: a start refuses nobody where Redis is there, and needs none. */
+export async function createRedisWindow({
+  url,
+  log,
+  deadlineMs = 250,
+  monotonicMs = () => performance.now(),
+}: RedisWindowOptions): Promise<RateWindow> {
+  const address = addressOf(url)
+  const tried = Promise.withResolvers<void>()
+  let trouble: string | undefined
+  let told = false
+  let toldAt = -Infinity
+  let failures = 0
+  let closing = false
+  let greeting: NodeJS.Timeout | undefined
+
+  const redis = new Redis({
+    ...address,
+    connectionName: 'turnkeep',
+    connectTimeout: connectWithinMs,
+    disconnectTimeout: 100,
+    enableOfflineQueue: false,
+    // Without the zero, what a lost connection owes is neither sent again nor ever answered.
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // A server that loads says so to each command; the client's own check may wait ten seconds longer than the loading takes.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    // The client counts from its last connection, but one to a replica or with a wrong password is of no use.
+    retryStrategy: () => Math.min(longestPauseMs, shortestPauseMs * 2 ** failures++) * (0.5 + Math.random() / 2),
+    // After a failover behind one address the connection still leads to the former primary.
+    reconnectOnError: (error) => /READONLY|MASTERDOWN/.test(error.message),
+  })
+
+  redis.on('error', (error: Error) => {
+    fails(error)
+    // The client goes on in database 0 where the one asked for does not exist.
+    if (redis.status === 'connect') redis.stream.destroy()
+  })
+  redis.on('connect', () => {
+    const { stream } = redis
+    greeting = setTimeout(() => stream.destroy(new Error(`no greeting within ${greetWithinMs} ms`)), greetWithinMs)
+  })
+  redis.on('ready', () => {
+    clearTimeout(greeting)
+    ask(pingId, 1, 1).then(
+      () => tried.resolve(),
+      () => tried.resolve(),
+    )
+  })
+  redis.on('close', () => {
+    clearTimeout(greeting)
+    // An error before it has said more.
+    if (trouble === undefined) fails(new Error('the connection was closed'))
+    tried.resolve()
+  })
+
+  function fails(error: NodeJS.ErrnoException): void {
+    const said = error.message || error.code || 'no reason given'
+    const reason = address.password ? said.replaceAll(address.password, '…') : said
+    if (!told && !closing && monotonicMs() - toldAt >= tellEveryMs) {
+      log.warn({ reason }, 'Redis does not hold the rate windows now; requests are refused until it does')
+      toldAt = monotonicMs()
+      told = true
+    }
+    trouble = reason
+  }
+
+  function works(): void {
+    failures = 0
+    trouble = undefined
+    if (told) log.info('Redis holds the rate windows again')
+    told = false
+  }
+
+  async function evaluate(...args: [key: string, limit: number, windowSeconds: number]): Promise<unknown> {
+    try {
+      return await redis.evalsha(scriptId, 1, ...args)
+    } catch (error) {
+      // Nothing was run: a server that has started anew, or whose scripts were flushed.
+      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+      return redis.eval(spendScript, 1, ...args)
+    }
+  }
+
+  async function ask(apiKeyId: string, limit: number, windowSeconds: number) {
+    const { stream } = redis
+    if (redis.status !== 'ready' || !stream.writable) throw refusal()
+    try {
+      const answer = await within(deadlineMs, evaluate(keyPrefix + apiKeyId, limit, windowSeconds))
+      works()
+      return answer as [fits: 0 | 1, spent: number, endsAtMs: number, endsInMs: number]
+    } catch (error) {
+      // A frozen server would do later what nobody waits for any more; a new connection is greeted as soon as it thaws.
+      if (error instanceof Late) stream.destroy()
+      // Otherwise the connection was lost, which has left its reason.
+      if (redis.status === 'ready') fails(error as Error)
+      throw refusal()
+    }
+  }
+
+  // Not the client's error, which has the command in it.
+  const refusal = (): Error => new Error(`the rate window in Redis: ${trouble ?? 'there is no connection'}`)
+
+  await tried.promise
+  return {
+    async spend({ apiKeyId, limit, windowSeconds }) {
+      const [fits, spent, endsAtMs, endsInMs] = await ask(apiKeyId, limit, windowSeconds)
+      return outcomeOf(fits === 1, { limit, spent, endsAtMs, endsInMs })
+    },
+    async ping() {
+      await ask(pingId, 1, 1)
+    },
+    async close() {
+      closing = true
+      const { stream } = redis
+      redis.disconnect()
+      if (!stream.closed) await new Promise((resolve) => stream.once('close', resolve))
+    },
+  }
+}
+
+/** Read here and not by the client, for which whatever stands after a question mark is a setting that beats ours. */
+export function addressOf(text: string): RedisOptions {
+  const url = new URL(text)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const secure = url.protocol === 'rediss:' || url.protocol === 'valkeys:'
+  return {
+    host,
+    port: Number(url.port || 6379),
+    db: Number(url.pathname.slice(1)),
+    username: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    ...(secure ? { tls: isIP(host) ? {} : { servername: host } } : {}),
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * `rate.window` in a store that processes share, where there is no Redis. What arrives while a call is under way leaves in the next one, units
+ * of a key added up, so a burst costs a few calls and a lone caller waits for nobody. Never spends for a caller who has given up before its
+ * call left. What a crash of the database forgets is said in docs/decisions/0014-rate-windows.md.
+ */
+import type { SharedStore, WindowSpent } from '../store/store.ts'
+import { within } from './deadline.ts'
+import type { RateOutcome } from './outcome.ts'
+import { outcomeOf } from './rate-window.ts'
+import type { RateWindow } from './rate-window.ts'
+
+export type StoreWindowOptions = {
+  store: Pick<SharedStore, 'spendWindows' | 'ping'>
+  /** How long a caller waits for a call of its own or of others before it. */
+  deadlineMs?: number
+}
+
+type Caller = PromiseWithResolvers<RateOutcome>
+/** All that wait with one key, in their order; limit and length as the last of them has them, for a change holds at once. */
+type Group = { limit: number; windowSeconds: number; callers: Set<Caller> }
+
+export function createStoreWindow({ store, deadlineMs = 250 }: StoreWindowOptions): RateWindow {
+  let waiting = new Map<string, Group>()
+  let calling = false
+
+  async function callForAll(): Promise<void> {
+    while (waiting.size > 0) {
+      const groups = [...waiting]
+      waiting = new Map()
+      const items = groups.map(([apiKeyId, { limit, windowSeconds, callers }]) => ({ apiKeyId, limit, windowSeconds, units: callers.size }))
+      try {
+        const answers = await store.spendWindows(items)
+        for (const [index, [, group]] of groups.entries()) handOut(answers[index]!, group)
+      } catch (error) {
+        for (const [, { callers }] of groups) for (const caller of callers) caller.reject(error)
+      }
+    }
+    calling = false
+  }
+
+  function join(apiKeyId: string, caller: Caller, limit: number, windowSeconds: number): void {
+    const callers = waiting.get(apiKeyId)?.callers ?? new Set()
+    waiting.set(apiKeyId, { limit, windowSeconds, callers: callers.add(caller) })
+    if (calling) return
+    calling = true
+    // What arrives in the same turn of the loop leaves in the first call too.
+    queueMicrotask(() => void callForAll())
+  }
+
+  function leave(apiKeyId: string, caller: Caller): void {
+    const callers = waiting.get(apiKeyId)?.callers
+    callers?.delete(caller)
+    if (callers?.size === 0) waiting.delete(apiKeyId)
+  }
+
+  return {
+    async spend({ apiKeyId, limit, windowSeconds }) {
+      const caller = Promise.withResolvers<RateOutcome>()
+      join(apiKeyId, caller, limit, windowSeconds)
+      try {
+        return await within(deadlineMs, caller.promise)
+      } finally {
+        leave(apiKeyId, caller)
+      }
+    },
+    ping: () => store.ping(),
+    async close() {},
+  }
+}
+
+/** The first come is the first served: as many as were accepted, each with the count as it was after its own unit. */
+function handOut({ accepted, spent, endsAtMs, endsInMs }: WindowSpent, { limit, callers }: Group): void {
+  let unit = spent - accepted
+  for (const caller of callers) {
+    const fits = unit < spent
+    if (fits) unit += 1
+    caller.resolve(outcomeOf(fits, { limit, spent: unit, endsAtMs, endsInMs }))
+  }
+}
