@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { createAccess } from './access/access.ts'
 import { createLastUse } from './access/last-use.ts'
 import { createMemoryWindow } from './access/rate-window.ts'
+import type { RateWindow } from './access/rate-window.ts'
 import { createAdmin } from './admin/admin.ts'
 import type { Admin } from './admin/admin.ts'
 import { createAgents } from './agent/agent.ts'
@@ -18,9 +19,9 @@ import type { Failpoints } from './failpoints.ts'
 import { createDoor } from './http/http.ts'
 import { createIds } from './ids.ts'
 import { createMetrics } from './metrics.ts'
+import type { Figures } from './metrics.ts'
 import { createSealer } from './secrets.ts'
-import { openSqliteStore } from './store/sqlite/sqlite.ts'
-import type { SqliteStore } from './store/sqlite/sqlite.ts'
+import type { SharedStore, Store } from './store/store.ts'
 import { createConversations } from './turn/conversations.ts'
 import { createErasure } from './turn/erasure.ts'
 import { createTurns } from './turn/turn.ts'
@@ -36,35 +37,43 @@ export type AppOptions = {
   failpoints: Failpoints
   /** Called when every room is there and nobody can come in yet. */
   beforeListening?(rooms: Rooms): Promise<void>
+  /** This process is one of several on the machine: the ports they share, and the page of what all of them counted. */
+  among?: { port: number; adminPort: number | undefined; scrape(): Promise<string> } | undefined
   /** Deadlines and leases other than the ruled ones, for tests. */
   turnSettings?: Partial<TurnSettings>
 }
 
 /** What is reached without the door: by the first start, by tests. */
-export type Rooms = { admin: Admin; knowledge: Knowledge; store: SqliteStore; turns: Turns }
+export type Rooms = { admin: Admin; knowledge: Knowledge; store: Store; turns: Turns }
 
 export type App = Rooms & {
   /** Base address of the API, as listened on. */
   url: string
   /** Base address of admin API and console: the same, unless `TURNKEEP_ADMIN_PORT` is set. */
   adminUrl: string
+  /** What this process counted, for a page of several. */
+  figures(): Promise<Figures>
   /** Readiness off, no new connections, running turns finish up to the drain limit, the rest is given up; then everything is closed. */
   drain(): Promise<void>
 }
 
+// A probe's own deadline is usually a second, and a store that is slow must not take us out of a load balancer.
+const storeDeadlineMs = 500
+// `rate.fail-closed`: what answers later than this is not asked.
+const limiterDeadlineMs = 250
+
 /** Opens the store, recovers what a dead process left, listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the listener's error. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
-  const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, turnSettings } = options
-  const store = await openSqliteStore({ folder: config.dataFolder, failpoints: failpoints.spec })
-  const { newId, newRequestId } = createIds()
+  const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, among, turnSettings } = options
   const monotonicMs = (): number => performance.now()
+  const { store, window } = await openStores(config, { monotonicMs, failpoints, log })
+  const { newId, newRequestId } = createIds()
 
   const sealer = createSealer(encryptionKeys)
   const models = createModels()
   const metrics = createMetrics()
   const knowledge = createKnowledge({ store })
   const lastUse = createLastUse({ store, monotonicMs, log })
-  const window = createMemoryWindow({ monotonicMs, wallMs: Date.now })
   const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, log })
   const agents = createAgents({ store, sealer, models, knowledge, log, metrics })
   const settings = { maxTurns: config.maxTurns, ...turnSettings }
@@ -75,16 +84,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
   const rooms = { admin, knowledge, store, turns }
   let draining = false
-  const ready = async () => ({
-    draining,
-    store: await store.ping().then(
-      () => 'ok' as const,
-      () => 'unavailable' as const,
-    ),
-    limiter: 'ok' as const,
-  })
+  const ready = async () => {
+    const [storeState, limiter] = await Promise.all([stateOf(store, storeDeadlineMs), stateOf(window, limiterDeadlineMs)])
+    return { draining, store: storeState, limiter }
+  }
   metrics.watch({ running: () => turns.running, mostRunning: settings.maxTurns, waiting: turns.waiting, ready })
-  const common = { log, accessLog, metrics, newRequestId, publicUrl: config.publicUrl, ready }
+  const told = among ? { ...metrics, scrape: among.scrape } : metrics
+  const common = { log, accessLog, metrics: told, newRequestId, publicUrl: config.publicUrl, ready }
   const publicRooms = { access, turns, conversations }
   const adminRooms = { admin, adminToken, turns, erasure }
   const shared = config.adminPort === undefined
@@ -94,13 +100,15 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
   try {
     await beforeListening?.(rooms)
-    const url = await doors[0]!.listen(config.port, config.host)
-    const adminUrl = shared ? url : await doors[1]!.listen(config.adminPort!, config.host)
+    const { port, adminPort } = among ?? config
+    const url = await doors[0]!.listen(port, config.host, Boolean(among))
+    const adminUrl = shared ? url : await doors[1]!.listen(adminPort!, config.host, Boolean(among))
     turns.start()
     erasure.start()
     lastUse.start()
-    return { url, adminUrl, ...rooms, drain }
+    return { url, adminUrl, ...rooms, figures: metrics.figures, drain }
   } catch (error) {
+    await window.close()
     await store.close()
     throw error
   }
@@ -113,6 +121,48 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     await erasure.stop()
     await lastUse.stop()
     await models.close()
+    await window.close()
     await store.close()
   }
+}
+
+type Stores = { store: Store; window: RateWindow }
+type StoresOptions = { monotonicMs: () => number; failpoints: Failpoints; log: Logger }
+
+/** Each backend is loaded where it is used, so that a start on SQLite alone reads no driver of PostgreSQL or Redis. */
+async function openStores(config: Config, { monotonicMs, failpoints, log }: StoresOptions): Promise<Stores> {
+  const redisWindow = config.redisUrl === undefined ? undefined : await openRedisWindow(config.redisUrl, log)
+  try {
+    if (config.databaseUrl === undefined) {
+      const { openSqliteStore } = await import('./store/sqlite/sqlite.ts')
+      const store = await openSqliteStore({ folder: config.dataFolder, failpoints: failpoints.spec })
+      return { store, window: redisWindow ?? createMemoryWindow({ monotonicMs, wallMs: Date.now }) }
+    }
+    const { openPostgresStore } = await import('./store/postgres/postgres.ts')
+    const store = await openPostgresStore({ url: config.databaseUrl, failpoints: failpoints.spec, log })
+    return { store, window: redisWindow ?? (await openStoreWindow(store)) }
+  } catch (error) {
+    await redisWindow?.close()
+    throw error
+  }
+}
+
+async function openRedisWindow(url: string, log: Logger): Promise<RateWindow> {
+  const { createRedisWindow } = await import('./access/redis-window.ts')
+  return createRedisWindow({ url, log })
+}
+
+async function openStoreWindow(store: SharedStore): Promise<RateWindow> {
+  const { createStoreWindow } = await import('./access/store-window.ts')
+  return createStoreWindow({ store })
+}
+
+async function stateOf(asked: { ping(): Promise<void> }, deadlineMs: number): Promise<'ok' | 'unavailable'> {
+  const late = Promise.withResolvers<'unavailable'>()
+  const timer = setTimeout(() => late.resolve('unavailable'), deadlineMs)
+  const answer = asked.ping().then(
+    () => 'ok' as const,
+    () => 'unavailable' as const,
+  )
+  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer))
 }

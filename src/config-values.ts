@@ -8,7 +8,7 @@ import { createFailpoints, FailpointSyntaxError } from './failpoints.ts'
 /** A value that is refused for a reason the list of accepted ones does not say. */
 export class BadValue extends Error {}
 
-export function refuse(reason: string): never {
+function refuse(reason: string): never {
   throw new BadValue(reason)
 }
 
@@ -30,6 +30,38 @@ export function baseUrl(text: string): string | undefined {
   const plain = (url.protocol === 'http:' || url.protocol === 'https:') && !url.search && !url.hash && !url.username && !url.password
   return plain ? `${url.origin}${url.pathname}`.replace(/\/+$/, '') : undefined
 }
+
+const databaseProtocols = ['postgres:', 'postgresql:']
+const redisProtocols = ['redis:', 'rediss:', 'valkey:', 'valkeys:']
+
+/** Without a host it is the local socket's, as PostgreSQL's own programs read it. */
+export function databaseAddress(text: string): string | undefined {
+  const url = serverAddress(text)
+  return url && databaseProtocols.includes(url.protocol) ? text : undefined
+}
+
+/** The path is the number of a database, or nothing. */
+export function redisAddress(text: string): string | undefined {
+  const url = serverAddress(text)
+  return url && redisProtocols.includes(url.protocol) && url.hostname && /^(\/\d{0,5})?$/.test(url.pathname) ? text : undefined
+}
+
+/** An address as it may be shown: a lone user name may be a password, and so may anything after a question mark. */
+export function withoutPassword(text: string): string {
+  const url = serverAddress(text)
+  if (!url || ![...databaseProtocols, ...redisProtocols].includes(url.protocol)) return '(hidden)'
+  return `${url.protocol}//${url.password && `${url.username}:…@`}${url.host}${url.pathname}`
+}
+
+/** Undefined also for what reads as another address than its writer meant: a raw `/`, `#` or `%` in a password, a list of hosts. */
+function serverAddress(text: string): URL | undefined {
+  if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text)) return undefined
+  const url = new URL(text)
+  if (url.hash || url.hostname.includes(',') || `${url.pathname}${url.search}`.includes('@')) return undefined
+  return [url.username, url.password, url.hostname, url.pathname].every(isPercentEncoded) ? url : undefined
+}
+
+const isPercentEncoded = (text: string): boolean => /^(?:[^%]|%[0-9a-f]{2})*$/i.test(text)
 
 export function encryptionKeys(text: string): Buffer[] | undefined {
   const keys = text.split(',').map((key) => key.trim())

@@ -6,14 +6,16 @@ import { resolve } from 'node:path'
 import {
   BadValue,
   baseUrl,
+  databaseAddress,
   encryptionKeys,
   failpointSpec,
   host,
   hostPorts,
   printable,
-  refuse,
+  redisAddress,
   visibleAscii,
   wholeNumber,
+  withoutPassword,
 } from './config-values.ts'
 
 /** `read` answers undefined, or throws BadValue with a reason of its own, for a text that is not accepted. */
@@ -26,12 +28,18 @@ export type Setting<Value> = {
   accepted: string
   read: (text: string) => Value | undefined
   secret?: true
+  /** What of a secret may be shown. */
+  shown?: (text: string) => string
+  /** With DATABASE_URL other machines share what is stored: `required` has to be given then, any other text is the initial one. */
+  shared?: 'required' | 'off'
   /** The file in the data folder that holds a generated value where the setting is absent. */
   file?: 'admin.token' | 'encryption.key'
 }
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-const embeddedOnly = 'this build has the embedded store only; leave it unset'
+
+const databaseUrlName = 'DATABASE_URL'
+const percentEncoded = 'what a URL keeps for itself (such as / ? # @) stands in a password as %2F, %3F, %23, %40'
 
 export const settings = {
   port: {
@@ -63,52 +71,53 @@ export const settings = {
   dataFolder: {
     name: 'TURNKEEP_DATA_DIR',
     initial: './.turnkeep',
-    meaning: 'The folder of the embedded database and the generated secrets.',
+    meaning:
+      'The folder of the embedded database and the generated secrets; with DATABASE_URL of the demo key alone, and not made without a demo.',
     accepted: 'a path',
     read: (text) => (text.includes('\0') ? undefined : resolve(text)),
   },
   databaseUrl: {
-    name: 'DATABASE_URL',
-    meaning: 'PostgreSQL instead of the embedded SQLite.',
-    accepted: 'absent',
-    read: (): undefined => refuse(embeddedOnly),
+    name: databaseUrlName,
+    meaning: 'PostgreSQL, 15 or newer, instead of the embedded SQLite.',
+    accepted: `an address as postgres://user:password@host:5432/database; ${percentEncoded}`,
+    read: databaseAddress,
     secret: true,
+    shown: withoutPassword,
   },
   redisUrl: {
     name: 'REDIS_URL',
-    meaning: 'Valkey or Redis for the rate windows.',
-    accepted: 'absent',
-    read: (): undefined => refuse(embeddedOnly),
+    meaning: 'Valkey or Redis for the rate windows; absent: they are in the process with SQLite, in the database with PostgreSQL.',
+    accepted: `an address as redis://user:password@host:6379/0 (rediss, valkey and valkeys too); ${percentEncoded}`,
+    read: redisAddress,
     secret: true,
+    shown: withoutPassword,
   },
   adminToken: {
     name: 'TURNKEEP_ADMIN_TOKEN',
-    meaning: 'The bearer token of the admin API; absent: generated once.',
+    meaning: 'The bearer token of the admin API; absent: generated once; with DATABASE_URL it must be given, the same everywhere.',
     // 8: short enough for a trial, long enough to refuse an accident such as a stray letter.
     accepted: '8 to 512 visible ASCII characters',
     read: (text) => (/^[\x21-\x7e]{8,512}$/.test(text) ? text : undefined),
     secret: true,
+    shared: 'required',
     file: 'admin.token',
   },
   encryptionKeys: {
     name: 'TURNKEEP_ENCRYPTION_KEY',
-    meaning: 'Seals provider and tool secrets: the first encrypts, all decrypt; absent: generated once.',
+    meaning:
+      'Seals provider and tool secrets: the first encrypts, all decrypt; absent: generated once; with DATABASE_URL it must be given, the same everywhere.',
     accepted: 'a comma list of keys of 32 bytes in base64',
     read: encryptionKeys,
     secret: true,
+    shared: 'required',
     file: 'encryption.key',
   },
   workers: {
     name: 'TURNKEEP_WORKERS',
     initial: '1',
-    meaning: 'Processes on this machine.',
-    accepted: 'a whole number from 1',
-    read: (text) => {
-      const workers = wholeNumber(1, 1_024)(text)
-      return workers === undefined || workers === 1
-        ? workers
-        : refuse('more than 1 needs DATABASE_URL, and this build has the embedded store only')
-    },
+    meaning: 'Processes on this machine, alike and on one port; more than 1 needs DATABASE_URL.',
+    accepted: 'a whole number from 1 to 1024',
+    read: wholeNumber(1, 1_024),
   },
   maxTurns: {
     name: 'TURNKEEP_MAX_TURNS',
@@ -134,8 +143,9 @@ export const settings = {
   demo: {
     name: 'TURNKEEP_DEMO',
     initial: 'on',
-    meaning: 'Makes an owner, an agent "demo" and a key at the first start.',
+    meaning: 'Makes an owner, an agent "demo" and a key at the first start; off where DATABASE_URL is set, unless given.',
     accepted: 'on or off',
+    shared: 'off',
     read: (text) => (text === 'on' || text === 'off' ? text === 'on' : undefined),
   },
   logLevel: {
@@ -190,9 +200,12 @@ export function readConfig(environment: Environment): ConfigOutcome {
   const values: Record<string, unknown> = {}
   const problems = unknownNames(environment)
   for (const [key, setting] of Object.entries<Setting<unknown>>(settings)) {
-    const given = environment[setting.name]
-    const text = given === undefined || given === '' ? setting.initial : given
-    if (text === undefined) continue
+    const text = textOf(setting, environment)
+    if (text === undefined) {
+      if (setting.shared === 'required' && isShared(environment))
+        problems.push(`${setting.name}: must be given where DATABASE_URL is set, the same on every machine`)
+      continue
+    }
     try {
       values[key] = setting.read(text)
       if (values[key] === undefined) throw new BadValue(`must be ${setting.accepted}${setting.secret ? '' : `, not "${printable(text)}"`}`)
@@ -201,9 +214,24 @@ export function readConfig(environment: Environment): ConfigOutcome {
       problems.push(`${setting.name}: ${error.message}`)
     }
   }
+  if (typeof values['workers'] === 'number' && values['workers'] > 1 && !isShared(environment))
+    problems.push('TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process')
   if (values['failpoints'] !== '' && environment['NODE_ENV'] !== 'test')
     problems.push('TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test')
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'config', config: values as Config }
+}
+
+/** The text that counts where nothing is given; undefined: the setting has no value. */
+export function initialOf({ initial, shared }: Setting<unknown>, environment: Environment): string | undefined {
+  return isShared(environment) && shared !== undefined && shared !== 'required' ? shared : initial
+}
+
+function textOf(setting: Setting<unknown>, environment: Environment): string | undefined {
+  return environment[setting.name] || initialOf(setting, environment)
+}
+
+function isShared(environment: Environment): boolean {
+  return Boolean(environment[databaseUrlName])
 }
 
 function unknownNames(environment: Environment): string[] {

@@ -99,10 +99,7 @@ export function openDataFolder(path: string): DataFolder {
 export type Secrets = { adminToken: string; encryptionKeys: Uint8Array[] }
 
 /** The given secrets; those that were not given are read from their files, or made and kept there. Throws DataFolderRefused. */
-export function readSecrets(
-  given: { adminToken: string | undefined; encryptionKeys: Uint8Array[] | undefined },
-  folder: DataFolder,
-): Secrets {
+export function readSecrets(given: { [Name in keyof Secrets]: Secrets[Name] | undefined }, folder: DataFolder): Secrets {
   return {
     adminToken: given.adminToken ?? folder.readOrMake('admin.token', () => randomBytes(32).toString('base64url')),
     encryptionKeys: given.encryptionKeys ?? readEncryptionKeys(folder),

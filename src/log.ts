@@ -5,12 +5,21 @@
 import { pino } from 'pino'
 import type { DestinationStream, Logger, LevelWithSilent } from 'pino'
 
-/** Written at once, so that a process that dies has said why. `destination` is stderr unless a test wants the lines. */
-export function createLog(level: LevelWithSilent, destination: DestinationStream = pino.destination({ dest: 2, sync: true })): Logger {
+/**
+ * Written at once, so that a process that dies has said why. `destination` is stderr unless a test wants the lines; `worker` stands in every
+ * line where there are several.
+ */
+export function createLog(
+  level: LevelWithSilent,
+  {
+    destination = pino.destination({ dest: 2, sync: true }),
+    worker,
+  }: { destination?: DestinationStream; worker?: number | undefined } = {},
+): Logger {
   return pino(
     {
       level,
-      base: undefined,
+      base: worker === undefined ? undefined : { worker },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: ['authorization', 'headers.authorization', 'req.headers.authorization', 'apiKey', 'adminToken'],

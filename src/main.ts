@@ -1,97 +1,166 @@
 /**
- * The process: settings → data folder → app → listen → drain. Nothing else reads the environment, catches signals or ends the process.
- * What a person reads goes to stdout, the log as JSON lines to stderr. Exit codes: 0 drained · 1 died of a fault · 2 could not start.
+ * The process: settings → data folder → app → listen → drain; with TURNKEEP_WORKERS above 1 the supervisor of several, or one of them. Nothing
+ * else reads the environment, catches signals or ends a process that started well. What a person reads goes to stdout, the log as JSON lines to
+ * stderr. Exit codes: 0 drained · 1 died of a fault · 2 could not start.
  */
 import type { Logger } from 'pino'
-import { startApp } from './app.ts'
-import type { App } from './app.ts'
 import { readConfig } from './config.ts'
 import type { Config, Environment } from './config.ts'
 import { DataFolderRefused, openDataFolder, readSecrets } from './data-folder.ts'
+import type { DataFolder, Secrets } from './data-folder.ts'
 import { createFailpoints } from './failpoints.ts'
 import { makeDemo } from './first-start.ts'
-import type { Demo } from './first-start.ts'
 import { accessLines, createLog } from './log.ts'
 import { startLines } from './start-lines.ts'
-import { FolderInUse, SchemaRefused } from './store/sqlite/sqlite.ts'
+import { SchemaRefused } from './store/schema-refused.ts'
 import { StoreUnavailable } from './store/store.ts'
+import { openWorkerLink } from './worker-link.ts'
+import type { Ready, WorkerLink } from './worker-link.ts'
 
 // A terminal under npm delivers one Ctrl-C twice, from the terminal and from npm; a person's second one comes later than this.
 const sameSignalMs = 500
 
 /** Runs the server until a signal ends it. Resolves when it is ready. */
 export async function serve(environment: Environment): Promise<void> {
-  const outcome = readConfig(environment)
-  if (outcome.kind === 'problems') return refuse(outcome.problems)
-  const { config } = outcome
-  // Whatever is written from here on, the database too, is for this user alone.
-  process.umask(0o077)
-  const log = createLog(config.logLevel)
-  // Also an unhandled rejection comes here. Nothing can be trusted after it: the turns are finished by the next start.
-  process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'the process ends: a fault nobody caught')
-    process.exit(1)
-  })
+  const config = configOf(environment)
+  const log = openLog(config)
   try {
-    await start(config, log)
+    const ready = config.workers === 1 ? await serveHere(config, log) : await supervise(config, environment, log)
+    // On a terminal the lines below say it; whoever collects stderr gets it as a line of the log.
+    if (!process.stderr.isTTY) log.info({ url: ready.url, adminUrl: ready.adminUrl }, 'listening')
+    const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? ready.adminUrl) : ready.adminUrl
+    console.log(startLines({ url: config.publicUrl ?? ready.url, adminUrl, demo: ready.demo }))
   } catch (error) {
-    const line = explain(error, config)
+    const line = await explain(error, config)
     if (line === undefined) throw error
     refuse([line])
   }
 }
 
-async function start(config: Config, log: Logger): Promise<void> {
-  const folder = openDataFolder(config.dataFolder)
-  let demo: Demo | undefined
-  const app = await startApp(config, {
-    ...readSecrets(config, folder),
-    log,
-    accessLog: createLog(config.logLevel, accessLines()),
-    failpoints: createFailpoints(config.failpoints),
-    // Made before the first request can come in, so that whoever finds the server ready finds the demo too.
-    async beforeListening(rooms) {
-      if (config.demo)
-        demo = await makeDemo({ ...rooms, folder, openaiApiKey: config.openaiApiKey, anthropicApiKey: config.anthropicApiKey })
-    },
-  })
-  drainOnSignal(app, log)
-  // On a terminal the lines below say it; whoever collects stderr gets it as a line of the log.
-  if (!process.stderr.isTTY) log.info({ url: app.url, adminUrl: app.adminUrl }, 'listening')
-  const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? app.adminUrl) : app.adminUrl
-  const keyPath = folder.pathOf('demo.key')
-  console.log(startLines({ url: config.publicUrl ?? app.url, adminUrl, demo: demo && { agentId: demo.agentId, keyPath } }))
+/** One of several on this machine; `role` is the supervisor's word. */
+async function serveAsWorker(environment: Environment, role: string): Promise<void> {
+  const link = openWorkerLink(role)
+  const config = configOf(environment)
+  try {
+    link.ready(await serveHere(config, openLog(config, link.number), link))
+  } catch (error) {
+    const line = await explain(error, config)
+    if (line === undefined) throw error
+    await link.refused(line)
+    process.exit(2)
+  }
 }
 
-function drainOnSignal(app: App, log: Logger): void {
-  let drainingSince: number | undefined
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (drainingSince !== undefined) {
-      if (performance.now() - drainingSince < sameSignalMs) return
-      log.warn({ signal }, 'a second signal: the process ends at once; running turns are finished by the next start')
-      process.exit(1)
-    }
-    drainingSince = performance.now()
-    log.info({ signal }, 'draining: running turns finish, new ones are refused')
-    void drain()
-  }
-  const drain = async (): Promise<never> => {
-    try {
+function configOf(environment: Environment): Config {
+  const outcome = readConfig(environment)
+  if (outcome.kind === 'problems') return refuse(outcome.problems)
+  // Whatever is written from here on, the database too, is for this user alone.
+  process.umask(0o077)
+  return outcome.config
+}
+
+function openLog(config: Config, worker?: number): Logger {
+  const log = createLog(config.logLevel, { worker })
+  // Also an unhandled rejection comes here. Nothing can be trusted after it: the turns are finished by the next start, or by another process.
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'the process ends: a fault nobody caught')
+    process.exit(1)
+  })
+  return log
+}
+
+async function serveHere(config: Config, log: Logger, link?: WorkerLink): Promise<Ready> {
+  const makesDemo = link ? link.makesDemo : config.demo
+  // With a database of its own there is nothing to keep in a folder but the demo's key, and a read-only file system will do.
+  const folder = makesDemo || config.databaseUrl === undefined ? openDataFolder(config.dataFolder) : undefined
+  const { startApp } = await import('./app.ts')
+  let demo: Ready['demo']
+  const app = await startApp(config, {
+    ...secretsOf(config, folder),
+    log,
+    accessLog: createLog(config.logLevel, { worker: link?.number, destination: accessLines() }),
+    failpoints: createFailpoints(config.failpoints),
+    among: link,
+    // Made before the first request can come in, so that whoever finds the server ready finds the demo too.
+    async beforeListening(rooms) {
+      if (!makesDemo || !folder) return
+      const { openaiApiKey, anthropicApiKey } = config
+      const made = await makeDemo({ ...rooms, folder, openaiApiKey, anthropicApiKey })
+      demo = made && { agentId: made.agentId, keyPath: folder.pathOf('demo.key') }
+    },
+  })
+  const drain = drainOnSignal(log, {
+    async drain() {
       await app.drain()
-    } catch (error) {
+      await link?.lastFigures(await app.figures())
+      return 0
+    },
+  })
+  link?.serve({ figures: app.figures, drain: () => drain({ by: 'supervisor' }) })
+  return { url: app.url, adminUrl: app.adminUrl, demo }
+}
+
+async function supervise(config: Config, environment: Environment, log: Logger): Promise<Ready> {
+  const { choosePorts, startWorkers } = await import('./workers.ts')
+  const ports = await choosePorts(config.host, config)
+  const { workers: count, demo: makesDemo, drainSeconds } = config
+  const workers = startWorkers({ count, program: import.meta.filename, environment, ports, makesDemo, drainSeconds, log })
+  drainOnSignal(log, {
+    drain: () => new Promise(() => workers.drain()),
+    kill: () => workers.kill(),
+  })
+  void workers.ended.then(({ code, line }) => (code === 2 ? refuse([line ?? 'a worker could not start']) : process.exit(code)))
+  return workers.ready
+}
+
+/** With PostgreSQL both are given (config.ts); what is generated lies in the folder. */
+function secretsOf({ adminToken, encryptionKeys }: Config, folder: DataFolder | undefined): Secrets {
+  if (folder) return readSecrets({ adminToken, encryptionKeys }, folder)
+  if (adminToken === undefined || encryptionKeys === undefined) throw new Error('a secret is missing, and there is no folder to keep one')
+  return { adminToken, encryptionKeys }
+}
+
+type Ending = {
+  /** Answers the exit code. */
+  drain(): Promise<number>
+  /** What has to go with this process when it ends at once. */
+  kill?: () => void
+}
+
+/** Answers what begins the drain as a signal does. */
+function drainOnSignal(log: Logger, ending: Ending): (why: object) => void {
+  let drainingSince: number | undefined
+  const begin = (why: object): void => {
+    if (drainingSince !== undefined) return
+    drainingSince = performance.now()
+    log.info(why, 'draining: running turns finish, new ones are refused')
+    ending.drain().then(process.exit, (error: unknown) => {
       log.fatal({ err: error }, 'the drain failed')
       process.exit(1)
-    }
-    process.exit(0)
+    })
+  }
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (drainingSince === undefined) return begin({ signal })
+    if (performance.now() - drainingSince < sameSignalMs) return
+    log.warn({ signal }, 'a second signal: the process ends at once; running turns are finished by the next start')
+    ending.kill?.()
+    process.exit(1)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  return begin
 }
 
 /** One line for what an operator can mend; undefined for a fault of ours. */
-function explain(error: unknown, config: Config): string | undefined {
+async function explain(error: unknown, config: Config): Promise<string | undefined> {
+  // Read where it is needed: a supervisor, and a start that goes well with PostgreSQL, do without it.
+  const { FolderInUse } = await import('./store/sqlite/sqlite.ts')
   if (error instanceof FolderInUse || error instanceof SchemaRefused || error instanceof DataFolderRefused) return error.message
-  if (error instanceof StoreUnavailable) return `the database in ${config.dataFolder} cannot be used: ${error.message}`
+  if (error instanceof StoreUnavailable) {
+    return config.databaseUrl === undefined
+      ? `the database in ${config.dataFolder} cannot be used: ${error.message}`
+      : `the database of DATABASE_URL cannot be used: ${error.message}`
+  }
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return undefined
   const address = 'port' in error ? `${config.host}:${String(error.port)}` : config.host
   const setting = 'port' in error && error.port === config.adminPort ? 'TURNKEEP_ADMIN_PORT' : 'PORT'
@@ -104,6 +173,8 @@ function explain(error: unknown, config: Config): string | undefined {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `TURNKEEP_HOST: ${config.host} is no address of this machine`
+    case 'ENOTSUP':
+      return 'TURNKEEP_WORKERS: several processes cannot share a port on this system; leave it at 1'
     default:
       return undefined
   }
@@ -114,4 +185,7 @@ function refuse(lines: string[]): never {
   process.exit(2)
 }
 
-if (import.meta.main) await serve(process.env)
+if (import.meta.main) {
+  const [word, role] = process.argv.slice(2)
+  await (word === '--worker' && role !== undefined ? serveAsWorker(process.env, role) : serve(process.env))
+}

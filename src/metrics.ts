@@ -1,11 +1,11 @@
 /**
  * What an operator watches, counted in one object that is handed to the rooms and told to whoever scrapes /metrics. Never takes an id, a name
  * or a text for a label, so the failure table bounds the number of series. Counting is adding to a number; what can be looked up is read
- * when somebody scrapes. docs/operate/metrics.md lists every metric.
+ * when somebody scrapes; what several processes counted is added up here too. docs/operate/metrics.md lists every metric.
  */
 import { readFileSync } from 'node:fs'
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration, MetricObjectWithValues, MetricValue } from 'prom-client'
 import { failures } from './errors.ts'
 import type { FailureCode } from './errors.ts'
 import type { Amount } from './ledger/ledger.ts'
@@ -49,6 +49,9 @@ export type MetricsPage = {
   scrape(): Promise<string>
 }
 
+/** What one process has counted, as it is sent to another. */
+export type Figures = MetricObjectWithValues<MetricValue<string>>[]
+
 // A built-in or cached answer takes tenths of a second, a usual one 1–10 s, a long one half a minute; 60 s is the deadline of the first
 // token, and a turn ends at 110 s whatever happens. Finer where most turns are, so that a quantile is off by less than half.
 const durationSeconds = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 45, 60, 90, 120]
@@ -57,9 +60,27 @@ const firstDeltaSeconds = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 
 const modelOutcomes: ModelCallOutcome[] = ['answered', 'unavailable', 'refused', 'stopped', 'fault']
 const usdUnits = 1e8
 
-export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watched): void } {
+/** Of several processes the worst is told, where a sum would say nothing; prom-client itself adds up or takes the average. */
+const worst = {
+  max: [
+    'nodejs_eventloop_lag_seconds',
+    'nodejs_eventloop_lag_p50_seconds',
+    'nodejs_eventloop_lag_p90_seconds',
+    'nodejs_eventloop_lag_p99_seconds',
+  ],
+  min: ['process_start_time_seconds'],
+} as const
+
+const restarts = {
+  name: 'turnkeep_worker_restarts_total',
+  help: 'Workers that ended by themselves and were started again.',
+} as const
+
+export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watched): void; figures(): Promise<Figures> } {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  for (const aggregator of ['max', 'min'] as const)
+    for (const name of worst[aggregator]) Object.assign(registry.getSingleMetric(name)!, { aggregator })
   const registers = [registry]
   const counter = <Label extends string>(what: CounterConfiguration<Label>) => new Counter({ ...what, registers })
   const gauge = <Label extends string>(what: GaugeConfiguration<Label>) => new Gauge({ ...what, registers })
@@ -112,8 +133,11 @@ export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watche
     name: 'turnkeep_build_info',
     help: 'Always 1; the version stands in the labels.',
     labelNames: ['version', 'node'],
+    aggregator: 'first',
   })
   build.set({ version: ownVersion(), node: process.versions.node }, 1)
+  gauge({ name: 'turnkeep_workers', help: 'Processes whose figures these are.' }).set(1)
+  counter(restarts)
 
   // A series that is there from the start, at 0, shows its first step as an increase.
   const completed = turns.labels('completed', 'none')
@@ -154,6 +178,7 @@ export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watche
     watch,
     contentType: registry.contentType,
     scrape: () => registry.metrics(),
+    figures: () => registry.getMetricsAsJSON(),
   }
 
   function watch({ running, mostRunning, waiting, ready }: Watched): void {
@@ -177,6 +202,7 @@ export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watche
       name: 'turnkeep_dependency_up',
       help: '1 where the store, or the limiter, answers; 0 where it does not.',
       labelNames: ['dependency'],
+      aggregator: 'min',
       async collect() {
         const { store, limiter } = await ready()
         this.set({ dependency: 'store' }, store === 'ok' ? 1 : 0)
@@ -184,6 +210,28 @@ export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watche
       },
     })
   }
+}
+
+/** The page of all of them together. */
+export function addUp(all: Figures[]): Promise<string> {
+  return AggregatorRegistry.aggregate(all).metrics()
+}
+
+/** One for all of them, to be added up again. */
+export function merge(all: Figures[]): Promise<Figures> {
+  return AggregatorRegistry.aggregate(all).getMetricsAsJSON()
+}
+
+/** What stays true of a process that has ended: what it counted, and nothing of how it was. */
+export function counted(figures: Figures): Figures {
+  return figures.filter(({ type }) => String(type) !== 'gauge')
+}
+
+/** The supervisor's own figure, added to those of its workers. */
+export function createRestartCount(): { add(): void; figures(): Promise<Figures> } {
+  const registry = new Registry()
+  const count = new Counter({ ...restarts, registers: [registry] })
+  return { add: () => count.inc(), figures: () => registry.getMetricsAsJSON() }
 }
 
 function ownVersion(): string {

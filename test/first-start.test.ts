@@ -21,6 +21,7 @@ import { createSealer } from '../src/secrets.ts'
 import { startLines } from '../src/start-lines.ts'
 import { verify } from '../src/store/cold/invariants.ts'
 import { openSqliteStore, readSnapshot } from '../src/store/sqlite/sqlite.ts'
+import { makeDatabase, noPostgres, withClient } from './support/postgres-server.ts'
 import { showServer } from './support/shown-server.ts'
 import type { ShownServer } from './support/shown-server.ts'
 
@@ -163,6 +164,49 @@ describe('first start', () => {
     const folder = join(ownFolder(t), `it's "my" $HOME data`)
     const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
     assert.equal((await paste(pastedCommand(server.shown.stdout), t)).status, 200)
+  })
+})
+
+describe('first start on PostgreSQL', { skip: noPostgres() }, () => {
+  test('with TURNKEEP_DEMO=on one of three workers makes the demo; a second start makes nothing twice', async (t) => {
+    const database = await makeDatabase()
+    t.after(() => database.drop())
+    const folder = join(ownFolder(t), 'data')
+    const environment = {
+      DATABASE_URL: database.url,
+      TURNKEEP_ADMIN_TOKEN: 'the-operators-own-token',
+      TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      TURNKEEP_DATA_DIR: folder,
+      TURNKEEP_WORKERS: '3',
+    }
+    const rows = (): Promise<Record<string, string>> =>
+      withClient(database.url, async (client) => {
+        const columns = tables.map((table) => `(select count(*) from ${table}) as ${table}`)
+        return (await client.query(`select ${columns.join(', ')}`)).rows[0]
+      })
+
+    const without = await serverOf(t, environment)
+    assert.ok(!without.shown.stdout.includes('curl'))
+    assert.equal(await without.stop(), 0)
+    assert.ok(!existsSync(folder), 'there is nothing to keep in a folder')
+    assert.ok(Object.values(await rows()).every((count) => count === '0'))
+
+    const server = await serverOf(t, { ...environment, TURNKEEP_DEMO: 'on' })
+    const command = pastedCommand(server.shown.stdout)
+    const reply = await paste(command, t)
+    assert.equal(reply.status, 200, reply.text)
+    assert.deepEqual(readdirSync(folder), ['demo.key'])
+    const made = await rows()
+    const { owners, agents, api_keys: keys, api_key_secrets: secrets, documents, turns } = made
+    assert.deepEqual(
+      { owners, agents, keys, secrets, documents, turns },
+      { owners: '1', agents: '1', keys: '1', secrets: '1', documents: '6', turns: '1' },
+    )
+    assert.equal(await server.stop(), 0)
+
+    const again = await serverOf(t, { ...environment, TURNKEEP_DEMO: 'on' })
+    assert.deepEqual(await paste(pastedCommand(again.shown.stdout), t), reply)
+    assert.deepEqual(await rows(), made)
   })
 })
 

@@ -18,7 +18,8 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   access: { uses: ['store'] },
   agent: { uses: ['store'] },
   admin: { uses: ['access', 'agent', 'ledger', 'store'] },
-  cli: { uses: ['store'] },
+  // doctor looks at what holds the rate windows.
+  cli: { uses: ['store', 'access'] },
   ledger: { uses: [], types: ['store'] },
   store: { uses: [], types: ['ledger'] },
 }
@@ -26,21 +27,42 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
 /** The files by which a room is entered: the one with its name and the contracts beside it. Everything else in it is its own affair. */
 const doors: Record<string, string[]> = {
   http: ['http.ts'],
-  access: ['access.ts', 'outcome.ts', 'api-key.ts', 'rate-window.ts', 'last-use.ts'],
+  access: [
+    'access.ts',
+    'redis-inspection.ts',
+    'outcome.ts',
+    'api-key.ts',
+    'rate-window.ts',
+    'redis-window.ts',
+    'store-window.ts',
+    'last-use.ts',
+  ],
   turn: ['turn.ts', 'outcome.ts', 'conversations.ts', 'erasure.ts'],
   agent: ['agent.ts', 'agent-config.ts', 'knowledge.ts', 'model.ts', 'models.ts', 'tokens.ts'],
   ledger: ['ledger.ts'],
   admin: ['admin.ts'],
   cli: ['turnkeep.ts'],
-  // The port, the backend that app.ts opens, and the cold statements' own types and pages.
-  store: ['store.ts', 'sqlite/sqlite.ts', 'cold/*'],
+  // The port, the backends that app.ts opens, what the commands do with a whole store, and the cold statements' own types and pages.
+  store: [
+    'store.ts',
+    'schema-refused.ts',
+    'sqlite/sqlite.ts',
+    'postgres/postgres.ts',
+    'postgres/backup.ts',
+    'postgres/copy-mark.ts',
+    'copy.ts',
+    'cold/*',
+  ],
 }
 
 /** The files outside of all rooms, and who may import them; `rooms` is every room. app.ts, main.ts and first-start.ts know the rooms. */
 const outside: Record<string, string[]> = {
-  'errors.ts': ['rooms', 'metrics.ts'],
+  'errors.ts': ['rooms', 'metrics.ts', 'worker-link.ts'],
   'failpoints.ts': ['rooms', 'app.ts', 'main.ts', 'config-values.ts'],
-  'metrics.ts': ['rooms', 'app.ts'],
+  'metrics.ts': ['rooms', 'app.ts', 'shared-page.ts', 'worker-link.ts'],
+  'shared-page.ts': ['workers.ts'],
+  'worker-link.ts': ['main.ts', 'workers.ts'],
+  'workers.ts': ['main.ts'],
   'ids.ts': ['turn', 'admin', 'app.ts'],
   'secrets.ts': ['agent', 'admin', 'app.ts', 'data-folder.ts'],
   'config.ts': ['cli', 'main.ts', 'app.ts'],

@@ -11,11 +11,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { makeDatabase, noPostgres, sharedPostgres, withClient } from './support/postgres-server.ts'
 import { gate, startModelServer } from './support/model-server.ts'
 import { showServer } from './support/shown-server.ts'
 
 const command = fileURLToPath(new URL('../bin/turnkeep.js', import.meta.url))
 const adminToken = 'the-operators-token'
+/** What has to be given beside a database that machines share. */
+const shared = { TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
 
 function ownFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-process-'))
@@ -23,18 +26,23 @@ function ownFolder(t: TestContext): string {
   return folder
 }
 
-describe('process: what stops a start is said in one line, with exit code 2', () => {
-  async function refused(environment: Record<string, string>, line: RegExp): Promise<void> {
-    const server = showServer(environment)
-    assert.deepEqual(await server.ended, { code: 2, signal: null }, server.shown.stderr)
-    assert.equal(server.shown.stdout, '')
-    assert.match(server.shown.stderr, /^turnkeep: [^\n]+\n$/)
-    assert.match(server.shown.stderr, line)
-  }
+/** It says one line and ends; one that starts is stopped, and the test fails. */
+async function refused(environment: Record<string, string>, line: RegExp): Promise<void> {
+  const server = showServer(environment)
+  void server.ready().then(server.stop, () => undefined)
+  assert.deepEqual(await server.ended, { code: 2, signal: null }, server.shown.stderr)
+  assert.equal(server.shown.stdout, '')
+  assert.match(server.shown.stderr, /^turnkeep: [^\n]+\n$/)
+  assert.match(server.shown.stderr, line)
+}
 
+describe('process: what stops a start is said in one line, with exit code 2', () => {
   test('a bad setting', () => refused({ TURNKEEP_DRAIN_SECONDS: 'long' }, /TURNKEEP_DRAIN_SECONDS: must be a whole number/))
   test('an unknown setting', () => refused({ TURNKEEP_PROT: '1' }, /TURNKEEP_PROT: there is no such setting/))
-  test('DATABASE_URL', () => refused({ DATABASE_URL: 'postgres://localhost/x' }, /DATABASE_URL: this build has the embedded store only/))
+  test('several workers on the embedded database', () =>
+    refused({ TURNKEEP_WORKERS: '2' }, /TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process/))
+  test('a shared database without the key that seals what is in it', () =>
+    refused({ ...shared, DATABASE_URL: 'postgres://localhost/x', TURNKEEP_ENCRYPTION_KEY: '' }, /TURNKEEP_ENCRYPTION_KEY: must be given/))
   test('failpoints outside of tests', () =>
     refused({ NODE_ENV: 'production', TURNKEEP_FAILPOINTS: 'drain.begin=kill' }, /TURNKEEP_FAILPOINTS: is for tests/))
 
@@ -92,6 +100,82 @@ describe('process: what stops a start is said in one line, with exit code 2', ()
 
   test('an address of another machine', (t) =>
     refused({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_HOST: '192.0.2.1' }, /TURNKEEP_HOST: 192\.0\.2\.1 is no address of this machine/))
+})
+
+describe('process: what stops a start on PostgreSQL, with one worker and with several', { skip: noPostgres() }, () => {
+  const starts = [
+    ['one worker', '1'],
+    ['three workers', '3'],
+  ] as const
+  const refusedThere = (environment: Record<string, string>, line: RegExp): Promise<void> =>
+    refused({ ...shared, TURNKEEP_LOG_LEVEL: 'silent', ...environment }, line)
+
+  for (const [who, workers] of starts) {
+    test(`${who}: a database that is not there`, async () => {
+      const url = new URL(await sharedPostgres())
+      Object.assign(url, { pathname: '/turnkeep_nowhere', password: 'canary' })
+      await refusedThere(
+        { DATABASE_URL: url.href, TURNKEEP_WORKERS: workers },
+        /^turnkeep: the database of DATABASE_URL cannot be used: .*"turnkeep_nowhere" does not exist \(3D000\)\n$/,
+      )
+    })
+
+    test(`${who}: a database of a newer version`, async (t) => {
+      const database = await makeDatabase()
+      t.after(() => database.drop())
+      await withClient(database.url, (client) =>
+        client.query(`create table migrations (name text primary key, checksum text, contract boolean, applied_at bigint);
+          insert into migrations values ('9999-later.sql', 'x', true, 1)`),
+      )
+      await refusedThere({ DATABASE_URL: database.url, TURNKEEP_WORKERS: workers }, /migrated by a newer Turnkeep/)
+    })
+
+    for (const setting of ['PORT', 'TURNKEEP_ADMIN_PORT']) {
+      test(`${who}: ${setting} in use`, async (t) => {
+        const [database, other] = [await makeDatabase(), createServer().listen(0, '127.0.0.1')]
+        await once(other, 'listening')
+        t.after(() => other.close())
+        t.after(() => database.drop())
+        const { port } = other.address() as AddressInfo
+        await refusedThere(
+          { DATABASE_URL: database.url, TURNKEEP_WORKERS: workers, [setting]: String(port) },
+          new RegExp(`127\\.0\\.0\\.1:${port} is in use by another program; set ${setting} to a free one`),
+        )
+      })
+    }
+  }
+
+  test('several workers: one port for both', async (t) => {
+    const [database, free] = [await makeDatabase(), createServer().listen(0, '127.0.0.1')]
+    await once(free, 'listening')
+    t.after(() => database.drop())
+    const { port } = free.address() as AddressInfo
+    free.close()
+    await refusedThere(
+      { DATABASE_URL: database.url, TURNKEEP_WORKERS: '2', PORT: String(port), TURNKEEP_ADMIN_PORT: String(port) },
+      /is in use by another program; set TURNKEEP_ADMIN_PORT to a free one/,
+    )
+  })
+
+  test('several workers: a port on which another server has several workers', async (t) => {
+    const database = await makeDatabase()
+    t.after(() => database.drop())
+    const first = showServer({ ...shared, DATABASE_URL: database.url, TURNKEEP_WORKERS: '2' })
+    t.after(() => first.child.kill('SIGKILL'))
+    await first.ready()
+    const [, port] = /docs {5}http:\/\/127\.0\.0\.1:(\d+)\/docs/.exec(first.shown.stdout)!
+    await refusedThere({ DATABASE_URL: database.url, TURNKEEP_WORKERS: '2', PORT: port! }, /is in use by another program/)
+    assert.equal(await first.stop(), 0)
+  })
+
+  test('nothing stops it in a folder where nothing can be made', async (t) => {
+    const database = await makeDatabase()
+    t.after(() => database.drop())
+    const server = showServer({ ...shared, DATABASE_URL: database.url, TURNKEEP_DATA_DIR: '/sys/turnkeep' })
+    t.after(() => server.child.kill('SIGKILL'))
+    await server.ready()
+    assert.equal(await server.stop(), 0)
+  })
 })
 
 /** A server with a turn that waits for its model until `held` is opened. */
@@ -223,11 +307,21 @@ describe('turnkeep config', () => {
     assert.ok(!stdout.includes('canary') && !stdout.includes(adminToken))
   })
 
+  test('shows where a database is and not what opens it', () => {
+    const address = 'postgres://turnkeep:canary@db.internal:5432/turnkeep?sslmode=require'
+    const { status, stdout } = config({ ...shared, DATABASE_URL: address, REDIS_URL: 'redis://:canary@cache:6379/1' })
+    assert.equal(status, 0)
+    assert.match(stdout, /^DATABASE_URL +postgres:\/\/turnkeep:…@db\.internal:5432\/turnkeep {2}\(environment\)$/m)
+    assert.match(stdout, /^REDIS_URL +redis:\/\/:…@cache:6379\/1 {2}\(environment\)$/m)
+    assert.match(stdout, /^TURNKEEP_DEMO +off {2}\(default\)$/m)
+    assert.ok(!stdout.includes('canary'))
+  })
+
   test('prints what it can and the problems, and exits 2, where the server would not start', () => {
-    const { status, stdout, stderr } = config({ PORT: 'x', DATABASE_URL: 'postgres://user:canary@host/db' })
+    const { status, stdout, stderr } = config({ ...shared, PORT: 'x', DATABASE_URL: 'mysql://user:canary@host/db' })
     assert.equal(status, 2)
     assert.match(stdout, /^TURNKEEP_MAX_TURNS +1000 {2}\(default\)\n +Running turns/m)
-    assert.match(stderr, /^turnkeep: PORT: must be .*\nturnkeep: DATABASE_URL: this build .*\n$/)
+    assert.match(stderr, /^turnkeep: PORT: must be .*\nturnkeep: DATABASE_URL: must be an address .*\n$/)
     assert.ok(!(stdout + stderr).includes('canary'))
   })
 })

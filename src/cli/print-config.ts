@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { readConfig, settings } from '../config.ts'
+import { initialOf, readConfig, settings } from '../config.ts'
 import type { Environment, Setting } from '../config.ts'
 import { helpEnd } from './command-options.ts'
 
@@ -35,10 +35,14 @@ function printConfig(environment: Environment, { json }: { json: boolean }): num
 }
 
 function presentOf(setting: Setting<unknown>, environment: Environment, dataFolder: string): Present {
-  const { name, initial, meaning, secret, file } = setting
+  const { name, meaning, secret, shown, file } = setting
   const given = environment[name]
-  if (given !== undefined && given !== '') return { name, value: secret ? '(hidden)' : given, source: 'environment', meaning }
+  if (given !== undefined && given !== '') {
+    const value = shown ? shown(given) : secret ? '(hidden)' : given
+    return { name, value, source: 'environment', meaning }
+  }
   const path = file && join(dataFolder, file)
   if (path && existsSync(path)) return { name, value: path, source: 'file', meaning }
+  const initial = initialOf(setting, environment)
   return initial === undefined ? { name, value: null, source: 'not set', meaning } : { name, value: initial, source: 'default', meaning }
 }

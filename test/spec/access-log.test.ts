@@ -19,7 +19,7 @@ class Lines {
   #came = Promise.withResolvers<void>()
 
   constructor(level: 'info' | 'warn' = 'info') {
-    this.log = createLog(level, { write: (line) => this.#take(JSON.parse(line) as Line) })
+    this.log = createLog(level, { destination: { write: (line) => this.#take(JSON.parse(line) as Line) } })
   }
 
   async next(): Promise<Line> {
@@ -195,5 +195,5 @@ void test('access log: no line of a whole life holds a text, a secret, a user or
   const page = readFileSync(new URL('../../docs/operate/metrics.md', import.meta.url), 'utf8')
   const documented = [...page.slice(page.indexOf('## The access log')).matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
   // The caller who leaves has a test of its own.
-  assert.deepEqual([...fields, 'aborted'].toSorted(), documented.toSorted())
+  assert.deepEqual([...fields, 'aborted', 'worker'].toSorted(), documented.toSorted())
 })

@@ -17,6 +17,13 @@ function problemsOf(environment: Environment): string[] {
   return outcome.kind === 'problems' ? outcome.problems : []
 }
 
+/** What has to be given beside a database that machines share. */
+const shared = (environment: Environment): Environment => ({
+  TURNKEEP_ADMIN_TOKEN: 'a-long-enough-token',
+  TURNKEEP_ENCRYPTION_KEY: key,
+  ...environment,
+})
+
 const key = Buffer.alloc(32, 7).toString('base64')
 
 describe('settings: accepted', () => {
@@ -70,10 +77,42 @@ describe('settings: accepted', () => {
     test(`${name}=${name.endsWith('_KEY') ? '…' : text}`, () => assert.deepEqual(configOf({ [name]: text })[field], value))
   }
 
+  for (const address of [
+    'postgres://turnkeep:p%2Fw%25@db.internal:5432/turnkeep?sslmode=verify-full',
+    'postgresql://db.internal',
+    'postgres:///turnkeep?host=/var/run/postgresql',
+    'postgres://u:p@[::1]:5432/d',
+  ])
+    test(`DATABASE_URL=${address}`, () => assert.equal(configOf(shared({ DATABASE_URL: address })).databaseUrl, address))
+
+  for (const address of ['redis://cache', 'rediss://u:p%40@cache:6380/3', 'valkey://cache/', 'valkeys://:p@[::1]:6379'])
+    test(`REDIS_URL=${address}, with either database`, () => {
+      assert.equal(configOf({ REDIS_URL: address }).redisUrl, address)
+      assert.equal(configOf(shared({ DATABASE_URL: 'postgres://h/d', REDIS_URL: address })).redisUrl, address)
+    })
+
+  test('with DATABASE_URL there may be several workers, and a demo only where it is asked for', () => {
+    const environment = shared({ DATABASE_URL: 'postgres://h/d', TURNKEEP_WORKERS: '4' })
+    const { workers, demo } = configOf(environment)
+    assert.deepEqual([workers, demo], [4, false])
+    assert.equal(configOf({ ...environment, TURNKEEP_DEMO: 'on' }).demo, true)
+  })
+
   test('TURNKEEP_FAILPOINTS with NODE_ENV=test', () => {
     const failpoints = 'settle.before-commit=kill@3; model.delta=delay:5 if:slow'
     assert.equal(configOf({ TURNKEEP_FAILPOINTS: failpoints, NODE_ENV: 'test' }).failpoints, failpoints)
   })
+})
+
+describe('settings: what of an address is shown', () => {
+  for (const [text, shown] of [
+    ['postgres://turnkeep:canary@db:5432/turnkeep?sslmode=require&password=canary', 'postgres://turnkeep:…@db:5432/turnkeep'],
+    ['redis://canary@cache/1', 'redis://cache/1'],
+    ['rediss://:canary@cache:6380', 'rediss://:…@cache:6380'],
+    ['postgres://turnkeep:12/canary@db/turnkeep', '(hidden)'],
+    ['https://canary', '(hidden)'],
+  ] as const)
+    test(text, () => assert.equal(settings.databaseUrl.shown(text), shown))
 })
 
 describe('settings: refused with one line that names the setting and what is accepted', () => {
@@ -95,7 +134,8 @@ describe('settings: refused with one line that names the setting and what is acc
     ['TURNKEEP_ENCRYPTION_KEY', 'c2hvcnQ=', /^TURNKEEP_ENCRYPTION_KEY: must be a comma list of keys of 32 bytes in base64$/],
     ['TURNKEEP_ENCRYPTION_KEY', `${key},`, /^TURNKEEP_ENCRYPTION_KEY: /],
     ['TURNKEEP_WORKERS', '0', /^TURNKEEP_WORKERS: must be a whole number from 1/],
-    ['TURNKEEP_WORKERS', '2', /^TURNKEEP_WORKERS: more than 1 needs DATABASE_URL/],
+    ['TURNKEEP_WORKERS', '2', /^TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process$/],
+    ['TURNKEEP_WORKERS', '1025', /^TURNKEEP_WORKERS: must be a whole number from 1 to 1024, not "1025"$/],
     ['TURNKEEP_MAX_TURNS', '0', /^TURNKEEP_MAX_TURNS: /],
     ['TURNKEEP_DRAIN_SECONDS', '1.5', /^TURNKEEP_DRAIN_SECONDS: /],
     ['TURNKEEP_RETENTION_DAYS', '0', /^TURNKEEP_RETENTION_DAYS: /],
@@ -104,8 +144,11 @@ describe('settings: refused with one line that names the setting and what is acc
     ['TURNKEEP_LOG_LEVEL', 'loud', /^TURNKEEP_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent/],
     ['TURNKEEP_ALLOW_PRIVATE_HOSTS', 'files.local', /^TURNKEEP_ALLOW_PRIVATE_HOSTS: must be a comma list of host:port/],
     ['TURNKEEP_ALLOW_PRIVATE_HOSTS', 'files.local:0', /^TURNKEEP_ALLOW_PRIVATE_HOSTS: /],
-    ['DATABASE_URL', 'postgres://u:secret@h/d', /^DATABASE_URL: this build has the embedded store only; leave it unset$/],
-    ['REDIS_URL', 'redis://h', /^REDIS_URL: this build has the embedded store only; leave it unset$/],
+    ['REDIS_URL', 'h:6379', /^REDIS_URL: must be an address as redis:/],
+    ['REDIS_URL', 'http://h', /^REDIS_URL: /],
+    ['REDIS_URL', 'redis://', /^REDIS_URL: /],
+    ['REDIS_URL', 'redis://h/first', /^REDIS_URL: /],
+    ['REDIS_URL', 'redis://u:p%@h', /^REDIS_URL: /],
     ['OPENAI_API_KEY', 'a b', /^OPENAI_API_KEY: /],
     ['ANTHROPIC_API_KEY', 'a\nb', /^ANTHROPIC_API_KEY: /],
     ['TURNKEEP_FAILPOINTS', 'admit.after-commit=kill', /^TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test$/],
@@ -119,6 +162,35 @@ describe('settings: refused with one line that names the setting and what is acc
       assert.deepEqual(others, [])
     })
   }
+
+  for (const address of [
+    'mysql://u:secret@h/d',
+    'host=h dbname=d',
+    'postgres://u:12/secret@h/d',
+    'postgres://u:12?secret@h/d',
+    'postgres://u:12#secret@h/d',
+    'postgres://u:secret%@h/d',
+    'postgres://u:secret%zz@h/d',
+    'postgres://one:1,two:2/d',
+    'postgres://one,two/d',
+    'postgres://u:secret word@h/d',
+  ]) {
+    test(`DATABASE_URL=${address}`, () => {
+      const problems = problemsOf(shared({ DATABASE_URL: address }))
+      assert.equal(problems.length, 1)
+      assert.match(
+        problems[0]!,
+        /^DATABASE_URL: must be an address as postgres:\/\/user:password@host:5432\/database; .* %2F, %3F, %23, %40$/,
+      )
+    })
+  }
+
+  test('DATABASE_URL without the token and the key that every machine needs', () => {
+    assert.deepEqual(problemsOf({ DATABASE_URL: 'postgres://h/d' }), [
+      'TURNKEEP_ADMIN_TOKEN: must be given where DATABASE_URL is set, the same on every machine',
+      'TURNKEEP_ENCRYPTION_KEY: must be given where DATABASE_URL is set, the same on every machine',
+    ])
+  })
 
   test('a failpoint of an unknown name', () => {
     assert.deepEqual(problemsOf({ NODE_ENV: 'test', TURNKEEP_FAILPOINTS: 'settle.later=kill' }), [

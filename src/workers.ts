@@ -1,0 +1,209 @@
+/**
+ * TURNKEEP_WORKERS above 1: several processes alike on one machine and one port. Starts them, replaces one that ends, adds up what they counted
+ * and drains them all. Runs no turn, answers no caller and stands in nobody's way: each worker listens for itself (SO_REUSEPORT), so one that
+ * dies takes its own connections with it and nothing else. docs/decisions/0015-workers.md
+ */
+import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { getCompileCacheDir } from 'node:module'
+import { createServer } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
+import { dirname } from 'node:path'
+import type { Logger } from 'pino'
+import { createSharedPage } from './shared-page.ts'
+import type { FromWorker, Ready, Role, ToWorker } from './worker-link.ts'
+
+export type WorkersOptions = {
+  count: number
+  /** The file a worker runs. */
+  program: string
+  environment: Record<string, string | undefined>
+  ports: Ports
+  makesDemo: boolean
+  drainSeconds: number
+  log: Logger
+}
+
+export type Ports = { port: number; adminPort: number | undefined }
+
+/** `code`: 0 drained · 1 a worker died of a fault while it drained, or the first one at its start · 2 could not start, with the line why. */
+export type WorkersEnd = { code: 0 | 1 | 2; line?: string | undefined }
+
+export type Workers = {
+  /** Resolves when all are ready for the first time, with what the first one says. */
+  ready: Promise<Ready>
+  /** Resolves when none is left. */
+  ended: Promise<WorkersEnd>
+  drain(): void
+  kill(): void
+}
+
+type Place = {
+  number: number
+  child: ChildProcess | undefined
+  ready: Ready | undefined
+  readySince: number
+  /** Deaths in a row that came soon. */
+  soonDead: number
+  restart: NodeJS.Timeout | undefined
+}
+
+// A worker that dies at once for ever costs two starts a minute; one that dies once is back before anybody looks.
+const shortestPauseMs = 100
+const longestPauseMs = 30_000
+const soonMs = 60_000
+// A worker ends its own drain; what still runs then is stuck.
+const drainGraceMs = 15_000
+
+/**
+ * Ports that nothing else listens on; 0 is replaced by a free one. With SO_REUSEPORT alone another program of this user's could listen beside us and
+ * take a part of our callers. Rejects with the listener's error.
+ */
+export async function choosePorts(host: string, wanted: Ports): Promise<Ports> {
+  const held: Server[] = []
+  async function hold(port: number): Promise<number> {
+    const server = createServer((socket) => socket.destroy()).listen(port, host)
+    held.push(server)
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  try {
+    // Both at once, or one port given twice would be two halves of a service.
+    return { port: await hold(wanted.port), adminPort: wanted.adminPort === undefined ? undefined : await hold(wanted.adminPort) }
+  } finally {
+    await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))))
+  }
+}
+
+/** The first worker starts alone: it migrates the database and makes the demo, and a start that cannot be is told once. */
+export function startWorkers({ count, program, environment, ports, makesDemo, drainSeconds, log }: WorkersOptions): Workers {
+  const env = withCompileCache(environment)
+  const places = Array.from({ length: count }, (_, index) => emptyPlace(index + 1))
+  const [first, ...others] = places as [Place, ...Place[]]
+  const ready = Promise.withResolvers<Ready>()
+  const ended = Promise.withResolvers<WorkersEnd>()
+  const page = createSharedPage()
+  let othersBegun = false
+  let started = false
+  let ending: WorkersEnd | undefined
+  let refusal: string | undefined
+
+  const children = (): ChildProcess[] => places.flatMap(({ child }) => child ?? [])
+
+  function start(place: Place): void {
+    if (ending) return
+    const role: Role = { number: place.number, ...ports, makesDemo: makesDemo && place === first && !started }
+    const child = fork(program, ['--worker', JSON.stringify(role)], { env, serialization: 'advanced' })
+    place.child = child
+    child.on('error', (error) => log.error({ err: error, worker: place.number }, 'a worker cannot be started or reached'))
+    child.on('message', (message: FromWorker) => hear(place, child, message))
+    void endOf(child).then((how) => gone(place, how))
+  }
+
+  function hear(place: Place, child: ChildProcess, message: FromWorker): void {
+    switch (message.kind) {
+      case 'ready':
+        place.ready = message.ready
+        place.readySince = performance.now()
+        log.info({ worker: place.number, pid: child.pid }, 'a worker is ready')
+        if (!othersBegun) others.forEach(start)
+        othersBegun = true
+        if (!started && places.every((one) => one.ready)) {
+          started = true
+          ready.resolve(first.ready!)
+        }
+        return
+      case 'refused':
+        refusal ??= message.line
+        if (started) log.error({ worker: place.number, reason: message.line }, 'a worker could not start')
+        return
+      case 'page_wanted':
+        return void writePage().then(
+          (text) => send(child, { kind: 'page', id: message.id, text }),
+          (error: unknown) => log.error({ err: error }, 'the metrics of all workers could not be added up'),
+        )
+      case 'figures':
+        return page.heard(place.number, message.figures, message.id)
+    }
+  }
+
+  function writePage(): Promise<string> {
+    const serving = places.filter((place) => place.ready)
+    return page.write(serving.map(({ number, child }) => ({ number, ask: (id) => child && send(child, { kind: 'figures_wanted', id }) })))
+  }
+
+  function gone(place: Place, { code, signal }: WorkerEnd): void {
+    const { ready: was, readySince } = place
+    page.ended(place.number)
+    Object.assign(place, { child: undefined, ready: undefined })
+    if (ending) {
+      if (was && code !== 0) ending.code ||= 1
+    } else if (!started && (code === 2 || (place === first && !was))) {
+      end({ code: code === 2 ? 2 : 1, line: refusal })
+    } else {
+      const soon = !was || performance.now() - readySince < soonMs
+      place.soonDead = soon ? place.soonDead + 1 : 0
+      const pauseMs = Math.min(longestPauseMs, shortestPauseMs * 2 ** place.soonDead)
+      log[code === 0 ? 'info' : 'error']({ worker: place.number, code, signal, pauseMs }, 'a worker ended; another one takes its place')
+      page.restarted()
+      place.restart = setTimeout(start, pauseMs, place)
+    }
+    if (ending && children().length === 0) ended.resolve(ending)
+  }
+
+  /** Once; the first reason counts. */
+  function end(how: WorkersEnd): void {
+    if (ending) return
+    ending = how
+    for (const { restart } of places) clearTimeout(restart)
+    for (const child of children()) send(child, { kind: 'drain' })
+    const tooLong = (): void => {
+      log.fatal('workers that did not end their drain are killed; their turns are finished by whoever finds them')
+      how.code ||= 1
+      kill()
+    }
+    setTimeout(tooLong, drainSeconds * 1000 + drainGraceMs).unref()
+    if (children().length === 0) ended.resolve(how)
+  }
+
+  function kill(): void {
+    for (const child of children()) child.kill('SIGKILL')
+  }
+
+  start(first)
+  return { ready: ready.promise, ended: ended.promise, drain: () => end({ code: 0 }), kill }
+}
+
+const emptyPlace = (number: number): Place => ({
+  number,
+  child: undefined,
+  ready: undefined,
+  readySince: 0,
+  soonDead: 0,
+  restart: undefined,
+})
+
+type WorkerEnd = { code: number | null; signal: NodeJS.Signals | null }
+
+/** When it has ended and all it said was heard. */
+function endOf(child: ChildProcess): Promise<WorkerEnd> {
+  const ended = Promise.withResolvers<WorkerEnd>()
+  const silent = Promise.withResolvers<void>()
+  child.once('exit', (code, signal) => ended.resolve({ code, signal }))
+  child.once('disconnect', silent.resolve)
+  // It could not be started at all.
+  if (child.pid === undefined) return Promise.resolve({ code: null, signal: null })
+  return silent.promise.then(() => ended.promise)
+}
+
+/** To one that has just ended it is said in vain: its end is heard by itself. */
+function send(child: ChildProcess, message: ToWorker): void {
+  if (child.connected) child.send(message, () => undefined)
+}
+
+/** Workers read the compiled code that the command keeps. Node names the folder of its own version in it. */
+function withCompileCache(environment: WorkersOptions['environment']): WorkersOptions['environment'] {
+  const folder = getCompileCacheDir()
+  return folder === undefined ? environment : { ...environment, NODE_COMPILE_CACHE: dirname(folder) }
+}
