@@ -22,6 +22,8 @@ const sameSignalMs = 500
 
 /** Runs the server until a signal ends it. Resolves when it is ready. */
 export async function serve(environment: Environment): Promise<void> {
+  // The first process of a container has no other answer to a signal, and a start may wait for its database.
+  for (const signal of endingSignals) process.on(signal, endUnstarted)
   const config = configOf(environment)
   const log = openLog(config)
   try {
@@ -146,10 +148,13 @@ function drainOnSignal(log: Logger, ending: Ending): (why: object) => void {
     ending.kill?.()
     process.exit(1)
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  for (const signal of endingSignals) process.off(signal, endUnstarted).on(signal, onSignal)
   return begin
 }
+
+const endingSignals = ['SIGTERM', 'SIGINT'] as const
+/** Nothing has begun that would have to be drained. */
+const endUnstarted = (): never => process.exit(0)
 
 /** One line for what an operator can mend; undefined for a fault of ours. */
 async function explain(error: unknown, config: Config): Promise<string | undefined> {

@@ -226,6 +226,19 @@ describe('process: its end', () => {
     })
   }
 
+  test('a signal ends a start that waits for its database with exit code 0', async (t) => {
+    // It accepts and says nothing.
+    const silent = createServer().listen(0, '127.0.0.1')
+    t.after(() => silent.close())
+    await once(silent, 'listening')
+    const reached = once(silent, 'connection')
+    const server = showServer({ ...shared, DATABASE_URL: `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}/x` })
+    const [socket] = await reached
+    t.after(() => socket.destroy())
+    server.child.kill('SIGTERM')
+    assert.deepEqual(await server.ended, { code: 0, signal: null })
+  })
+
   test('a signal without turns exits 0 at once', async (t) => {
     const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t) })
     await server.ready()
