@@ -1,0 +1,31 @@
+// For the image: starts the server once, with a data folder of its own, and ends it as it will be ended; then reads what only a start with
+// DATABASE_URL or REDIS_URL would read. Node keeps what it compiled in node_modules/.cache/turnkeep, for this user and this version of Node.
+// Fails where the server does not start or does not end well.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import module from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const app = join(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'turnkeep-'))
+const server = spawn(process.execPath, [join(app, 'bin/turnkeep.js'), 'serve'], {
+  env: { PATH: process.env.PATH, PORT: '0', TURNKEEP_HOST: '127.0.0.1', TURNKEEP_DATA_DIR: folder },
+  stdio: ['ignore', 'ignore', 'pipe'],
+})
+let log = ''
+server.stderr.setEncoding('utf8').on('data', (piece) => {
+  log += piece
+  if (log.includes('"msg":"listening"')) server.kill('SIGTERM')
+})
+const [code] = await once(server, 'close')
+rmSync(folder, { recursive: true, force: true })
+if (code !== 0) {
+  process.stderr.write(log)
+  process.exit(1)
+}
+
+module.enableCompileCache(join(app, 'node_modules/.cache/turnkeep'))
+for (const file of ['store/postgres/postgres.ts', 'access/redis-window.ts', 'access/store-window.ts', 'workers.ts'])
+  await import(join(app, 'src', file))

@@ -1,0 +1,224 @@
+/**
+ * What deploy/ promises to hold together does: the time to drain fits into what each supervisor waits, no secret has a default, every setting
+ * is one that the server knows, probes ask what answers. The files were also checked by programs of others (docs/decisions/0017-deploy.md).
+ */
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { parse, parseAllDocuments } from 'yaml'
+import { readConfig, settings } from '../../src/config.ts'
+import { turnDefaults } from '../../src/turn/turn-settings.ts'
+import { startTestDoor } from '../support/test-door.ts'
+import { image, imageUser } from './image-root.ts'
+import { environmentOf } from './dockerfile.ts'
+
+const project = join(import.meta.dirname, '../..')
+const read = (file: string): string => readFileSync(join(project, file), 'utf8')
+const { version } = JSON.parse(read('package.json')) as { version: string }
+const drainSeconds = Number(settings.drainSeconds.initial)
+// workers.ts: what a process that is stuck gets beyond its drain.
+const stuckSeconds = Number(/^const drainGraceMs = (\d+)_000$/m.exec(read('src/workers.ts'))![1])
+const seconds = (text: string): number => Number(/^(\d+)s?$/.exec(text)![1])
+const isTaken = (environment: Record<string, string>): string[] => {
+  const outcome = readConfig({ ...environmentOf(image), ...environment })
+  return outcome.kind === 'config' ? [] : outcome.problems
+}
+const key = Buffer.alloc(32, 7).toString('base64')
+
+void test('deploy: the drain is longer than a turn', () => assert.ok(drainSeconds * 1000 > turnDefaults.turnMs))
+
+void describe('deploy/compose.yaml', () => {
+  const text = read('deploy/compose.yaml')
+  const compose = parse(text) as { services: Record<string, any>; networks: Record<string, any>; volumes: Record<string, unknown> }
+  const { turnkeep, postgres, valkey } = compose.services
+
+  test('builds this version from the Dockerfile, beside PostgreSQL 17 and Valkey 8', () => {
+    assert.equal(turnkeep.image, `turnkeep:${version}`)
+    assert.ok(existsSync(join(project, 'deploy', turnkeep.build.context, turnkeep.build.dockerfile)))
+    assert.match(postgres.image, /^postgres:17-/)
+    assert.match(valkey.image, /^valkey\/valkey:8$/)
+    assert.deepEqual(turnkeep.depends_on, { postgres: { condition: 'service_healthy' }, valkey: { condition: 'service_healthy' } })
+    for (const service of [postgres, valkey]) assert.ok(service.healthcheck.test.length > 1)
+  })
+
+  test('no secret has a default or stands in the file: what is missing is refused', () => {
+    const secrets = ['POSTGRES_PASSWORD', 'VALKEY_PASSWORD', 'TURNKEEP_ADMIN_TOKEN', 'TURNKEEP_ENCRYPTION_KEY']
+    const used = [...text.matchAll(/\$\{(\w+)(:[?-])?([^}]*)\}/g)]
+    for (const secret of secrets)
+      assert.ok(
+        used.some(([, name]) => name === secret),
+        secret,
+      )
+    for (const [whole, name, how, rest] of used)
+      if (secrets.includes(name!)) assert.ok(how === ':?' && existsSync(join(project, /docs\/\S+/.exec(rest!)![0])), whole)
+      else assert.equal(how, ':-', whole)
+    // Whoever looks for a password that was written here finds a reference instead.
+    for (const [, value] of text.matchAll(/(?:PASSWORD|TOKEN|KEY|AUTH): (.*)$/gm)) assert.match(value!, /^\$\{\w+:\?.*\}$/)
+  })
+
+  test('the server starts on these settings, with the secrets filled in', () => {
+    const values: Record<string, string> = {
+      POSTGRES_PASSWORD: 'a1',
+      VALKEY_PASSWORD: 'b2',
+      TURNKEEP_ADMIN_TOKEN: 'c3c3c3c3',
+      TURNKEEP_ENCRYPTION_KEY: key,
+    }
+    const filled = Object.entries<string>(turnkeep.environment).map(([name, value]) => [
+      name,
+      value.replace(
+        /\$\{(\w+):([?-])([^}]*)\}/g,
+        (_, variable: string, how: string, rest: string) => values[variable] ?? (how === '-' ? rest : assert.fail(variable)),
+      ),
+    ])
+    assert.deepEqual(isTaken(Object.fromEntries(filled)), [])
+    const ports = turnkeep.ports as string[]
+    assert.deepEqual(ports, ['127.0.0.1:8080:8080', `127.0.0.1:8081:${turnkeep.environment.TURNKEEP_ADMIN_PORT}`])
+  })
+
+  test('nothing to write to, no rights, and time to drain', () => {
+    assert.equal(turnkeep.read_only, true)
+    assert.deepEqual(turnkeep.cap_drop, ['ALL'])
+    assert.deepEqual(turnkeep.security_opt, ['no-new-privileges:true'])
+    assert.equal(turnkeep.volumes, undefined)
+    assert.equal(turnkeep.environment.TURNKEEP_DEMO, undefined)
+    assert.ok(seconds(turnkeep.stop_grace_period) > drainSeconds + stuckSeconds)
+    assert.equal(compose.networks['inside'].internal, true)
+    for (const service of [postgres, valkey]) assert.deepEqual([service.networks, service.ports], [['inside'], undefined])
+    // The windows are never thrown away for want of room: a full store refuses, and the service says so.
+    assert.match(valkey.command, /--maxmemory-policy noeviction/)
+    assert.doesNotMatch(postgres.command, /fsync|synchronous_commit/)
+  })
+})
+
+void describe('deploy/kubernetes', () => {
+  const objects = globSync('deploy/kubernetes/*.yaml', { cwd: project }).flatMap((file) => {
+    const documents = parseAllDocuments(read(file))
+    return documents.map((document) => {
+      assert.deepEqual(document.errors, [], file)
+      return document.toJS() as Record<string, any>
+    })
+  })
+  const the = (kind: string, name = 'turnkeep'): any =>
+    objects.find((object) => object['kind'] === kind && object['metadata'].name === name)
+  const { spec } = the('Deployment')
+  const pod = spec.template.spec
+  const [container] = pod.containers
+  const preStopSeconds = Number(container.lifecycle.preStop.exec.command[1])
+
+  test('a pod is left alone until it has drained: preStop, drain, and what a stuck process gets', () => {
+    const drain = Number(container.env.find(({ name }: { name: string }) => name === 'TURNKEEP_DRAIN_SECONDS').value)
+    assert.equal(drain, drainSeconds)
+    assert.ok(pod.terminationGracePeriodSeconds >= preStopSeconds + drain + stuckSeconds + 5)
+    assert.deepEqual(container.lifecycle.preStop.exec.command, ['sleep', '10'])
+    const { periodSeconds, failureThreshold } = container.readinessProbe
+    assert.ok(preStopSeconds >= periodSeconds * failureThreshold, 'a balancer that only probes hears of it in time')
+  })
+
+  test('probes ask what answers, by its status alone, and a start may wait for the database and a migration', async () => {
+    await using door = await startTestDoor()
+    const ports = Object.fromEntries(
+      container.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [name, containerPort]),
+    )
+    for (const probe of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+      assert.equal((await fetch(`${door.url}${probe.httpGet.path}`)).status, 200)
+      assert.equal(ports[probe.httpGet.port], Number(environmentOf(image)['PORT']))
+    }
+    assert.equal(container.livenessProbe.httpGet.path, '/healthz')
+    assert.equal(container.readinessProbe.httpGet.path, '/readyz')
+    const store = read('src/store/postgres/postgres.ts')
+    const waitSeconds = ['openMs', 'firstContactMs'].map((name) => Number(new RegExp(`^const ${name} = (\\d+)_000$`, 'm').exec(store)![1]))
+    const { periodSeconds, failureThreshold } = container.startupProbe
+    assert.ok(periodSeconds * failureThreshold > waitSeconds[0]! + waitSeconds[1]!)
+  })
+
+  test('no root, nothing to write to, no rights; secrets by reference alone', () => {
+    assert.deepEqual([pod.securityContext.runAsNonRoot, pod.securityContext.runAsUser], [true, imageUser])
+    assert.deepEqual(container.securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    assert.deepEqual([pod.volumes, container.volumeMounts], [undefined, undefined])
+    assert.equal(container.image, `turnkeep:${version}`)
+    assert.deepEqual(
+      objects.filter(({ kind }) => kind === 'Secret'),
+      [],
+    )
+    const given = Object.fromEntries(container.env.map(({ name, value, valueFrom }: any) => [name, value ?? valueFrom.secretKeyRef]))
+    const secret = ['DATABASE_URL', 'REDIS_URL', 'TURNKEEP_ADMIN_TOKEN', 'TURNKEEP_ENCRYPTION_KEY']
+    for (const name of secret) assert.equal(given[name].name, 'turnkeep', name)
+    const filled = {
+      DATABASE_URL: 'postgres://a:b@c/d',
+      REDIS_URL: 'redis://a',
+      TURNKEEP_ADMIN_TOKEN: 'c3c3c3c3',
+      TURNKEEP_ENCRYPTION_KEY: key,
+    }
+    assert.deepEqual(isTaken({ ...given, ...filled }), [])
+    assert.equal(environmentOf(image)['TURNKEEP_HOST'], '0.0.0.0')
+  })
+
+  test('what Kubernetes tells a pod about a Service of this name is no setting, so it is not told', () => {
+    assert.ok(the('Service'))
+    assert.equal(isTaken({ TURNKEEP_PORT: 'tcp://10.0.0.1:80', TURNKEEP_SERVICE_HOST: '10.0.0.1' }).length, 2)
+    assert.equal(pod.enableServiceLinks, false)
+  })
+
+  test('every selector finds the pods, every port has its name, and an update takes none away before another is there', () => {
+    const labels = spec.template.metadata.labels
+    for (const selector of [
+      spec.selector.matchLabels,
+      the('PodDisruptionBudget').spec.selector.matchLabels,
+      the('Service').spec.selector,
+      the('Service', 'turnkeep-admin').spec.selector,
+    ])
+      assert.deepEqual(selector, labels)
+    for (const constraint of pod.topologySpreadConstraints) assert.deepEqual(constraint.labelSelector.matchLabels, labels)
+    const names = container.ports.map(({ name }: { name: string }) => name)
+    for (const name of ['turnkeep', 'turnkeep-admin'])
+      for (const port of the('Service', name).spec.ports) assert.ok(names.includes(port.targetPort))
+    assert.equal(spec.replicas, 3)
+    assert.deepEqual(spec.strategy.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 })
+    assert.equal(the('PodDisruptionBudget').spec.maxUnavailable, 1)
+    const { backend } = the('Ingress').spec.rules[0].http.paths[0]
+    assert.deepEqual(backend.service, { name: 'turnkeep', port: { name: the('Service').spec.ports[0].name } })
+  })
+
+  test('the ingress lets a stream through: no buffering, and it waits longer than a turn takes', () => {
+    const annotations = the('Ingress').metadata.annotations as Record<string, string>
+    const value = (name: string): string => annotations[`nginx.ingress.kubernetes.io/${name}`]!
+    assert.equal(value('proxy-buffering'), 'off')
+    assert.ok(Number(value('proxy-read-timeout')) * 1000 > turnDefaults.answerMs)
+    // The same words as the nginx file, which is run.
+    const nginx = read('deploy/nginx.conf')
+    for (const directive of ['proxy-next-upstream', 'proxy-next-upstream-tries'])
+      assert.ok(nginx.includes(`${directive.replaceAll('-', '_')} ${value(directive)};`), directive)
+  })
+})
+
+void describe('deploy/turnkeep.service', () => {
+  const lines = read('deploy/turnkeep.service')
+    .split('\n')
+    .filter((line) => /^\w+=/.test(line))
+  const unit = Object.fromEntries(lines.map((line) => [line.split('=', 1)[0]!, line.slice(line.indexOf('=') + 1)]))
+
+  test('starts what is installed, with settings that the server takes, and waits for its drain', () => {
+    const [node, program, command] = unit['ExecStart']!.split(' ')
+    assert.equal(node, '/opt/turnkeep/node_modules/.bin/node')
+    assert.ok(existsSync(join(project, program!.slice('/opt/turnkeep'.length))))
+    assert.equal(command, 'serve')
+    const environment = Object.fromEntries(unit['Environment']!.split(' ').map((pair) => pair.split('=')))
+    assert.deepEqual(isTaken(environment), [])
+    assert.equal(environment.TURNKEEP_DATA_DIR, `/var/lib/${unit['StateDirectory']}`)
+    assert.ok(seconds(unit['TimeoutStopSec']!) > drainSeconds + stuckSeconds)
+    assert.equal(unit['KillMode'], 'mixed')
+    assert.equal(unit['Restart'], 'on-failure')
+  })
+
+  test('has no rights, and writes to its state directory alone', () => {
+    assert.deepEqual([unit['CapabilityBoundingSet'], unit['NoNewPrivileges'], unit['ProtectSystem']], ['', 'true', 'strict'])
+    // Node compiles while it runs.
+    assert.equal(unit['MemoryDenyWriteExecute'], undefined)
+    assert.equal(unit['User'], 'turnkeep')
+  })
+})
