@@ -1,39 +1,42 @@
 /**
- * `turnkeep backup`: the embedded database in one file, verified after it is written, and what else must be kept for a restore. Works beside
- * a running server. Never replaces a file, never copies a secret.
+ * `turnkeep backup`: the database in one file, verified, and what else must be kept for a restore. Works beside running servers. Never replaces
+ * a file, never copies a secret.
  */
 import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { readConfig, settings } from '../config.ts'
+import { settings } from '../config.ts'
 import type { Environment } from '../config.ts'
 import { verify } from '../store/cold/invariants.ts'
+import type { Verdict } from '../store/cold/invariants.ts'
 import { backUp } from '../store/sqlite/sqlite.ts'
 import { CommandFailed, causeOf } from './command-failed.ts'
 import { helpEnd } from './command-options.ts'
+import { showProgress } from './progress.ts'
+import type { Progress } from './progress.ts'
+import { findFolder, findStore } from './store-address.ts'
+import type { StoreAddress } from './store-address.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'backup /backups/turnkeep-2026-11-21.db')
-    .argument('[file]', 'the file to write; it must not exist; default: turnkeep-<time>.db in this folder')
+    .argument('[file]', 'the file to write; it must not exist; default: turnkeep-<time>.db in this folder, .dump from PostgreSQL')
     .option('--json', 'print JSON')
     .action((file: string | undefined, options: { json?: true }) => backUpStore(environment, file, options))
 }
 
 async function backUpStore(environment: Environment, given: string | undefined, { json }: { json?: true }): Promise<void> {
-  const outcome = readConfig(environment)
-  if (outcome.kind === 'problems') throw new CommandFailed(2, outcome.problems.join('\nturnkeep: '))
-  const folder = outcome.config.dataFolder
-  const file = resolve(given ?? `turnkeep-${new Date().toISOString().replace(/[:.]/g, '-')}.db`)
+  const store = findStore(environment)
+  const ending = store.kind === 'folder' ? 'db' : 'dump'
+  const file = resolve(given ?? `turnkeep-${new Date().toISOString().replace(/[:.]/g, '-')}.${ending}`)
   if (statSync(file, { throwIfNoEntry: false })) throw refuseExisting(file)
-  const progress = process.stderr.isTTY ? showProgress : () => undefined
-  const verdicts = await backUp({ folder, file, onProgress: progress }, verify).catch((error: unknown) => {
-    throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `no backup of ${folder} was made: ${causeOf(error)}`)
+  const verdicts = await writeBackup(store, file, environment).catch((error: unknown) => {
+    throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `no backup of ${store.shown} was made: ${causeOf(error)}`)
   })
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const { size } = statSync(file)
   const broken = verdicts.filter(({ rows }) => rows.length > 0).map(({ name }) => name)
+  const folder = findFolder(environment)
   const keep = [settings.encryptionKeys, settings.adminToken].map(({ name, file: kept }) =>
-    environment[name] ? { secret: name, where: 'environment' } : { secret: kept, where: join(folder, kept) },
+    environment[name] || store.kind === 'postgres' ? { secret: name, where: 'environment' } : { secret: kept, where: join(folder, kept) },
   )
   if (json) {
     console.log(JSON.stringify({ file, bytes: size, ok: broken.length === 0, invariants: verdicts.length, broken, keep }, null, 2))
@@ -51,9 +54,21 @@ async function backUpStore(environment: Environment, given: string | undefined, 
   if (broken.length > 0) process.exitCode = 1
 }
 
-function showProgress({ pages, of }: { pages: number; of: number }): void {
-  process.stderr.write(`\rcopied ${Math.floor((pages * 100) / Math.max(1, of))} % of ${of.toLocaleString('en-US')} pages`)
+async function writeBackup(store: StoreAddress, file: string, environment: Environment): Promise<Verdict[]> {
+  const progress = process.stderr.isTTY ? showProgress(store.kind === 'folder' ? 'pages' : 'tables') : silent
+  const tell = (part: string, done: number, of: number): void => progress.tell({ phase: 'copied', part, done, of })
+  try {
+    if (store.kind === 'folder')
+      return await backUp({ folder: store.folder, file, onProgress: ({ pages, of }) => tell('', pages, of) }, verify)
+    const { dumpPostgres } = await import('../store/postgres/backup.ts')
+    const onProgress = ({ tables, of, table }: { tables: number; of: number; table: string }): void => tell(table, tables, of)
+    return await dumpPostgres({ url: store.url, file, environment, onProgress }, verify)
+  } finally {
+    progress.end()
+  }
 }
+
+const silent: Progress = { tell: () => undefined, end: () => undefined }
 
 const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST'
 

@@ -9,8 +9,11 @@ import { helpEnd, withServerOptions } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
 import { fail, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { checkPostgres } from './database-checks.ts'
 import { checkFolder, checkNode, checkSecrets, checkSettings } from './machine-checks.ts'
+import { checkRedis } from './redis-checks.ts'
 import { checkPort, checkProviders, checkServer, checkToken, probe } from './server-checks.ts'
+import { findRedis, findStore } from './store-address.ts'
 import { checkStore, inspect } from './store-checks.ts'
 import { checkStream } from './stream-check.ts'
 import { visible } from './table.ts'
@@ -40,18 +43,31 @@ async function examine(environment: Environment, options: DoctorOptions): Promis
 async function* findAll(environment: Environment, options: DoctorOptions): AsyncGenerator<Finding> {
   yield checkNode(process.versions.node)
   yield* checkSettings(environment)
-  let config: Config
-  try {
-    config = readAddressSettings(environment)
-  } catch (error) {
-    if (!(error instanceof CommandFailed)) throw error
-    return
+  const known = readable(() => ({ config: readAddressSettings(environment), store: findStore(environment), redis: findRedis(environment) }))
+  if (!known) return
+  const { config, store, redis } = known
+  let inUse = false
+  if (store.kind === 'folder') {
+    yield* checkFolder(config)
+    yield* checkSecrets(config, environment)
+    const inspection = inspect(config)
+    inUse = inspection.inUse
+    yield* await checkStore(config, inspection)
+  } else {
+    yield* checkPostgres(store.url, store.shown, environment)
   }
-  yield* checkFolder(config)
-  yield* checkSecrets(config, environment)
-  const inspection = inspect(config)
-  yield* await checkStore(config, inspection)
-  yield* checkRunning(config, environment, options, inspection.inUse)
+  if (redis !== undefined) yield await checkRedis(redis)
+  yield* checkRunning(config, environment, options, inUse)
+}
+
+/** Undefined where a setting is refused, which is told already. */
+function readable<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof CommandFailed) return undefined
+    throw error
+  }
 }
 
 async function* checkRunning(config: Config, environment: Environment, options: DoctorOptions, inUse: boolean): AsyncGenerator<Finding> {

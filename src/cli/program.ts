@@ -13,6 +13,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['config', 'print every setting with its value, meaning and source', () => import('./print-config.ts')],
   ['doctor', 'look for the usual troubles and say how to mend them', () => import('./doctor.ts')],
   ['verify', 'check every invariant of the stored data, also beside a running server', () => import('./verify.ts')],
+  ['copy', 'move house: copy the embedded database into PostgreSQL, and prove it', () => import('./copy.ts')],
   ['backup', 'copy the database into one file, also beside a running server', () => import('./backup.ts')],
   ['owner', 'owners, whose balance pays for replies: create, list, show, rename', () => import('./owner-commands.ts')],
   ['provider', 'providers of models: create, list, show, update, delete, test', () => import('./provider-commands.ts')],

@@ -1,6 +1,7 @@
-/** What `turnkeep doctor` sees of the database: is it there, whose is it, does it fit, is it whole. Reads only. */
+/** What `turnkeep doctor` sees of the embedded database: is it there, whose is it, does it fit, is it whole. Reads only. */
 import type { Config } from '../config.ts'
 import { verify } from '../store/cold/invariants.ts'
+import type { Verdict } from '../store/cold/invariants.ts'
 import { inspectFolder, readSnapshot } from '../store/sqlite/sqlite.ts'
 import type { Inspection } from '../store/sqlite/sqlite.ts'
 import { causeOf } from './command-failed.ts'
@@ -10,7 +11,7 @@ import type { Finding } from './finding.ts'
 export async function checkStore({ dataFolder }: Config, { inUse, database }: Inspection): Promise<Finding[]> {
   const lock = ok('folder lock', inUse ? 'a running server holds the data folder' : 'no server holds the data folder')
   const found = checkDatabase(database)
-  return found.status === 'ok' ? [lock, found, await checkInvariants(dataFolder)] : [lock, found]
+  return found.status === 'ok' ? [lock, found, checkVerdicts(await readSnapshot(dataFolder, verify))] : [lock, found]
 }
 
 /** What the disk refuses is told as a database that cannot be read. */
@@ -52,8 +53,7 @@ function checkDatabase(database: Inspection['database']): Finding {
   }
 }
 
-async function checkInvariants(folder: string): Promise<Finding> {
-  const verdicts = await readSnapshot(folder, verify)
+export function checkVerdicts(verdicts: Verdict[]): Finding {
   const broken = verdicts.filter(({ rows }) => rows.length > 0).map(({ name }) => name)
   if (broken.length === 0) return ok('invariants', `all ${verdicts.length} hold`)
   return fail(

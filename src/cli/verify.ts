@@ -3,13 +3,15 @@
  * running server or without one. The invariants themselves are the store's.
  */
 import type { Command } from 'commander'
-import { readConfig } from '../config.ts'
 import type { Environment } from '../config.ts'
 import { mostRows, verify } from '../store/cold/invariants.ts'
 import type { Verdict } from '../store/cold/invariants.ts'
 import { readSnapshot } from '../store/sqlite/sqlite.ts'
-import type { Row } from '../store/store.ts'
+import type { Row, Sql } from '../store/store.ts'
+import { CommandFailed, causeOf } from './command-failed.ts'
 import { helpEnd } from './command-options.ts'
+import { findStore } from './store-address.ts'
+import type { StoreAddress } from './store-address.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'verify')
@@ -19,21 +21,28 @@ export function define(command: Command, environment: Environment): void {
     })
 }
 
-/** Prints the verdicts; answers the exit code: 0 all hold, 1 one is broken, 2 there is nothing to check. */
+/** Prints the verdicts; answers the exit code: 0 all hold, 1 one is broken. Throws CommandFailed with code 2 where there is nothing to check. */
 async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
-  const outcome = readConfig(environment)
-  if (outcome.kind === 'problems') return refuse(outcome.problems)
-  const folder = outcome.config.dataFolder
-  let verdicts: Verdict[]
-  try {
-    verdicts = await readSnapshot(folder, verify)
-  } catch (error) {
-    return refuse([`no database of this version can be read in ${folder} (${error instanceof Error ? error.message : String(error)})`])
-  }
+  const store = findStore(environment)
+  const verdicts = await readStore(store, verify).catch((error: unknown) => {
+    throw new CommandFailed(2, `no database of this version can be read in ${store.shown} (${causeOf(error)})`)
+  })
   const broken = verdicts.filter(({ rows }) => rows.length > 0).length
   if (json) console.log(JSON.stringify({ ok: broken === 0, invariants: verdicts.map(asJson) }, null, 2))
   else print(verdicts, broken)
   return broken === 0 ? 0 : 1
+}
+
+async function readStore<Result>(store: StoreAddress, read: (sql: Sql) => Promise<Result>): Promise<Result> {
+  if (store.kind === 'folder') return readSnapshot(store.folder, read)
+  const [{ readPostgresSnapshot }, { refuseHalfCopied }] = await Promise.all([
+    import('../store/postgres/postgres.ts'),
+    import('../store/postgres/copy-mark.ts'),
+  ])
+  return readPostgresSnapshot(store.url, async (sql) => {
+    await refuseHalfCopied(sql)
+    return read(sql)
+  })
 }
 
 function print(verdicts: Verdict[], broken: number): void {
@@ -53,9 +62,4 @@ function asJson({ id, name, sentence, rows }: Verdict): object {
 /** Amounts may pass what a JSON number holds exactly, so every integer is a decimal string. */
 function plain(row: Row): Record<string, unknown> {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? value.toString() : value]))
-}
-
-function refuse(lines: string[]): number {
-  for (const line of lines) console.error(`turnkeep: ${line}`)
-  return 2
 }

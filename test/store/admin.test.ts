@@ -1,33 +1,23 @@
 /** The operator's cold reads and writes on a real store: what two calls at once may do, and what a held balance allows. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { createAdmin } from '../../src/admin/admin.ts'
 import { createModels } from '../../src/agent/models.ts'
 import { largestAmount } from '../../src/ledger/ledger.ts'
 import { createSealer } from '../../src/secrets.ts'
 import type { AgentContent } from '../../src/store/cold/agents.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { openOwnStore } from '../support/own-store.ts'
 import { Bench } from './conformance.ts'
 import type { TestStore } from './conformance.ts'
 
 const allVersions = { limit: 100, before: { createdAt: Number.MAX_SAFE_INTEGER, id: '' } }
 
 function check(title: string, body: (bench: Bench) => Promise<void>, balance = 1_000_000n): void {
-  void test(title, async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'turnkeep-store-'))
-    const store = await openSqliteStore({ folder })
-    try {
-      const bench = await Bench.make(store, balance)
-      await body(bench)
-      await bench.verify()
-    } finally {
-      await store.close()
-      await rm(folder, { recursive: true, force: true })
-    }
+  void test(title, async (t) => {
+    const bench = await Bench.make(await openOwnStore(t), balance)
+    await body(bench)
+    await bench.verify()
   })
 }
 
@@ -194,7 +184,7 @@ check('conversation.identity: at most two secrets of a key are live, and a revok
   await rotate('second', 60_000)
   await rotate('third', 60_000)
   assert.deepEqual((await live()).toSorted(), ['second', 'third'])
-  store.moveClock(60_000)
+  await store.moveClock(60_000)
   assert.deepEqual(await live(), ['third'])
   await rotate('fourth', 0)
   assert.deepEqual(await live(), ['fourth'])
@@ -202,7 +192,7 @@ check('conversation.identity: at most two secrets of a key are live, and a revok
   assert.equal(await store.write('revokeApiKey', bench.apiKeyId), 'revoked')
   assert.deepEqual(await live(), [])
   const { revokedAt } = (await store.read('findApiKeyRecord', bench.apiKeyId))!
-  store.moveClock(1000)
+  await store.moveClock(1000)
   assert.equal(await store.write('revokeApiKey', bench.apiKeyId), 'revoked_before')
   assert.equal((await store.read('findApiKeyRecord', bench.apiKeyId))!.revokedAt, revokedAt)
   assert.deepEqual(await rotate('fifth', 0), { kind: 'revoked' })
@@ -241,7 +231,7 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
   assert.deepEqual(completed.usage, { promptTokens: 20, completionTokens: 5, estimated: true, charged: 593n, writtenOff: 7n })
   assert.equal(completed.hold, 0n)
 
-  store.moveClock(1)
+  await store.moveClock(1)
   const lost = await bench.admitted()
   await bench.fail(lost, 'failed')
   assert.deepEqual((await store.read('findTurn', lost.requestId))!.failure, { code: 'internal_error', cause: 'test' })
@@ -253,11 +243,9 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
   assert.equal(await store.read('findTurn', randomUUID()), undefined)
 })
 
-void test('admin: a store that cannot answer is service_unavailable, for reads and writes', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'turnkeep-store-'))
-  const store = await openSqliteStore({ folder })
+void test('admin: a store that cannot answer is service_unavailable, for reads and writes', async (t) => {
+  const store = await openOwnStore(t)
   await store.close()
-  await rm(folder, { recursive: true, force: true })
   const models = createModels()
   const admin = createAdmin({ store, models, randomBytes, sealer: createSealer([randomBytes(32)]), newId: (prefix) => `${prefix}_x` })
   await assert.rejects(admin.listOwners({ limit: 1 }), { code: 'service_unavailable' })

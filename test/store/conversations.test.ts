@@ -36,9 +36,9 @@ void test('section 4.3: lists the conversations that have a message, newest firs
   const bench = await Bench.make(store, 1_000_000_000n)
   const conversations = createConversations({ store })
   const { conversationId: ann } = await converse(bench, 'ann')
-  store.moveClock(10)
+  await store.moveClock(10)
   const { conversationId: bob } = await converse(bench, 'bob')
-  store.moveClock(10)
+  await store.moveClock(10)
   await converse(bench, 'ann', 'again')
   await bench.fail(await bench.admitted({ externalUserId: 'never answered' }), 'failed')
   await bench.admitted({ externalUserId: 'still running' })
@@ -126,7 +126,7 @@ void test('paging: every conversation and message once, in order, while rows are
     const listed = await pages(
       (cursor) => conversations.list({ apiKeyId: bench.apiKeyId, limit, cursor, externalUserId: undefined }),
       async () => {
-        store.moveClock(5)
+        await store.moveClock(5)
         await converse(bench, `late-${limit}-${added++}`)
       },
     )

@@ -1,0 +1,49 @@
+/** How long work is told to a person, on stderr: one line that changes on a terminal, a plain line now and then elsewhere. Never on stdout. */
+
+export type Step = { phase: string; part: string; done: number; of: number }
+
+export type Progress = {
+  tell(step: Step): void
+  /** Takes the changing line away. */
+  end(): void
+}
+
+export type Screen = { isTTY?: boolean; columns?: number; write(text: string): unknown }
+
+// Often enough to look alive, seldom enough to cost nothing.
+const redrawMs = 100
+// Elsewhere it is read later, in a log.
+const lineMs = 5_000
+const barWidth = 24
+
+/** `unit` is what is counted: rows, pages. `now` in milliseconds that never go back. */
+export function showProgress(unit: string, screen: Screen = process.stderr, now: () => number = () => performance.now()): Progress {
+  let shownAt = -Infinity
+  let phase: { name: string; at: number; begunWith: number } | undefined
+
+  function lineOf({ phase: name, part, done, of }: Step, at: number): string {
+    const share = of === 0 ? 1 : Math.min(1, done / of)
+    const filled = Math.round(share * barWidth)
+    const bar = screen.isTTY ? `${'█'.repeat(filled)}${'░'.repeat(barWidth - filled)} ` : ''
+    const seconds = (at - phase!.at) / 1000
+    const rate = seconds >= 1 ? `, ${count((done - phase!.begunWith) / seconds)} ${unit}/s` : ''
+    return `${name} ${bar}${String(Math.floor(share * 100)).padStart(3)} %  ${count(done)} of ${count(of)} ${unit}${rate}  ${part}`
+  }
+
+  return {
+    tell(step) {
+      const at = now()
+      const begins = phase?.name !== step.phase
+      if (begins) phase = { name: step.phase, at, begunWith: step.done }
+      if (!begins && at - shownAt < (screen.isTTY ? redrawMs : lineMs)) return
+      shownAt = at
+      const line = lineOf(step, at)
+      screen.write(screen.isTTY ? `\r${line.slice(0, (screen.columns ?? 80) - 1)}\u001b[K` : `${line}\n`)
+    },
+    end() {
+      if (screen.isTTY && phase) screen.write('\r\u001b[K')
+    },
+  }
+}
+
+const count = (value: number): string => Math.floor(value).toLocaleString('en-US')

@@ -1,0 +1,197 @@
+/**
+ * A data folder with a long past, written straight into its tables as the service would have left it: turns in every state, erased ones,
+ * texts in many scripts, amounts beyond 2^53, a knowledge base. Every invariant holds in it.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
+import { createKnowledge } from '../../src/agent/knowledge.ts'
+import { tokenBound } from '../../src/agent/tokens.ts'
+import { createIds } from '../../src/ids.ts'
+import { cost } from '../../src/ledger/ledger.ts'
+import { databaseFile } from '../../src/store/sqlite/database.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+
+export type FillOptions = {
+  turns: number
+  /** Of these, the last ones, are left running as by a process that was killed. */
+  running?: number
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+const owners = 3
+const turnsOfConversation = 20
+// What a wrong encoding, a wrong escape or a wrong order would change.
+const texts = [
+  'When will my parcel arrive? It was sent on Monday.',
+  'Größe 42, bitte — “genau so”, nicht kleiner.',
+  '退款需要多长时间？我已经等了三天。',
+  'emoji 🤹🏽‍♀️ and a flag 🇺🇳, a null glyph ␀ and a replaced character \u{fffd}',
+  String.raw`C:\new\table \x41 \\u0041 {"a": [1, "\n"]} '; drop table turns; --`,
+  'line\nline\r\nline\ttab \u{1} \u{7f} \u{2028} end ',
+  `${'A long answer in several sentences, as models like to give. '.repeat(12)}`,
+]
+
+/** `folder` exists and has no database yet. */
+export async function fillStore(folder: string, { turns, running = 0 }: FillOptions): Promise<void> {
+  const store = await openSqliteStore({ folder })
+  await store.close()
+  const db = new DatabaseSync(databaseFile(folder))
+  try {
+    db.exec('pragma synchronous = off; begin')
+    write(db, turns, running)
+    db.exec('commit')
+  } finally {
+    db.close()
+  }
+  const knowing = await openSqliteStore({ folder })
+  const knowledge = createKnowledge({ store: knowing })
+  const agentId = String((await knowing.read('listAgents', { limit: 1, before: { createdAt: 2 ** 53, id: '' } }))[0]!.id)
+  for (let document = 0; document < 20; document++) {
+    const text = `# Guide ${document}\n\n## Returns\n${texts[2]}\n\n## Parcels\n${texts[6]}\n\n${texts[document % texts.length]}`
+    await knowledge.index({ documentId: `doc_${document}`, agentId, title: `Guide ${document}`, text })
+  }
+  await knowing.close()
+  // A start gives up all leases; what a process that was killed leaves has one.
+  const left = new DatabaseSync(databaseFile(folder))
+  left.exec(`update turns set lease_until = ${Date.now() + 15_000} where state = 'running'`)
+  left.close()
+}
+
+function write(db: DatabaseSync, turns: number, running: number): void {
+  const { newId, newRequestId } = createIds()
+  const insert = (table: string, columns: string): ((...values: SQLInputValue[]) => void) => {
+    const places = columns.split(', ').map(() => '?')
+    const statement = db.prepare(`insert into ${table} (${columns}) values (${places.join(', ')})`)
+    return (...values) => void statement.run(...values)
+  }
+  const begin = Date.now() - 30 * dayMs
+  const price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
+
+  const provider = insert('providers', 'id, name, kind, base_url, sealed_api_key, created_at, updated_at')
+  provider(newId('prv'), 'scripted', 'openai-compatible', 'http://127.0.0.1:9/v1', randomBytes(64), begin, begin)
+  const owner = insert('owners', 'id, name, created_at')
+  const ledger = insert('ledger', 'id, owner_id, kind, amount, written_off, request_id, idempotency_key, note, created_at')
+  const agent = insert('agents', 'id, owner_id, version, enabled, created_at, updated_at, deleted_at')
+  const version = insert(
+    'agent_versions',
+    `agent_id, version, name, model, config, fixed_tokens, history_max_tokens, knowledge_max_tokens, max_output_tokens,
+    max_message_length, prompt_price, completion_price, created_at`.replace(/\s+/g, ' '),
+  )
+  const key = insert('api_keys', 'id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at, last_used_at')
+  const secret = insert('api_key_secrets', 'digest, api_key_id, created_at, expires_at')
+  const audit = insert('audit', 'id, who, verb, noun, subject_id, fields, request_id, created_at')
+  const conversation = insert(
+    'conversations',
+    'id, api_key_id, external_user_id, message_count, message_tokens, created_at, last_message_at',
+  )
+  const turn = insert(
+    'turns',
+    `request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state, run, attempt, fence,
+    lease_until, hold, prompt_price, completion_price, message, message_tokens, failure_code, failure_cause, prompt_tokens,
+    completion_tokens, usage_estimated, charged, first_delta_ms, erased_at, created_at, started_at, ended_at`.replace(/\s+/g, ' '),
+  )
+  const message = insert('messages', 'id, conversation_id, seq, role, content, tokens, request_id, created_at')
+  const journal = insert('journal', 'request_id, run, step, part, kind, payload, created_at')
+
+  const callers = Array.from({ length: owners }, (_, index) => {
+    const caller = { ownerId: newId('own'), agentId: newId('agt'), keyId: newId('key'), balance: 0n, held: 0n }
+    owner(caller.ownerId, `Owner ${index} ${texts[index]}`, begin)
+    // Beyond what a JSON number holds exactly.
+    caller.balance = 90_071_992_547_409_931n + BigInt(index)
+    ledger(newId('led'), caller.ownerId, 'credit', caller.balance + 7n, 0, null, `top-up ${index}`, texts[index]!, begin)
+    ledger(newId('led'), caller.ownerId, 'adjustment', -7n, 0, null, null, null, begin + 1)
+    agent(caller.agentId, caller.ownerId, 2, 1, begin, begin + 5, index === 2 ? begin + 9 : null)
+    for (const number of [1, 2]) {
+      const config = JSON.stringify({ systemPrompt: texts[number] })
+      const { promptPerMillion, completionPerMillion } = price
+      version(
+        caller.agentId,
+        number,
+        'Agent',
+        'scripted/m',
+        config,
+        30,
+        8000,
+        1500,
+        2048,
+        32_000,
+        promptPerMillion,
+        completionPerMillion,
+        begin,
+      )
+    }
+    key(caller.keyId, `key${String(index).padStart(13, '0')}`, caller.agentId, null, 'full', 120, 60, begin, begin + index)
+    secret(randomBytes(32), caller.keyId, begin, null)
+    secret(randomBytes(32), caller.keyId, begin, begin + dayMs)
+    audit(newId('aud'), 'admin', 'created', 'agent', caller.agentId, '["name"]', newRequestId(), begin)
+    return caller
+  })
+
+  const spanMs = Math.max(1, Math.floor((30 * dayMs) / turns))
+  const grow = db.prepare('update conversations set message_count = ?, message_tokens = ?, last_message_at = ? where id = ?')
+  const conversations = Math.ceil(turns / turnsOfConversation)
+  for (let number = 0; number < conversations; number++) {
+    const caller = callers[number % owners]!
+    const conversationId = newId('conv')
+    const first = number * turnsOfConversation
+    const many = Math.min(turnsOfConversation, turns - first)
+    // The last ones of a conversation each, since it has one running turn at most.
+    const runs = conversations - number <= running
+    const gone = !runs && number % 25 === 24
+    const user = gone ? null : `user ${number} ${texts[number % texts.length]!.slice(0, 40)}`
+    conversation(conversationId, caller.keyId, user, 0, 0, begin + first * spanMs, null)
+    let seq = 0
+    let tokens = 0
+    let last: number | null = null
+    for (let index = first; index < first + many; index++) {
+      const at = begin + index * spanMs
+      const requestId = newRequestId()
+      const isRunning = runs && index === first + many - 1
+      const state = isRunning ? 'running' : index % 50 === 7 ? 'failed' : index % 50 === 13 ? 'released' : 'completed'
+      const text = `${index}: ${texts[index % texts.length]}`
+      const reply = `${texts[(index + 3) % texts.length]} (${index})`
+      const usage = { promptTokens: 400 + (index % 90), completionTokens: 20 + (index % 300) }
+      const writtenOff = index % 1000 === 500 ? 3n : 0n
+      const charged = state === 'completed' ? cost(usage, price) - writtenOff : null
+      const hold = isRunning ? 5_000_000n : 0n
+      const run = state === 'released' ? 2 : 1
+      const fingerprint = gone ? Buffer.alloc(32) : createHash('sha256').update(text).digest()
+      const failure = state === 'failed' ? 'internal_error' : state === 'released' ? 'service_unavailable' : null
+      const figures =
+        charged === null ? [null, null, null, null, null] : [usage.promptTokens, usage.completionTokens, index % 2, charged, 30]
+      const recordKey = gone || index % 3 === 0 ? null : `order ${index}`
+      const cause = failure && !gone ? `a cause: ${texts[1]}` : null
+      const before = [
+        requestId,
+        caller.keyId,
+        recordKey,
+        fingerprint,
+        conversationId,
+        caller.ownerId,
+        caller.agentId,
+        2,
+        state,
+        run,
+        1,
+        run,
+      ]
+      const lease = [isRunning ? at + 15_000 : null, hold, price.promptPerMillion, price.completionPerMillion]
+      const said = [gone ? null : text, tokenBound(text), failure, cause]
+      turn(...before, ...lease, ...said, ...figures, gone ? at + 5000 : null, at, at, isRunning ? null : at + 1000)
+      if (isRunning) journal(requestId, 1, 1, 0, 'model', JSON.stringify({ text: texts[3] }), at)
+      caller.held += hold
+      if (charged === null) continue
+      ledger(newId('led'), caller.ownerId, 'charge', -charged, writtenOff, requestId, null, null, at + 1000)
+      caller.balance -= charged
+      if (gone) continue
+      message(newId('msg'), conversationId, ++seq, 'user', text, tokenBound(text), requestId, at)
+      message(newId('msg'), conversationId, ++seq, 'assistant', reply, tokenBound(reply), requestId, at + 1000)
+      tokens += tokenBound(text) + tokenBound(reply)
+      last = at + 1000
+    }
+    grow.run(seq, tokens, last, conversationId)
+  }
+  const settle = db.prepare('update owners set balance = ?, held = ? where id = ?')
+  for (const { ownerId, balance, held } of callers) settle.run(balance, held, ownerId)
+}
