@@ -124,7 +124,7 @@ async function inPostgres(t: TestContext) {
   const { open, rows } = await ownPostgres(t)
   const store = await open({ deadlines: { windowMs: patientMs } })
   const window = createStoreWindow({ store, deadlineMs: patientMs })
-  const now = async (): Promise<number> => Number((await rows('select now_ms() as now'))[0].now)
+  const now = async (): Promise<number> => Number((await rows('select now_ms() as now'))[0]!.now)
   return { window, now, pass: (ms: number) => store.moveClock(ms) }
 }
 
