@@ -123,7 +123,7 @@ create table conversations (
   constraint conversations_pkey PRIMARY KEY (id)
 ) with (fillfactor=80);
 
-CREATE INDEX conversations_by_age ON public.conversations USING btree (COALESCE(last_message_at, created_at)) WHERE (external_user_id IS NOT NULL);
+CREATE INDEX conversations_by_age ON public.conversations USING btree (created_at) WHERE (external_user_id IS NOT NULL);
 
 CREATE INDEX conversations_newest_first ON public.conversations USING btree (api_key_id, created_at, id);
 

@@ -66,13 +66,14 @@ async function isIdle(sql: Sql, id: string, since: number): Promise<boolean> {
   return !young
 }
 
-/** Conversations that have been idle for `idleMs`, the oldest first. */
+/** Conversations that have been idle for `idleMs`, the oldest first, by their last message or on PostgreSQL by their beginning (its index). */
 export async function findIdleConversations(sql: Sql, { idleMs, limit }: { idleMs: number; limit: number }): Promise<string[]> {
+  const age = sql.engine === 'postgres' ? 'c.created_at' : 'coalesce(c.last_message_at, c.created_at)'
   const rows = await sql.all(
     `select c.id from conversations c
-     where c.external_user_id is not null and coalesce(c.last_message_at, c.created_at) <= $1
+     where c.external_user_id is not null and ${age} <= $1 and coalesce(c.last_message_at, c.created_at) <= $1
        and not exists (select 1 from turns t where t.conversation_id = c.id and (t.state = 'running' or t.ended_at > $1))
-     order by coalesce(c.last_message_at, c.created_at) limit $2`,
+     order by ${age} limit $2`,
     (await sql.now()) - idleMs,
     limit,
   )

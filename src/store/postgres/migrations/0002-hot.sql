@@ -29,7 +29,7 @@ create function running_turn_v1(turn turns, window_tokens bigint) returns json l
   select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
     'agent_id', turn.agent_id, 'agent_version', turn.agent_version, 'fence', turn.fence, 'run', turn.run, 'attempt', turn.attempt,
     'message', turn.message, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
-    'history', history_v1(turn.conversation_id, window_tokens))
+    'history', case when window_tokens > 0 then history_v1(turn.conversation_id, window_tokens) else '[]' end)
 $$;
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
@@ -43,6 +43,9 @@ declare
   at bigint := now_ms();
   item record;
   turn turns;
+  new_turns turns[] := '{}';
+  opened conversations;
+  new_conversations conversations[] := '{}';
   outcome json;
   outcomes json[] := array_fill(null::json, array[json_array_length(items)]);
   may_write boolean := false;
@@ -116,8 +119,10 @@ begin
           outcome := '{"kind": "again"}';
         else
           if item.known_conversation_id is null then
-            insert into conversations (id, api_key_id, external_user_id, created_at)
-              values (item.conversation_id, item.api_key_id, item.external_user_id, at);
+            opened.id := item.conversation_id;
+            opened.api_key_id := item.api_key_id;
+            opened.external_user_id := item.external_user_id;
+            new_conversations := new_conversations || opened;
           end if;
           if item.record_id is not null and not item.live then
             update turns set idempotency_key = null,
@@ -131,13 +136,25 @@ begin
               where request_id = item.record_id and state = 'released' and fence = item.fence
               returning * into strict turn;
           else
-            insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
-                run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
-              values (item.request_id, item.api_key_id, item.idempotency_key, decode(item.fingerprint, 'hex'),
-                coalesce(item.known_conversation_id, item.conversation_id), item.owner_id, item.agent_id, item.version, 'running',
-                1, 1, 1, at + item.lease_ms, item.request_id, item.hold_needed, item.prompt_price, item.completion_price, item.message,
-                item.message_tokens, at, at)
-              returning * into strict turn;
+            turn := null;
+            turn.request_id := item.request_id;
+            turn.api_key_id := item.api_key_id;
+            turn.idempotency_key := item.idempotency_key;
+            turn.fingerprint := decode(item.fingerprint, 'hex');
+            turn.conversation_id := coalesce(item.known_conversation_id, item.conversation_id);
+            turn.owner_id := item.owner_id;
+            turn.agent_id := item.agent_id;
+            turn.agent_version := item.version;
+            turn.run := 1;
+            turn.attempt := 1;
+            turn.fence := 1;
+            turn.lease_until := at + item.lease_ms;
+            turn.hold := item.hold_needed;
+            turn.prompt_price := item.prompt_price;
+            turn.completion_price := item.completion_price;
+            turn.message := item.message;
+            turn.message_tokens := item.message_tokens;
+            new_turns := new_turns || turn;
           end if;
           taken := taken + item.hold_needed;
           outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
@@ -167,6 +184,17 @@ begin
     at := now_ms();
   end loop;
   update owners set held = held + taken where id = present_owner and taken > 0;
+  if cardinality(new_conversations) > 0 then
+    insert into conversations (id, api_key_id, external_user_id, created_at)
+      select n.id, n.api_key_id, n.external_user_id, at from unnest(new_conversations) as n;
+  end if;
+  if cardinality(new_turns) > 0 then
+    insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
+        run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
+      select n.request_id, n.api_key_id, n.idempotency_key, n.fingerprint, n.conversation_id, n.owner_id, n.agent_id, n.agent_version, 'running',
+        n.run, n.attempt, n.fence, n.lease_until, n.request_id, n.hold, n.prompt_price, n.completion_price, n.message, n.message_tokens, at, at
+      from unnest(new_turns) as n;
+  end if;
   return array_to_json(outcomes);
 end $$;
 
@@ -178,6 +206,9 @@ as $$
 declare
   at bigint;
   ours text[];
+  owner_ids text[];
+  charges bigint[];
+  holds bigint[];
 begin
   select array_agg(t.request_id) into ours from (
     select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
@@ -186,7 +217,6 @@ begin
       order by t.request_id for no key update of t) as t;
   perform 1 from conversations c where c.id in (select t.conversation_id from turns t where t.request_id = any (ours))
     order by c.id for no key update;
-  perform 1 from owners o where o.id in (select t.owner_id from turns t where t.request_id = any (ours)) order by o.id for no key update;
   at := now_ms();
   insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
     select m.id, t.conversation_id, c.message_count + m.place, m.role, m.content, m.tokens, t.request_id, m.created_at
@@ -205,18 +235,22 @@ begin
     select i.ledger_entry_id, t.owner_id, 'charge', -i.charged, i.written_off, t.request_id, at
     from json_to_recordset(items) as i (request_id text, ledger_entry_id text, charged bigint, written_off bigint)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours);
-  update owners o set balance = o.balance - s.charged, held = o.held - s.hold
+  select array_agg(s.owner_id), array_agg(s.charged), array_agg(s.hold) into owner_ids, charges, holds
     from (select t.owner_id, sum(i.charged)::bigint as charged, sum(t.hold)::bigint as hold
         from json_to_recordset(items) as i (request_id text, charged bigint)
           join turns t on t.request_id = i.request_id and t.request_id = any (ours)
-        group by t.owner_id) as s
-    where o.id = s.owner_id;
+        group by t.owner_id) as s;
   update turns t set state = 'completed', lease_until = null, holder = null, hold = 0, prompt_tokens = i.prompt_tokens,
       completion_tokens = i.completion_tokens, usage_estimated = i.usage_estimated::integer, charged = i.charged,
       first_delta_ms = i.first_delta_ms, ended_at = at
     from json_to_recordset(items) as i (request_id text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean,
       charged bigint, first_delta_ms bigint)
     where t.request_id = i.request_id and t.request_id = any (ours);
+  -- last, since everybody's turns of an owner wait for its row until this one's commit
+  perform 1 from owners o where o.id = any (owner_ids) order by o.id for no key update;
+  update owners o set balance = o.balance - s.charged, held = o.held - s.hold
+    from unnest(owner_ids, charges, holds) as s (owner_id, charged, hold)
+    where o.id = s.owner_id;
   return (select json_agg(case when m.id is null then json_build_object('kind', 'lost') else
       json_build_object('kind', 'settled', 'conversation_id', m.conversation_id, 'created_at', m.created_at) end order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, assistant_message_id text)
