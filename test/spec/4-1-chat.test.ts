@@ -113,3 +113,28 @@ void test('1 agent disabled or deleted while a turn runs: it finishes; the next 
   assert.equal((await app.chat('one', { idempotencyKey })).status, 200)
   await app.verify()
 })
+
+void test('order.validation a message may have as many code points as its agent takes now; an answer that was given before is given again', async () => {
+  await using app = await startTestApp({ agent: { max_message_length: 5 } })
+  const idempotencyKey = randomUUID()
+  const answered = await app.chat('😀😀😀😀a', { idempotencyKey })
+  assert.equal(answered.status, 200)
+  await app.made('PATCH', `/agents/${app.caller.agentId}`, { max_message_length: 3 })
+  const calls = app.model.calls.length
+  const before = await app.owner()
+  assert.deepEqual((await app.chat('😀😀😀😀a', { idempotencyKey })).json, answered.json)
+  for (const [message, key] of [
+    ['😀😀😀a', randomUUID()],
+    ['another', idempotencyKey],
+  ] as const) {
+    const { status, json } = await app.chat(message, { idempotencyKey: key })
+    assert.deepEqual([status, json.error.code], [422, 'validation_error'])
+    assert.equal(json.error.message, 'message must have at most 3 characters.')
+    const streamed = await app.stream(message, { idempotencyKey: key })
+    assert.deepEqual([streamed.status, streamed.json.error.message], [422, json.error.message])
+  }
+  assert.deepEqual(await app.owner(), before, 'nothing is held or charged')
+  assert.equal(app.model.calls.length, calls)
+  assert.equal((await app.chat('😀😀😀')).status, 200)
+  await app.verify()
+})

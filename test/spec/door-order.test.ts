@@ -210,11 +210,23 @@ void test('order.request-id an incoming X-Request-ID is ignored, and a fault of 
   assert.ok(!JSON.stringify(door.logged).includes('hello'), 'no message text in the log')
 })
 
-void test('text.well-formed a message may have as many code points as the agent allows', async () => {
-  await using door = await startTestDoor({ authenticate: () => ({ kind: 'authenticated', apiKey: { ...apiKey, maxMessageLength: 3 } }) })
-  assert.equal((await door.chat({ body: body('😀😀😀') })).status, 200)
-  const refused = await door.chat({ body: body('😀😀😀a') })
-  assert.deepEqual([refused.status, ((await refused.json()) as any).error.message], [422, 'message must have at most 3 characters.'])
+void test('order.validation what is longer than any agent takes is refused here, what is longer than its own takes by the turn', async () => {
+  await using door = await startTestDoor({
+    begin: ({ message }) => (message === 'long' ? { kind: 'message_too_long', longest: 3 } : { kind: 'replay', reply: storedReply('hi') }),
+  })
+  for (const path of [chatPath, `${chatPath}/stream`]) {
+    const refusal = async (message: string): Promise<[number, string]> => {
+      const response = await door.chat({ path, body: body(message) })
+      return [response.status, ((await response.json()) as any).error.message]
+    }
+    door.begun.length = 0
+    assert.deepEqual(await refusal('x'.repeat(1_000_001)), [422, 'message must have at most 1000000 characters.'], path)
+    assert.deepEqual(door.begun, [], path)
+    assert.deepEqual(await refusal('long'), [422, 'message must have at most 3 characters.'], path)
+    const most = await door.chat({ path, body: body('x'.repeat(1_000_000)) })
+    await most.body?.cancel()
+    assert.equal(most.status, 200, path)
+  }
 })
 
 void test('rate.spend whatever passes the permission spends one unit, what is refused before it spends none', async () => {

@@ -1,14 +1,13 @@
 /** Rulings, `erase`: text goes, figures stay; on the operator's word and by age; out of the rows and out of the files. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { databaseFile } from '../../src/store/sqlite/database.ts'
 import { createErasure } from '../../src/turn/erasure.ts'
 import type { Erasure } from '../../src/turn/erasure.ts'
 import { allPages, refused, startAdminApp } from '../support/admin-app.ts'
 import { gate } from '../support/model-server.ts'
+import { storeKind } from '../support/store-under-test.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
@@ -25,10 +24,14 @@ function erasureBy(days: number | undefined, of: TestApp = app, logged: string[]
   return createErasure({ store: of.app.store, retentionDays: days, log, newId })
 }
 
-/** How often the text stands in the database's files. */
-function occurrences(folder: string, text: string): number {
-  const files = ['', '-wal', '-shm'].map((suffix) => databaseFile(folder) + suffix).filter((file) => existsSync(file))
-  return files.map((file) => readFileSync(file, 'latin1').split(text).length - 1).reduce((sum, count) => sum + count, 0)
+/** Many at once on a busy machine: what was refused for the time being is asked again. */
+async function answered(of: TestApp, message: string, user: string): Promise<void> {
+  const idempotencyKey = randomUUID()
+  for (;;) {
+    const { status, text } = await of.chat(message, { user, idempotencyKey })
+    if (status === 200) return
+    assert.ok(status === 503 || status === 409, text)
+  }
 }
 
 void test('erase: history and replay are gone, ledger and figures stay, and the next message opens a new conversation', async () => {
@@ -128,7 +131,7 @@ void test('erase: a released and a failed turn lose their text, and their keys n
     assert.equal(turn.failure.cause, null)
   }
   await erasureBy(undefined).sweep()
-  assert.equal(occurrences(app.folder, 'CANARY-'), 0)
+  assert.equal(await app.occurrences('CANARY-'), 0)
 })
 
 void test('erase: is in the audit and in the log, without the end user’s name', async () => {
@@ -148,7 +151,7 @@ void test('erase: is in the audit and in the log, without the end user’s name'
     },
   ])
   await erasureBy(undefined).sweep()
-  assert.equal(occurrences(app.folder, 'named-in-no-log'), 0)
+  assert.equal(await app.occurrences('named-in-no-log'), 0)
   const logged: string[] = []
   const { json: next } = await app.chat('hi', { user: 'named-in-no-log' })
   const user = { agentId: app.caller.agentId, externalUserId: 'named-in-no-log' }
@@ -157,37 +160,40 @@ void test('erase: is in the audit and in the log, without the end user’s name'
   assert.ok(!logged.join('').includes('named-in-no-log'))
 })
 
-void test('erase: the bytes are gone from the database and its log when the call is answered', async () => {
+const atOnce =
+  storeKind === 'sqlite' ? 'the bytes are gone from the database and its log' : 'the text is gone from every row of every table'
+void test(`erase: ${atOnce} when the call is answered`, async () => {
   await using own = await startTestApp()
   own.model.script('CANARY-REPLY')
   const { json } = await own.chat('CANARY-TEXT', { user: 'CANARY-USER' })
-  assert.ok(occurrences(own.folder, 'CANARY-') >= 4)
+  assert.ok((await own.occurrences('CANARY-')) >= 4)
   await own.made('DELETE', `/conversations/${json.conversation_id}`)
-  assert.equal(occurrences(own.folder, 'CANARY-'), 0)
+  assert.equal(await own.occurrences('CANARY-'), 0)
 })
 
-void test('erase: the next round takes the remnants that SQLite leaves where it moved rows about', async () => {
+const later = storeKind === 'sqlite' ? 'the remnants that SQLite leaves where it moved rows about' : 'nothing of others'
+void test(`erase: the next round takes ${later}`, async () => {
   await using own = await startTestApp()
   const users = Array.from({ length: 60 }, (_, index) => `CANARY-USER-${index}-`)
   own.model.when(/./, ({ lastUserMessage }) => `${'CANARY-REPLY '.repeat(lastUserMessage.length % 37)}.`)
   for (let round = 0; round < 4; round++) {
-    await Promise.all(users.map((user, at) => own.chat(`CANARY-TEXT ${'word '.repeat((at * 7 + round * 13) % 300)}`, { user })))
+    await Promise.all(users.map((user, at) => answered(own, `CANARY-TEXT ${'word '.repeat((at * 7 + round * 13) % 300)}`, user)))
   }
-  assert.ok(occurrences(own.folder, 'CANARY-') > 1000)
+  assert.ok((await own.occurrences('CANARY-')) > 1000)
   const end = `/agents/${own.caller.agentId}/end-users?external_user_id=`
   // Others stay between them, so that pages are not freed as a whole.
   const gone = users.filter((_, index) => index % 4 !== 0)
   for (const user of gone.toReversed()) await own.made('DELETE', end + user)
-  const remnants = gone.map((user) => occurrences(own.folder, user)).reduce((sum, count) => sum + count)
+  const leftOf = async (some: string[]): Promise<number> =>
+    (await Promise.all(some.map((user) => own.occurrences(user)))).reduce((sum, count) => sum + count)
+  const remnants = await leftOf(gone)
   assert.ok(remnants < 5, `${remnants} remnants of ${gone.length} users`)
   await erasureBy(undefined, own).sweep()
-  assert.equal(
-    gone.map((user) => occurrences(own.folder, user)).reduce((sum, count) => sum + count),
-    0,
-  )
+  assert.equal(await leftOf(gone), 0)
+  for (const user of users.filter((_, index) => index % 4 === 0)) assert.equal((await own.messages(user)).length, 8)
   for (const user of users) await own.made('DELETE', end + user)
   await erasureBy(undefined, own).sweep()
-  assert.equal(occurrences(own.folder, 'CANARY-'), 0)
+  assert.equal(await own.occurrences('CANARY-'), 0)
   await own.verify()
 })
 
@@ -200,9 +206,9 @@ void test('erase: TURNKEEP_RETENTION_DAYS erases conversations by their last sig
   const erasure = erasureBy(30, own)
   await erasure.sweep()
   assert.equal((await own.messages('old')).length, 2)
-  own.app.store.moveClock(29 * dayMs)
+  await own.moveClock(29 * dayMs)
   await own.chat('new', { user: 'kept alive' })
-  own.app.store.moveClock(dayMs + 60_000)
+  await own.moveClock(dayMs + 60_000)
   await erasure.sweep()
   assert.equal((await own.messages('old')).length, 0)
   assert.equal((await own.messages('kept alive')).length, 4)
@@ -231,8 +237,8 @@ void test('erase: TURNKEEP_RETENTION_DAYS erases conversations by their last sig
 
 void test('erase: more conversations than one batch are erased in one round', async () => {
   await using own = await startTestApp()
-  await Promise.all(Array.from({ length: 45 }, (_, index) => own.chat('hi', { user: `user-${index}` })))
-  own.app.store.moveClock(2 * dayMs)
+  await Promise.all(Array.from({ length: 45 }, (_, index) => answered(own, 'hi', `user-${index}`)))
+  await own.moveClock(2 * dayMs)
   await erasureBy(1, own).sweep()
   const conversations = await allPages(own, '/conversations', 100)
   assert.equal(conversations.length, 45)
@@ -247,17 +253,17 @@ void test('erase: a journal goes after 30 days, and an erased turn’s key once 
   const steps = async (): Promise<number> => (await own.made('GET', `/turns/${json.request_id}`)).steps.length
   assert.ok((await steps()) > 0)
   const erasure = erasureBy(undefined, own)
-  own.app.store.moveClock(29 * dayMs)
+  await own.moveClock(29 * dayMs)
   await erasure.sweep()
   assert.ok((await steps()) > 0)
-  own.app.store.moveClock(dayMs + 60_000)
+  await own.moveClock(dayMs + 60_000)
   await erasure.sweep()
   assert.equal(await steps(), 0)
   assert.equal((await own.messages('ann')).length, 2)
 
   await own.made('DELETE', `/conversations/${json.conversation_id}`)
   await erasure.sweep()
-  assert.equal(occurrences(own.folder, 'CANARY-KEY'), 0)
+  assert.equal(await own.occurrences('CANARY-KEY'), 0)
   assert.equal((await own.chat('with a step', { user: 'ann', idempotencyKey: 'CANARY-KEY' })).status, 200)
   await own.verify()
 })

@@ -131,7 +131,9 @@ void test('metrics count turns of every outcome, replays, refusals, model calls,
 })
 
 void test('metrics show 50 streams while they run, the limit they fill, and the refusal of the next', async () => {
-  await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '50' } })
+  // Recovery keeps places free while it looks for orphans, which is not what is counted here.
+  const turnSettings = { sweepMs: 60_000, leaseMs: 300_000 }
+  await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '50' }, turnSettings })
   const held = gate()
   app.model.when(/./, ['Hel', held, 'lo'])
   const streams: ReturnType<typeof app.stream>[] = []

@@ -1,17 +1,23 @@
-/** A real store in a folder of its own, closed and removed when the test ends. */
+/** A real store of its own, by TEST_STORE in SQLite or in PostgreSQL; closed and removed when the test ends. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { SqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ownPostgres } from './own-postgres.ts'
+import { storeKind } from './store-under-test.ts'
 
-export async function openOwnStore(t: TestContext): Promise<SqliteStore> {
+/** `moveClock` moves the store's clock forward: expiry and leases follow at once. */
+export type OwnStore = Store & { moveClock(milliseconds: number): Promise<void> }
+
+export async function openOwnStore(t: TestContext): Promise<OwnStore> {
+  if (storeKind === 'postgres') return (await ownPostgres(t)).open()
   const folder = await mkdtemp(join(tmpdir(), 'turnkeep-test-'))
   const store = await openSqliteStore({ folder })
   t.after(async () => {
     await store.close()
     await rm(folder, { recursive: true, force: true })
   })
-  return store
+  return { ...store, moveClock: async (milliseconds) => store.moveClock(milliseconds) }
 }

@@ -16,8 +16,8 @@ export type ServerProcess = {
 }
 
 /** Rejects with what the server said where it ends before it is ready. */
-export async function startServer(env: Record<string, string>): Promise<ServerProcess> {
-  const { child, shown, ended, shows, stop } = showServer({ HOME: process.env['HOME'] ?? '', ...env })
+export async function startServer(env: Record<string, string>, program?: string): Promise<ServerProcess> {
+  const { child, shown, ended, shows, stop } = showServer({ HOME: process.env['HOME'] ?? '', ...env }, program)
   const readLog = (): Record<string, unknown>[] => shown.stderr.split('\n').flatMap(parseLine)
   await shows('stderr', /"msg":"listening"\}\n/)
   const url = String(readLog().find(({ msg }) => msg === 'listening')!['url'])

@@ -20,10 +20,13 @@ export type ShownServer = {
   stop(): Promise<number | null>
 }
 
-/** On a free port of this machine unless `environment` says otherwise; nothing of this process's own environment is passed on but its PATH. */
-export function showServer(environment: Record<string, string>): ShownServer {
+/**
+ * On a free port of this machine unless `environment` says otherwise; nothing of this process's own environment is passed on but its PATH. `program` is
+ * the bin/turnkeep.js of another build.
+ */
+export function showServer(environment: Record<string, string>, program = command): ShownServer {
   const env = { PATH: process.env['PATH'] ?? '', NODE_ENV: 'test', PORT: '0', ...environment }
-  const child = spawn(process.execPath, [command, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const shown = { stdout: '', stderr: '' }
   const ended = once(child, 'close').then(([code, signal]) => ({ code: code as number | null, signal: signal as NodeJS.Signals | null }))
   for (const stream of ['stdout', 'stderr'] as const)

@@ -1,5 +1,5 @@
 /**
- * The real service for a test: real store in a folder of its own, real HTTP on a free port, a scripted model server behind it, and one
+ * The real service for a test: real store of its own (by TEST_STORE), real HTTP on a free port, a scripted model server behind it, and one
  * owner, agent and key made by the admin API. `await using app = await startTestApp()` ends everything.
  */
 import assert from 'node:assert/strict'
@@ -16,6 +16,8 @@ import { createFailpoints } from '../../src/failpoints.ts'
 import type { TurnSettings } from '../../src/turn/turn.ts'
 import { startModelServer } from './model-server.ts'
 import type { ModelServer } from './model-server.ts'
+import { makeStoreUnderTest } from './store-under-test.ts'
+import type { Rows, StoreUnderTest } from './store-under-test.ts'
 
 export const adminToken = 'test-admin-token'
 
@@ -29,10 +31,10 @@ export type TestAppOptions = {
   key?: Json
   env?: Record<string, string>
   turnSettings?: Partial<TurnSettings>
-  /** A folder that outlives the app, for restarts; by default one of its own that is removed. */
+  /** A folder that outlives the app, for restarts, and its database too; by default one of its own that is removed. */
   folder?: string
   model?: ModelServer
-  /** The former life of the folder: its provider, caller and sealing key are used again. */
+  /** The former life of the folder: its database, provider, caller and sealing key are used again. */
   seeded?: TestApp
   accessLog?: Logger
 }
@@ -147,16 +149,22 @@ export class TestApp extends TestClient {
   readonly model: ModelServer
   readonly folder: string
   readonly encryptionKey: Uint8Array
+  readonly data: StoreUnderTest
   readonly #ownsFolder: boolean
   readonly #ownsModel: boolean
   #closed = false
 
-  constructor(app: App, model: ModelServer, folder: string, encryptionKey: Uint8Array, options: TestAppOptions) {
+  constructor(
+    app: App,
+    parts: { model: ModelServer; folder: string; encryptionKey: Uint8Array; data: StoreUnderTest },
+    options: TestAppOptions,
+  ) {
     super(app.url, app.adminUrl)
     this.app = app
-    this.model = model
-    this.folder = folder
-    this.encryptionKey = encryptionKey
+    this.model = parts.model
+    this.folder = parts.folder
+    this.encryptionKey = parts.encryptionKey
+    this.data = parts.data
     this.#ownsFolder = options.folder === undefined
     this.#ownsModel = options.model === undefined
   }
@@ -168,12 +176,29 @@ export class TestApp extends TestClient {
     assert.deepEqual(broken, [], 'an invariant is broken')
   }
 
+  /** Moves the store's clock forward. */
+  moveClock(milliseconds: number): Promise<void> {
+    return this.data.moveClock(this.app.store, milliseconds)
+  }
+
+  /** Rows as they are stored. */
+  query(text: string): Promise<Rows> {
+    return this.data.query(text)
+  }
+
+  /** How often the text stands in what is stored. */
+  occurrences(text: string): Promise<number> {
+    return this.data.occurrences(text)
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     await this.app.drain()
     if (this.#ownsModel) await this.model.close()
-    if (this.#ownsFolder) await rm(this.folder, { recursive: true, force: true })
+    if (!this.#ownsFolder) return
+    await this.data.drop()
+    await rm(this.folder, { recursive: true, force: true })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -194,17 +219,21 @@ export type RequestOptions = {
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const folder = options.folder ?? (await makeFolder())
   const model = options.model ?? (await startModelServer())
+  const data = options.seeded?.data ?? (await makeStoreUnderTest(folder))
+  const encryptionKey = options.seeded?.encryptionKey ?? randomBytes(32)
   const outcome = readConfig({
     NODE_ENV: 'test',
     PORT: '0',
     TURNKEEP_DATA_DIR: folder,
     TURNKEEP_DEMO: 'off',
     TURNKEEP_DRAIN_SECONDS: '5',
+    TURNKEEP_ADMIN_TOKEN: adminToken,
+    TURNKEEP_ENCRYPTION_KEY: Buffer.from(encryptionKey).toString('base64'),
+    ...data.env,
     ...options.env,
   })
   if (outcome.kind !== 'config') throw new Error(outcome.problems.join('\n'))
   const { config } = outcome
-  const encryptionKey = options.seeded?.encryptionKey ?? randomBytes(32)
   const app = await startApp(config, {
     adminToken,
     encryptionKeys: [encryptionKey],
@@ -213,7 +242,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
   })
-  const test = new TestApp(app, model, folder, encryptionKey, options)
+  const test = new TestApp(app, { model, folder, encryptionKey, data }, options)
   if (!options.seeded) await test.makeProvider(model)
   test.caller = options.seeded?.caller ?? (await test.makeCaller(options))
   return test

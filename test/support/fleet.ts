@@ -1,0 +1,315 @@
+/**
+ * Several real servers on one PostgreSQL and one Redis, a model server that outlives them, and callers who come back with the same key until they
+ * have their reply, from whichever process answers. Every process it starts ends with the test. Nothing here is retried in secret: what a
+ * caller met on the way is told.
+ *
+ *     const fleet = await Fleet.begin(t, { count: 3 })
+ *     const told = await fleet.send(fleet.sent('hello'))      // comes back until it is final, over any server that lives
+ *     await fleet.kill(1); await fleet.start(1)
+ *     await fleet.checkReplies([told])                        // one reply a key, the same on every process, one charge, every invariant
+ */
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
+import { verify } from '../../src/store/cold/invariants.ts'
+import { readPostgresSnapshot } from '../../src/store/postgres/postgres.ts'
+import { startModelServer } from './model-server.ts'
+import type { ModelServer } from './model-server.ts'
+import { makeDatabase, noPostgres, withClient } from './postgres-server.ts'
+import { makeRedis, noRedis } from './redis-server.ts'
+import { startServer } from './server-process.ts'
+import type { ServerProcess } from './server-process.ts'
+import { adminToken, parseEvents, read, TestClient } from './test-app.ts'
+import type { Caller } from './test-app.ts'
+
+/** Why a fleet cannot run here; false where it can. For the `skip` of a test. */
+export const noFleet = (): string | false => noPostgres() || noRedis()
+
+export type FleetOptions = {
+  /** Servers; one by default. */
+  count?: number
+  /** Where this test looks at the database; by default one of its own in the run's PostgreSQL. */
+  databaseUrl?: string
+  /** Where the servers are sent, if by another way. */
+  serversReachItAt?: string
+  /** More settings of every server. */
+  env?: Record<string, string>
+}
+
+export type Sent = { message: string; user: string; idempotencyKey: string; transport: 'chat' | 'stream' }
+
+/** What a request came to at last, and what its caller met before. */
+export type Told = {
+  sent: Sent
+  /** The reply as JSON text, the same for both transports; undefined where the end is an error. */
+  reply: string | undefined
+  status: number
+  code: string | undefined
+  /** What the earlier tries met, in order: the code of an error, `broken` or `cut`. */
+  met: string[]
+  at: number
+}
+
+export type LoadOptions = {
+  callers: number
+  /** Up to so long between an answer and the next message. */
+  restMs?: number
+  /** Tells the messages of two loads apart. */
+  name?: string
+  choose?: (sent: Sent) => Where
+}
+
+export type Load = {
+  /** What was answered so far. */
+  told: Told[]
+  /** Sends nothing new; resolves with all of it when the last request has come to its end. Rejects where a caller found something wrong. */
+  stop(): Promise<Told[]>
+}
+
+/** `broken`: no answer began; `cut`: one began and never ended. */
+type Try = { kind: 'reply'; reply: string } | { kind: 'error'; status: number; code: string } | { kind: 'broken' } | { kind: 'cut' }
+/** A server's place, or the URL of something before them. */
+type Where = number | string | undefined
+
+// What the specification tells a caller to come back for with the same key.
+const comeBack = new Set([
+  'service_unavailable',
+  'idempotency_in_progress',
+  'conversation_busy',
+  'api_rate_limit_unavailable',
+  'broken',
+  'cut',
+])
+// Callers of a test are less patient than those who obey Retry-After.
+const pauseMs = 200
+
+export class Fleet {
+  readonly model: ModelServer
+  /** Where this test looks; it changes with the database. */
+  databaseUrl: string
+  readonly #env: Record<string, string>
+  /** By place; undefined while none runs there. */
+  readonly servers: (ServerProcess | undefined)[] = []
+  #closed = false
+  readonly #starting: Promise<ServerProcess>[] = []
+  caller!: Caller
+
+  private constructor(model: ModelServer, databaseUrl: string, env: Record<string, string>) {
+    this.model = model
+    this.databaseUrl = databaseUrl
+    this.#env = env
+  }
+
+  static async begin(t: TestContext, { count = 1, databaseUrl, serversReachItAt, env = {} }: FleetOptions = {}): Promise<Fleet> {
+    const [own, redis, model] = await Promise.all([databaseUrl ? undefined : makeDatabase(), makeRedis(), startModelServer()])
+    const url = databaseUrl ?? own!.url
+    const fleet = new Fleet(model, url, {
+      DATABASE_URL: serversReachItAt ?? url,
+      REDIS_URL: redis.url,
+      TURNKEEP_ADMIN_TOKEN: adminToken,
+      TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      ...env,
+    })
+    t.after(async () => {
+      fleet.#closed = true
+      const started = await Promise.allSettled(fleet.#starting)
+      await Promise.all(started.map((start) => start.status === 'fulfilled' && start.value.kill()))
+      await Promise.all([model.close(), redis.drop(), own?.drop()])
+    })
+    await Promise.all(Array.from({ length: count }, (_, place) => fleet.start(place)))
+    await fleet.client().makeProvider(model)
+    fleet.caller = await fleet.client().makeCaller({ balanceUsd: '1000' })
+    return fleet
+  }
+
+  /** `program` is the bin/turnkeep.js of another build. */
+  async start(place: number, { env = {}, program }: { env?: Record<string, string>; program?: string } = {}): Promise<ServerProcess> {
+    const starting = startServer({ ...this.#env, ...env }, program)
+    this.#starting.push(starting)
+    return (this.servers[place] = await starting)
+  }
+
+  /** SIGKILL; resolves when the process is gone. */
+  async kill(place: number): Promise<void> {
+    const server = this.servers[place]
+    this.servers[place] = undefined
+    await server?.kill()
+  }
+
+  /** A process that a test ends in its own way is not asked any more. */
+  leave(place: number): ServerProcess {
+    const server = this.servers[place]!
+    this.servers[place] = undefined
+    return server
+  }
+
+  get alive(): number[] {
+    return this.servers.flatMap((server, place) => (server ? [place] : []))
+  }
+
+  /** One server, or whatever listens at a URL. */
+  client(at: number | string = this.alive[0]!): TestClient {
+    const client = new TestClient(typeof at === 'string' ? at : this.servers[at]!.url)
+    client.caller = this.caller
+    return client
+  }
+
+  /** A request with a key of its own. */
+  sent(message: string, { user = 'user-1', transport = 'chat' as Sent['transport'] } = {}): Sent {
+    return { message, user, transport, idempotencyKey: randomUUID() }
+  }
+
+  /** Sends one request with its key, again and again, until the end is final. `choose` names the place of each try; by default any that lives. */
+  async send(sent: Sent, { choose = this.#any as () => Where, limitMs = 120_000 } = {}): Promise<Told> {
+    const until = performance.now() + limitMs
+    const met: string[] = []
+    for (;;) {
+      const outcome = await this.try(sent, choose())
+      const at = performance.now()
+      if (outcome.kind === 'reply') return { sent, reply: outcome.reply, status: 200, code: undefined, met, at }
+      const code = outcome.kind === 'error' ? outcome.code : outcome.kind
+      if (outcome.kind === 'error' && !comeBack.has(code)) return { sent, reply: undefined, status: outcome.status, code, met, at }
+      met.push(code)
+      assert.ok(!this.#closed, 'the test has ended')
+      assert.ok(at < until, `no final answer in ${limitMs} ms to ${sent.message}: ${summary(met)}`)
+      await pass(pauseMs)
+    }
+  }
+
+  readonly #any = (): number | undefined => {
+    const { alive } = this
+    return alive[Math.floor(Math.random() * alive.length)]
+  }
+
+  /** Callers, each a user of its own, who send their next message when the one before is answered, by the two transports in turn. */
+  load({ callers, restMs = 0, name = 'message', choose }: LoadOptions): Load {
+    const told: Told[] = []
+    const stopped = new AbortController()
+    const all = Promise.all(
+      Array.from({ length: callers }, async (_, caller) => {
+        for (let count = 0; !stopped.signal.aborted && !this.#closed; count++) {
+          const sent = this.sent(`${name} ${count} of ${caller}`, { user: `${name} ${caller}`, transport: count % 2 ? 'chat' : 'stream' })
+          told.push(await this.send(sent, choose ? { choose: () => choose(sent) } : {}))
+          await pass(Math.random() * restMs)
+        }
+      }),
+    )
+    // Whoever stops the load hears of it.
+    all.catch(() => stopped.abort())
+    return {
+      told,
+      async stop() {
+        stopped.abort()
+        await all
+        return told
+      },
+    }
+  }
+
+  /** One try. Fails the test where a process has ended that nobody killed, and where a stream's events are not in order. */
+  async try({ message, user, idempotencyKey, transport }: Sent, at: Where): Promise<Try> {
+    const server = typeof at === 'number' ? this.servers[at] : undefined
+    if (at === undefined || (typeof at === 'number' && !server)) return { kind: 'broken' }
+    const ended = server?.child.exitCode ?? server?.child.signalCode ?? undefined
+    assert.equal(ended, undefined, `process ${at} ended by itself`)
+    const path = transport === 'chat' ? 'chat' : 'chat/stream'
+    const response = await this.client(at)
+      .chatRequest({ external_user_id: user, message }, { idempotencyKey, path })
+      .catch(() => undefined)
+    if (!response) return { kind: 'broken' }
+    const answer = await read(response).catch(() => undefined)
+    if (!answer) return { kind: 'cut' }
+    if (answer.status !== 200)
+      return { kind: 'error', status: answer.status, code: answer.json.error?.code ?? `a ${answer.status} without code` }
+    if (transport === 'chat') return { kind: 'reply', reply: JSON.stringify(answer.json) }
+    const events = parseEvents(answer.text)
+    const [names, last] = [events.map(({ event }) => event), events.at(-1)!]
+    assert.match(names.join(' '), /^response\.created( response\.output_text\.delta)* (response\.completed|error)$/, answer.text)
+    if (last.event === 'error') return { kind: 'error', status: 200, code: last.data.code }
+    const deltas = events.flatMap(({ event, data }) => (event === 'response.output_text.delta' ? [data.delta] : []))
+    if (deltas.length > 0) assert.equal(deltas.join(''), last.data.message.content)
+    return { kind: 'reply', reply: JSON.stringify(last.data) }
+  }
+
+  async rows(text: string, values: unknown[] = []): Promise<Record<string, string>[]> {
+    return withClient(this.databaseUrl, async (client) => (await client.query(text, values)).rows)
+  }
+
+  /** Every invariant holds in what is stored. */
+  async verify(): Promise<void> {
+    const broken = (await readPostgresSnapshot(this.databaseUrl, verify)).filter(({ rows }) => rows.length > 0)
+    assert.deepEqual(broken, [], 'an invariant is broken')
+  }
+
+  /**
+   * Each request came to one reply, the same bytes again from every process (or from one of them, in turn, where there are many); as many charges as
+   * replies, nothing held, and the model called for none of them more often than its fence was raised, which each run and each claim does once.
+   */
+  async checkReplies(told: Told[], { everywhere = true } = {}): Promise<void> {
+    const ids = new Set<string>()
+    for (const { sent, reply, status, code, met } of told) {
+      assert.equal(status, 200, `${sent.message}: ${code} after ${summary(met)}`)
+      ids.add(JSON.parse(reply!).request_id)
+    }
+    assert.equal(ids.size, told.length, 'a request id for each key')
+    const { alive } = this
+    const again = told.flatMap((one, index) => (everywhere ? alive : [alive[index % alive.length]!]).map((place) => ({ ...one, place })))
+    for (const few of inGroups(again, 16))
+      await Promise.all(
+        few.map(async ({ sent, reply, place }, index) => {
+          const replay = await this.send({ ...sent, transport: index % 2 ? 'chat' : 'stream' }, { choose: () => place })
+          assert.equal(replay.reply, reply, `${sent.message} on process ${place}`)
+        }),
+      )
+    await this.verify()
+    const stored = await this.rows(
+      `select request_id, message, fence, state, (select count(*) from ledger l
+      where l.request_id = t.request_id and l.kind = 'charge') as charges from turns t where request_id = any ($1)`,
+      [[...ids]],
+    )
+    assert.equal(stored.length, told.length)
+    for (const { message, fence, state, charges } of stored) {
+      assert.deepEqual([state, charges], ['completed', '1'], message)
+      const calls = this.model.calls.filter(({ lastUserMessage }) => lastUserMessage === message).length
+      assert.ok(calls >= 1 && calls <= Number(fence), `${message}: ${calls} model calls under ${fence} fences`)
+    }
+    const [{ held }] = (await this.rows('select coalesce(sum(held), 0) as held from owners')) as [{ held: string }]
+    assert.equal(held, '0')
+  }
+}
+
+/** Ends every session of the database; with `away` it takes no new one until it is told to. */
+export async function endSessions(fleet: Fleet, { away = false } = {}): Promise<{ comesBack(): Promise<void> }> {
+  const server = new URL(fleet.databaseUrl)
+  const name = server.pathname.slice(1)
+  server.pathname = '/postgres'
+  const allow = (is: boolean): Promise<unknown> =>
+    withClient(server.href, (client) => client.query(`alter database ${name} allow_connections ${is}`))
+  if (away) await allow(false)
+  await withClient(server.href, (client) =>
+    client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]),
+  )
+  return { comesBack: async () => void (await allow(true)) }
+}
+
+/** What was met, each run of the same thing once: `broken idempotency_in_progress×61`. */
+function summary(met: string[]): string {
+  const runs: { code: string; count: number }[] = []
+  for (const code of met) {
+    const last = runs.at(-1)
+    if (last?.code === code) last.count += 1
+    else runs.push({ code, count: 1 })
+  }
+  return runs.map(({ code, count }) => (count === 1 ? code : `${code}×${count}`)).join(' ') || 'nothing'
+}
+
+function inGroups<Item>(items: Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
+}
+
+/** Waits for what must come, however slow the machine is; fails with what did not. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
+  for (const limit = performance.now() + limitMs; !(await holds()); await pass(20))
+    assert.ok(performance.now() < limit, `${what}: it never came`)
+}

@@ -1,0 +1,133 @@
+/**
+ * A server that a test starts and that never outlives it: beside it a shell waits on a pipe from this process and ends the server and its
+ * folder when the pipe closes, however this process came to its end. Keeps no event loop alive and says nothing on the test's own output.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+
+export type GuardedProcess = {
+  pid: number
+  /** Resolves when it is gone; once it was asked for, this process does not end before that. */
+  readonly exited: Promise<void>
+  readonly running: boolean
+  signal(name: NodeJS.Signals): void
+  /** The server itself and every process that it started. */
+  signalAll(name: NodeJS.Signals): void
+}
+
+export type User = { uid: number; gid: number }
+export type GuardedOptions = {
+  /** Where its output goes. */
+  log: string
+  /** Removed by the guard where this process ends without having done so. */
+  folder: string
+  /** What ends the server in good order and at once. */
+  endSignal: 'QUIT' | 'TERM'
+  user?: User | undefined
+}
+
+/** Reads the server's pid, then waits: a line means that all is done, the end of the pipe that nobody is left to do it. */
+const guard = `
+read -r pid || exit 0
+read -r line && exit 0
+kill -$1 "$pid" 2>/dev/null; kill -CONT "$pid" 2>/dev/null
+tries=0
+while kill -0 "$pid" 2>/dev/null && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
+kill -KILL "$pid" 2>/dev/null
+rm -rf "$2"`
+
+export async function startGuarded(command: string, args: string[], options: GuardedOptions): Promise<GuardedProcess> {
+  // A session of its own: Ctrl-C at the terminal ends the tests, and that is what the guard waits for.
+  const watch = spawn('/bin/sh', ['-c', guard, 'guard', options.endSignal, options.folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  const log = openSync(options.log, 'a')
+  const child = spawn(command, args, { stdio: ['ignore', log, log], cwd: options.folder, detached: true, ...options.user })
+  closeSync(log)
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      watch.stdin.end('done\n')
+      resolve()
+    })
+  })
+  watch.stdin.on('error', () => undefined)
+  await spawned(child).catch((error: unknown) => {
+    watch.stdin.end()
+    throw error
+  })
+  watch.stdin.write(`${child.pid}\n`)
+  for (const held of [child, watch]) held.unref()
+  // Node's type of a child's pipe hides that it is a socket.
+  ;(watch.stdin as unknown as { unref(): void }).unref()
+
+  const pid = child.pid!
+  const running = (): boolean => child.exitCode === null && child.signalCode === null
+  return {
+    pid,
+    get exited() {
+      if (running()) child.ref()
+      return exited
+    },
+    get running() {
+      return running()
+    },
+    signal: (name) => void child.kill(name),
+    signalAll(name) {
+      if (!running()) return
+      for (const each of [...descendants(pid), pid]) send(each, name)
+    },
+  }
+}
+
+function spawned(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', reject)
+  })
+}
+
+/** One that ended by itself in the meantime needs no signal. */
+function send(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+function descendants(pid: number): number[] {
+  const parents = existsSync('/proc/self/stat')
+    ? readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name))
+        .flatMap((name) => parentOf(name).map((parent) => ({ child: Number(name), parent })))
+    : [...execFileSync('ps', ['-axo', 'pid=,ppid='], { encoding: 'utf8' }).matchAll(/(\d+) +(\d+)/g)].map(([, child, parent]) => ({
+        child: Number(child),
+        parent: Number(parent),
+      }))
+  const below = (of: number): number[] => parents.filter(({ parent }) => parent === of).flatMap(({ child }) => [child, ...below(child)])
+  return below(pid)
+}
+
+/** None where the process ended while the list was read. */
+function parentOf(pid: string): number[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name before it may hold anything, so what follows its last bracket counts.
+    return [Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])]
+  } catch {
+    return []
+  }
+}
+
+/** Free a moment ago; who starts a server on it must be ready to find it taken. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,279 @@
+/**
+ * A real PostgreSQL for tests, from the programs that are installed: a cluster of its own in a folder of its own on a port of its own, gone
+ * when the test process is gone. Touches no cluster of the machine. As root it runs as `postgres` or `nobody`, for it refuses root.
+ *
+ *     const url = await sharedPostgres()          // the one that test/run.ts started, or one for this process
+ *     const own = await makeDatabase()            // a fresh database in it; own.url, own.drop()
+ *     const server = await startPostgres({ durable: true, lines: ["synchronous_standby_names = 'nobody'"] })
+ *     await server.kill9(); await server.restart(); await server.pause(); await server.stop('fast')
+ */
+import { execFile, execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { chownSync, existsSync, globSync, readFileSync } from 'node:fs'
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as pass } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { freePort, startGuarded } from './guarded-process.ts'
+import type { User } from './guarded-process.ts'
+
+const run = promisify(execFile)
+const readyWithinMs = 60_000
+
+export type PostgresServer = {
+  /** Of the database `postgres`, as its superuser. */
+  url: string
+  port: number
+  /** Holds the cluster (`data`), the socket and the log. */
+  folder: string
+  readonly pid: number
+  readonly running: boolean
+  /** What the server wrote so far. */
+  log(): Promise<string>
+  /** `fast` ends sessions in good order, `immediate` leaves a recovery to the next start. The folder stays. */
+  halt(mode: 'fast' | 'immediate'): Promise<void>
+  /** SIGKILL to the server and all of its processes at the same instant. The folder stays. */
+  kill9(): Promise<void>
+  /** Starts it again over the same folder and port, after a halt if it still runs. */
+  restart(): Promise<void>
+  /** SIGSTOP to all of its processes: connections stay open and nothing answers. */
+  pause(): void
+  resume(): void
+  /** A fresh, empty database of this server. */
+  makeDatabase(): Promise<OwnDatabase>
+  /** Ends it and removes the folder. */
+  stop(mode?: 'fast' | 'immediate'): Promise<void>
+}
+
+export type OwnDatabase = { url: string; name: string; drop(): Promise<void> }
+
+export type PostgresOptions = {
+  /** fsync and full_page_writes on; otherwise off, for speed. */
+  durable?: boolean
+  /** More lines of postgresql.conf. */
+  lines?: string[]
+  port?: number
+  /** The folder in which its own is made, for a disk of its own; by default the machine's for temporary files. */
+  within?: string
+}
+
+const howToGet = 'install PostgreSQL 15 or newer (apt-get install postgresql, brew install postgresql)'
+
+/** Why a test that starts a server of its own cannot run here; false where it can. For the `skip` of a test. */
+export function noPostgresServer(): string | false {
+  return findBin() === undefined && `no PostgreSQL here; ${howToGet}`
+}
+
+/** Why a test that needs a database cannot run here; false where it can. */
+export function noPostgres(): string | false {
+  if (process.env['TEST_POSTGRES_URL'] || noPostgresServer() === false) return false
+  return `no PostgreSQL here; ${howToGet}, or give TEST_POSTGRES_URL of one whose user may create databases`
+}
+
+/** The folder with initdb, postgres, pg_dump, psql …; undefined where there is none. */
+export function findBin(): string | undefined {
+  const places = [
+    ...globSync(['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin', '/opt/homebrew/opt/postgresql@*/bin', '/usr/local/opt/postgresql@*/bin'])
+      .filter((place) => version(place) >= 15)
+      .toSorted((a, b) => version(b) - version(a)),
+    ...(process.env['PATH'] ?? '').split(delimiter),
+  ]
+  return places.find((place) => ['initdb', 'postgres'].every((program) => existsSync(join(place, program))))
+}
+
+const version = (place: string): number => Number(/(\d+)\/bin$/.exec(place)?.[1] ?? 0)
+
+/** Who the server runs as, where this process is root. */
+export function unprivileged(): User | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const found = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody')
+  if (!found) throw new Error('PostgreSQL refuses to run as root, and there is neither a user postgres nor a user nobody')
+  return { uid: Number(found[2]), gid: Number(found[3]) }
+}
+
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
+  const bin = findBin()
+  if (bin === undefined) throw new Error(`no PostgreSQL here; ${howToGet}`)
+  const user = unprivileged()
+  const folder = await mkdtemp(join(options.within ?? tmpdir(), 'turnkeep-postgres-'))
+  if (user) chownSync(folder, user.uid, user.gid)
+  const data = join(folder, 'data')
+  const asTheServer = { cwd: folder, ...user }
+  try {
+    // In the environment of the machine, initdb might take a locale that is not there.
+    const settings = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--no-locale']
+    await run(join(bin, 'initdb'), ['-D', data, ...settings], asTheServer)
+    await appendFile(join(data, 'postgresql.conf'), [...settingsOf(folder, options), ''].join('\n'))
+    return await startOver(bin, folder, options.port, user)
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+function settingsOf(folder: string, { durable = false, lines = [] }: PostgresOptions): string[] {
+  return [
+    "listen_addresses = '127.0.0.1'",
+    `unix_socket_directories = '${folder}'`,
+    'max_connections = 300',
+    'shared_buffers = 32MB',
+    'max_wal_size = 256MB',
+    'autovacuum_naptime = 10min',
+    // The server is asked for its log by tests, and it must not slow down by writing it.
+    'log_min_messages = warning',
+    `fsync = ${durable ? 'on' : 'off'}`,
+    `full_page_writes = ${durable ? 'on' : 'off'}`,
+    ...lines,
+  ]
+}
+
+/** Starts a server over a cluster that is there, in `data` of the folder. */
+export async function startOver(bin: string, folder: string, wanted: number | undefined, user: User | undefined): Promise<PostgresServer> {
+  const data = join(folder, 'data')
+  const logFile = join(folder, 'log')
+  const readLog = (): Promise<string> => readFile(logFile, 'utf8')
+
+  async function launch(on: number) {
+    const started = await startGuarded(join(bin, 'postgres'), ['-D', data, '-p', String(on)], {
+      log: logFile,
+      folder,
+      endSignal: 'QUIT',
+      user,
+    })
+    const limit = Date.now() + readyWithinMs
+    for (;;) {
+      if (!started.running) throw new Error(`PostgreSQL ended while it started:\n${await readLog()}`)
+      if (await answers(urlOf(on))) return started
+      if (Date.now() > limit) {
+        started.signalAll('SIGKILL')
+        throw new Error(`PostgreSQL was not ready in ${readyWithinMs} ms:\n${await readLog()}`)
+      }
+      await pass(20)
+    }
+  }
+
+  async function launchOnFreePort() {
+    for (let tries = 1; ; tries++) {
+      const on = wanted ?? (await freePort())
+      try {
+        return { on, started: await launch(on) }
+      } catch (error) {
+        if (wanted !== undefined || tries === 5 || !(error as Error).message.includes('Address already in use')) throw error
+        await rm(logFile, { force: true })
+      }
+    }
+  }
+
+  const { on: port, started } = await launchOnFreePort()
+  let server = started
+  const url = urlOf(port)
+
+  async function halt(mode: 'fast' | 'immediate'): Promise<void> {
+    if (!server.running) return
+    server.signalAll('SIGCONT')
+    server.signal(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
+    await server.exited
+  }
+
+  return {
+    url,
+    port,
+    folder,
+    get pid() {
+      return server.pid
+    },
+    get running() {
+      return server.running
+    },
+    log: readLog,
+    halt,
+    async kill9() {
+      // Stopped first, so that it starts no process which the list does not name.
+      server.signal('SIGSTOP')
+      server.signalAll('SIGKILL')
+      await server.exited
+    },
+    async restart() {
+      await halt('fast')
+      server = await launch(port)
+    },
+    pause() {
+      server.signal('SIGSTOP')
+      server.signalAll('SIGSTOP')
+    },
+    resume: () => server.signalAll('SIGCONT'),
+    makeDatabase: () => makeDatabaseIn(url),
+    async stop(mode = 'immediate') {
+      await halt(mode)
+      freeSharedMemory(data)
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const urlOf = (port: number): string => `postgres://postgres@127.0.0.1:${port}/postgres`
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    await withClient(url, (client) => client.query('select 1'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A server that was killed leaves its segment behind, named in the file that it had no time to remove. */
+function freeSharedMemory(data: string): void {
+  const left = join(data, 'postmaster.pid')
+  if (!existsSync(left)) return
+  const segment = readFileSync(left, 'utf8').split('\n')[6]?.trim().split(/\s+/)[1]
+  if (segment) execFileSync('ipcrm', ['-m', segment])
+}
+
+let shared: Promise<PostgresServer> | undefined
+
+/** The URL of the server of this test run: `TEST_POSTGRES_URL`, or one that is started now and ends with this process. */
+export async function sharedPostgres(): Promise<string> {
+  const given = process.env['TEST_POSTGRES_URL']
+  if (given) return given
+  shared ??= startPostgres()
+  return (await shared).url
+}
+
+/** A fresh, empty database of the shared server. */
+export async function makeDatabase(): Promise<OwnDatabase> {
+  return makeDatabaseIn(await sharedPostgres())
+}
+
+async function makeDatabaseIn(serverUrl: string): Promise<OwnDatabase> {
+  const name = `turnkeep_test_${randomUUID().replaceAll('-', '')}`
+  // From template0: nobody can be connected to it, so that many databases are made at the same time.
+  await withClient(serverUrl, (client) => client.query(`create database ${name} template template0`))
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    name,
+    async drop() {
+      await withClient(serverUrl, (client) => client.query(`drop database if exists ${name} with (force)`))
+    },
+  }
+}
+
+/** A raw look into a database. bigint comes as text, as pg gives it. */
+export async function withClient<Result>(url: string, use: (client: Client) => Promise<Result>): Promise<Result> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: readyWithinMs })
+  // A server that ends while the client is idle is told by the next query.
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return await use(client)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}

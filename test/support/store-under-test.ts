@@ -1,0 +1,111 @@
+/**
+ * What an app of a test keeps its rows in: by `TEST_STORE` SQLite in its folder, or a database of its own in PostgreSQL and one in Redis. Knows
+ * for both how to move the clock, look at rows and find a text, so that a test of the rules need not know which it is.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { types } from 'pg'
+import { databaseFile, openForReading } from '../../src/store/sqlite/database.ts'
+import type { SqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/store/store.ts'
+import { makeDatabase, withClient } from './postgres-server.ts'
+import { makeRedis } from './redis-server.ts'
+
+export type Rows = Record<string, string | number | null | Uint8Array>[]
+
+export type StoreUnderTest = {
+  /** Settings that lead an app to it. */
+  env: Record<string, string>
+  /** Moves the store's clock forward: expiry and leases follow at once. */
+  moveClock(store: Store, milliseconds: number): Promise<void>
+  /** Rows as they are stored; integers are numbers. */
+  query(text: string): Promise<Rows>
+  /** How often the text stands in the bytes of SQLite's files, or in all rows of PostgreSQL. */
+  occurrences(text: string): Promise<number>
+  /** Every file that its rows were ever written to, up to date: the folder, or the database's own and the write-ahead log of all. */
+  files(): Promise<string[]>
+  drop(): Promise<void>
+}
+
+/** For tests of what only one of them does. */
+export const storeKind = process.env['TEST_STORE'] === 'postgres' ? 'postgres' : 'sqlite'
+
+export function makeStoreUnderTest(folder: string): Promise<StoreUnderTest> {
+  return storeKind === 'postgres' ? onPostgres() : Promise.resolve(onSqlite(folder))
+}
+
+/** The folder is its maker's to remove. */
+function onSqlite(folder: string): StoreUnderTest {
+  return {
+    env: {},
+    moveClock: async (store, milliseconds) => (store as SqliteStore).moveClock(milliseconds),
+    async query(text) {
+      const db = openForReading(folder)
+      try {
+        return db.prepare(text).all().map(withNumbers)
+      } finally {
+        db.close()
+      }
+    },
+    async occurrences(text) {
+      return databaseFiles(folder)
+        .map((file) => readFileSync(file, 'latin1').split(text).length - 1)
+        .reduce((sum, count) => sum + count, 0)
+    },
+    files: async () => readdirSync(folder).map((name) => join(folder, name)),
+    drop: async () => undefined,
+  }
+}
+
+function databaseFiles(folder: string): string[] {
+  return ['', '-wal', '-shm'].map((suffix) => databaseFile(folder) + suffix).filter((file) => existsSync(file))
+}
+
+async function onPostgres(): Promise<StoreUnderTest> {
+  const [database, redis] = await Promise.all([makeDatabase(), makeRedis()])
+  let offset = 0
+  const query = (text: string, values: unknown[] = []): Promise<Rows> =>
+    withClient(database.url, async (client) => (await client.query({ text, values, types: { getTypeParser } })).rows as Rows)
+  return {
+    env: { DATABASE_URL: database.url, REDIS_URL: redis.url },
+    // The clock is a function of the database, and so it moves for every connection at once.
+    async moveClock(_store, milliseconds) {
+      offset += milliseconds
+      await query(`create or replace function now_ms() returns bigint language sql volatile as
+        'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${Math.round(offset)}'`)
+    },
+    query: (text) => query(text),
+    async occurrences(text) {
+      const tables = await query(`select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'`)
+      const counts = tables.map(({ name }) => `select sum(length(row::text) - length(replace(row::text, $1, ''))) as n from ${name} as row`)
+      const [found] = await query(`select coalesce(sum(n), 0) / length($1) as n from (${counts.join(' union all ')}) as counts`, [text])
+      return Number(found!['n'])
+    },
+    async files() {
+      await query('checkpoint')
+      const [at] = await query(
+        `select current_setting('data_directory') as folder, oid from pg_database where datname = current_database()`,
+      )
+      const folders = [`${at!['folder']}/base/${at!['oid']}`, `${at!['folder']}/pg_wal`]
+      return folders.flatMap((folder) =>
+        readdirSync(folder, { withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map(({ name }) => join(folder, name)),
+      )
+    },
+    async drop() {
+      await Promise.all([database.drop(), redis.drop()])
+    },
+  }
+}
+
+function withNumbers(row: Record<string, unknown>): Rows[number] {
+  const read = (value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value)
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, read(value)])) as Rows[number]
+}
+
+/** 64 bits and sums of them come as text otherwise. */
+function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  const { INT8, NUMERIC } = types.builtins
+  return oid === INT8 || oid === NUMERIC ? Number : (types.getTypeParser(oid, format as 'text') as (value: string) => unknown)
+}
