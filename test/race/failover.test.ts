@@ -1,0 +1,164 @@
+/**
+ * Rows 23 to 25 of the fault matrix: the primary dies and its standby takes over, synchronous and not, the standby freezes, and an address leads to
+ * a standby for a while. What was acknowledged is compared with what is stored afterwards.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { Fleet, noFleet, until } from '../support/fleet.ts'
+import type { Told } from '../support/fleet.ts'
+import { gate } from '../support/model-server.ts'
+import { noPostgresServer, startPostgres } from '../support/postgres-server.ts'
+import type { PostgresServer } from '../support/postgres-server.ts'
+import { startStandby } from '../support/postgres-standby.ts'
+
+// A refusal takes about a second; this is for a machine that does much else.
+const generousMs = 15_000
+
+/** Servers that reach the primary through a proxy, which can lead them to its standby. */
+async function begin(t: TestContext, { count = 1 } = {}) {
+  const primary = await startPostgres({ durable: true })
+  t.after(() => primary.stop())
+  const { url } = await primary.makeDatabase()
+  // What the standby hears goes through a proxy too, so that it can be lost.
+  const stream = await startFaultProxy(primary.port)
+  t.after(() => stream.close())
+  const standby = await startStandby(primary, { port: stream.port })
+  t.after(() => standby.stop())
+  const proxy = await startFaultProxy(primary.port)
+  t.after(() => proxy.close())
+  const fleet = await Fleet.begin(t, { count, databaseUrl: url, serversReachItAt: proxy.through(url) })
+  const lookAt = (server: PostgresServer): void => {
+    const there = new URL(url)
+    there.port = String(server.port)
+    fleet.databaseUrl = there.href
+  }
+  return { primary, standby, stream, proxy, fleet, lookAt }
+}
+
+/** The checker: what was acknowledged and is not stored as it was acknowledged. */
+async function lostOf(fleet: Fleet, told: Told[]): Promise<string[]> {
+  const stored = await fleet.rows(`select t.request_id, m.id, m.content from turns t
+    join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.state = 'completed'`)
+  const known = new Set(stored.map(({ request_id, id, content }) => JSON.stringify([request_id, id, content])))
+  const isLost = ({ reply }: Told): boolean => {
+    const { request_id, message } = JSON.parse(reply!)
+    return !known.has(JSON.stringify([request_id, message.id, message.content]))
+  }
+  return told.filter(isLost).map(({ sent }) => sent.message)
+}
+
+async function refused(fleet: Fleet, message: string): Promise<number> {
+  const from = performance.now()
+  assert.deepEqual(await fleet.try(fleet.sent(message, { user: message }), 0), { kind: 'error', status: 503, code: 'service_unavailable' })
+  const took = Math.round(performance.now() - from)
+  assert.ok(took < generousMs, `refused after ${took} ms`)
+  return took
+}
+
+describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() }, () => {
+  void test('row 23 the primary is killed under load and its synchronous standby takes over: no acknowledged turn is lost', async (t) => {
+    const { primary, standby, proxy, fleet, lookAt } = await begin(t, { count: 2 })
+    await standby.makeSynchronous()
+    const load = fleet.load({ callers: 12, restMs: 300 })
+    await until('load', () => load.told.length > 40)
+    await primary.kill9()
+    const killedAt = performance.now()
+    const acknowledged = load.told.length
+    // The address leads to the standby before that one takes writes (25006), as it may for a while in any failover.
+    proxy.leadTo(standby.port)
+    lookAt(standby)
+    await refused(fleet, 'to the standby')
+    const promotedFrom = performance.now()
+    await standby.promote()
+    const promotedAt = performance.now()
+    const back = await fleet.send(fleet.sent('after the failover', { user: 'after' }))
+    const told = [...(await load.stop()), back]
+    assert.deepEqual(await lostOf(fleet, told), [])
+    await fleet.checkReplies(told, { everywhere: false })
+    for (const server of fleet.servers) assert.deepEqual([server!.child.exitCode, server!.child.signalCode], [null, null])
+    t.diagnostic(
+      `${acknowledged} acknowledged before the kill; promoted in ${Math.round(promotedAt - promotedFrom)} ms; answered ` +
+        `${Math.round(back.at - promotedAt)} ms after that, ${Math.round(back.at - killedAt)} ms after the kill`,
+    )
+  })
+
+  void test('row 23 an address that leads to a standby for a while (25006): refused, and answered again without a restart', async (t) => {
+    const { primary, standby, proxy, fleet } = await begin(t)
+    const held = gate()
+    fleet.model.when('hello', ['one ', held, 'two'])
+    const running = fleet.try(fleet.sent('hello'), 0)
+    await held.reached
+    proxy.leadTo(standby.port)
+    proxy.reset()
+    held.open()
+    await refused(fleet, 'to the standby')
+    const readiness = (await (await fetch(`${fleet.servers[0]!.url}/readyz`)).json()) as { store: string }
+    assert.equal(readiness.store, 'unavailable', 'a store that takes no writes is none')
+    await until('25006', () => fleet.servers[0]!.log.some(({ cause }) => String(cause).includes('25006')))
+    // Connections to the standby stay open; the servers must leave them by themselves.
+    proxy.leadTo(primary.port)
+    const told = await fleet.send(fleet.sent('back at the primary', { user: 'user-2' }))
+    assert.equal((await running).kind, 'reply')
+    assert.equal(fleet.model.calls.length, 2)
+    await fleet.checkReplies([told])
+  })
+
+  void test('row 24 an asynchronous standby takes over: what it had not heard of is lost, and the checker names it', async (t) => {
+    const { primary, standby, stream, proxy, fleet, lookAt } = await begin(t)
+    const answer = async (message: string): Promise<Told> => fleet.send(fleet.sent(message, { user: message }))
+    const heard = await Promise.all(['heard 1', 'heard 2'].map(answer))
+    const [{ lsn }] = (await fleet.rows('select pg_current_wal_lsn() as lsn')) as [{ lsn: string }]
+    lookAt(standby)
+    await until(
+      'the standby to follow',
+      async () => (await fleet.rows('select 1 where pg_last_wal_replay_lsn() >= $1::pg_lsn', [lsn])).length === 1,
+    )
+    assert.deepEqual(await lostOf(fleet, heard), [])
+    stream.blackhole()
+    const unheard = await Promise.all(['unheard 1', 'unheard 2', 'unheard 3'].map(answer))
+    await primary.kill9()
+    stream.reset()
+    proxy.leadTo(standby.port)
+    await standby.promote()
+    assert.deepEqual(await lostOf(fleet, [...heard, ...unheard]), ['unheard 1', 'unheard 2', 'unheard 3'])
+    await fleet.verify()
+    // The key is unknown here, so the message is answered and charged as if for the first time.
+    const again = await Promise.all(unheard.map(({ sent }) => fleet.send(sent)))
+    for (const [index, { reply }] of again.entries())
+      assert.notEqual(JSON.parse(reply!).request_id, JSON.parse(unheard[index]!.reply!).request_id)
+    assert.deepEqual(await lostOf(fleet, [...heard, ...again]), [])
+    await fleet.verify()
+  })
+
+  void test('row 25 unavailable.unknown a synchronous standby that freezes: refused in time, nothing let go unreplicated, all answered once it is back', async (t) => {
+    const { primary, standby, fleet } = await begin(t)
+    await standby.makeSynchronous()
+    const held = gate()
+    fleet.model.when('hello', ['one ', held, 'two'])
+    const running = fleet.send(fleet.sent('hello', { transport: 'stream' }), {})
+    await held.reached
+    const receiver = await standby.receiver()
+    process.kill(receiver, 'SIGSTOP')
+    t.after(() => standby.running && process.kill(receiver, 'SIGCONT'))
+    held.open()
+    const sent = Array.from({ length: 6 }, (_, n) => fleet.sent(`frozen ${n}`, { user: `frozen ${n}` }))
+    const times: number[] = []
+    for (const one of sent) {
+      const from = performance.now()
+      assert.deepEqual(await fleet.try(one, 0), { kind: 'error', status: 503, code: 'service_unavailable' })
+      times.push(Math.round(performance.now() - from))
+      assert.ok(times.at(-1)! < generousMs, `refused after ${times.at(-1)} ms`)
+    }
+    const [{ waiting }] = (await fleet.rows(`select count(*) as waiting from pg_stat_activity where wait_event = 'SyncRep'`)) as [
+      { waiting: string },
+    ]
+    assert.ok(Number(waiting) > 0, 'no commit waited for the standby')
+    process.kill(receiver, 'SIGCONT')
+    const told = [await running, ...(await Promise.all(sent.map((one) => fleet.send(one))))]
+    await fleet.checkReplies(told)
+    assert.doesNotMatch(await primary.log(), /wait for synchronous replication/)
+    t.diagnostic(`refused after ${Math.max(...times)} ms at most; ${waiting} sessions waited for the standby`)
+  })
+})

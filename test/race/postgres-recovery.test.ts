@@ -1,0 +1,125 @@
+/**
+ * Rows 17, 18 and 58 of the fault matrix on the shared store: a process that was frozen past its lease, two that want the same orphan, and an
+ * older build beside a newer one. The database's clock is moved instead of waited for.
+ */
+import assert from 'node:assert/strict'
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { Fleet, noFleet, until } from '../support/fleet.ts'
+import { gate } from '../support/model-server.ts'
+import { withClient } from '../support/postgres-server.ts'
+
+const skip = noFleet()
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** The leases that are held now have run out. */
+const leasesEnd = (fleet: Fleet): Promise<unknown> =>
+  fleet.rows(`create or replace function now_ms() returns bigint language sql volatile as
+    'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + 60000'`)
+
+/** This build with one more migration, which adds to the hottest tables; answers its program. */
+async function makeNewerBuild(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnkeep-newer-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  await cp(join(root, 'package.json'), join(folder, 'package.json'))
+  for (const part of ['bin', 'src']) await cp(join(root, part), join(folder, part), { recursive: true })
+  for (const part of ['node_modules', 'packages', 'docs']) await symlink(join(root, part), join(folder, part))
+  const migration = "alter table turns add column colour text;\nalter table owners add column region text default 'north';\n"
+  await writeFile(join(folder, 'src/store/postgres/migrations/9999-newer.sql'), migration)
+  return join(folder, 'bin/turnkeep.js')
+}
+
+for (const { transport, wakes } of [
+  { transport: 'chat', wakes: 'while another one runs it' },
+  { transport: 'stream', wakes: 'when another one has answered it' },
+] as const) {
+  void test(
+    `row 17 unavailable.unknown billing.once a process frozen past its lease that wakes ${wakes}, on ${transport}: its settlement is fenced off`,
+    { skip },
+    async (t) => {
+      const fleet = await Fleet.begin(t, { count: 2 })
+      const [dead, living] = [gate(), gate()]
+      fleet.model.script(['from ', dead, 'the dead'], ['from ', living, 'the living'])
+      const sent = fleet.sent('hello', { transport })
+      const atZombie = fleet.try(sent, 0)
+      await dead.reached
+      const zombie = fleet.servers[0]!.child
+      zombie.kill('SIGSTOP')
+      t.after(() => zombie.kill('SIGCONT'))
+      await leasesEnd(fleet)
+      const asked = fleet.send(sent, { choose: () => 1 })
+      await living.reached
+      if (wakes === 'when another one has answered it') {
+        living.open()
+        await asked
+      }
+      // Its model has answered to the end before it wakes, so that it goes straight to its settlement.
+      dead.open()
+      await fleet.model.calls[0]!.ended
+      zombie.kill('SIGCONT')
+      assert.deepEqual(await atZombie, { kind: 'error', status: transport === 'chat' ? 503 : 200, code: 'service_unavailable' })
+      living.open()
+      const told = await asked
+      assert.equal(JSON.parse(told.reply!).message.content, 'from the living')
+      await fleet.checkReplies([told])
+      assert.equal(fleet.model.calls.length, 2)
+    },
+  )
+}
+
+void test('row 18 turn.states two processes that see the same orphans: each is claimed once, and charged once', { skip }, async (t) => {
+  const fleet = await Fleet.begin(t)
+  const held = gate()
+  fleet.model.when(/orphan/, [held, 'never'])
+  const sent = Array.from({ length: 12 }, (_, n) => fleet.sent(`orphan ${n}`, { user: `user-${n}` }))
+  const asked = sent.map((one) => fleet.try(one, 0))
+  await fleet.model.waitForCalls(sent.length)
+  await fleet.kill(0)
+  await Promise.all(asked)
+  fleet.model.when(/orphan/, 'answered')
+
+  // Every claim waits at a barrier until both are there, and then goes on at the same moment.
+  const parameters = 'which text, most integer, lease_ms bigint, running text[], claimer text'
+  await fleet.rows(`alter function claim_v1(text, integer, bigint, text[], text) rename to claim_past_the_barrier`)
+  await fleet.rows(`create function claim_v1(${parameters}) returns json language plpgsql as $$ begin
+    perform pg_advisory_xact_lock_shared(1818);
+    return claim_past_the_barrier(which, most, lease_ms, running, claimer);
+  end $$`)
+  await withClient(fleet.databaseUrl, async (barrier) => {
+    await barrier.query('select pg_advisory_lock(1818)')
+    await Promise.all([fleet.start(1), fleet.start(2)])
+    await leasesEnd(fleet)
+    await until('both claims', async () => (await fleet.rows(`select 1 from pg_locks where objid = 1818 and not granted`)).length === 2)
+  })
+
+  const told = await Promise.all(sent.map((one) => fleet.send(one)))
+  await fleet.checkReplies(told)
+  const claimed = await fleet.rows(`select attempt, fence, count(*) from turns group by attempt, fence`)
+  assert.deepEqual(claimed, [{ attempt: '2', fence: '2', count: String(sent.length) }])
+  assert.equal(fleet.model.calls.length, 2 * sent.length)
+})
+
+void test(
+  'row 58 a newer build on the same database beside an older one: both answer, and each what the other stored',
+  { skip },
+  async (t) => {
+    const fleet = await Fleet.begin(t, { count: 1 })
+    const newer = await makeNewerBuild(t)
+    const load = fleet.load({ callers: 8, restMs: 500 })
+    // Migrates the database under the older one, which goes on.
+    await fleet.start(1, { program: newer })
+    const [{ added }] = (await fleet.rows(`select count(*) as added from migrations where name = '9999-newer.sql'`)) as [{ added: string }]
+    assert.equal(added, '1')
+    // And an older one that starts beside it, as a process that is replaced in the middle of a rollout does.
+    await fleet.start(2)
+    const told = await load.stop()
+    assert.deepEqual(fleet.alive, [0, 1, 2])
+    const warned = fleet.servers[2]!.log.some(({ newer: names }) => String(names) === '9999-newer.sql')
+    assert.ok(warned, 'the older one says that it works beside a newer one')
+    await fleet.checkReplies(told, { everywhere: false })
+  },
+)

@@ -1,0 +1,39 @@
+/** Row 56 of the fault matrix with several processes: each is ended in good order and replaced while streams run, behind a balancer. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startBalancer } from '../support/balancer.ts'
+import { Fleet, noFleet, until } from '../support/fleet.ts'
+import { speakSlowly } from '../support/slow-model.ts'
+
+void test(
+  'row 56 stream.established three processes replaced one by one while fifty streams run: every one is finished, by the process that began it',
+  { skip: noFleet() },
+  async (t) => {
+    const fleet = await Fleet.begin(t, { count: 3 })
+    speakSlowly(fleet.model, () => 500 + Math.random() * 2500)
+    const balancer = await startBalancer()
+    t.after(() => balancer.close())
+    const route = (): void => balancer.route(fleet.alive.map((place) => fleet.servers[place]!.url))
+    route()
+    const load = fleet.load({ callers: 50, restMs: 1000, choose: () => balancer.url })
+    const drains: number[] = []
+    for (const place of [0, 1, 2]) {
+      const answered = load.told.length
+      await until('load', () => load.told.length > answered + 50)
+      // A health check that has seen /readyz turn: nothing new is sent there, what is there stays.
+      const old = fleet.leave(place)
+      route()
+      const from = performance.now()
+      assert.equal(await old.stop(), 0)
+      drains.push(Math.round(performance.now() - from))
+      await fleet.start(place)
+      route()
+    }
+    const told = await load.stop()
+    const met = new Set(told.flatMap((one) => one.met))
+    assert.ok(!met.has('cut'), 'an answer that began was finished')
+    assert.equal(fleet.model.calls.length, told.length, 'no turn ran twice')
+    await fleet.checkReplies(told, { everywhere: false })
+    t.diagnostic(`${told.length} keys; drained in ${drains.join(', ')} ms; callers met ${[...met].join(', ') || 'nothing but replies'}`)
+  },
+)

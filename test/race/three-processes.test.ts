@@ -1,0 +1,69 @@
+/**
+ * Three processes on one database, killed at seeded moments under load. Whatever a caller met, the same key gets its one reply. `SEED=n` repeats
+ * the moments of a run, `KILLS=n` makes it longer.
+ */
+import assert from 'node:assert/strict'
+import { hash, randomInt } from 'node:crypto'
+import { test } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
+import { Fleet, noFleet, until } from '../support/fleet.ts'
+import type { Sent } from '../support/fleet.ts'
+import { speakSlowly } from '../support/slow-model.ts'
+
+const skip = noFleet()
+
+/** Numbers from 0 to below 1 that a seed decides. */
+function seededRandom(seed: number): () => number {
+  let count = 0
+  return () => hash('sha256', `${seed} ${count++}`, 'buffer').readUInt32BE() / 2 ** 32
+}
+
+const thirdAttempts = `select 1 from turns where state = 'running' and attempt = 3 and lease_until > now_ms()`
+
+void test(
+  'row 12 row 13 row 14 billing.once kill -9 of one of three processes again and again under load: every key one reply',
+  { skip },
+  async (t) => {
+    const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))
+    const kills = Number(process.env['KILLS'] ?? 20)
+    t.diagnostic(`SEED=${seed}`)
+    const random = seededRandom(seed)
+    const fleet = await Fleet.begin(t, { count: 3 })
+    speakSlowly(fleet.model, () => 500 + Math.random() * 2000)
+
+    const underWay = new Map<Sent, number>()
+    /** What was under way at a process when it was killed, and when that was. */
+    const hit = new Map<Sent, number>()
+    const load = fleet.load({
+      callers: 16,
+      restMs: 1000,
+      choose(sent) {
+        const place = fleet.alive[Math.floor(Math.random() * fleet.alive.length)]
+        if (place !== undefined) underWay.set(sent, place)
+        return place
+      },
+    })
+    for (let kill = 0; kill < kills; kill++) {
+      await pass(500 + random() * 1100)
+      await until('a process that can be killed', () => fleet.alive.length > 1)
+      // Whom three processes in a row died under is answered with a failure, by rule; crash.test.ts has that.
+      await until('no turn at its third attempt', async () => (await fleet.rows(thirdAttempts)).length === 0)
+      const victim = fleet.alive[Math.floor(random() * fleet.alive.length)]!
+      const killedAt = performance.now()
+      for (const [sent, place] of underWay) if (place === victim && !hit.has(sent)) hit.set(sent, killedAt)
+      await fleet.kill(victim)
+      void fleet.start(victim)
+    }
+    const told = await load.stop()
+    await until('all three processes', () => fleet.alive.length === 3)
+    await fleet.checkReplies(told)
+    const waits = told
+      .flatMap(({ sent, met, at }) => (met.length > 0 && at > (hit.get(sent) ?? at) ? [at - hit.get(sent)!] : []))
+      .toSorted((a, b) => a - b)
+    assert.ok(waits.length > 0, 'no kill hit a turn')
+    const share = (part: number): number => Math.round(waits[Math.min(waits.length - 1, Math.floor(waits.length * part))]!)
+    t.diagnostic(
+      `${kills} kills, ${told.length} keys, ${waits.length} of them hit; kill to reply: median ${share(0.5)} ms, longest ${share(1)} ms`,
+    )
+  },
+)
