@@ -21,7 +21,8 @@ export type LeasesOptions = {
   settings: { leaseMs: number; renewMs: number; sweepMs: number }
   /** Turns that may still begin here; 0 while draining. */
   capacity(): number
-  reserve(places: number): () => void
+  /** Told of a claim that is under way; answers how to say that it is over. A drain waits for it. */
+  begin(): () => void
   /** False while draining. */
   mayClaim(): boolean
   launch(turn: AdmittedTurn): LiveTurn
@@ -33,18 +34,7 @@ export interface Leases {
   stop(): Promise<void>
 }
 
-export function keepLeases({
-  store,
-  live,
-  failpoints,
-  log,
-  metrics,
-  settings,
-  capacity,
-  reserve,
-  mayClaim,
-  launch,
-}: LeasesOptions): Leases {
+export function keepLeases({ store, live, failpoints, log, metrics, settings, capacity, begin, mayClaim, launch }: LeasesOptions): Leases {
   const { leaseMs, renewMs, sweepMs } = settings
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
@@ -88,8 +78,9 @@ export function keepLeases({
     if (!mayClaim()) return
     // At least one, or a process that is always full would never come to what a dead one left.
     const limit = Math.max(1, Math.min(mostClaimed, capacity()))
-    const letGo = reserve(limit)
-    const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(letGo)
+    // No place is kept for what may be found, or callers would be turned away at each look. So a claim may go a little over the limit.
+    const end = begin()
+    const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(end)
     for (const requestId of exhausted) {
       log.error({ request_id: requestId }, 'a turn used up its attempts and has failed')
       metrics.turnEnded({ outcome: 'failed', code: 'internal_error' })

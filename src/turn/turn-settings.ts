@@ -13,7 +13,14 @@ export type TurnSettings = {
   sweepMs: number
 }
 
-export const turnDefaults: TurnSettings = { maxTurns: 1000, turnMs: 110_000, answerMs: 115_000, leaseMs: 12_000, renewMs: 4_000, sweepMs: 1_000 }
+export const turnDefaults: TurnSettings = {
+  maxTurns: 1000,
+  turnMs: 110_000,
+  answerMs: 115_000,
+  leaseMs: 12_000,
+  renewMs: 4_000,
+  sweepMs: 1_000,
+}
 
 /** Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second. */
 export const storeRetryMs = [50, 100, 200, 500, 1000]

@@ -62,7 +62,9 @@ const codePoints = (text: string): number => text.length - (text.match(/[\ud800-
 export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }
   const live = new Map<string, LiveTurn>()
-  let reserved = 0
+  /** Admissions and claims under way, which become turns in a moment. */
+  let admitting = 0
+  let claiming = 0
   let draining = false
   let gaveUp = false
 
@@ -78,21 +80,31 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     (items) => store.failMany(items),
     (item) => [item.requestId],
   )
-  const leases = keepLeases({ store, live, failpoints, log, metrics, settings, capacity, reserve, mayClaim: () => !draining, launch })
+  const leases = keepLeases({
+    store,
+    live,
+    failpoints,
+    log,
+    metrics,
+    settings,
+    capacity,
+    begin: beginClaim,
+    mayClaim: () => !draining,
+    launch,
+  })
 
   function capacity(): number {
-    return draining ? 0 : Math.max(0, settings.maxTurns - live.size - reserved)
+    return draining ? 0 : Math.max(0, settings.maxTurns - live.size - admitting)
   }
 
-  /** Keeps places free for turns that are being claimed; answers how to let go of them. */
-  function reserve(places: number): () => void {
-    reserved += places
-    return () => void (reserved -= places)
+  function beginClaim(): () => void {
+    claiming++
+    return () => void claiming--
   }
 
   async function begin(request: TurnRequest): Promise<Begun> {
     const mayRun = capacity() > 0
-    const letGo = reserve(mayRun ? 1 : 0)
+    if (mayRun) admitting++
     try {
       const begun = answer(await admissions.push(admissionOf(request, mayRun)))
       if (begun.kind === 'replay' || begun.kind === 'replayed_failure') metrics.replayed()
@@ -105,7 +117,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       log.error({ err: error }, 'an admission failed')
       return { kind: 'refused', code: 'internal_error' }
     } finally {
-      letGo()
+      if (mayRun) admitting--
     }
   }
 
@@ -259,7 +271,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   async function drain(limitMs: number): Promise<void> {
     draining = true
     await failpoints.reach('drain.begin')
-    await finishRunning(live, () => reserved, limitMs)
+    await finishRunning(live, () => admitting + claiming, limitMs)
     await leases.stop()
     gaveUp = true
     const rest = [...live.values()]

@@ -98,47 +98,39 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
 })
 
 void test(
-  'postgres: row 73, with every other connection stuck turns go on, and a look-up is told within its deadline',
+  'postgres: row 73, stuck writes keep no look-up waiting, a stuck look-up is told within its deadline, and turns go on beside both',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
     // Shorter than what the others are stuck for, so that a turn which had to wait for them would be told.
     const store = await database.open({ deadlines: { admissionMs: 3_000, settlementMs: 3_000 } })
     const bench = await Bench.make(store, 10n ** 9n)
-    const going = new AbortController()
     await withClient(database.url, async (client) => {
-      await client.query('begin; lock table audit in access exclusive mode')
-      /** Each writes its line into the audit, and there are more of them than connections. */
-      const writes = Array.from({ length: 4 }, async () => {
-        while (!going.signal.aborted) {
-          const author = { who: 'admin' as const, requestId: randomUUID(), lineIds: [randomUUID()] }
-          await store
-            .writeAs(author, 'createOwner', { id: `own_${randomUUID()}`, name: 'n', credit: undefined })
-            .catch((error: Error) => assert.ok(error instanceof StoreUnavailable, error.stack))
-        }
+      await client.query('begin; lock table audit, providers in access exclusive mode')
+      /** Each writes its line into the audit; there are more of them than connections. */
+      const writes = Array.from({ length: 4 }, () => {
+        const author = { who: 'admin' as const, requestId: randomUUID(), lineIds: [randomUUID()] }
+        return store.writeAs(author, 'createOwner', { id: `own_${randomUUID()}`, name: 'n', credit: undefined })
       })
+      const written = Promise.allSettled(writes)
       await until(
-        'they are stuck',
+        'one is stuck',
         async () =>
-          (await database.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length >= 2,
+          (await database.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
       )
-      try {
-        const askedAt = performance.now()
-        await assert.rejects(store.read('findOwner', bench.ownerId), StoreUnavailable)
-        assert.ok(performance.now() - askedAt < 1_000 + slackMs)
-        for (let turns = 0; turns < 20; turns++) {
-          const turn = await bench.admitted()
-          await store.renewLeases([turn], 15_000)
-          assert.equal((await bench.settle(turn)).kind, 'settled')
-        }
-        await store.read('usageByBucket', { from: 0, to: 1, bucketMs: 1 })
-      } finally {
-        going.abort()
-        await client.query('rollback')
-        await Promise.all(writes)
+      assert.ok(await store.read('findOwner', bench.ownerId))
+      const askedAt = performance.now()
+      const stuck = await Promise.allSettled(Array.from({ length: 6 }, () => store.read('findProvider', 'none')))
+      assert.ok(performance.now() - askedAt < 1_000 + slackMs)
+      for (const look of stuck) assert.ok(look.status === 'rejected' && look.reason instanceof StoreUnavailable)
+      for (let turns = 0; turns < 20; turns++) {
+        const turn = await bench.admitted()
+        await store.renewLeases([turn], 15_000)
+        assert.equal((await bench.settle(turn)).kind, 'settled')
       }
+      await store.read('usageByBucket', { from: 0, to: 1, bucketMs: 1 })
+      await client.query('rollback')
+      for (const { status } of await written) assert.equal(status, 'fulfilled')
     })
-    assert.equal((await store.read('findOwner', bench.ownerId))?.balance, 10n ** 9n - 20n * 600n)
-    await bench.verify()
   },
 )

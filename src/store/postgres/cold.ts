@@ -28,6 +28,8 @@ export function sqlOf(connection: Connection): Sql {
 const lookUpMs = 1_000
 const writeMs = 10_000
 const reportMs = 120_000
+// A process that freezes or vanishes between two statements would hold its locks until its connection is found dead, which may take hours.
+const leaving = `set local idle_in_transaction_session_timeout = ${15_000}`
 // One lock for all cold writes of all processes in this database; the number means nothing.
 const coldWrites = 7_264_011
 
@@ -43,17 +45,17 @@ export function createCold(connections: Connections, reports: ReadonlySet<keyof 
     read(name, args) {
       const isReport = reports.has(name)
       const limitMs = isReport ? reportMs : lookUpMs
-      return connections.ask(isReport ? 'report' : 'cold', limitMs, async (connection) => {
+      return connections.ask(isReport ? 'report' : 'look-up', limitMs, async (connection) => {
         // The database gives up too, or a report that nobody waits for would run on.
-        await connection.query(`${beginSnapshot}; set local statement_timeout = ${limitMs}`)
+        await connection.query(`${beginSnapshot}; set local statement_timeout = ${limitMs}; ${leaving}`)
         const value = await (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sqlOf(connection), ...args)
         await connection.query('commit')
         return value
       })
     },
     write: ({ name, args, author }) =>
-      connections.askDurably('cold', writeMs, async (connection) => {
-        await connection.query(`begin; set local lock_timeout = ${writeMs / 2}; select pg_advisory_xact_lock(${coldWrites})`)
+      connections.askDurably('write', writeMs, async (connection) => {
+        await connection.query(`begin; set local lock_timeout = ${writeMs / 2}; ${leaving}; select pg_advisory_xact_lock(${coldWrites})`)
         const value = await performWrite(sqlOf(connection), { name, args: args as never, author })
         const commit = isSeenElsewhere(name) ? `select pg_notify('${changed}', ''); commit` : 'commit'
         await connection.query(commit).catch((error: unknown) => {

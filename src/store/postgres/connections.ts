@@ -7,9 +7,12 @@ import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import { StoreUnavailable } from '../store.ts'
 import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failure.ts'
 
-/** Eight in all: two that admit and spend windows, two that end and keep turns whatever the others do, two for the rest, one for reports, one that listens. */
-export type Purpose = 'admission' | 'settlement' | 'cold' | 'report'
-const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, cold: 2, report: 1 }
+/**
+ * Nine in all: two that admit and spend windows, two that end and keep turns whatever the others do, two that look up, one that writes for the
+ * operator, one for reports, one that listens. Operators' writes wait for each other and never keep a look-up waiting.
+ */
+export type Purpose = 'admission' | 'settlement' | 'look-up' | 'write' | 'report'
+const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, write: 1, report: 1 }
 
 export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
 
@@ -105,7 +108,12 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
     throw error
   })
   const processId = (client as unknown as { processID: number | null }).processID ?? undefined
-  const done = work({ query: (query, values) => client.query(query as string, values), processId })
+  let begun = false
+  const query: Connection['query'] = (text, values) => {
+    begun ||= typeof text === 'string' && text.startsWith('begin')
+    return client.query(text as string, values)
+  }
+  const done = work({ query, processId })
   try {
     const result = await before(until, done, 'the database did not answer in time')
     client.release()
@@ -115,7 +123,8 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
       // Never a cancel: a commit that waits for its standby would be let go of unreplicated. The socket alone is closed.
       destroy(client)
       done.catch(() => undefined)
-    } else {
+    } else if (!begun) client.release()
+    else {
       await before(performance.now() + connectMs, client.query('rollback'), 'no end of a transaction').then(
         () => client.release(),
         () => destroy(client),

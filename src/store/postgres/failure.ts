@@ -8,9 +8,8 @@ export class Unheard extends Error {}
 /** A connection to a standby, or to a server set to take no writes: another one may lead to the primary. */
 export class TakesNoWrites extends Error {}
 
-// SQLSTATE: serialization failure, deadlock, a row that another process wrote first (our own batches are asked again and then see it).
-// https://www.postgresql.org/docs/15/errcodes-appendix.html
-const again = new Set(['40001', '40P01', '23505'])
+// SQLSTATE: serialization failure, deadlock. https://www.postgresql.org/docs/15/errcodes-appendix.html
+const again = new Set(['40001', '40P01'])
 // Classes: connection, authorization, insufficient resources (a full disk), operator intervention (shutdown), system error. And: no such
 // database, read-only (a standby answers in the place of the primary), a lock that was waited for too long: another try would be given up in the
 // middle of its wait, and might then take effect unheard.
@@ -32,7 +31,11 @@ export function isConnectionLost(error: unknown): boolean {
   return code.startsWith('08') || code.startsWith('57P') || code === '25006'
 }
 
-/** StoreUnavailable for what is the machine's; any other error as it is. Its message is for the log and never holds a statement's values. */
+/** Whether somebody else held a row for too long: nothing of the call was stored, and what needs other rows may go on. */
+export const isLockTimeout = (error: unknown): boolean =>
+  error instanceof StoreUnavailable && error.cause instanceof DatabaseError && error.cause.code === '55P03'
+
+/** StoreUnavailable for what is the machine's, otherwise a fault of ours. What it says is for the log and never holds a statement's values. */
 export function asStoreError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(String(thrown))
   if (thrown instanceof Unheard || thrown instanceof TakesNoWrites || isNetwork(thrown))
@@ -40,7 +43,14 @@ export function asStoreError(thrown: unknown): Error {
   if (!(thrown instanceof DatabaseError)) return thrown
   const code = thrown.code ?? ''
   const isMachine = machineClasses.has(code.slice(0, 2)) || machineCodes.has(code) || again.has(code)
-  return isMachine ? new StoreUnavailable(`${thrown.message} (${code})`, { cause: thrown }) : thrown
+  if (isMachine) return new StoreUnavailable(`${thrown.message} (${code})`, { cause: thrown })
+  // The server's own error names the row and its values, and so what a caller wrote; of a text that does not fit even its message does.
+  const words = code.startsWith('22') ? 'a value that the database does not take' : thrown.message
+  const fault = new Error(
+    `${words} (${code}${thrown.constraint ? `, ${thrown.constraint}` : ''}${thrown.routine ? `, ${thrown.routine}` : ''})`,
+  )
+  if (thrown.stack) fault.stack = `${fault.message}\n${thrown.stack.slice(thrown.stack.indexOf('\n') + 1)}`
+  return fault
 }
 
 function isNetwork(error: unknown): boolean {

@@ -19,6 +19,7 @@ import type {
   WindowSpent,
 } from '../store.ts'
 import type { Connections, Purpose } from './connections.ts'
+import { isConnectionLost, isLockTimeout } from './failure.ts'
 import { readAdmission, readClaims, readSettlement, readSpent, writeAdmission, writeLeases, writeSettlement, writeSpends } from './wire.ts'
 import type { AdmissionAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
 
@@ -65,7 +66,7 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
   /** Outcomes in the items' order. `keysOf` names what one call may hold once; `read` makes the outcome, undefined: ask again. */
   async function each<Item, Outcome, Answer>(
     items: Item[],
-    { purpose, name, deadlineMs, keysOf, write, read }: Batch<Item, Outcome, Answer>,
+    { purpose, name, deadlineMs, keysOf, lockedBy, write, read }: Batch<Item, Outcome, Answer>,
   ): Promise<Each<Outcome>[]> {
     const outcomes: (Each<Outcome> | undefined)[] = items.map(() => undefined)
     const send = async (places: number[]): Promise<void> => {
@@ -73,27 +74,34 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
       const answers = await call<Answer[]>(purpose, name, [sent], deadlineMs)
       for (const [index, place] of places.entries()) outcomes[place] = read(answers[index]!, items[place]!)
     }
-    const keep = (place: number, error: unknown): void => {
-      outcomes[place] = { kind: 'error', error: error as Error }
+    const keep = (places: number[], error: unknown): void => {
+      for (const place of places) outcomes[place] = { kind: 'error', error: error as Error }
     }
+    const sendOr = (places: number[]): Promise<void> => send(places).catch((error: unknown) => keep(places, error))
     const until = performance.now() + deadlineMs
     for (let tries = 0, left = items.map((_, place) => place); left.length > 0; tries++) {
       if (tries > 1) await new Promise((resolve) => setTimeout(resolve, pauseMs))
       if (tries > 0 && performance.now() >= until) {
-        for (const place of left) keep(place, new StoreUnavailable('other processes were first too often'))
+        keep(left, new StoreUnavailable('other processes were first too often'))
         break
       }
       for (const wave of wavesOf(left, (place) => keysOf(items[place]!))) {
         try {
           await send(wave)
         } catch (error) {
-          if (wave.length > 1 && !(error instanceof StoreUnavailable))
-            for (const place of wave) await send([place]).catch((alone: unknown) => keep(place, alone))
-          else for (const place of wave) keep(place, error)
-          // A database that is not there is not there for any of them: nobody waits for it once a wave.
-          if (!(error instanceof StoreUnavailable)) continue
-          for (const place of left) if (outcomes[place] === undefined) keep(place, error)
-          break
+          if (isLockTimeout(error) && lockedBy) {
+            // Somebody holds one owner's row: the others need not wait for it.
+            const groups = Map.groupBy(wave, (place) => lockedBy(items[place]!))
+            await Promise.all([...groups.values()].map((group) => (groups.size > 1 ? sendOr(group) : keep(group, error))))
+          } else if (error instanceof StoreUnavailable) {
+            // A database that is not there is not there for any of them: nobody waits for it once a wave.
+            keep(
+              left.filter((place) => outcomes[place] === undefined),
+              error,
+            )
+            break
+            // One bad row takes no other with it; alone it is looked at once more.
+          } else for (const place of wave) await sendOr([place])
         }
       }
       left = left.filter((place) => outcomes[place] === undefined)
@@ -107,6 +115,8 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
     name: 'admit_v1',
     deadlineMs: admissionMs,
     keysOf: ({ apiKeyId, externalUserId, idempotencyKey }) => [`${apiKeyId} user ${externalUserId}`, `${apiKeyId} key ${idempotencyKey}`],
+    // An agent has one owner.
+    lockedBy: ({ agentId }) => agentId,
     write: writeAdmission,
     read: readAdmission,
   }
@@ -117,7 +127,7 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
       if (performance.now() < awayUntil)
         return items.map(() => ({ kind: 'error', error: new StoreUnavailable('the database was away just now') }))
       const outcomes = await each(items, admission)
-      if (outcomes.every((outcome) => outcome.kind === 'error' && outcome.error instanceof StoreUnavailable))
+      if (outcomes.every((outcome) => outcome.kind === 'error' && isConnectionLost(outcome.error.cause)))
         awayUntil = performance.now() + awayMs
       return outcomes
     },
@@ -185,6 +195,8 @@ type Batch<Item, Outcome, Answer> = {
   name: HotFunction
   deadlineMs: number
   keysOf(item: Item): string[]
+  /** Items with another answer need none of the rows that one of them may wait for. */
+  lockedBy?(item: Item): string
   write(item: Item): object
   read(answer: Answer, item: Item): Outcome | undefined
 }

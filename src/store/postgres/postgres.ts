@@ -43,11 +43,11 @@ const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, w
 export async function openPostgresStore({ url, failpoints = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
   const connections = createConnections(url, log)
   try {
-    const { pooled, settings } = await connections.ask('cold', firstContactMs, readServer)
+    const { pooled, settings } = await connections.ask('look-up', firstContactMs, readServer)
     if (settings.synchronous_commit === 'off' || settings.fsync === 'off')
       log.warn(settings, 'this database tells of commits that are not on its disk: a crash of it may lose answered turns')
-    const newer = await connections.ask('cold', openMs, (connection) => migrate(connection, migrations ?? readMigrations()))
-    await connections.ask('cold', openMs, (connection) => refuseHalfCopied(sqlOf(connection)))
+    const newer = await connections.ask('look-up', openMs, (connection) => migrate(connection, migrations ?? readMigrations()))
+    await connections.ask('look-up', openMs, (connection) => refuseHalfCopied(sqlOf(connection)))
     if (newer.length > 0) log.warn({ newer }, 'the database has been migrated by a newer Turnkeep, which this one can work beside')
     if (pooled) log.info({}, 'a pooler stands before the database: statements go without names, and changes are heard of within a second')
     return createStore(url, connections, { pooled, failpoints, deadlines: { ...defaultDeadlines, ...deadlines }, log })
@@ -86,7 +86,7 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
     },
     onChange: (told) => void listeners.push(told),
     async ping() {
-      await connections.ask('cold', deadlines.admissionMs, async (connection) => {
+      await connections.ask('look-up', deadlines.admissionMs, async (connection) => {
         const { rows } = await connection.query('show transaction_read_only')
         if (rows[0].transaction_read_only === 'on') throw new TakesNoWrites('the database takes no writes: a standby')
       })
@@ -152,7 +152,7 @@ export type PostgresInspection = ServerFound & { schema: SchemaState | { kind: '
 export async function inspectPostgres(url: string): Promise<PostgresInspection> {
   const connections = createConnections(url, silent)
   try {
-    return await connections.ask('cold', 5_000, async (connection) => {
+    return await connections.ask('look-up', 5_000, async (connection) => {
       const server = await readServer(connection)
       const { rows } = await connection.query(`select to_regclass('migrations') is not null as present`)
       return { ...server, schema: rows[0].present === 1n ? await readState(connection, readMigrations()) : { kind: 'absent' } }

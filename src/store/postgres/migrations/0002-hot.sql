@@ -36,7 +36,7 @@ $$;
 -- process came first while this one waited for a lock; ask again.
 create function admit_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '900ms'
+  set jit = off set lock_timeout = '500ms'
 as $$
 declare
   lifetime constant bigint := 24 * 60 * 60 * 1000;
