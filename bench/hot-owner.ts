@@ -30,8 +30,14 @@ const alone: Turn = async (bench, user) => {
 
 /** As the server does it: what waits leaves together. */
 function batched(store: SharedStore): Turn {
-  const admissions = new Lane<Admission, AdmissionOutcome>((items) => store.admitMany(items), () => [])
-  const settlements = new Lane<Settlement, SettlementOutcome>((items) => store.settleMany(items), () => [])
+  const admissions = new Lane<Admission, AdmissionOutcome>(
+    (items) => store.admitMany(items),
+    () => [],
+  )
+  const settlements = new Lane<Settlement, SettlementOutcome>(
+    (items) => store.settleMany(items),
+    () => [],
+  )
   return async (bench, user) => {
     const admitted = await admissions.push(bench.admission({ externalUserId: user, idempotencyKey: randomUUID() }))
     if (admitted.kind !== 'admitted') throw new Error(admitted.kind)

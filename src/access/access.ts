@@ -37,6 +37,7 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
   const keys = createKeyCache({ load: (keyId) => store.read('findApiKey', keyId), monotonicMs })
   store.onChange(keys.clear)
   let toldAt = -Infinity
+  let blindToldAt = -Infinity
   let refused = 0
 
   function tellRefusal(error: unknown): void {
@@ -47,6 +48,12 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
     refused = 0
   }
 
+  function tellBlind(error: StoreUnavailable): void {
+    if (monotonicMs() - blindToldAt < tellEveryMs) return
+    log.warn({ cause: error.message }, 'API keys cannot be looked up; requests are refused')
+    blindToldAt = monotonicMs()
+  }
+
   return {
     async authenticate(authorization): Promise<Authenticated> {
       const presented = parseApiKey(bearerCredential(authorization))
@@ -54,7 +61,7 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
       const digest = digestSecret(presented.secret)
       const found = await keys.find(presented.keyId).catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error
-        log.warn({ err: error }, 'API keys cannot be looked up')
+        tellBlind(error)
         return 'unavailable' as const
       })
       if (found === 'unavailable') return { kind: 'service_unavailable' }

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Author } from '../store/cold/audit.ts'
+import type { IdleConversation } from '../store/cold/erasure.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 
@@ -87,14 +88,21 @@ export function createErasure({ store, retentionDays, log, newId }: ErasureOptio
     await forget('file')
   }
 
-  const eraseIdle = (idleMs: number): Promise<void> =>
-    untilNone(async () => {
-      const ids = await store.read('findIdleConversations', { idleMs, limit: conversationsEach })
-      if (ids.length === 0) return 0
-      const outcome = await erase(ids, { who: 'server', requestId: null }, idleMs)
-      // What was found may have come to life meanwhile; then the next round looks again.
-      return outcome.kind === 'erased' ? outcome.conversations : 0
+  async function eraseIdle(idleMs: number): Promise<void> {
+    let after: IdleConversation | undefined
+    await untilNone(async () => {
+      const found = await store.read('findIdleConversations', { idleMs, limit: conversationsEach, after })
+      after = found.at(-1)
+      // What came to life meanwhile is left to a later round.
+      if (found.length > 0)
+        await erase(
+          found.map(({ id }) => id),
+          { who: 'server', requestId: null },
+          idleMs,
+        )
+      return found.length
     })
+  }
 
   /** Batch after batch, until one finds nothing or the process ends. */
   async function untilNone(takeBatch: () => Promise<number>): Promise<void> {

@@ -5,7 +5,9 @@
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../metrics.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import type { AdmittedTurn, Store } from '../store/store.ts'
+import type { StoreTrouble } from './store-trouble.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 // So many at once: a start with many orphans leaves places for callers, and the next claim follows when these are done.
@@ -17,6 +19,7 @@ export type LeasesOptions = {
   live: ReadonlyMap<string, LiveTurn>
   failpoints: Failpoints
   log: Logger
+  trouble: StoreTrouble
   metrics: Metrics
   settings: { leaseMs: number; renewMs: number; sweepMs: number }
   /** Turns that may still begin here; 0 while draining. */
@@ -34,7 +37,19 @@ export interface Leases {
   stop(): Promise<void>
 }
 
-export function keepLeases({ store, live, failpoints, log, metrics, settings, capacity, begin, mayClaim, launch }: LeasesOptions): Leases {
+export function keepLeases({
+  store,
+  live,
+  failpoints,
+  log,
+  trouble,
+  metrics,
+  settings,
+  capacity,
+  begin,
+  mayClaim,
+  launch,
+}: LeasesOptions): Leases {
   const { leaseMs, renewMs, sweepMs } = settings
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
@@ -122,8 +137,10 @@ export function keepLeases({ store, live, failpoints, log, metrics, settings, ca
       try {
         await renew()
         await sweep()
+        trouble.over()
       } catch (error) {
-        log.error({ err: error }, 'a round of leases failed; the next one comes')
+        if (error instanceof StoreUnavailable) trouble.tell('a round of leases failed; the next one comes', error.message)
+        else log.error({ err: error }, 'a round of leases failed; the next one comes')
       }
     }
   }

@@ -26,6 +26,7 @@ import { LiveTurn, underOwnFence } from './live-turn.ts'
 import type { Fenced } from './live-turn.ts'
 import type { Begun, TurnRequest } from './outcome.ts'
 import { keepLeases } from './leases.ts'
+import { createStoreTrouble } from './store-trouble.ts'
 import type { Ids } from '../ids.ts'
 import { finishRunning } from './drain.ts'
 import { storeRetryMs, turnDefaults } from './turn-settings.ts'
@@ -62,6 +63,7 @@ const codePoints = (text: string): number => text.length - (text.match(/[\ud800-
 export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }
   const live = new Map<string, LiveTurn>()
+  const trouble = createStoreTrouble(log)
   /** Admissions and claims under way, which become turns in a moment. */
   let admitting = 0
   let claiming = 0
@@ -80,18 +82,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     (items) => store.failMany(items),
     (item) => [item.requestId],
   )
-  const leases = keepLeases({
-    store,
-    live,
-    failpoints,
-    log,
-    metrics,
-    settings,
-    capacity,
-    begin: beginClaim,
-    mayClaim: () => !draining,
-    launch,
-  })
+  const claims = { capacity, begin: beginClaim, mayClaim: () => !draining, launch }
+  const leases = keepLeases({ store, live, failpoints, log, trouble, metrics, settings, ...claims })
 
   function capacity(): number {
     return draining ? 0 : Math.max(0, settings.maxTurns - live.size - admitting)
@@ -111,7 +103,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       return begun
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        log.error({ cause: error.message }, 'the store cannot admit')
+        trouble.tell('the store cannot admit', error.message)
         return { kind: 'refused', code: 'service_unavailable' }
       }
       log.error({ err: error }, 'an admission failed')
@@ -210,11 +202,11 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     const { charged: spent } = charge(next.usageSoFar, price, hold)
     const bound = spent + cost({ promptTokens: next.promptTokens, completionTokens: next.maxOutputTokens }, price)
     const extended = bound > hold ? bound : hold
-    const outcome = await underOwnFence(turn, (fence) => store.advance({ requestId, fence, entries: next.entries, hold: extended }))
-    if (outcome.kind === 'advanced') turn.admitted.hold = extended
-    if (outcome.kind === 'insufficient_balance') turn.balanceRanOut = true
-    if (outcome.kind === 'lost') turn.stop('lease_lost')
-    return outcome.kind === 'advanced'
+    const outcome = await untilStored(turn, (fence) => store.advance({ requestId, fence, entries: next.entries, hold: extended }))
+    if (outcome?.kind === 'advanced') turn.admitted.hold = extended
+    if (outcome?.kind === 'insufficient_balance') turn.balanceRanOut = true
+    if (outcome?.kind === 'lost') turn.stop('lease_lost')
+    return outcome?.kind === 'advanced'
   }
 
   async function keep(turn: LiveTurn, spoken: Spoken): Promise<boolean> {
@@ -259,10 +251,12 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     for (let tries = 0; ; tries++) {
       if (turn.stopReason === 'lease_lost' || turn.stopReason === 'drain') return undefined
       try {
-        return await underOwnFence(turn, push)
+        const outcome = await underOwnFence(turn, push)
+        trouble.over()
+        return outcome
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
-        log.error({ request_id: turn.requestId, cause: error.message, tries: tries + 1 }, 'the store cannot keep a result yet')
+        trouble.tell('the store cannot keep a result yet', error.message)
         await new Promise((resolve) => setTimeout(resolve, storeRetryMs[Math.min(tries, storeRetryMs.length - 1)]))
       }
     }

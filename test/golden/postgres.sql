@@ -123,7 +123,7 @@ create table conversations (
   constraint conversations_pkey PRIMARY KEY (id)
 ) with (fillfactor=80);
 
-CREATE INDEX conversations_by_age ON public.conversations USING btree (created_at) WHERE (external_user_id IS NOT NULL);
+CREATE INDEX conversations_by_age ON public.conversations USING btree (created_at, id) WHERE (external_user_id IS NOT NULL);
 
 CREATE INDEX conversations_newest_first ON public.conversations USING btree (api_key_id, created_at, id);
 
@@ -329,7 +329,7 @@ create function admit_v1(items json) returns json language plpgsql volatile
   set enable_mergejoin=off
   set enable_seqscan=off
   set jit=off
-  set lock_timeout=900ms;
+  set lock_timeout=500ms;
 
 create function advance_v1(item json) returns json language plpgsql volatile
   set enable_bitmapscan=off

@@ -6,7 +6,7 @@ const tables = 'src/store/postgres/migrations/0001-tables.sql'
 const hot = 'src/store/postgres/migrations/0002-hot.sql'
 const file = 'store/postgres.test.ts'
 const fence = `-- the fence: whoever was claimed past, or ended, finds nothing
-      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'`
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null`
 
 export const postgresMutants: Mutant[] = [
   {
@@ -93,7 +93,7 @@ export const postgresMutants: Mutant[] = [
   {
     rule: 'one_charge_per_turn',
     removes: 'on PostgreSQL a turn that has ended is not settled again',
-    edits: [edit(hot, fence, fence.replace(" and t.state = 'running'", ''))],
+    edits: [edit(hot, fence, fence.replace(' and t.lease_until is not null', ''))],
     caughtBy: { file, title: 'postgres: one_charge_per_turn a settlement comes through once' },
   },
   {

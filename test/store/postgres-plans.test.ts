@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { ownPostgres } from '../support/own-postgres.ts'
+import type { OwnPostgres } from '../support/own-postgres.ts'
 import { noPostgres } from '../support/postgres-server.ts'
 import { Bench } from './conformance.ts'
 
@@ -72,17 +73,7 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
        from generate_series(1, ${filled / 4}) as c`,
     bench.apiKeyId,
   )
-  await database.rows(
-    `insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state, run, attempt,
-         fence, hold, prompt_price, completion_price, message, message_tokens, prompt_tokens, completion_tokens, usage_estimated, charged,
-         created_at, started_at, ended_at)
-       select 'filled-' || n, $1, 'filled-' || n, decode(repeat('00', 32), 'hex'), 'conv_' || (n / 4 + 1), $2, $3, 1, 'completed', 1, 1,
-         1, 0, 15000000, 60000000, 'hello', 3, 20, 5, 0, 600, 1000 + n, 1000 + n, now_ms()
-       from generate_series(0, ${filled - 1}) as n`,
-    bench.apiKeyId,
-    bench.ownerId,
-    bench.agentId,
-  )
+  await fillTurns(database, bench)
   await database.rows(`insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
     select 'msg_' || n || role, 'conv_' || (n / 4 + 1), n % 4 * 2 + place, role, 'text', 3, 'filled-' || n, 1000 + n
     from generate_series(0, ${filled - 1}) as n, (values (1, 'user'), (2, 'assistant')) as m (place, role)`)
@@ -111,6 +102,21 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
     rows: (rows - before[place]!.rows) / rounds,
     index: (index - before[place]!.index) / rounds,
   }))
+}
+
+/** Completed turns of one key, agent and owner, four in each conversation. */
+async function fillTurns(database: OwnPostgres, bench: Bench, turns = filled): Promise<void> {
+  await database.rows(
+    `insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state, run, attempt,
+         fence, hold, prompt_price, completion_price, message, message_tokens, prompt_tokens, completion_tokens, usage_estimated, charged,
+         created_at, started_at, ended_at)
+       select 'filled-' || n, $1, 'filled-' || n, decode(repeat('00', 32), 'hex'), 'conv_' || (n / 4 + 1), $2, $3, 1, 'completed', 1, 1,
+         1, 0, 15000000, 60000000, 'hello', 3, 20, 5, 0, 600, 1000 + n, 1000 + n, now_ms()
+       from generate_series(0, ${turns - 1}) as n`,
+    bench.apiKeyId,
+    bench.ownerId,
+    bench.agentId,
+  )
 }
 
 void test(
@@ -144,5 +150,44 @@ void test(
       readings.some(({ whole }) => whole > filled),
       JSON.stringify(readings),
     )
+  },
+)
+
+void test(
+  'postgres: a thousand running turns are each found by their id, also where few ran when the tables were last counted',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    // So many that a look-up in the index of all of them costs more than one in an index of none.
+    await fillTurns(database, await Bench.make(await database.open(), 1n), 100_000)
+    await database.rows('vacuum analyze turns')
+    const store = await database.open({ deadlines: { admissionMs: 60_000, settlementMs: 60_000 } })
+    const bench = await Bench.make(store, 10n ** 12n)
+    const admitted = async () =>
+      (await store.admitMany(Array.from({ length: 64 }, () => bench.admission()))).map((outcome) => {
+        assert.ok(outcome.kind === 'admitted', outcome.kind)
+        return outcome.turn
+      })
+    // Each connection makes its plans while nothing runs.
+    const nobody = { requestId: randomUUID(), fence: 1 }
+    const nothing = { ...nobody, state: 'failed', code: 'internal_error', cause: '' } as const
+    await Promise.all([store.renewLeases([nobody], leaseMs), store.renewLeases([nobody], leaseMs)])
+    await Promise.all([store.failMany([nothing]), store.failMany([nothing])])
+    const turns = []
+    for (let round = 0; round < 16; round++) turns.push(...(await admitted()))
+    await database.rows(`create or replace function now_ms() returns bigint language sql volatile as
+      'select pg_stat_force_next_flush(); select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'`)
+    const read = async (): Promise<number> =>
+      Number((await database.rows(`select sum(idx_tup_read) as read from pg_stat_user_indexes where relname = 'turns'`))[0]!.read)
+    const before = await read()
+    for (let round = 0; round < 3; round++) assert.deepEqual(await store.renewLeases(turns, leaseMs), [])
+    await store.settleMany(turns.slice(0, 64).map((turn) => bench.settlement(turn)))
+    await store.failMany(
+      turns.slice(64, 128).map(({ requestId, fence }) => ({ requestId, fence, state: 'failed', code: 'internal_error', cause: 'test' })),
+    )
+    const entries = (await read()) - before
+    t.diagnostic(`${entries} index entries of turns read`)
+    // A dozen for each of the 3,200 turns that were asked for, old versions of their rows included; each through all would be a million.
+    assert.ok(entries > 3_000 && entries < 40_000, `${entries} index entries`)
   },
 )

@@ -112,6 +112,15 @@ export async function findApiKeyId(sql: Sql, idOrKeyId: string): Promise<string 
 /** When keys were last used: `agoMs` before now. Never moves a time back. */
 export async function touchApiKeys(sql: Sql, uses: { id: string; agoMs: number }[]): Promise<void> {
   const now = await sql.now()
+  if (sql.engine === 'postgres') {
+    // One round trip, for the lock of all cold writes is held over it.
+    await sql.run(
+      `update api_keys k set last_used_at = u.at from json_to_recordset(cast($1 as json)) as u (id text, at bigint)
+       where k.id = u.id and (k.last_used_at is null or k.last_used_at < u.at)`,
+      JSON.stringify(uses.map(({ id, agoMs }) => ({ id, at: Math.floor(now - agoMs) }))),
+    )
+    return
+  }
   for (const { id, agoMs } of uses) {
     await sql.run(
       'update api_keys set last_used_at = $1 where id = $2 and (last_used_at is null or last_used_at < $1)',

@@ -4,7 +4,7 @@
  */
 import { recordLifetimeMs } from '../store.ts'
 import type { Sql } from '../store.ts'
-import { text } from './columns.ts'
+import { integer, text } from './columns.ts'
 
 export type Erasure = {
   conversationIds: string[]
@@ -66,18 +66,26 @@ async function isIdle(sql: Sql, id: string, since: number): Promise<boolean> {
   return !young
 }
 
-/** Conversations that have been idle for `idleMs`, the oldest first, by their last message or on PostgreSQL by their beginning (its index). */
-export async function findIdleConversations(sql: Sql, { idleMs, limit }: { idleMs: number; limit: number }): Promise<string[]> {
+/** Where a look at idle conversations ended; the next one goes on behind it. */
+export type IdleConversation = { id: string; age: number }
+
+/** Conversations idle for `idleMs`, the oldest first: by their last message, or on PostgreSQL by their beginning, which is what its index has. */
+export async function findIdleConversations(
+  sql: Sql,
+  { idleMs, limit, after }: { idleMs: number; limit: number; after: IdleConversation | undefined },
+): Promise<IdleConversation[]> {
   const age = sql.engine === 'postgres' ? 'c.created_at' : 'coalesce(c.last_message_at, c.created_at)'
   const rows = await sql.all(
-    `select c.id from conversations c
-     where c.external_user_id is not null and ${age} <= $1 and coalesce(c.last_message_at, c.created_at) <= $1
+    `select c.id, ${age} as age from conversations c
+     where c.external_user_id is not null and ${age} <= $1 and (${age}, c.id) > ($2, $3) and coalesce(c.last_message_at, c.created_at) <= $1
        and not exists (select 1 from turns t where t.conversation_id = c.id and (t.state = 'running' or t.ended_at > $1))
-     order by ${age} limit $2`,
+     order by ${age}, c.id limit $4`,
     (await sql.now()) - idleMs,
+    after?.age ?? 0,
+    after?.id ?? '',
     limit,
   )
-  return rows.map((row) => text(row, 'id'))
+  return rows.map((row) => ({ id: text(row, 'id'), age: integer(row, 'age') }))
 }
 
 /** The conversations of an end user with every key of the agent; undefined where there never was such an agent. Also of a deleted one. */

@@ -50,4 +50,10 @@ export const reads = {
 export type Reads = typeof reads
 
 /** Reads that may walk through millions of rows: kept apart from look-ups, which a caller waits for. */
-export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>(['usageByBucket', 'verify', 'listTurns', 'listAllConversations', 'findIdleConversations'])
+export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
+  'usageByBucket',
+  'verify',
+  'listTurns',
+  'listAllConversations',
+  'findIdleConversations',
+])

@@ -9,10 +9,10 @@ import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failu
 
 /**
  * Nine in all: two that admit and spend windows, two that end and keep turns whatever the others do, two that look up, one that writes for the
- * operator, one for reports, one that listens. Operators' writes wait for each other and never keep a look-up waiting.
+ * operator, one for reports, one that listens; and one for a vacuum, made where there is something to vacuum. Operators' writes wait for each other and never keep a look-up waiting.
  */
-export type Purpose = 'admission' | 'settlement' | 'look-up' | 'write' | 'report'
-const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, write: 1, report: 1 }
+export type Purpose = 'admission' | 'settlement' | 'look-up' | 'write' | 'report' | 'vacuum'
+const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, write: 1, report: 1, vacuum: 1 }
 
 export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
 
@@ -34,8 +34,10 @@ export type Connection = {
 
 // Reaching a server of the same network takes milliseconds; one that does not answer in a second is told as gone (faults, row 21).
 const connectMs = 1_000
-// A moment for a server that restarts; a try costs one connection.
-const pauseMs = 50
+// A moment for a server that restarts; a try costs one connection, so each pause is twice the one before it.
+const [shortestPauseMs, longestPauseMs] = [50, 1_000]
+// One may be a process of ours that froze, which is no reason to refuse what others send; more than these are the database's own trouble.
+const mostStuck = 3
 // What is under way may end; a server that says nothing says no farewell either.
 const closeMs = 2_500
 
@@ -59,12 +61,13 @@ export function createConnections(url: string, log: Log): Connections {
 
   async function ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result> {
     const until = performance.now() + deadlineMs
-    for (;;) {
+    for (let tries = 0; ; tries++) {
       try {
         return await once(pools[purpose], until, work)
       } catch (error) {
         if (error instanceof Unheard) inDoubt = true
         const worthAnother = isWorthAnother(error) || isConnectionLost(error)
+        const pauseMs = Math.min(longestPauseMs, shortestPauseMs * 2 ** tries)
         if (!worthAnother || performance.now() + pauseMs >= until) throw asStoreError(error)
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
@@ -92,13 +95,17 @@ export function createConnections(url: string, log: Log): Connections {
 }
 
 /**
- * A commit that waits for a synchronous standby keeps its server process and its locks until that is back, whoever hangs up. So that no call
- * adds another one for each time it is tried, nothing more is sent while commits of ours stand there.
+ * A statement that nobody waits for any more goes on in the server, with its locks: a commit that waits for a synchronous standby until that is
+ * back, another one until its disk answers. So that no call adds another one for each time it is tried, until all connections there are stand
+ * like that, nothing durable is sent while one of ours does.
  */
 async function refuseWhileCommitsWait(connection: Connection): Promise<void> {
-  const { rows } = await connection.query(`select 1 from pg_stat_activity where usename = current_user and datname = current_database()
-    and wait_event = 'SyncRep' and query_start < clock_timestamp() - interval '500 milliseconds' limit 1`)
-  if (rows.length > 0) throw new StoreUnavailable('commits wait for a synchronous standby')
+  const { rows } = await connection.query(`select count(*) as stuck from pg_stat_activity
+    where usename = current_user and datname = current_database() and state = 'active' and wait_event_type is distinct from 'Client' and (
+      wait_event = 'SyncRep' and query_start < clock_timestamp() - interval '500 milliseconds'
+      or query ~ '^select [a-z_]+_v[0-9]+' and query_start < clock_timestamp() - interval '2500 milliseconds')`)
+  if (Number(rows[0].stuck) < mostStuck) return
+  throw new StoreUnavailable('the database does not end what it has begun: it waits for a standby or for its disk')
 }
 
 async function once<Result>(pool: Pool, until: number, work: Work<Result>): Promise<Result> {
@@ -160,7 +167,8 @@ export function hangUp(client: pg.ClientBase): void {
 /** What every connection of ours is made with: integers whole, and no wait for ever. */
 export function clientOptions(url: string): pg.ClientConfig {
   return {
-    connectionString: url,
+    // What the address says beats what is said beside it, and by this name a copy sees that a server works here.
+    connectionString: url.replace(/(?<=[?&])application_name=[^&]*&?/g, ''),
     application_name: 'turnkeep',
     connectionTimeoutMillis: connectMs,
     keepAlive: true,

@@ -26,7 +26,8 @@ export const isWorthAnother = (error: unknown): boolean => error instanceof Data
 /** Whether the connection is to be thrown away: it is gone, or leads to a server that does not serve. */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof Unheard || error instanceof TakesNoWrites) return true
-  if (!(error instanceof DatabaseError)) return isNetwork(error)
+  // Nothing is asked again of what was closed.
+  if (!(error instanceof DatabaseError)) return isNetwork(error) && !/after calling end/.test((error as Error).message)
   const code = error.code ?? ''
   return code.startsWith('08') || code.startsWith('57P') || code === '25006'
 }
@@ -40,6 +41,8 @@ export function asStoreError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(String(thrown))
   if (thrown instanceof Unheard || thrown instanceof TakesNoWrites || isNetwork(thrown))
     return new StoreUnavailable(thrown.message, { cause: thrown })
+  if (/client password must be a string/.test(thrown.message))
+    return new StoreUnavailable('it asks for a password, which may stand in the address, in PGPASSWORD or in ~/.pgpass', { cause: thrown })
   if (!(thrown instanceof DatabaseError)) return thrown
   const code = thrown.code ?? ''
   const isMachine = machineClasses.has(code.slice(0, 2)) || machineCodes.has(code) || again.has(code)

@@ -21,7 +21,7 @@ import type {
 import type { Connections, Purpose } from './connections.ts'
 import { isConnectionLost, isLockTimeout } from './failure.ts'
 import { readAdmission, readClaims, readSettlement, readSpent, writeAdmission, writeLeases, writeSettlement, writeSpends } from './wire.ts'
-import type { AdmissionAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
+import type { AdmissionAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
 
 /** How long a call may take, asked again where its outcome is unknown; milliseconds. */
 export type Deadlines = {
@@ -92,7 +92,8 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
           if (isLockTimeout(error) && lockedBy) {
             // Somebody holds one owner's row: the others need not wait for it.
             const groups = Map.groupBy(wave, (place) => lockedBy(items[place]!))
-            await Promise.all([...groups.values()].map((group) => (groups.size > 1 ? sendOr(group) : keep(group, error))))
+            // One after the other: each that waits keeps a connection.
+            for (const group of groups.values()) await (groups.size > 1 ? sendOr(group) : keep(group, error))
           } else if (error instanceof StoreUnavailable) {
             // A database that is not there is not there for any of them: nobody waits for it once a wave.
             keep(
@@ -121,6 +122,8 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
     read: readAdmission,
   }
   let awayUntil = 0
+  /** A claim whose answer was not heard is made again under its name, or each one would cost its turns an attempt. */
+  const claimers = { fresh: randomUUID(), suspect: randomUUID() }
   return {
     async admitMany(items) {
       // Whoever waited behind a batch that found the database away has waited long enough.
@@ -168,7 +171,9 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
       await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs)
     },
     async claimOrphans({ which, limit, leaseMs, running }): Promise<Claims> {
-      return readClaims(await call('settlement', 'claim_v1', [which, limit, leaseMs, running, randomUUID()], settlementMs))
+      const claimed = await call<ClaimsAnswer>('settlement', 'claim_v1', [which, limit, leaseMs, running, claimers[which]], settlementMs)
+      claimers[which] = randomUUID()
+      return readClaims(claimed)
     },
     async spendWindows(items): Promise<WindowSpent[]> {
       return (await call<WindowAnswer[]>('admission', 'spend_windows_v1', [writeSpends(items)], windowMs)).map(readSpent)

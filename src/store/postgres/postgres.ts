@@ -43,7 +43,11 @@ const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, w
 export async function openPostgresStore({ url, failpoints = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
   const connections = createConnections(url, log)
   try {
-    const { pooled, settings } = await connections.ask('look-up', firstContactMs, readServer)
+    const { pooled, settings } = await connections.ask('look-up', firstContactMs, async (connection) => {
+      const server = await readServer(connection)
+      if (server.standby) throw new TakesNoWrites('the database is a standby and takes no writes')
+      return server
+    })
     if (settings.synchronous_commit === 'off' || settings.fsync === 'off')
       log.warn(settings, 'this database tells of commits that are not on its disk: a crash of it may lose answered turns')
     const newer = await connections.ask('look-up', openMs, (connection) => migrate(connection, migrations ?? readMigrations()))

@@ -104,7 +104,7 @@ create table conversations (
 create unique index one_conversation_per_end_user on conversations (api_key_id, external_user_id);
 create index conversations_newest_first on conversations (api_key_id, created_at, id);
 -- by its beginning and not by its last message, which each turn writes: an index over that would be written with it
-create index conversations_by_age on conversations (created_at) where external_user_id is not null;
+create index conversations_by_age on conversations (created_at, id) where external_user_id is not null;
 
 -- The turn row is the idempotency record, the busy lock, the lease and the truth of its hold.
 create table turns (

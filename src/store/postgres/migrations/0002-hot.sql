@@ -4,6 +4,8 @@
 -- may be asked again with the same batch and then tells what became of it, and each is for ever: a change is a function with the next number,
 -- so that two versions of the server work side by side.
 -- The planner's switches stand on the functions because their plans are kept: one that was made while the tables were empty would read them whole.
+-- Where a turn is found by its id, that it runs is said by its lease (running_has_lease): said by its state, the partial indexes of running turns
+-- would do too, and where few ran at the last ANALYZE each look-up would walk through all that run now.
 
 -- The newest whole exchanges within the window, oldest first, as their texts: a user's, its reply's, and so on. One range of the index, ended
 -- as soon as the window is full.
@@ -90,7 +92,7 @@ begin
         left join owners o on o.id = a.owner_id
         left join conversations c on c.api_key_id = i.api_key_id and c.external_user_id = i.external_user_id
         -- `billing.hold`: stored numbers only; rounded up once
-        cross join lateral (select least(v.history_max_tokens, coalesce(c.message_tokens, 0))) as h (history_window)
+        cross join lateral (select least(coalesce(v.history_max_tokens, 0), coalesce(c.message_tokens, 0))) as h (history_window)
         cross join lateral (select h.history_window, ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens)
           * v.prompt_price + v.max_output_tokens * v.completion_price + 999999) / 1000000) as w (history_window, hold_needed)
       where outcomes[i.ord] is null
@@ -213,7 +215,7 @@ begin
   select array_agg(t.request_id) into ours from (
     select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
       -- the fence: whoever was claimed past, or ended, finds nothing
-      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as t;
   perform 1 from conversations c where c.id in (select t.conversation_id from turns t where t.request_id = any (ours))
     order by c.id for no key update;
@@ -268,7 +270,7 @@ declare
 begin
   select array_agg(t.request_id) into ours from (
     select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
-      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as t;
   perform 1 from owners o where o.id in (select t.owner_id from turns t where t.request_id = any (ours)) order by o.id for no key update;
   update owners o set held = o.held - s.hold
@@ -290,7 +292,7 @@ declare
   turn turns;
   more bigint;
 begin
-  select * into turn from turns where request_id = item ->> 'request_id' and fence = (item ->> 'fence')::bigint and state = 'running'
+  select * into turn from turns where request_id = item ->> 'request_id' and fence = (item ->> 'fence')::bigint and lease_until is not null
     for no key update;
   if not found then
     return json_build_object('kind', 'lost');
@@ -323,11 +325,11 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   select array_agg(t.request_id) into free from (
     select t.request_id from json_to_recordset(leases) as i (request_id text, fence bigint)
-      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       for no key update of t skip locked) as t;
   update turns set lease_until = coalesce(now_ms() + lease_ms, 0) where request_id = any (free);
   return (select coalesce(json_agg(i.request_id), '[]') from json_to_recordset(leases) as i (request_id text, fence bigint)
-    where not exists (select from turns t where t.request_id = i.request_id and t.fence = i.fence and t.state = 'running'));
+    where not exists (select from turns t where t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null));
 end $$;
 
 -- Recovery's claim, `turn.states`: turns whose lease has run out, each counted, fenced anew and read whole. `fresh` takes up to `most` that were tried once;
@@ -343,8 +345,9 @@ declare
   exhausted json[] := '{}';
   orphan record;
 begin
-  -- asked again because the answer was lost: what this very claim took the first time
-  select array_agg(request_id) into claimed from turns where state = 'running' and holder = claimer;
+  -- asked again because the answer was lost: what this very claim took the first time, and no further attempt of it
+  with again as (update turns set lease_until = at + lease_ms where state = 'running' and holder = claimer returning request_id)
+    select array_agg(request_id) into claimed from again;
   if claimed is null then
     select array_agg(t.request_id) into claimed from (
       select t.request_id from turns t
