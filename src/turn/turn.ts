@@ -246,10 +246,11 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     return true
   }
 
-  /** What was said is kept and stored once the store is back, for as long as the lease is ours; undefined where it was taken from us. */
+  /** What was said is kept until the store has answered, whether it stored it now or before; undefined in a drain. */
   async function untilStored<Outcome extends { kind: string }>(turn: LiveTurn, push: Fenced<Outcome>): Promise<Outcome | undefined> {
     for (let tries = 0; ; tries++) {
-      if (turn.stopReason === 'lease_lost' || turn.stopReason === 'drain') return undefined
+      // Not at a lost lease: it may have been stored by a try whose answer was not heard, and the store knows.
+      if (turn.stopReason === 'drain') return undefined
       try {
         const outcome = await underOwnFence(turn, push)
         trouble.over()

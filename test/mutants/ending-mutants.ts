@@ -188,7 +188,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'an extension that does not fit ends the run',
-    edits: [edit(turn, "return outcome.kind === 'advanced'", 'return true')],
+    edits: [edit(turn, "return outcome?.kind === 'advanced'", 'return true')],
     caughtBy: { file: states, title: 'turn.states released: an extension of the hold' },
   },
   {

@@ -34,7 +34,7 @@ export type PostgresOptions = {
 
 const oldestVersion = 15
 // A start may wait for another one's migrations.
-const openMs = 10 * 60_000
+const openMs = 600_000
 // A database of ours that starts together with us, on the same machine or by the same command, is there within this time.
 const firstContactMs = 30_000
 const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
