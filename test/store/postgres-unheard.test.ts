@@ -127,7 +127,11 @@ void test(
     const { proxy, bench, store, direct } = await setUp(t)
     let heard = 0
     store.onChange(() => void heard++)
-    await until('it listens', () => heard > 0)
+    // It may have begun to listen before it was asked to tell: so it is given something to hear.
+    await until('it listens', async () => {
+      await direct.write('changeAgent', { id: bench.agentId, enabled: true })
+      return heard > 0
+    })
     const { present } = (await direct.read('findAgent', bench.agentId))!
     const next = { after: present.version, provider: null, content: { ...present, name: 'changed' } }
     const before = heard
