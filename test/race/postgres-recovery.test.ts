@@ -11,15 +11,14 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Fleet, noFleet, until } from '../support/fleet.ts'
 import { gate } from '../support/model-server.ts'
+import { clockOf } from '../support/own-postgres.ts'
 import { withClient } from '../support/postgres-server.ts'
 
 const skip = noFleet()
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /** The leases that are held now have run out. */
-const leasesEnd = (fleet: Fleet): Promise<unknown> =>
-  fleet.rows(`create or replace function now_ms() returns bigint language sql volatile as
-    'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + 60000'`)
+const leasesEnd = (fleet: Fleet): Promise<void> => clockOf(fleet.databaseUrl)(60_000)
 
 /** This build with one more migration, which adds to the hottest tables; answers its program. */
 async function makeNewerBuild(t: TestContext): Promise<string> {

@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { inspectPostgres, openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import { ownPostgres, quiet } from '../support/own-postgres.ts'
+import { inspectPostgres } from '../../src/store/postgres/postgres.ts'
+import { openForConformance, ownPostgres } from '../support/own-postgres.ts'
 import { noPooler, startPooler } from '../support/pooler.ts'
 import type { Pooler } from '../support/pooler.ts'
-import { makeDatabase, sharedPostgres, withClient } from '../support/postgres-server.ts'
+import { sharedPostgres } from '../support/postgres-server.ts'
 import { Bench, conformance } from './conformance.ts'
 
 const missing = noPooler()
@@ -18,26 +18,7 @@ const pooler = async (): Promise<Pooler> => (started ??= startPooler(await share
 after(async () => (await started)?.stop())
 
 if (missing) void test('postgres behind PgBouncer: the conformance suite', { skip: missing }, () => undefined)
-else
-  conformance('postgres behind PgBouncer', async () => {
-    const database = await makeDatabase()
-    const store = await openPostgresStore({ url: (await pooler()).through(database.url), log: quiet })
-    let offset = 0
-    const moveClock = async (milliseconds: number): Promise<void> => {
-      offset += milliseconds
-      await withClient(database.url, (client) =>
-        client.query(`create or replace function now_ms() returns bigint language sql volatile as
-          'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${Math.round(offset)}'`),
-      )
-    }
-    return {
-      store: { ...store, moveClock },
-      async close() {
-        await store.close()
-        await database.drop()
-      },
-    }
-  })
+else conformance('postgres behind PgBouncer', async () => openForConformance((await pooler()).through))
 
 void test(
   'postgres behind PgBouncer: it is told once, nobody listens, and what another process changed is read at once',

@@ -24,11 +24,36 @@ export type OwnPostgres = {
 
 export const quiet: PostgresOptions['log'] = { warn: () => undefined, info: () => undefined }
 
+/** Moves a database's clock, for every connection at once: it is a function there. */
+export function clockOf(url: string): (milliseconds: number) => Promise<void> {
+  let offset = 0
+  return async (milliseconds) => {
+    offset += milliseconds
+    await withClient(url, (client) =>
+      client.query(`create or replace function now_ms() returns bigint language sql volatile as
+        'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${Math.round(offset)}'`),
+    )
+  }
+}
+
+/** A store on a database of its own for the conformance suite; `way` answers the address by which it is reached. */
+export async function openForConformance(way: (url: string) => string = (url) => url) {
+  const database = await makeDatabase()
+  const store = await openPostgresStore({ url: way(database.url), log: quiet })
+  return {
+    store: { ...store, moveClock: clockOf(database.url) },
+    async close() {
+      await store.close()
+      await database.drop()
+    },
+  }
+}
+
 /** `database`: one that was made elsewhere, on a server of the test's own. */
 export async function ownPostgres(t: TestContext, database?: OwnDatabase): Promise<OwnPostgres> {
   const { url, drop } = database ?? (await makeDatabase())
   const stores: SharedStore[] = []
-  let offset = 0
+  const moveClock = clockOf(url)
   t.after(async () => {
     await Promise.all(stores.map((store) => store.close()))
     await drop()
@@ -46,14 +71,7 @@ export async function ownPostgres(t: TestContext, database?: OwnDatabase): Promi
     async open(options = {}) {
       const store = await openPostgresStore({ url, log: quiet, ...options })
       stores.push(store)
-      return {
-        ...store,
-        async moveClock(milliseconds) {
-          offset += milliseconds
-          await rows(`create or replace function now_ms() returns bigint language sql volatile as
-            'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${Math.round(offset)}'`)
-        },
-      }
+      return { ...store, moveClock }
     },
   }
 }

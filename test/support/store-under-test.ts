@@ -8,6 +8,7 @@ import { types } from 'pg'
 import { databaseFile, openForReading } from '../../src/store/sqlite/database.ts'
 import type { SqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
+import { clockOf } from './own-postgres.ts'
 import { makeDatabase, withClient } from './postgres-server.ts'
 import { makeRedis } from './redis-server.ts'
 
@@ -63,17 +64,12 @@ function databaseFiles(folder: string): string[] {
 
 async function onPostgres(): Promise<StoreUnderTest> {
   const [database, redis] = await Promise.all([makeDatabase(), makeRedis()])
-  let offset = 0
+  const moveClock = clockOf(database.url)
   const query = (text: string, values: unknown[] = []): Promise<Rows> =>
     withClient(database.url, async (client) => (await client.query({ text, values, types: { getTypeParser } })).rows as Rows)
   return {
     env: { DATABASE_URL: database.url, REDIS_URL: redis.url },
-    // The clock is a function of the database, and so it moves for every connection at once.
-    async moveClock(_store, milliseconds) {
-      offset += milliseconds
-      await query(`create or replace function now_ms() returns bigint language sql volatile as
-        'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${Math.round(offset)}'`)
-    },
+    moveClock: (_store, milliseconds) => moveClock(milliseconds),
     query: (text) => query(text),
     async occurrences(text) {
       const tables = await query(`select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'`)
