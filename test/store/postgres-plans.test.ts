@@ -14,6 +14,9 @@ import { Bench } from './conformance.ts'
 const leaseMs = 15_000
 const filled = 20_000
 const rounds = 20
+// They hold none of the rows that are filled in. What a claim reads of them are the leases that have run out, and how many of those are still
+// there depends on who else reads the database just then: the last test here is theirs.
+const ofRunning = ['running_turns', 'one_running_turn_per_conversation']
 
 type Reading = { table: string; whole: number; rows: number; index: number }
 
@@ -88,8 +91,8 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
 
   const read = (): Promise<Reading[]> =>
     database.rows(`select t.relname as table, t.seq_tup_read::float8 as whole, coalesce(t.idx_tup_fetch, 0)::float8 as rows,
-        (select coalesce(sum(i.idx_tup_read), 0)::float8 from pg_stat_user_indexes i where i.relid = t.relid) as index
-      from pg_stat_user_tables t order by 1`)
+        (select coalesce(sum(i.idx_tup_read), 0)::float8 from pg_stat_user_indexes i where i.relid = t.relid and not i.indexrelname = any ($1)) as index
+      from pg_stat_user_tables t order by 1`, ofRunning)
   const before = await read()
   count = 0
   for (let round = 0; round < rounds; round++) await everything(`late-${round}`)
