@@ -90,9 +90,12 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
   await database.rows('select pg_stat_force_next_flush()')
 
   const read = (): Promise<Reading[]> =>
-    database.rows(`select t.relname as table, t.seq_tup_read::float8 as whole, coalesce(t.idx_tup_fetch, 0)::float8 as rows,
+    database.rows(
+      `select t.relname as table, t.seq_tup_read::float8 as whole, coalesce(t.idx_tup_fetch, 0)::float8 as rows,
         (select coalesce(sum(i.idx_tup_read), 0)::float8 from pg_stat_user_indexes i where i.relid = t.relid and not i.indexrelname = any ($1)) as index
-      from pg_stat_user_tables t order by 1`, ofRunning)
+      from pg_stat_user_tables t order by 1`,
+      ofRunning,
+    )
   const before = await read()
   count = 0
   for (let round = 0; round < rounds; round++) await everything(`late-${round}`)
