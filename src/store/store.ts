@@ -66,7 +66,7 @@ export type AdmittedTurn = {
   conversationId: string
   apiKeyId: string
   agentId: string
-  /** The agent's version of this run: the snapshot that is used to the end. */
+  /** The agent's version of this run: the snapshot that is used to the end. `retry.continues`: a run that continues keeps the earlier run's. */
   agentVersion: number
   /** Rises at every run and claim and never falls; every write of the run is fenced by it. */
   fence: number
@@ -79,7 +79,10 @@ export type AdmittedTurn = {
   hold: Amount
   /** The newest whole exchanges that fit the agent's history window, oldest first. */
   history: HistoryMessage[]
-  /** Finished steps of this run, in order; empty at admission. */
+  /**
+   * What was journalled of this run and of the earlier runs that it continues, in order: by run, step and part, and of one part the model's,
+   * started, finished. Empty at an admission that continues nothing. Steps go on counting over continued runs.
+   */
   journal: JournalEntry[]
 }
 
@@ -97,15 +100,24 @@ export type StoredReply = {
 /** A step that does not end the turn, written before the next one begins. `part` tells the tool calls of a step apart; `payload` is JSON the agent room owns. */
 export type JournalEntry = { step: number; part: number; kind: 'model' | 'tool_started' | 'tool_finished'; payload: string }
 
+/** Asked again it stores nothing twice: an entry whose step, part and kind the run has already is left as it was first told. */
 export type Advance = {
   requestId: string
   fence: number
   entries: JournalEntry[]
-  /** The turn's whole hold from now on; never less than the present one. */
+  /** The turn's whole hold from now on; a smaller one than the present leaves it as it is. */
   hold: Amount
+  /**
+   * Among the entries is the finish of a tool call with side effects. `retry.continues`: every later run of this request continues from this
+   * run, or from an earlier one that it continues itself: it keeps the version and the price, and is handed what was journalled since.
+   */
+  finishedSideEffects: boolean
 }
 /** `insufficient_balance`: the entries are not stored either; `lost`: the fence has risen or the turn has ended. */
 export type AdvanceOutcome = { kind: 'advanced' } | { kind: 'insufficient_balance' } | { kind: 'lost' }
+
+/** A passage that a reply leans on. `section`: its headings, as in 'Returns › Deadlines'; '' where there are none. */
+export type Citation = { documentId: string; title: string; section: string }
 
 /** Settlement: both messages, charge, hold released, record completed; all or nothing. */
 export type Settlement = {
@@ -117,6 +129,8 @@ export type Settlement = {
   content: string
   /** Tokens the reply will count in a later history (`tokenBound`). */
   contentTokens: number
+  /** Stored with the reply, for the operator alone: neither the reply nor a public listing shows them. */
+  citations: Citation[]
   promptTokens: number
   completionTokens: number
   usageEstimated: boolean
@@ -163,8 +177,8 @@ export interface Store {
   admitMany(items: Admission[]): Promise<Each<AdmissionOutcome>[]>
   settleMany(items: Settlement[]): Promise<Each<SettlementOutcome>[]>
   failMany(items: TurnFailure[]): Promise<Each<TurnFailureOutcome>[]>
-  /** Journals a step and extends the hold, both or neither. */
-  advance(item: Advance): Promise<AdvanceOutcome>
+  /** Each journals its entries and extends its hold, both or neither. An item that its owner's balance does not cover takes no other with it. */
+  advanceMany(items: Advance[]): Promise<Each<AdvanceOutcome>[]>
   /** Renews leases for `leaseMs`; answers those that are no longer ours. */
   renewLeases(leases: Lease[], leaseMs: number): Promise<Lease[]>
   /** Ends leases at once so that another process may claim the turns (drain). */

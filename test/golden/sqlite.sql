@@ -80,8 +80,16 @@ CREATE TRIGGER audit_is_append_only_delete before delete on audit begin select r
 CREATE TRIGGER audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;
 
 CREATE VIRTUAL TABLE chunk_terms using fts5 (
-  agent, title, text, content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2"
+  title, text, content = '', contentless_delete = 1, tokenize = "ascii tokenchars ':'"
 );
+
+CREATE TABLE chunk_vectors (
+  chunk_id integer primary key references chunks,
+  -- Float32, little-endian, of unit length
+  vector blob not null check (length(vector) between 4 and 65536 and length(vector) % 4 = 0)
+) strict;
+
+CREATE VIRTUAL TABLE chunk_words using fts5vocab ('chunk_terms', 'row');
 
 CREATE TABLE chunks (
   id integer primary key,
@@ -89,9 +97,27 @@ CREATE TABLE chunks (
   agent_id text not null references agents,
   position integer not null,
   text text not null
+, generation integer not null default 0, headings text not null default '', words integer not null default 0) strict;
+
+CREATE UNIQUE INDEX one_chunk_per_place on chunks (document_id, generation, position);
+
+CREATE TABLE content_parts (
+  content_id text not null references contents,
+  part integer not null check (part >= 0),
+  bytes blob not null constraint content_parts_are_small check (length(bytes) <= 262144),
+  primary key (content_id, part)
 ) strict;
 
-CREATE INDEX chunks_of_document on chunks (document_id, position);
+CREATE TABLE contents (
+  id text primary key,
+  document_id text references documents,
+  unused_since integer,
+  constraint content_is_used_or_waits check ((document_id is null) = (unused_since is not null))
+) strict;
+
+CREATE INDEX contents_unused on contents (unused_since) where unused_since is not null;
+
+CREATE UNIQUE INDEX one_content_per_document on contents (document_id) where document_id is not null;
 
 CREATE TABLE conversations (
   id text primary key,
@@ -111,6 +137,12 @@ CREATE INDEX conversations_newest_first on conversations (api_key_id, created_at
 
 CREATE UNIQUE INDEX one_conversation_per_end_user on conversations (api_key_id, external_user_id);
 
+CREATE TABLE discarded_generations (
+  document_id text not null references documents,
+  generation integer not null,
+  primary key (document_id, generation)
+) strict, without rowid;
+
 CREATE TABLE documents (
   id text primary key,
   agent_id text not null references agents,
@@ -118,9 +150,23 @@ CREATE TABLE documents (
   bytes integer not null,
   status text not null check (status in ('queued', 'indexing', 'ready', 'failed')),
   created_at integer not null
-) strict;
+, source text not null default 'text' check (source in ('file', 'text', 'url')), media_type text, file_name text, url text constraint an_address_is_fetched check ((source = 'url') = (url is not null)), content_id text, updated_at integer not null default 0, indexed_at integer, deleted_at integer, attempt integer not null default 0 constraint three_attempts check (attempt between 0 and 3), fence integer not null default 0, holder text, lease_until integer
+  constraint indexing_has_lease check ((status = 'indexing') = (lease_until is not null) and (status = 'indexing') = (holder is not null)), progress integer
+  constraint progress_while_indexing check ((status = 'indexing') = (progress is not null) and progress between 0 and 100), reason text constraint failed_has_reason check ((status = 'failed') = (reason is not null)), generation integer not null default 0
+  constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0)), chunks integer not null default 0 constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0)), language text, embedding_model text, next_language text, next_embedding_model text, revision integer not null default 0) strict;
+
+CREATE INDEX documents_by_revision on documents (agent_id, revision);
+
+CREATE INDEX documents_deleted on documents (id) where deleted_at is not null;
+
+CREATE INDEX documents_in_work on documents (status, updated_at, id) where status in ('queued', 'indexing');
 
 CREATE INDEX documents_of_agent on documents (agent_id, created_at, id);
+
+CREATE INDEX documents_serving on documents (agent_id, language) where generation > 0;
+
+CREATE TRIGGER document_fence_never_falls before update on documents when new.fence < old.fence
+  begin select raise(abort, 'document_fence_never_falls'); end;
 
 CREATE TABLE journal (
   request_id text not null references turns,
@@ -135,6 +181,21 @@ CREATE TABLE journal (
 ) strict, without rowid;
 
 CREATE INDEX journal_by_age on journal (created_at);
+
+CREATE TABLE knowledge_bases (
+  agent_id text primary key references agents,
+  number integer not null unique,
+  documents integer not null default 0 constraint knowledge_is_bounded check (documents between 0 and 10000),
+  -- chunks and their words, also of generations that are on their way out: what BM25 counts with
+  chunks integer not null default 0 check (chunks >= 0),
+  words integer not null default 0 check (words >= 0),
+  revision integer not null default 0,
+  -- of the newest deleted document whose row is gone: whoever knows less must read all of them anew
+  cleared_revision integer not null default 0
+) strict;
+
+CREATE TRIGGER knowledge_revision_never_falls before update on knowledge_bases when new.revision < old.revision
+  begin select raise(abort, 'knowledge_revision_never_falls'); end;
 
 CREATE TABLE ledger (
   id text primary key,
@@ -173,7 +234,7 @@ CREATE TABLE messages (
   content text not null,
   tokens integer not null check (tokens >= 0),
   request_id text not null references turns,
-  created_at integer not null,
+  created_at integer not null, citations text constraint only_replies_cite check (citations is null or role = 'assistant'),
   constraint roles_alternate check (role = case seq % 2 when 1 then 'user' else 'assistant' end)
 ) strict;
 
@@ -239,7 +300,7 @@ CREATE TABLE turns (
   erased_at integer,
   created_at integer not null,
   started_at integer not null,
-  ended_at integer,
+  ended_at integer, continues_from integer constraint continues_from_a_run check (continues_from between 1 and run),
   foreign key (agent_id, agent_version) references agent_versions (agent_id, version),
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),

@@ -1,10 +1,10 @@
-/** What every store must do, case by case; each backend's test file runs the whole of it. Real databases only; time is moved, never waited for. */
+/** What every store must do, case by case (the journal's: journal-conformance.ts); each backend's test file runs the whole of it. Real databases only; time is moved, never waited for. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { cost } from '../../src/ledger/ledger.ts'
 import type { AgentContent } from '../../src/store/cold/agents.ts'
-import type { Admission, AdmissionOutcome, AdmittedTurn, Each, Settlement, Store } from '../../src/store/store.ts'
+import type { Admission, AdmissionOutcome, AdmittedTurn, Advance, AdvanceOutcome, Each, Settlement, Store } from '../../src/store/store.ts'
 import { fingerprint } from '../../src/turn/fingerprint.ts'
 
 export type TestStore = Store & { moveClock(milliseconds: number): void | Promise<void> }
@@ -41,7 +41,7 @@ export class Bench {
     const bench = new Bench(store, id, historyMaxTokens)
     const { ownerId, agentId, apiKeyId } = bench
     await store.write('createOwner', { id: ownerId, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
-    await store.write('createAgent', { id: agentId, ownerId, provider: null, content: bench.#content(longestMessage) })
+    await store.write('createAgent', { id: agentId, ownerId, provider: null, content: bench.#content({}) })
     await store.write('createApiKey', {
       id: apiKeyId,
       keyId: `${id}abcdefgh`,
@@ -55,7 +55,7 @@ export class Bench {
     return bench
   }
 
-  #content(maxMessageLength: number): AgentContent {
+  #content(changes: Partial<AgentContent>): AgentContent {
     return {
       name: 'n',
       model: 'demo/demo',
@@ -64,14 +64,15 @@ export class Bench {
       historyMaxTokens: this.#historyMaxTokens,
       knowledgeMaxTokens,
       maxOutputTokens,
-      maxMessageLength,
+      maxMessageLength: longestMessage,
       price,
+      ...changes,
     }
   }
 
-  /** The agent takes messages of at most so many code points from now on. */
-  async takeAtMost(codePoints: number): Promise<void> {
-    const next = { after: this.#version++, provider: null, content: this.#content(codePoints) }
+  /** The agent's next version. */
+  async revise(changes: Partial<AgentContent>): Promise<void> {
+    const next = { after: this.#version++, provider: null, content: this.#content(changes) }
     assert.equal((await this.store.write('changeAgent', { id: this.agentId, next })).kind, 'changed')
   }
 
@@ -106,6 +107,16 @@ export class Bench {
     return outcome.turn
   }
 
+  /** Nothing but a look at the fence, save for what is named. */
+  advancing(turn: AdmittedTurn, changes: Partial<Advance> = {}): Advance {
+    const { requestId, fence, hold } = turn
+    return { requestId, fence, entries: [], hold, finishedSideEffects: false, ...changes }
+  }
+
+  async advance(turn: AdmittedTurn, changes: Partial<Advance> = {}): Promise<Each<AdvanceOutcome>> {
+    return (await this.store.advanceMany([this.advancing(turn, changes)]))[0]!
+  }
+
   settlement(turn: AdmittedTurn, changes: Partial<Settlement> = {}): Settlement {
     return {
       requestId: turn.requestId,
@@ -115,6 +126,7 @@ export class Bench {
       ledgerEntryId: `led_${randomUUID()}`,
       content: 'good day',
       contentTokens: 4,
+      citations: [],
       promptTokens: 20,
       completionTokens: 5,
       usageEstimated: false,
@@ -145,11 +157,12 @@ export class Bench {
   }
 }
 
-/** `skip` says why it cannot run here; false: it can. */
-export function conformance(backend: string, open: Open, skip: string | false = false): void {
-  const title = (sentence: string): string => `${backend}: ${sentence}`
-  const check = (sentence: string, body: (store: TestStore) => Promise<void>): void => {
-    void test(title(sentence), { skip }, async () => {
+/** One case on a store of its own. `skip` says why it cannot run here; false: it can. */
+export type Check = (sentence: string, body: (store: TestStore) => Promise<void>) => void
+
+export function checkOn(backend: string, open: Open, skip: string | false = false): Check {
+  return (sentence, body) =>
+    void test(`${backend}: ${sentence}`, { skip }, async () => {
       const { store, close } = await open()
       try {
         await body(store)
@@ -157,8 +170,9 @@ export function conformance(backend: string, open: Open, skip: string | false = 
         await close()
       }
     })
-  }
+}
 
+export function conformance(check: Check): void {
   check('billing.hold an admission holds the bound made of stored numbers and leaves the balance', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const turn = await bench.admitted({ message: 'hello' })
@@ -352,7 +366,7 @@ export function conformance(backend: string, open: Open, skip: string | false = 
     await store.write('eraseConversations', { conversationIds: [erased.conversationId] })
     const running = await bench.admitted(stored['running'])
 
-    await bench.takeAtMost(4)
+    await bench.revise({ maxMessageLength: 4 })
     const answers = { completed: 'replay', failed: 'replayed_failure', erased: 'erased', running: 'idempotency_in_progress' }
     for (const [state, kind] of Object.entries(answers)) assert.equal((await again(state)).kind, kind, state)
     assert.deepEqual(await again('released'), tooLong(4), 'it would run again')
@@ -366,14 +380,14 @@ export function conformance(backend: string, open: Open, skip: string | false = 
     assert.equal((await bench.admit({ externalUserId: 'running', messageLength: 4 })).kind, 'conversation_busy')
     assert.equal((await bench.admit({ message: '😀😀😀😀' })).kind, 'admitted', 'code points')
     const poor = await Bench.make(store, 1n)
-    await poor.takeAtMost(4)
+    await poor.revise({ maxMessageLength: 4 })
     assert.deepEqual(await poor.admit(), tooLong(4), 'a balance that is too low')
     assert.equal((await poor.admit({ message: 'four' })).kind, 'insufficient_balance')
     await store.write('changeAgent', { id: bench.agentId, enabled: false })
     assert.deepEqual(await bench.admit(), tooLong(4), 'an agent that is off')
     assert.equal((await bench.admit({ message: 'four' })).kind, 'agent_disabled')
     await store.write('changeAgent', { id: bench.agentId, enabled: true })
-    await bench.takeAtMost(5)
+    await bench.revise({ maxMessageLength: 5 })
     assert.equal((await again('released')).kind, 'admitted', 'it fits again')
 
     await store.write('deleteAgent', bench.agentId)
@@ -410,13 +424,13 @@ export function conformance(backend: string, open: Open, skip: string | false = 
   check('billing.hold advance journals a step and extends the hold, both or neither', async (store) => {
     const bench = await Bench.make(store, 20_000n)
     const turn = await bench.admitted()
-    const { requestId, fence, hold } = turn
+    const { fence, hold } = turn
     const entry = { step: 1, part: 0, kind: 'model' as const, payload: '{"a":1}' }
-    assert.deepEqual(await store.advance({ requestId, fence, entries: [entry], hold: hold + 5_000n }), { kind: 'advanced' })
+    assert.deepEqual(await bench.advance(turn, { entries: [entry], hold: hold + 5_000n }), { kind: 'advanced' })
     assert.equal((await bench.money()).held, hold + 5_000n)
     const second = { ...entry, step: 2 }
-    assert.deepEqual(await store.advance({ requestId, fence, entries: [second], hold: 30_000n }), { kind: 'insufficient_balance' })
-    assert.deepEqual(await store.advance({ requestId, fence: fence + 1, entries: [second], hold }), { kind: 'lost' })
+    assert.deepEqual(await bench.advance(turn, { entries: [second], hold: 30_000n }), { kind: 'insufficient_balance' })
+    assert.deepEqual(await bench.advance(turn, { fence: fence + 1, entries: [second] }), { kind: 'lost' })
     await store.moveClock(leaseMs + 1)
     const claims = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
     assert.deepEqual(claims.turns[0]!.journal, [entry])

@@ -12,6 +12,7 @@ import { after, before, describe, test } from 'node:test'
 import { invariants, verify } from '../../src/store/cold/invariants.ts'
 import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import type { AdmittedTurn } from '../../src/store/store.ts'
 import { Bench } from './conformance.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-invariants-'))
@@ -159,6 +160,21 @@ const plants: Record<string, { what: string; script: string }[]> = {
         update conversations set message_count = 2, message_tokens = 2 where id = (select conversation_id from turns where state = 'failed')`,
     },
   ],
+  I16: [
+    { what: 'a turn that continues a later run', script: `update turns set continues_from = run + 1 where state = 'released'` },
+    { what: 'a step of a later run', script: `update journal set run = 3 where run = 2` },
+    {
+      what: 'a finish that stands twice',
+      script: `insert into journal select request_id, 1, step, part, kind, payload, created_at from journal where run = 2 and kind = 'tool_finished'`,
+    },
+    { what: 'a finish that is gone', script: `delete from journal where run = 1 and kind = 'tool_finished'` },
+    {
+      what: 'an erased turn whose journal is left',
+      script: `update turns set erased_at = 1, continues_from = null, state = 'failed', lease_until = null, hold = 0, ended_at = 1
+          where request_id in (select request_id from journal);
+        update owners set held = (select coalesce(sum(hold), 0) from turns)`,
+    },
+  ],
 }
 
 /** Triggers that forbid what a plant does stand aside while it is done, and come back unless the plant was to drop them. */
@@ -178,6 +194,13 @@ function openUnguarded(folderOf: string): DatabaseSync {
 const runCommand = (folderOf: string, ...args: string[]) =>
   spawnSync(process.execPath, [command, 'verify', ...args], { encoding: 'utf8', env: { TURNKEEP_DATA_DIR: folderOf } })
 
+/** A step with a tool call that had side effects. */
+async function journalled(bench: Bench, turn: AdmittedTurn, step: number): Promise<AdmittedTurn> {
+  const entries = (['tool_started', 'tool_finished'] as const).map((kind) => ({ step, part: 1, kind, payload: '{}' }))
+  assert.equal((await bench.advance(turn, { entries, finishedSideEffects: true })).kind, 'advanced')
+  return turn
+}
+
 before(async () => {
   const store = await openSqliteStore({ folder })
   const bench = await Bench.make(store, 1_000_000n)
@@ -186,7 +209,9 @@ before(async () => {
   await bench.settle(await bench.admitted({ idempotencyKey: 'two', externalUserId: 'ben' }))
   await bench.fail(await bench.admitted({ idempotencyKey: 'failed', externalUserId: 'cem' }), 'failed')
   await bench.fail(await bench.admitted({ idempotencyKey: 'released', externalUserId: 'dora' }), 'released')
-  await bench.admitted({ idempotencyKey: 'running', externalUserId: 'eve' })
+  const running = { idempotencyKey: 'running', externalUserId: 'eve' }
+  await bench.fail(await journalled(bench, await bench.admitted(running), 1), 'released')
+  await journalled(bench, await bench.admitted(running), 2)
   await store.close()
 })
 
@@ -231,7 +256,7 @@ describe('turnkeep verify', () => {
     await store.close()
     assert.equal(status, 0)
     assert.equal(stdout.match(/^ok {6}I\d+/gm)?.length, invariants.length)
-    assert.match(stdout, /^all 15 invariants hold$/m)
+    assert.match(stdout, /^all 16 invariants hold$/m)
   })
 
   test('prints the broken rows and exits 1; --json tells the same', () => {
@@ -244,7 +269,7 @@ describe('turnkeep verify', () => {
       const { status, stdout } = runCommand(copy)
       assert.equal(status, 1)
       assert.match(stdout, /^BROKEN {2}I1 .*\n +\{"owner_id":"own_\w+","balance":"998201","ledger_sum":"998200"\}$/m)
-      assert.match(stdout, /^broken: 1 of 15 invariants$/m)
+      assert.match(stdout, /^broken: 1 of 16 invariants$/m)
       const json = runCommand(copy, '--json')
       assert.equal(json.status, 1)
       const report = JSON.parse(json.stdout)

@@ -47,7 +47,7 @@ void test(
     // The journal's texts are JSON, in which anything may be quoted.
     const payload = JSON.stringify({ text: odd, nul: '\0', half: '\ud83d' })
     const entry = { step: 1, part: 2, kind: 'tool_finished' as const, payload }
-    assert.equal((await store.advance({ ...next, entries: [entry], hold: next.hold })).kind, 'advanced')
+    assert.equal((await bench.advance(next, { entries: [entry] })).kind, 'advanced')
     await store.giveUpLeases([next])
     const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })
     assert.deepEqual(turns[0]!.journal, [entry])
@@ -84,8 +84,8 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
   assert.equal((await store.write('appendLedgerEntry', more)).kind, 'above_largest_balance')
   const turn = await bench.admitted()
   const hold = largest - 3n
-  assert.deepEqual(await store.advance({ ...turn, entries: [], hold: largest + 1n }), { kind: 'insufficient_balance' })
-  assert.deepEqual(await store.advance({ ...turn, entries: [], hold }), { kind: 'advanced' })
+  assert.deepEqual(await bench.advance(turn, { hold: largest + 1n }), { kind: 'insufficient_balance' })
+  assert.deepEqual(await bench.advance(turn, { hold }), { kind: 'advanced' })
   assert.deepEqual(await bench.money(), { balance: largest, held: hold })
   await store.giveUpLeases([turn])
   const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })

@@ -19,7 +19,7 @@ void test(
     store.onChange(() => void own++)
     const bench = await Bench.make(store, 1_000_000n)
     await until('both listen', async () => {
-      await bench.takeAtMost(1000)
+      await bench.revise({ maxMessageLength: 1000 })
       return heard > 0
     })
     const settled = async (): Promise<number> => {
@@ -33,7 +33,7 @@ void test(
       return heard
     }
     const before = await settled()
-    await bench.takeAtMost(2000)
+    await bench.revise({ maxMessageLength: 2000 })
     assert.equal((await settled()) - before, 1)
 
     await store.write('clearExpired', { limit: 10 })
@@ -59,7 +59,7 @@ void test(
     let heard = 0
     other.onChange(() => void heard++)
     await until('it listens', async () => {
-      await bench.takeAtMost(1000)
+      await bench.revise({ maxMessageLength: 1000 })
       return heard > 0
     })
     await pass(300)
@@ -72,7 +72,7 @@ void test(
     heard = 0
     for (const { pid } of before) await database.rows('select pg_terminate_backend($1)', pid)
     // Nobody is told of this one: whoever listens again must be told that something may have been missed.
-    await bench.takeAtMost(2000)
+    await bench.revise({ maxMessageLength: 2000 })
     await until(
       'both listen again',
       async () => (await listening()).filter(({ pid }) => !before.some((old) => old.pid === pid)).length === 2,
@@ -81,7 +81,7 @@ void test(
     await until('what may have been missed is told', () => heard > 0)
     await pass(300)
     assert.equal(heard, 1)
-    await bench.takeAtMost(2000)
+    await bench.revise({ maxMessageLength: 2000 })
     await until('changes are heard of again', () => heard === 2)
   },
 )

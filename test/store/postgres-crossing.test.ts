@@ -78,11 +78,14 @@ void test(
           sound(await store.failMany(mine().map((turn) => ({ ...turn, state, code: 'internal_error' as const, cause: 'c' }))))
         },
         async () => {
-          const [turn] = mine()
-          if (!turn) return
-          running.push(turn)
-          const entry = { step: random(1000), part: 0, kind: 'model' as const, payload: '{}' }
-          sound([await store.advance({ ...turn, entries: [entry], hold: turn.hold + BigInt(random(1000)) })])
+          const turns = mine()
+          running.push(...turns)
+          const items = turns.map((turn) => {
+            const entries = [{ step: random(1000), part: 1, kind: 'tool_finished' as const, payload: '{}' }]
+            const hold = turn.hold + BigInt(random(1000))
+            return benches[0]!.advancing(turn, { entries, hold, finishedSideEffects: random(2) === 0 })
+          })
+          sound(await store.advanceMany(items))
         },
         async () => {
           const lost = await store.renewLeases(running, leaseMs)
@@ -174,11 +177,10 @@ void test(
       const [[admitted], [settled], advanced] = await Promise.all([
         store.admitMany([admission]),
         store.settleMany([settlement]),
-        store.advance({ ...other, entries: [], hold: other.hold + 1n }).catch((error: Error) => error),
+        bench.advance(other, { hold: other.hold + 1n }),
       ])
-      for (const outcome of [admitted, settled])
+      for (const outcome of [admitted, settled, advanced])
         assert.ok(outcome?.kind === 'error' && outcome.error instanceof StoreUnavailable, outcome?.kind)
-      assert.ok(advanced instanceof StoreUnavailable)
       await client.query('rollback')
     })
     assert.deepEqual(await bench.money(), before)

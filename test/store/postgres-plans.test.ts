@@ -20,7 +20,7 @@ const ofRunning = ['running_turns', 'one_running_turn_per_conversation']
 
 type Reading = { table: string; whole: number; rows: number; index: number }
 
-/** What every hot function reads per round once there are `filled` turns, with plans that were made when there were none. */
+/** What every hot function, and the operator's look into a conversation, reads per round once there are `filled` turns, with plans that were made when there were none. */
 async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Promise<Reading[]> {
   const database = await ownPostgres(t)
   const store = await database.open({ deadlines: { admissionMs: 60_000, settlementMs: 60_000 } })
@@ -41,10 +41,14 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
         const admission = bench.admission({ externalUserId: `${user}-${++count}`, idempotencyKey: `${user}-${count}` })
         const turn = await bench.admitted(admission)
         await store.renewLeases([turn], leaseMs)
-        assert.equal((await store.advance({ ...turn, entries: [entry], hold: turn.hold + 1n })).kind, 'advanced')
+        assert.equal((await bench.advance(turn, { entries: [entry], hold: turn.hold + 1n, finishedSideEffects: true })).kind, 'advanced')
         assert.equal((await bench.fail(turn, 'released')).kind, 'ended')
         const again = await bench.admitted(admission)
+        assert.equal(again.journal.length, 1)
         assert.equal((await bench.settle(again)).kind, 'settled')
+        const newest = { limit: 2, before: { createdAt: 2 ** 52, id: '' } }
+        const [reply] = (await store.read('listAllMessages', { ...newest, conversationId: again.conversationId }))!
+        assert.equal(reply!.steps.length, 1)
         assert.equal((await bench.admit({ ...admission, requestId: randomUUID() })).kind, 'replay')
         const second = await bench.admitted({
           externalUserId: admission.externalUserId,

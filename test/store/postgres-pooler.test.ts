@@ -9,7 +9,8 @@ import { openForConformance, ownPostgres } from '../support/own-postgres.ts'
 import { noPooler, startPooler } from '../support/pooler.ts'
 import type { Pooler } from '../support/pooler.ts'
 import { sharedPostgres } from '../support/postgres-server.ts'
-import { Bench, conformance } from './conformance.ts'
+import { Bench, checkOn, conformance } from './conformance.ts'
+import { journalConformance } from './journal-conformance.ts'
 
 const missing = noPooler()
 
@@ -18,7 +19,11 @@ const pooler = async (): Promise<Pooler> => (started ??= startPooler(await share
 after(async () => (await started)?.stop())
 
 if (missing) void test('postgres behind PgBouncer: the conformance suite', { skip: missing }, () => undefined)
-else conformance('postgres behind PgBouncer', async () => openForConformance((await pooler()).through))
+else {
+  const check = checkOn('postgres behind PgBouncer', async () => openForConformance((await pooler()).through))
+  conformance(check)
+  journalConformance(check)
+}
 
 void test(
   'postgres behind PgBouncer: it is told once, nobody listens, and what another process changed is read at once',
@@ -36,7 +41,7 @@ void test(
     assert.equal((await inspectPostgres(database.url)).pooled, false)
 
     const bench = await Bench.make(stores[0]!, 10n ** 9n)
-    await bench.takeAtMost(77)
+    await bench.revise({ maxMessageLength: 77 })
     for (const store of [stores[1]!, direct]) assert.equal((await store.read('findAgent', bench.agentId))?.present.maxMessageLength, 77)
     const listening = await database.rows(`select from pg_stat_activity where datname = current_database() and query like 'listen%'`)
     assert.equal(listening.length, 1, 'the direct one alone')

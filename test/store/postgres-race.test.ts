@@ -7,6 +7,7 @@ import { ownPostgres } from '../support/own-postgres.ts'
 import type { OwnPostgres, OwnStore } from '../support/own-postgres.ts'
 import { noPostgres } from '../support/postgres-server.ts'
 import { Bench } from './conformance.ts'
+import { raceForOneFinish } from './journal-conformance.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
@@ -106,5 +107,20 @@ void test(
       t.diagnostic(`round ${round}: ${replay} replays, ${admitted} new, ${waiting} in progress, ${turns} turns`)
     }
     await bench.verify()
+  },
+)
+
+void test(
+  'postgres: retry.continues of two processes that journal the end of one call, one is stored, and whoever claims knows of it',
+  { skip: noPostgres() },
+  async (t) => {
+    const database = await ownPostgres(t)
+    const [first, second] = [await database.open({ deadlines }), await database.open({ deadlines })]
+    const older = await Bench.make(first, 10n ** 9n)
+    const newer = new Bench(second, older.ownerId.slice('own_'.length), 8000)
+    const won = { older: 0, newer: 0 }
+    for (let round = 0; round < 50; round++) won[await raceForOneFinish(older, newer)]++
+    t.diagnostic(`the older one was first ${won.older} times, the newer one ${won.newer} times`)
+    await older.verify()
   },
 )

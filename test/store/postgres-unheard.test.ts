@@ -72,7 +72,7 @@ for (const [words, cut] of Object.entries(losses)) {
 
       lost = lose('advance_v1')
       const entry = { step: 1, part: 0, kind: 'model' as const, payload: '{}' }
-      assert.deepEqual(await store.advance({ ...turn, entries: [entry], hold: turn.hold + 7n }), { kind: 'advanced' })
+      assert.deepEqual(await bench.advance(turn, { entries: [entry], hold: turn.hold + 7n }), { kind: 'advanced' })
       await lost
       assert.equal((await bench.money()).held, turn.hold + 7n, 'extended once')
 
@@ -215,15 +215,13 @@ void test(
     assert.deepEqual((await store.admitMany([admission]))[0], { kind: 'replay', reply: (settled as { reply: StoredReply }).reply })
 
     const second = await bench.admitted()
-    const advance = { ...second, entries: [{ step: 1, part: 0, kind: 'model' as const, payload: '{}' }], hold: second.hold + 9n }
-    await assert.rejects(
-      unheard('advance_v1', () => store.advance(advance)),
-      StoreUnavailable,
-    )
+    const entries = [{ step: 1, part: 0, kind: 'model' as const, payload: '{}' }]
+    const advance = bench.advancing(second, { entries, hold: second.hold + 9n })
+    isUnavailable((await unheard('advance_v1', () => store.advanceMany([advance])))[0])
     const secondClaimed = await claim()
     assert.equal(secondClaimed.journal.length, 1, 'what was not heard of was journalled')
     assert.equal(secondClaimed.hold, second.hold + 9n)
-    assert.deepEqual(await store.advance(advance), { kind: 'lost' })
+    assert.deepEqual(await store.advanceMany([advance]), [{ kind: 'lost' }])
     const late = bench.settlement(second)
     assert.deepEqual(await store.settleMany([late]), [{ kind: 'lost' }])
 

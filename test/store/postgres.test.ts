@@ -1,6 +1,9 @@
 /** The shared store passes the conformance suite. */
 import { openForConformance } from '../support/own-postgres.ts'
 import { noPostgres } from '../support/postgres-server.ts'
-import { conformance } from './conformance.ts'
+import { checkOn, conformance } from './conformance.ts'
+import { journalConformance } from './journal-conformance.ts'
 
-conformance('postgres', () => openForConformance(), noPostgres())
+const check = checkOn('postgres', () => openForConformance(), noPostgres())
+conformance(check)
+journalConformance(check)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { listTurns, turnStates } from '../../src/store/cold/turns.ts'
+import { listStepsOfTurns, listTurns, turnStates } from '../../src/store/cold/turns.ts'
 import type { TurnFilter } from '../../src/store/cold/turns.ts'
 import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
@@ -15,11 +15,12 @@ import { SchemaRefused } from '../../src/store/schema-refused.ts'
 import { FolderInUse, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import type { Sql } from '../../src/store/store.ts'
-import { Bench, conformance } from './conformance.ts'
+import { Bench, checkOn, conformance } from './conformance.ts'
+import { journalConformance } from './journal-conformance.ts'
 
 const makeFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'turnkeep-store-'))
 
-conformance('sqlite', async () => {
+const check = checkOn('sqlite', async () => {
   const folder = await makeFolder()
   const store = await openSqliteStore({ folder })
   return {
@@ -30,6 +31,8 @@ conformance('sqlite', async () => {
     },
   }
 })
+conformance(check)
+journalConformance(check)
 
 async function ownFolder(t: TestContext): Promise<string> {
   const folder = await makeFolder()
@@ -75,21 +78,34 @@ void test('sqlite: a look-up does not wait for a report that was asked before it
   await assert.rejects(hours(1), StoreUnavailable)
 })
 
-void test('sqlite: a list of turns is a range of an index whatever its filter, never a walk through all turns or a sort', async () => {
+/** How SQLite would answer the statement of a cold read, on an empty store. */
+async function planOfRead(read: (sql: Sql) => Promise<unknown>): Promise<string> {
   const db = new DatabaseSync(':memory:')
   migrate(db, readMigrations(), undefined)
-  const planOf = async (filter: TurnFilter): Promise<string> => {
-    let plan = ''
-    const explain: Sql = {
-      ...sqlOf(db, () => 0),
-      async all(text, ...values) {
-        plan = (await sqlOf(db, () => 0).all(`explain query plan ${text}`, ...values)).map(({ detail }) => detail).join(', ')
-        return []
-      },
-    }
-    await listTurns(explain, filter, { limit: 21, before: { createdAt: 1, id: '' } })
-    return plan
+  let plan = ''
+  const explain: Sql = {
+    ...sqlOf(db, () => 0),
+    async all(text, ...values) {
+      plan = (await sqlOf(db, () => 0).all(`explain query plan ${text}`, ...values)).map(({ detail }) => detail).join(', ')
+      return []
+    },
   }
+  await read(explain)
+  db.close()
+  return plan
+}
+
+void test('sqlite: the steps of a page of replies are found by the keys of their turns', async () => {
+  const plan = await planOfRead((sql) => listStepsOfTurns(sql, ['one', 'two']))
+  assert.match(
+    plan,
+    /^SEARCH t USING INDEX sqlite_autoindex_turns_1 \(request_id=\?\), SEARCH j USING PRIMARY KEY \(request_id=\? AND run>\?\)/,
+  )
+})
+
+void test('sqlite: a list of turns is a range of an index whatever its filter, never a walk through all turns or a sort', async () => {
+  const planOf = (filter: TurnFilter): Promise<string> =>
+    planOfRead((sql) => listTurns(sql, filter, { limit: 21, before: { createdAt: 1, id: '' } }))
   for (const state of [undefined, ...turnStates]) {
     for (const agentId of [undefined, 'agt_x']) {
       const index = state === undefined ? 'turns_newest_first (' : 'turns_by_state (state=? AND '
@@ -98,7 +114,6 @@ void test('sqlite: a list of turns is a range of an index whatever its filter, n
       assert.doesNotMatch(plan, /SCAN|TEMP B-TREE/)
     }
   }
-  db.close()
 })
 
 void test('sqlite: a database of a newer Turnkeep is refused', async (t) => {
@@ -176,8 +191,10 @@ void test('sqlite: what must never happen is refused by a constraint, whoever wr
     [
       'one_place_per_message',
       /messages\.conversation_id, messages\.seq/,
-      `insert into messages select 'msg_x', conversation_id, seq, role, content, tokens, '${running.requestId}', 0 from messages`,
+      `insert into messages select 'msg_x', conversation_id, seq, role, content, tokens, '${running.requestId}', 0, null from messages`,
     ],
+    ['only_replies_cite', /only_replies_cite/, "update messages set citations = '[]'"],
+    ['continues_from_a_run', /continues_from_a_run/, 'update turns set continues_from = run + 1'],
     ['roles_alternate', /roles_alternate/, "update messages set role = 'user'"],
     [
       'one_conversation_per_end_user',

@@ -3,9 +3,11 @@
  * Conversation listing. Never writes: conversations are made by admission and settlement, and emptied by erasure.
  */
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Role, Row, Sql, SqlValue } from '../store.ts'
+import type { Citation, Role, Row, Sql, SqlValue } from '../store.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
+import { listStepsOfTurns } from './turns.ts'
+import type { TurnStep } from './turns.ts'
 
 export type Conversation = {
   id: string
@@ -28,8 +30,8 @@ export type AnyConversation = {
   messageCount: number
 }
 
-/** A message and the figures of the turn it came from. */
-export type MessageOfTurn = Message & { turn: TurnFigures }
+/** A message and the figures of the turn it came from. A reply has what it leans on and the steps that led to it; a user's message has neither. */
+export type MessageOfTurn = Message & { citations: Citation[]; steps: TurnStep[]; turn: TurnFigures }
 
 export type TurnFigures = {
   state: string
@@ -138,7 +140,7 @@ export async function listAllMessages(
   const [known] = await sql.all('select id from conversations where id = $1', conversationId)
   if (!known) return undefined
   const rows = await sql.all(
-    `select m.id, m.role, m.content, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
+    `select m.id, m.role, m.content, m.citations, m.created_at, m.request_id, t.state, t.agent_version, t.prompt_tokens, t.completion_tokens,
        t.usage_estimated, t.charged, t.failure_code, t.failure_cause
      from messages m join turns t on t.request_id = m.request_id
      where m.conversation_id = $1 and ($2 = '' or m.seq < (select seq from messages where conversation_id = $1 and id = $2))
@@ -147,7 +149,25 @@ export async function listAllMessages(
     before.id,
     limit,
   )
-  return rows.map((row) => ({ ...readMessage(row), turn: readFigures(row) }))
+  const messages = rows.map((row): MessageOfTurn => ({
+    ...readMessage(row),
+    citations: readCitations(row),
+    steps: [],
+    turn: readFigures(row),
+  }))
+  const replies = messages.filter(({ role }) => role === 'assistant')
+  const steps = await listStepsOfTurns(
+    sql,
+    replies.map(({ requestId }) => requestId),
+  )
+  for (const reply of replies) reply.steps = steps.get(reply.requestId) ?? []
+  return messages
+}
+
+/** As settlement wrote them, from its own type. */
+function readCitations(row: Row): Citation[] {
+  const stored = textOrNull(row, 'citations')
+  return stored === null ? [] : (JSON.parse(stored) as Citation[])
 }
 
 function readMessage(row: Row): Message {

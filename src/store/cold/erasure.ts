@@ -20,6 +20,9 @@ export type ErasureOutcome =
 
 // A journal serves recovery and the operator who looks into a turn; its record has expired long before (rulings, `erase`).
 const journalLifetimeMs = 30 * 24 * 60 * 60 * 1000
+// A retry that continues needs the whole journal (`retry.continues`), so it outlives the record, and by a day more: a retry may be admitted at
+// the very end of it.
+const continuableMs = 2 * recordLifetimeMs
 /** In the place of a fingerprint that is gone: no body has it. */
 const noFingerprint = new Uint8Array(32)
 
@@ -44,7 +47,7 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
     await sql.run('delete from journal where request_id in (select request_id from turns where conversation_id = $1)', id)
     // A failure's cause may quote what was said; a fingerprint whose key is free already serves nobody, and a short text can be guessed from it.
     turns += await sql.run(
-      `update turns set message = null, failure_cause = null, erased_at = $1,
+      `update turns set message = null, failure_cause = null, continues_from = null, erased_at = $1,
          fingerprint = case when idempotency_key is null then $2 else fingerprint end where conversation_id = $3`,
       now,
       noFingerprint,
@@ -105,7 +108,7 @@ export async function conversationExists(sql: Sql, id: string): Promise<boolean>
 }
 
 /**
- * What the passing of time takes, at most `limit` rows of each kind: steps of turns that ended long ago, and of erased turns the caller's key
+ * What the passing of time takes, at most `limit` rows of each kind: old steps of turns that no retry can continue any more, and of erased turns the caller's key
  * and the body's fingerprint once the record has expired. Answers how many rows were found.
  */
 export async function clearExpired(sql: Sql, { limit }: { limit: number }): Promise<number> {
@@ -113,8 +116,9 @@ export async function clearExpired(sql: Sql, { limit }: { limit: number }): Prom
   const steps = await sql.run(
     `delete from journal where (request_id, run, step, part, kind) in (
        select j.request_id, j.run, j.step, j.part, j.kind from journal j join turns t on t.request_id = j.request_id
-       where j.created_at <= $1 and t.state <> 'running' order by j.created_at limit $2)`,
+       where j.created_at <= $1 and t.ended_at <= $2 order by j.created_at limit $3)`,
     now - journalLifetimeMs,
+    now - continuableMs,
     limit,
   )
   const records = await sql.run(

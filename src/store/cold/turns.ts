@@ -60,12 +60,23 @@ export async function findTurn(sql: Sql, requestId: string): Promise<(TurnRecord
     requestId,
   )
   if (!row) return undefined
-  const steps = await sql.all(
-    `select run, step, part, kind, payload, created_at from journal where request_id = $1
-      order by run, step, part, case kind when 'model' then 0 when 'tool_started' then 1 else 2 end`,
-    requestId,
-  )
+  const steps = await sql.all(`select ${stepColumns} from journal j where j.request_id = $1 order by ${stepOrder}`, requestId)
   return { ...readTurn(row), steps: steps.map(readStep) }
+}
+
+const stepColumns = 'j.run, j.step, j.part, j.kind, j.payload, j.created_at'
+const stepOrder = `j.run, j.step, j.part, case j.kind when 'model' then 0 when 'tool_started' then 1 else 2 end`
+
+/** The steps that led each of these turns to where it stands, in order: of its last run and of those that it continued. At most a page of turns. */
+export async function listStepsOfTurns(sql: Sql, requestIds: string[]): Promise<Map<string, TurnStep[]>> {
+  if (requestIds.length === 0) return new Map()
+  const rows = await sql.all(
+    `select j.request_id, ${stepColumns} from turns t join journal j on j.request_id = t.request_id and j.run >= coalesce(t.continues_from, t.run)
+      where t.request_id in (${requestIds.map((_, index) => `$${index + 1}`).join(', ')}) order by ${stepOrder}`,
+    ...requestIds,
+  )
+  const steps = Map.groupBy(rows, (row) => text(row, 'request_id'))
+  return new Map([...steps].map(([requestId, own]) => [requestId, own.map(readStep)]))
 }
 
 const columns = `t.request_id, t.conversation_id, t.api_key_id, t.owner_id, t.agent_id, t.agent_version, t.state, t.run, t.attempt, t.hold,

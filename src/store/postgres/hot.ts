@@ -8,6 +8,7 @@ import { StoreUnavailable } from '../store.ts'
 import type {
   Admission,
   AdmissionOutcome,
+  Advance,
   AdvanceOutcome,
   Claims,
   Each,
@@ -20,7 +21,17 @@ import type {
 } from '../store.ts'
 import type { Connections, Purpose } from './connections.ts'
 import { isConnectionLost, isLockTimeout } from './failure.ts'
-import { readAdmission, readClaims, readSettlement, readSpent, writeAdmission, writeLeases, writeSettlement, writeSpends } from './wire.ts'
+import {
+  readAdmission,
+  readClaims,
+  readSettlement,
+  readSpent,
+  writeAdmission,
+  writeAdvance,
+  writeLeases,
+  writeSettlement,
+  writeSpends,
+} from './wire.ts'
 import type { AdmissionAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
 
 /** How long a call may take, asked again where its outcome is unknown; milliseconds. */
@@ -37,7 +48,7 @@ export type HotOptions = { connections: Connections; failpoints: Failpoints; nam
 
 export type Hot = Pick<
   SharedStore,
-  'admitMany' | 'settleMany' | 'failMany' | 'advance' | 'renewLeases' | 'giveUpLeases' | 'claimOrphans' | 'spendWindows'
+  'admitMany' | 'settleMany' | 'failMany' | 'advanceMany' | 'renewLeases' | 'giveUpLeases' | 'claimOrphans' | 'spendWindows'
 >
 
 // Another process was first: by the second time it is past that, or takes a moment.
@@ -159,10 +170,15 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
         }),
         read: (answer) => answer,
       }),
-    async advance({ requestId, fence, entries, hold }) {
-      const item = JSON.stringify({ request_id: requestId, fence, hold: String(hold), entries })
-      return call<AdvanceOutcome>('settlement', 'advance_v1', [item], settlementMs)
-    },
+    advanceMany: (items) =>
+      each<Advance, AdvanceOutcome, AdvanceOutcome>(items, {
+        purpose: 'settlement',
+        name: 'advance_v1',
+        deadlineMs: settlementMs,
+        keysOf: ({ requestId }) => [requestId],
+        write: writeAdvance,
+        read: (answer) => answer,
+      }),
     async renewLeases(leases, leaseMs) {
       const lost = new Set(await call<string[]>('settlement', 'renew_v1', [writeLeases(leases), leaseMs], settlementMs))
       return leases.filter(({ requestId }) => lost.has(requestId))

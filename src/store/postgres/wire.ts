@@ -3,6 +3,7 @@ import type {
   Admission,
   AdmissionOutcome,
   AdmittedTurn,
+  Advance,
   Claims,
   HistoryMessage,
   JournalEntry,
@@ -28,6 +29,7 @@ type TurnAnswer = {
   completion_price: string
   hold: string
   history: string[]
+  journal: JournalEntry[]
 }
 type ReplyAnswer = {
   request_id: string
@@ -47,7 +49,7 @@ export type AdmissionAnswer =
   | { kind: 'replayed_failure'; request_id: string }
   | Exclude<AdmissionOutcome, { kind: Written }>
 export type SettlementAnswer = { kind: 'lost' } | { kind: 'settled'; conversation_id: string; created_at: number }
-export type ClaimsAnswer = { turns: { turn: TurnAnswer; journal: JournalEntry[] }[]; exhausted: string[] }
+export type ClaimsAnswer = { turns: TurnAnswer[]; exhausted: string[] }
 export type WindowAnswer = { accepted: number; spent: number; ends_at_ms: number; ends_in_ms: number }
 
 export const writeAdmission = (item: Admission): object => ({
@@ -70,7 +72,7 @@ export function readAdmission(answer: AdmissionAnswer): AdmissionOutcome | undef
     case 'again':
       return undefined
     case 'admitted':
-      return { kind: 'admitted', turn: { ...readTurn(answer.turn), journal: [] } }
+      return { kind: 'admitted', turn: readTurn(answer.turn) }
     case 'replay': {
       const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged } = answer.reply
       const reply = {
@@ -92,7 +94,7 @@ export function readAdmission(answer: AdmissionAnswer): AdmissionOutcome | undef
   }
 }
 
-const readTurn = (turn: TurnAnswer): Omit<AdmittedTurn, 'journal'> => ({
+const readTurn = (turn: TurnAnswer): AdmittedTurn => ({
   requestId: turn.request_id,
   conversationId: turn.conversation_id,
   apiKeyId: turn.api_key_id,
@@ -109,6 +111,15 @@ const readTurn = (turn: TurnAnswer): Omit<AdmittedTurn, 'journal'> => ({
     role: index % 2 === 0 ? 'user' : 'assistant',
     content,
   })),
+  journal: turn.journal,
+})
+
+export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({
+  request_id: requestId,
+  fence,
+  entries,
+  hold: String(hold),
+  finished_side_effects: finishedSideEffects,
 })
 
 export const writeSettlement = (item: Settlement): object => ({
@@ -119,6 +130,7 @@ export const writeSettlement = (item: Settlement): object => ({
   ledger_entry_id: item.ledgerEntryId,
   content: item.content,
   content_tokens: item.contentTokens,
+  citations: item.citations.length > 0 ? JSON.stringify(item.citations) : null,
   prompt_tokens: item.promptTokens,
   completion_tokens: item.completionTokens,
   usage_estimated: item.usageEstimated,
@@ -147,7 +159,7 @@ export const writeLeases = (leases: Lease[]): string =>
   JSON.stringify(leases.map(({ requestId, fence }) => ({ request_id: requestId, fence })))
 
 export const readClaims = ({ turns, exhausted }: ClaimsAnswer): Claims => ({
-  turns: turns.map(({ turn, journal }) => ({ ...readTurn(turn), journal })),
+  turns: turns.map(readTurn),
   exhausted,
 })
 

@@ -5,7 +5,7 @@
 import { recordLifetimeMs } from '../store.ts'
 import type { Admission, AdmissionOutcome, Row, StoredReply } from '../store.ts'
 import type { Clock } from './clock.ts'
-import { readHistory } from './history.ts'
+import { readHistory, readJournal } from './history.ts'
 import type { Statements } from './statements.ts'
 
 // Rulings, Conversations and text: code points of a message where its agent is gone and says nothing.
@@ -15,7 +15,7 @@ const usualLongestMessage = 32_000
  * `order.admission`, `order.validation`: the first of these answers.
  * 1. The key's record, while it lives, where it is of this very request: erased, in progress, the stored failure, the stored reply. A
  *    released one answers nothing: the request may run again, and passes what follows as any other.
- * 2. A message longer than the agent takes now, or than the usual length where the agent is gone: `message_too_long`.
+ * 2. A message longer than the agent takes now (a run that continues: than it took then), or than the usual length where the agent is gone: `message_too_long`.
  * 3. The key's record is of another request, whatever its state: `idempotency_conflict`.
  * 4. This process takes nothing new: `overloaded`.
  * 5. The agent is gone, is off; the conversation is busy; the hold does not fit. Otherwise the turn runs.
@@ -27,7 +27,9 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const answer = isSame ? answerFromRecord(sql, record) : undefined
   if (answer) return answer
 
-  const agent = sql.findAgent.get(item.agentId)
+  // `retry.continues`: a released run whose tool calls have had side effects goes on as it began, whatever the agent has become
+  const continued = isSame && record.continues_from !== null ? record : undefined
+  const agent = sql.findAgent.get(continued?.agent_version ?? null, item.agentId)
   const longest = agent?.deleted_at === null ? Number(agent.max_message_length) : usualLongestMessage
   if (item.messageLength > longest) return { kind: 'message_too_long', longest }
   if (record && !isSame) return { kind: 'idempotency_conflict' }
@@ -84,6 +86,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   }
   const price = { promptPerMillion: promptPrice, completionPerMillion: completionPrice }
   const history = conversation ? readHistory(sql, conversationId, Number(window)) : []
+  const journal = continued ? readJournal(sql, requestId, continued.continues_from!) : []
   const { apiKeyId, agentId, message } = item
   const turn = {
     requestId,
@@ -98,7 +101,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
     price,
     hold,
     history,
-    journal: [],
+    journal,
   }
   return { kind: 'admitted', turn }
 }

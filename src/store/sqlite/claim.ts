@@ -1,8 +1,8 @@
 /** Recovery's claim: turns whose lease has run out, each counted, fenced anew and read whole. Rulings `turn.states`. */
-import type { AdmittedTurn, Claims, JournalEntry, Row } from '../store.ts'
+import type { AdmittedTurn, Claims, Row } from '../store.ts'
 import type { Clock } from './clock.ts'
 import { endWithoutReply } from './end-turn.ts'
-import { readHistory } from './history.ts'
+import { readHistory, readJournal } from './history.ts'
 import type { Statements } from './statements.ts'
 
 /** A run's attempts: one more crash than bad luck explains. The schema's check has the same number. */
@@ -38,13 +38,6 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
 function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: number): AdmittedTurn {
   const requestId = orphan.request_id as string
   const conversationId = orphan.conversation_id as string
-  const steps = sql.findSteps.all(requestId, orphan.run!)
-  const journal = steps.map((row): JournalEntry => ({
-    step: Number(row.step),
-    part: Number(row.part),
-    kind: row.kind as JournalEntry['kind'],
-    payload: row.payload as string,
-  }))
   return {
     requestId,
     conversationId,
@@ -58,6 +51,6 @@ function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: numbe
     price: { promptPerMillion: orphan.prompt_price as bigint, completionPerMillion: orphan.completion_price as bigint },
     hold: orphan.hold as bigint,
     history: readHistory(sql, conversationId, Number(orphan.history_max_tokens)),
-    journal,
+    journal: readJournal(sql, requestId, orphan.continues_from ?? orphan.run!),
   }
 }

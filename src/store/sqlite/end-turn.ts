@@ -14,14 +14,15 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   const conversation = sql.findConversationById.get(conversationId)
   const seq = Number(conversation!.message_count) + 1
   const userTokens = turn.message_tokens as bigint
-  sql.insertMessage.run(item.userMessageId, conversationId, seq, 'user', turn.message!, userTokens, requestId, turn.created_at!)
-  sql.insertMessage.run(item.assistantMessageId, conversationId, seq + 1, 'assistant', item.content, item.contentTokens, requestId, now)
-  sql.growConversation.run(userTokens + BigInt(item.contentTokens), now, conversationId)
+  sql.insertMessage.run(item.userMessageId, conversationId, seq, 'user', turn.message!, userTokens, null, requestId, turn.created_at!)
+  const citations = item.citations.length > 0 ? JSON.stringify(item.citations) : null
+  const { assistantMessageId: messageId, content, contentTokens } = item
+  sql.insertMessage.run(messageId, conversationId, seq + 1, 'assistant', content, contentTokens, citations, requestId, now)
+  sql.growConversation.run(userTokens + BigInt(contentTokens), now, conversationId)
   // `billing.once`: one_charge_per_turn forbids a second row, also for a charge of nothing
   sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
   sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
-  const { promptTokens, completionTokens, charged, content } = item
-  const messageId = item.assistantMessageId
+  const { promptTokens, completionTokens, charged } = item
   return {
     kind: 'settled',
     reply: { requestId, conversationId, messageId, content, createdAt: now, promptTokens, completionTokens, charged },

@@ -1,5 +1,5 @@
-/** The dialog history of a conversation, as admission and recovery hand it to a turn. */
-import type { HistoryMessage } from '../store.ts'
+/** What admission and recovery hand to a run beside its message: the dialog history of its conversation, and what was journalled before it. */
+import type { HistoryMessage, JournalEntry, SqlValue } from '../store.ts'
 import type { Statements } from './statements.ts'
 
 /** The newest whole exchanges within `windowTokens`, oldest first: one range of the index, ended as soon as the window is full. */
@@ -20,4 +20,14 @@ export function readHistory(sql: Statements, conversationId: string, windowToken
     newestFirst.push(reply, { role: 'user', content: row.content as string })
   }
   return newestFirst.toReversed()
+}
+
+/** Of this run of the turn and those after it, in order; of one part first the model's, then started, then finished. */
+export function readJournal(sql: Statements, requestId: string, firstRun: SqlValue): JournalEntry[] {
+  return sql.findSteps.all(requestId, firstRun).map((row): JournalEntry => ({
+    step: Number(row.step),
+    part: Number(row.part),
+    kind: row.kind as JournalEntry['kind'],
+    payload: row.payload as string,
+  }))
 }

@@ -25,9 +25,14 @@ export function createHot(db: DatabaseSync, clock: Clock) {
       sql.setHold.run(item.hold, item.requestId)
     }
     const now = clock.now()
+    const firstRun = turn.continues_from ?? turn.run!
     for (const { step, part, kind, payload } of item.entries) {
+      // Told before, by this run or by one that it continues: a finish stands once, whoever asks again.
+      if (sql.findStep.get(item.requestId, firstRun, step, part, kind)) continue
       sql.insertStep.run(item.requestId, turn.run!, step, part, kind, payload, now)
     }
+    // `retry.continues`
+    if (item.finishedSideEffects && turn.continues_from === null) sql.continueFrom.run(turn.run!, item.requestId)
     return { kind: 'advanced' }
   }
 

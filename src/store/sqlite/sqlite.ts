@@ -1,8 +1,10 @@
 /**
- * The embedded store: one SQLite file, a writer thread, a reader thread and one more for reports, one process a data folder. Fulfils store.ts;
+ * The embedded store: one SQLite file, a writer thread, a reader thread and one more each for searches and reports, one process a data folder. Fulfils store.ts;
  * its clock is the writer's. Durability: WAL with synchronous=full, a commit is on the disk before anyone is told.
  */
-import { reports } from '../cold/reads.ts'
+import { reports, searches } from '../cold/reads.ts'
+import type { Reads } from '../cold/reads.ts'
+import { unseen } from '../cold/writes.ts'
 import type { Sql, Store } from '../store.ts'
 import { openForReading, sqlOf } from './database.ts'
 import { createLateThread } from './late-thread.ts'
@@ -41,7 +43,8 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
   try {
     await writer.open()
     await reader.open()
-    return createStore({ writer, reader, reporter: createLateThread(startReader), lock, clockOffset: new Float64Array(clockOffset) })
+    const [searcher, reporter] = [createLateThread(startReader), createLateThread(startReader)]
+    return createStore({ writer, reader, searcher, reporter, lock, clockOffset: new Float64Array(clockOffset) })
   } catch (error) {
     await Promise.all([writer.close(), reader.close()])
     lock.close()
@@ -49,9 +52,17 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
   }
 }
 
-type Parts = { writer: StoreThread; reader: StoreThread; reporter: LateThread; lock: { close(): void }; clockOffset: Float64Array }
+type Parts = {
+  writer: StoreThread
+  reader: StoreThread
+  searcher: LateThread
+  reporter: LateThread
+  lock: { close(): void }
+  clockOffset: Float64Array
+}
 
-function createStore({ writer, reader, reporter, lock, clockOffset }: Parts): SqliteStore {
+function createStore({ writer, reader, searcher, reporter, lock, clockOffset }: Parts): SqliteStore {
+  const readerOf = (name: keyof Reads): LateThread => (reports.has(name) ? reporter : searches.has(name) ? searcher : reader)
   const listeners: (() => void)[] = []
   const each = async (operation: string, items: unknown[]): Promise<never[]> => {
     const outcomes = await writer.call(operation, items)
@@ -63,7 +74,7 @@ function createStore({ writer, reader, reporter, lock, clockOffset }: Parts): Sq
     admitMany: (items) => each('admit', items),
     settleMany: (items) => each('settle', items),
     failMany: (items) => each('fail', items),
-    advance: (item) => writer.ask('advance', item) as never,
+    advanceMany: (items) => each('advance', items),
     async renewLeases(leases, leaseMs) {
       const outcomes = await writer.call(
         'renew',
@@ -79,15 +90,15 @@ function createStore({ writer, reader, reporter, lock, clockOffset }: Parts): Sq
       for (const outcome of await writer.call('giveUp', leases)) if ('error' in outcome) throw fromWire(outcome.error)
     },
     claimOrphans: (claim) => writer.ask('claim', claim) as never,
-    read: (name, ...args) => (reports.has(name) ? reporter : reader).ask('read', { name, args }) as never,
+    read: (name, ...args) => readerOf(name).ask('read', { name, args }) as never,
     async write(name, ...args) {
       const value = await writer.ask('write', { name, args })
-      for (const listener of listeners) listener()
+      if (!unseen.has(name)) for (const listener of listeners) listener()
       return value as never
     },
     async writeAs(author, name, ...args) {
       const value = await writer.ask('write', { name, args, author })
-      for (const listener of listeners) listener()
+      if (!unseen.has(name)) for (const listener of listeners) listener()
       return value as never
     },
     forget: (depth) => writer.ask('forget', depth) as never,
@@ -96,7 +107,7 @@ function createStore({ writer, reader, reporter, lock, clockOffset }: Parts): Sq
       await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])
     },
     async close() {
-      await Promise.all([reader.close(), reporter.close()])
+      await Promise.all([reader.close(), searcher.close(), reporter.close()])
       await writer.close()
       lock.close()
     },

@@ -5,14 +5,16 @@ export type Statements = ReturnType<typeof prepareStatements>
 
 export function prepareStatements(db: DatabaseSync) {
   return {
-    findRecord: db.prepare(`select request_id, fingerprint, state, run, fence, conversation_id, ended_at, erased_at
+    findRecord:
+      db.prepare(`select request_id, fingerprint, state, run, fence, agent_version, continues_from, conversation_id, ended_at, erased_at
       from turns where api_key_id = ? and idempotency_key = ?`),
     clearKey: db.prepare(`update turns set idempotency_key = null,
         fingerprint = case when erased_at is null then fingerprint else zeroblob(32) end where request_id = ?`),
+    // its present version, or the one that is named
     findAgent:
       db.prepare(`select a.owner_id, a.enabled, a.deleted_at, v.version, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
         v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price
-      from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version where a.id = ?`),
+      from agents a join agent_versions v on v.agent_id = a.id and v.version = coalesce(?, a.version) where a.id = ?`),
     findConversation: db.prepare(
       'select id, message_count, message_tokens from conversations where api_key_id = ? and external_user_id = ?',
     ),
@@ -30,12 +32,12 @@ export function prepareStatements(db: DatabaseSync) {
       from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.request_id = ?`),
     walkHistory: db.prepare('select role, content, tokens from messages where conversation_id = ? order by seq desc'),
     // the fence: whoever was claimed past, or ended, finds nothing
-    findHeld: db.prepare(`select request_id, conversation_id, owner_id, hold, run, message, message_tokens, created_at
+    findHeld: db.prepare(`select request_id, conversation_id, owner_id, hold, run, continues_from, message, message_tokens, created_at
       from turns where request_id = ? and fence = ? and state = 'running'`),
     completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?, completion_tokens = ?,
         usage_estimated = ?, charged = ?, first_delta_ms = ?, ended_at = ? where request_id = ?`),
-    insertMessage: db.prepare(`insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
-      values (?, ?, ?, ?, ?, ?, ?, ?)`),
+    insertMessage: db.prepare(`insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     growConversation: db.prepare(`update conversations set message_count = message_count + 2, message_tokens = message_tokens + ?,
         last_message_at = ? where id = ?`),
     insertCharge: db.prepare(`insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
@@ -44,15 +46,18 @@ export function prepareStatements(db: DatabaseSync) {
     endTurn: db.prepare(`update turns set state = ?, lease_until = null, hold = 0, failure_code = ?, failure_cause = ?, ended_at = ?
       where request_id = ?`),
     setHold: db.prepare('update turns set hold = ? where request_id = ?'),
+    continueFrom: db.prepare('update turns set continues_from = ? where request_id = ?'),
+    findStep: db.prepare('select 1 from journal where request_id = ? and run >= ? and step = ? and part = ? and kind = ?'),
     insertStep: db.prepare('insert into journal (request_id, run, step, part, kind, payload, created_at) values (?, ?, ?, ?, ?, ?, ?)'),
     renewLease: db.prepare("update turns set lease_until = ? where request_id = ? and fence = ? and state = 'running'"),
     endAllLeases: db.prepare("update turns set lease_until = 0 where state = 'running'"),
     findOrphans:
       db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.api_key_id, t.agent_id, t.agent_version, t.attempt, t.run,
-        t.fence, t.message, t.prompt_price, t.completion_price, t.hold, v.history_max_tokens
+        t.continues_from, t.fence, t.message, t.prompt_price, t.completion_price, t.hold, v.history_max_tokens
       from turns t join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
       where t.state = 'running' and t.lease_until <= ? order by t.attempt, t.created_at, t.request_id`),
     claimTurn: db.prepare('update turns set attempt = ?, fence = ?, lease_until = ? where request_id = ?'),
-    findSteps: db.prepare('select step, part, kind, payload from journal where request_id = ? and run = ? order by step, part, kind'),
+    findSteps: db.prepare(`select step, part, kind, payload from journal where request_id = ? and run >= ?
+      order by run, step, part, case kind when 'model' then 0 when 'tool_started' then 1 else 2 end`),
   }
 }

@@ -119,6 +119,8 @@ create table turns (
   agent_version bigint not null,
   state text collate "C" not null check (state in ('running', 'completed', 'failed', 'released')),
   run bigint not null check (run >= 1),
+  -- `retry.continues`: the first run whose tool calls with side effects are finished; the journal counts from there. Null: a retry starts afresh.
+  continues_from bigint constraint continues_from_a_run check (continues_from between 1 and run),
   attempt bigint not null check (attempt between 1 and 3),
   fence bigint not null check (fence >= 1),
   lease_until bigint,
@@ -171,6 +173,8 @@ create table messages (
   role text not null,
   content text not null,
   tokens bigint not null check (tokens >= 0),
+  -- JSON, for the operator alone; null where a reply leans on nothing
+  citations text constraint only_replies_cite check (citations is null or role = 'assistant'),
   request_id text collate "C" not null,
   created_at bigint not null,
   constraint roles_alternate check (role = case seq % 2 when 1 then 'user' else 'assistant' end)

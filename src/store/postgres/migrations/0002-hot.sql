@@ -26,12 +26,23 @@ begin
   return (select coalesce(json_agg(m.content order by m.seq), '[]') from messages m where m.conversation_id = of_conversation and m.seq >= first_seq);
 end $$;
 
+-- What is journalled of its present run and of those that it continues, `retry.continues`: of one part first the model's, then started, then
+-- finished.
+create function journal_v1(turn turns) returns json language plpgsql stable as $$
+begin
+  return (select coalesce(json_agg(json_build_object('step', j.step, 'part', j.part, 'kind', j.kind, 'payload', j.payload)
+      order by j.run, j.step, j.part, case j.kind when 'model' then 0 when 'tool_started' then 1 else 2 end), '[]')
+    from journal j where j.request_id = turn.request_id and j.run >= coalesce(turn.continues_from, turn.run));
+end $$;
+
 -- A running turn as its process needs it.
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable as $$
   select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
     'agent_id', turn.agent_id, 'agent_version', turn.agent_version, 'fence', turn.fence, 'run', turn.run, 'attempt', turn.attempt,
     'message', turn.message, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
-    'history', case when window_tokens > 0 then history_v1(turn.conversation_id, window_tokens) else '[]' end)
+    'history', case when window_tokens > 0 then history_v1(turn.conversation_id, window_tokens) else '[]' end,
+    -- a first attempt that continues nothing has none
+    'journal', case when turn.attempt > 1 or turn.continues_from is not null then journal_v1(turn) else '[]' end)
 $$;
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
@@ -88,7 +99,9 @@ begin
         cross join lateral (select r.request_id is not null and (r.ended_at is null or r.ended_at + lifetime > at)) as l (live)
         cross join lateral (select live and r.fingerprint = decode(i.fingerprint, 'hex')) as s (same)
         left join agents a on a.id = i.agent_id and a.deleted_at is null
-        left join agent_versions v on v.agent_id = a.id and v.version = a.version
+        -- `retry.continues`: a released run whose tool calls have had side effects goes on as it began, whatever the agent has become
+        left join agent_versions v on v.agent_id = a.id
+          and v.version = case when same and r.continues_from is not null then r.agent_version else a.version end
         left join owners o on o.id = a.owner_id
         left join conversations c on c.api_key_id = i.api_key_id and c.external_user_id = i.external_user_id
         -- `billing.hold`: stored numbers only; rounded up once
@@ -220,13 +233,15 @@ begin
   perform 1 from conversations c where c.id in (select t.conversation_id from turns t where t.request_id = any (ours))
     order by c.id for no key update;
   at := now_ms();
-  insert into messages (id, conversation_id, seq, role, content, tokens, request_id, created_at)
-    select m.id, t.conversation_id, c.message_count + m.place, m.role, m.content, m.tokens, t.request_id, m.created_at
-    from json_to_recordset(items) as i (request_id text, user_message_id text, assistant_message_id text, content text, content_tokens bigint)
+  insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
+    select m.id, t.conversation_id, c.message_count + m.place, m.role, m.content, m.tokens, m.citations, t.request_id, m.created_at
+    from json_to_recordset(items) as i (request_id text, user_message_id text, assistant_message_id text, content text, content_tokens bigint,
+        citations text)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours)
       join conversations c on c.id = t.conversation_id
-      cross join lateral (values (1, i.user_message_id, 'user', t.message, t.message_tokens, t.created_at),
-        (2, i.assistant_message_id, 'assistant', i.content, i.content_tokens, at)) as m (place, id, role, content, tokens, created_at);
+      cross join lateral (values (1, i.user_message_id, 'user', t.message, t.message_tokens, null, t.created_at),
+        (2, i.assistant_message_id, 'assistant', i.content, i.content_tokens, i.citations, at))
+        as m (place, id, role, content, tokens, citations, created_at);
   update conversations c set message_count = c.message_count + 2, message_tokens = c.message_tokens + t.message_tokens + i.content_tokens,
       last_message_at = at
     from json_to_recordset(items) as i (request_id text, content_tokens bigint)
@@ -285,32 +300,67 @@ begin
       left join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = i.state and t.failure_code = i.code);
 end $$;
 
--- Journals a step and extends the hold, both or neither.
-create function advance_v1(item json) returns json language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '1500ms' as $$
+-- Journals steps and extends holds, of each item both or neither. At most one item a turn. Asked again it finds its entries there and the hold
+-- as long as it asks, so nothing is done twice.
+create function advance_v1(items json) returns json language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
+  set jit = off set lock_timeout = '1500ms'
+as $$
 declare
-  turn turns;
-  more bigint;
+  item record;
+  ours text[];
+  advanced text[] := '{}';
+  outcomes json[] := array_fill('{"kind": "lost"}'::json, array[json_array_length(items)]);
+  present_owner text;
+  taken bigint := 0;
 begin
-  select * into turn from turns where request_id = item ->> 'request_id' and fence = (item ->> 'fence')::bigint and lease_until is not null
-    for no key update;
-  if not found then
-    return json_build_object('kind', 'lost');
-  end if;
-  more := (item ->> 'hold')::bigint - turn.hold;
-  if more > 0 then
-    update owners set held = held + more where id = turn.owner_id and balance - held >= more;
-    if not found then
-      return json_build_object('kind', 'insufficient_balance');
+  select array_agg(t.request_id) into ours from (
+    select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
+      -- whoever was claimed past, or ended, journals nothing
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
+      order by t.request_id for no key update of t) as t;
+  -- only owners of whom more is asked: an entry alone waits for nobody
+  perform 1 from owners o where o.id in (select t.owner_id from json_to_recordset(items) as i (request_id text, hold bigint)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.hold > t.hold)
+    order by o.id for no key update;
+  for item in
+    select i.ord, t.request_id, t.owner_id, i.hold - t.hold as more, o.balance - o.held as available
+    from json_to_recordset(items) as i (ord integer, request_id text, hold bigint)
+      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
+      join owners o on o.id = t.owner_id
+    order by t.owner_id, i.ord
+  loop
+    -- one running sum an owner, so that items are accepted one by one
+    if item.owner_id is distinct from present_owner then
+      update owners set held = held + taken where id = present_owner and taken > 0;
+      present_owner := item.owner_id;
+      taken := 0;
     end if;
-    update turns set hold = hold + more where request_id = turn.request_id;
-  end if;
+    if item.more > 0 and item.available - taken < item.more then
+      outcomes[item.ord] := '{"kind": "insufficient_balance"}';
+      continue;
+    end if;
+    taken := taken + greatest(item.more, 0);
+    advanced := advanced || item.request_id;
+    outcomes[item.ord] := '{"kind": "advanced"}';
+  end loop;
+  update owners set held = held + taken where id = present_owner and taken > 0;
   insert into journal (request_id, run, step, part, kind, payload, created_at)
-    select turn.request_id, turn.run, e.step, e.part, e.kind, e.payload, now_ms()
-    from json_to_recordset(item -> 'entries') as e (step bigint, part bigint, kind text, payload text)
-    -- only this fence writes this run's journal, so what is there already is this very call's
+    select t.request_id, t.run, e.step, e.part, e.kind, e.payload, now_ms()
+    from json_to_recordset(items) as i (request_id text, entries json)
+      join turns t on t.request_id = i.request_id and t.request_id = any (advanced)
+      cross join lateral json_to_recordset(i.entries) as e (step bigint, part bigint, kind text, payload text)
+    -- told before, by this run or by one that it continues: a finish stands once, whoever asks again
+    where not exists (select from journal j where j.request_id = t.request_id and j.run >= coalesce(t.continues_from, t.run)
+      and j.step = e.step and j.part = e.part and j.kind = e.kind)
     on conflict do nothing;
-  return json_build_object('kind', 'advanced');
+  update turns t set hold = greatest(t.hold, i.hold),
+      -- `retry.continues`
+      continues_from = coalesce(t.continues_from, case when i.finished_side_effects then t.run end)
+    from json_to_recordset(items) as i (request_id text, hold bigint, finished_side_effects boolean)
+    where t.request_id = i.request_id and t.request_id = any (advanced)
+      and (i.hold > t.hold or (i.finished_side_effects and t.continues_from is null));
+  return array_to_json(outcomes);
 end $$;
 
 -- Renews leases, or ends them at once where `lease_ms` is null; answers the request ids that are no longer under their fence. A row that
@@ -371,10 +421,7 @@ begin
     end loop;
   end if;
   return json_build_object('exhausted', exhausted, 'turns', (
-    select coalesce(json_agg(json_build_object('turn', running_turn_v1(t, v.history_max_tokens), 'journal', (
-        select coalesce(json_agg(json_build_object('step', s.step, 'part', s.part, 'kind', s.kind, 'payload', s.payload)
-          order by s.step, s.part, s.kind), '[]')
-        from journal s where s.request_id = t.request_id and s.run = t.run)) order by t.attempt, t.created_at, t.request_id), '[]')
+    select coalesce(json_agg(running_turn_v1(t, v.history_max_tokens) order by t.attempt, t.created_at, t.request_id), '[]')
     from turns t join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
     where t.request_id = any (claimed) and t.state = 'running' and t.holder = claimer));
 end $$;
