@@ -134,7 +134,9 @@ function* batches(rows: Iterable<Row>): Generator<Row[]> {
   let characters = 0
   for (const row of rows) {
     batch.push(row)
-    for (const value of Object.values(row)) if (typeof value === 'string') characters += value.length
+    // Bytes travel as two characters each.
+    for (const value of Object.values(row))
+      characters += typeof value === 'string' ? value.length : value instanceof Uint8Array ? 2 * value.length : 0
     if (batch.length < rowsEach && characters < charactersEach) continue
     yield batch
     batch = []

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createAdmin } from '../../src/admin/admin.ts'
-import { createModels } from '../../src/agent/models.ts'
 import { largestAmount } from '../../src/ledger/ledger.ts'
 import { createSealer } from '../../src/secrets.ts'
 import type { AgentContent } from '../../src/store/cold/agents.ts'
+import { agentRooms } from '../support/agent-rooms.ts'
 import { openOwnStore } from '../support/own-store.ts'
 import { Bench } from './conformance.ts'
 import type { TestStore } from './conformance.ts'
@@ -203,9 +203,7 @@ check('conversation.identity: at most two secrets of a key are live, and a revok
 check('turns: a turn shows its hold, its steps in order, its cost and its failure', async (bench) => {
   const { store } = bench
   const done = await bench.admitted()
-  await store.advance({
-    requestId: done.requestId,
-    fence: done.fence,
+  await bench.advance(done, {
     hold: done.hold + 5n,
     entries: [
       { step: 1, part: 1, kind: 'tool_finished', payload: '{"c":3}' },
@@ -246,9 +244,9 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
 void test('admin: a store that cannot answer is service_unavailable, for reads and writes', async (t) => {
   const store = await openOwnStore(t)
   await store.close()
-  const models = createModels()
-  const admin = createAdmin({ store, models, randomBytes, sealer: createSealer([randomBytes(32)]), newId: (prefix) => `${prefix}_x` })
+  const behind = agentRooms(store, createSealer([randomBytes(32)]))
+  const admin = createAdmin({ store, ...behind, randomBytes, newId: (prefix) => `${prefix}_x` })
   await assert.rejects(admin.listOwners({ limit: 1 }), { code: 'service_unavailable' })
   await assert.rejects(admin.createOwner({ name: 'x' }), { code: 'service_unavailable' })
-  await models.close()
+  await behind.models.close()
 })

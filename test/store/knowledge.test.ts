@@ -31,12 +31,14 @@ Every spring we teach C++ to beginners. Ask for Mr O'Brien.
 ## サーバー
 サーバーは毎晩再起動します。`
 
+const plain = { language: null, embeddingModel: null }
+
 async function setUp(t: TestContext) {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000n)
   const knowledge = createKnowledge({ store })
   await knowledge.index({ documentId: 'doc_guide', agentId: bench.agentId, title: 'Guide', text: guide })
-  const find = async (query: string, agentId = bench.agentId) => knowledge.search({ agentId, query, limit: 6, maxTokens: 10_000 })
+  const find = async (query: string, agentId = bench.agentId) => knowledge.search({ agentId, query, limit: 6, maxTokens: 10_000, ...plain })
   const best = async (query: string) => (await find(query))[0]?.text ?? ''
   return { store, bench, knowledge, find, best }
 }
@@ -71,7 +73,7 @@ void test('knowledge: stop words alone are searched for too', async (t) => {
   const { store, bench } = await setUp(t)
   const knowledge = createKnowledge({ store })
   await knowledge.index({ documentId: 'doc_band', agentId: bench.agentId, title: 'The Who', text: 'A band of 1964.' })
-  const [passage] = await knowledge.search({ agentId: bench.agentId, query: 'Who are The Who?', limit: 1, maxTokens: 1_000 })
+  const [passage] = await knowledge.search({ agentId: bench.agentId, query: 'Who are The Who?', limit: 1, maxTokens: 1_000, ...plain })
   assert.equal(passage?.documentId, 'doc_band')
 })
 
@@ -108,7 +110,7 @@ void test('knowledge: any text at all may be searched for, and what is no word f
   )
 })
 
-void test("knowledge: an agent finds its own passages alone, whatever is asked and whatever an agent's id looks like", async (t) => {
+void test("knowledge: knowledge.own an agent finds its own passages alone, whatever is asked and whatever an agent's id looks like", async (t) => {
   const { store, bench, knowledge, find } = await setUp(t)
   const other = await Bench.make(store, 1_000_000n)
   await knowledge.index({ documentId: 'doc_other', agentId: other.agentId, title: 'Refund canary', text: 'canary refund 退款' })
@@ -159,7 +161,8 @@ void test('knowledge: passages stay within limit and budget; a long one that doe
     text: `Zebra zebra zebra. ${'Stripes all over. '.repeat(15)}`,
   })
   await knowledge.index({ documentId: 'doc_short', agentId: bench.agentId, title: 'Short', text: 'A zebra.' })
-  const search = async (limit: number, maxTokens: number) => knowledge.search({ agentId: bench.agentId, query: 'zebra', limit, maxTokens })
+  const search = async (limit: number, maxTokens: number) =>
+    knowledge.search({ agentId: bench.agentId, query: 'zebra', limit, maxTokens, ...plain })
   const all = await search(6, 10_000)
   assert.deepEqual(
     all.map(({ documentId }) => documentId),

@@ -51,6 +51,25 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
     const text = `# Guide ${document}\n\n## Returns\n${texts[2]}\n\n## Parcels\n${texts[6]}\n\n${texts[document % texts.length]}`
     await knowledge.index({ documentId: `doc_${document}`, agentId, title: `Guide ${document}`, text })
   }
+  // One more that was uploaded, and is being indexed anew: its former generation is still there, and so is a vector.
+  const uploaded = {
+    id: 'doc_0',
+    agentId,
+    title: 'Guide 0',
+    source: 'file',
+    mediaType: 'text/plain',
+    fileName: 'a.txt',
+    url: null,
+  } as const
+  await knowing.write('putContentPart', { contentId: 'cnt_0', part: 0, bytes: randomBytes(3000) })
+  for (const language of [null, undefined]) {
+    await knowing.write('putDocument', { ...uploaded, contentId: 'cnt_0', bytes: 3000 })
+    const { fence } = (await knowing.write('claimDocument', { holder: 'filled', leaseMs: 1000 }))!
+    const chunks = [{ headings: 'Returns › 退款', text: texts[2]!, vector: Float32Array.from([3, 4]) }]
+    await knowing.write('addChunks', { documentId: 'doc_0', fence, from: 0, chunks })
+    const finished = { documentId: 'doc_0', fence, title: 'Guide 0', bytes: 3000, chunks: 1, embeddingModel: 'p/m' }
+    if (language === null) await knowing.write('finishDocument', { ...finished, language })
+  }
   await knowing.close()
   // A start gives up all leases; what a process that was killed leaves has one.
   const left = new DatabaseSync(databaseFile(folder))
@@ -89,9 +108,12 @@ function write(db: DatabaseSync, turns: number, running: number): void {
     'turns',
     `request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state, run, attempt, fence,
     lease_until, hold, prompt_price, completion_price, message, message_tokens, failure_code, failure_cause, prompt_tokens,
-    completion_tokens, usage_estimated, charged, first_delta_ms, erased_at, created_at, started_at, ended_at`.replace(/\s+/g, ' '),
+    completion_tokens, usage_estimated, charged, first_delta_ms, erased_at, created_at, started_at, ended_at, continues_from`.replace(
+      /\s+/g,
+      ' ',
+    ),
   )
-  const message = insert('messages', 'id, conversation_id, seq, role, content, tokens, request_id, created_at')
+  const message = insert('messages', 'id, conversation_id, seq, role, content, tokens, citations, request_id, created_at')
   const journal = insert('journal', 'request_id, run, step, part, kind, payload, created_at')
 
   const callers = Array.from({ length: owners }, (_, index) => {
@@ -156,6 +178,7 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       const charged = state === 'completed' ? cost(usage, price) - writtenOff : null
       const hold = isRunning ? 5_000_000n : 0n
       const run = state === 'released' ? 2 : 1
+      const continuesFrom = state === 'released' && !gone ? 1 : null
       const fingerprint = gone ? Buffer.alloc(32) : createHash('sha256').update(text).digest()
       const failure = state === 'failed' ? 'internal_error' : state === 'released' ? 'service_unavailable' : null
       const figures =
@@ -178,15 +201,17 @@ function write(db: DatabaseSync, turns: number, running: number): void {
       ]
       const lease = [isRunning ? at + 15_000 : null, hold, price.promptPerMillion, price.completionPerMillion]
       const said = [gone ? null : text, tokenBound(text), failure, cause]
-      turn(...before, ...lease, ...said, ...figures, gone ? at + 5000 : null, at, at, isRunning ? null : at + 1000)
+      turn(...before, ...lease, ...said, ...figures, gone ? at + 5000 : null, at, at, isRunning ? null : at + 1000, continuesFrom)
+      if (continuesFrom !== null) journal(requestId, 1, 1, 1, 'tool_finished', JSON.stringify({ text: texts[4] }), at)
       if (isRunning) journal(requestId, 1, 1, 0, 'model', JSON.stringify({ text: texts[3] }), at)
       caller.held += hold
       if (charged === null) continue
       ledger(newId('led'), caller.ownerId, 'charge', -charged, writtenOff, requestId, null, null, at + 1000)
       caller.balance -= charged
       if (gone) continue
-      message(newId('msg'), conversationId, ++seq, 'user', text, tokenBound(text), requestId, at)
-      message(newId('msg'), conversationId, ++seq, 'assistant', reply, tokenBound(reply), requestId, at + 1000)
+      const cited = index % 3 === 0 ? JSON.stringify([{ documentId: 'doc_1', title: texts[index % texts.length], section: '' }]) : null
+      message(newId('msg'), conversationId, ++seq, 'user', text, tokenBound(text), null, requestId, at)
+      message(newId('msg'), conversationId, ++seq, 'assistant', reply, tokenBound(reply), cited, requestId, at + 1000)
       tokens += tokenBound(text) + tokenBound(reply)
       last = at + 1000
     }

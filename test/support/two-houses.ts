@@ -45,8 +45,9 @@ export async function newHouse(t: TestContext): Promise<string> {
 }
 
 export const tables =
-  `owners providers agents agent_versions api_keys api_key_secrets conversations turns messages ledger journal documents chunks audit`
-    .split(' ')
+  `owners providers agents agent_versions api_keys api_key_secrets conversations turns messages ledger journal documents chunks audit
+  knowledge_bases contents content_parts discarded_generations chunk_vectors`
+    .split(/\s+/)
     .toSorted()
 
 /** Every row of both houses, value by value. */

@@ -1,35 +1,94 @@
-/** What a message becomes before the full-text index sees it. */
+/** What texts and messages become before either engine sees them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { agentTerm, indexedText, matchExpression } from '../../src/store/cold/terms.ts'
+import { findBy, termsLiteral } from '../../src/store/cold/chunk-terms.ts'
+import { languages, stemmerOf } from '../../src/store/cold/stems.ts'
+import { marked, queryTerms, termsOf } from '../../src/store/cold/terms.ts'
+import { matchExpression, tsquery, weigh } from '../../src/store/cold/weights.ts'
 import { anyText } from '../support/any-text.ts'
 
-const termsOf = (text: string): string[] =>
-  (matchExpression('agt_01abc', text) ?? '').split('{title text} : ')[1]?.slice(1, -1).split(' OR ') ?? []
+const asked = (text: string): string[] => queryTerms(text, [null])
+const term = /^[\p{L}\p{N}\p{M}\p{Co}]{1,64}$/u
 
-void test('knowledge: an expression is the agent and quoted words, pairs in scripts without spaces, without doubles and stop words', () => {
-  assert.equal(matchExpression('agt_01abc', 'What is C++, and is it "C"?'), 'agent : "agt01abc" AND {title text} : ("c")')
-  assert.deepEqual(termsOf("O'Brien's été AND 2nd"), ['"o"', '"brien"', '"été"', '"2nd"'])
-  assert.deepEqual(termsOf('申请退款 iPhone退了 款'), ['"申 请"', '"请 退"', '"退 款"', '"iphone"', '"退 了"', '"款"'])
-  assert.deepEqual(termsOf('what is this'), ['"what"', '"is"', '"this"'])
-  assert.equal(matchExpression('agt_01abc', '?!… 💶 \u0000"'), undefined)
+void test('knowledge: a question is words by their stems, pairs in scripts without spaces, without doubles and stop words', () => {
+  assert.deepEqual(asked('What is C++, and is it "C"?'), ['c'])
+  assert.deepEqual(asked("O'Brien's été AND 2nd"), ['o', 'brien', 'ete', '2nd'])
+  assert.deepEqual(asked('shipped items, and shipping an item'), ['ship', 'item'])
+  assert.deepEqual(asked('申请退款 iPhone退了 款'), ['申请', '请退', '退款', 'iphon', '退了', '款'])
+  assert.deepEqual(asked('what is this'), ['what', 'is', 'thi'])
+  assert.deepEqual(asked('?!… 💶 \u0000"'), [])
 })
 
-void test('knowledge: whatever a message holds, its terms are at most 64, short, and hold no quote', () => {
-  assert.equal(termsOf(Array.from({ length: 10_000 }, (_, n) => `word${n}`).join(' ')).length, 64)
-  assert.equal(matchExpression('agt_01abc', 'x'.repeat(32_000)), undefined)
+void test('knowledge: a text is indexed by what a question for it is made of, in each language', () => {
+  assert.deepEqual(termsOf('Refunds 退款了', null), ['refund', '退', '退款', '款', '款了', '了'])
+  for (const [language, text, question] of [
+    ['german', 'Die Lieferungen der Häuser', 'lieferung haus'],
+    ['french', 'les livraisons gratuites', 'livraison gratuite'],
+    ['spanish', 'devoluciones y envíos', 'devolución envio'],
+    ['russian', 'возвраты товаров', 'возврат товара'],
+  ] as const) {
+    const indexed = new Set(termsOf(text, language))
+    for (const one of queryTerms(question, [language])) assert.ok(indexed.has(one), `${language}: ${one} of ${[...indexed].join(' ')}`)
+  }
+  assert.deepEqual(termsOf('Refunds', 'none'), ['refunds'])
+  assert.deepEqual(queryTerms('refunds', ['none', null]), ['refunds', 'refund'], 'by the stems of each')
+})
+
+void test('knowledge: whatever a text holds, its terms are letters and digits, short, and a question has at most 64', () => {
+  assert.equal(asked(Array.from({ length: 10_000 }, (_, n) => `word${n}`).join(' ')).length, 64)
+  assert.deepEqual(asked('x'.repeat(32_000)), [])
+  assert.deepEqual(termsOf('x'.repeat(32_000), null), [])
   fc.assert(
-    fc.property(anyText(100), (text) => {
-      const terms = termsOf(text)
+    fc.property(anyText(100), fc.constantFrom(null, ...languages), (text, language) => {
+      const terms = queryTerms(text, [language])
       assert.ok(terms.length <= 64)
-      for (const term of terms) assert.match(term, /^"[^"\0]{1,64}"$/)
+      for (const one of [...terms, ...termsOf(text, language)]) assert.match(one, term)
     }),
   )
+  for (const language of languages)
+    for (const word of ['a', 'ab', 'yyyy', 'ïes', 'x'.repeat(64), '12', 'ß', 'が', 'ความ'])
+      assert.match(stemmerOf(language)(word), term, language)
 })
 
-void test('knowledge: only characters of scripts without spaces are set apart in the index', () => {
-  assert.equal(indexedText("plain text, O'Brien, été"), "plain text, O'Brien, été")
-  assert.equal(indexedText('a退款b'), 'a 退  款 b')
-  assert.equal(agentTerm('agt_01abc'), 'agt01abc')
+void test('knowledge: a chunk’s tsvector holds the same terms, marked with the agent’s number, those of title and headings with weight A', () => {
+  const found = findBy(7, { title: 'Refunds', language: null }, { headings: 'How › When', text: 'A refund; 退款' })
+  assert.equal(termsLiteral(found), `'7:refund':1A,5 '7:how':2A '7:when':3A '7:a':4 '7:退':6 '7:退款':7 '7:款':8`)
+  assert.equal(marked(12, 'refund'), '12:refund')
+  const long = termsLiteral({ heading: [], text: Array.from({ length: 20_000 }, () => '1:word') })
+  assert.equal(long.split(',').length, 255)
+})
+
+void test('knowledge: rare words weigh more; what would match too many chunks is asked for in pairs', () => {
+  const weighed = weigh(
+    new Map([
+      ['1:rare', 3],
+      ['1:common', 900],
+      ['1:nowhere', 0],
+    ]),
+    1_000,
+  )
+  assert.deepEqual(
+    weighed.map((one) => one.term),
+    ['1:rare', '1:common'],
+  )
+  assert.ok(weighed[0]!.weight > 5 && weighed[1]!.weight > 0 && weighed[1]!.weight < 0.2)
+  assert.equal(matchExpression(weighed, 1_000, 1_000), '"1:rare" OR "1:common"')
+  assert.equal(matchExpression(weighed, 1_000, 50_000), '"1:rare" OR "1:rare" OR "1:rare" OR "1:rare" OR "1:common"', 'beside other agents')
+  const many = weigh(
+    new Map([
+      ['1:rare', 3],
+      ['1:a', 30_000],
+      ['1:b', 40_000],
+      ['1:c', 50_000],
+    ]),
+    100_000,
+  )
+  assert.equal(matchExpression(many, 100_000, 100_000), '"1:rare"')
+  assert.equal(matchExpression(many.slice(1), 100_000, 100_000), '("1:a" AND "1:b")')
+  assert.equal(matchExpression(many.slice(3), 100_000, 100_000), '"1:c"')
+  assert.equal(tsquery(weighed, 1_000), "('1:rare')")
+  assert.equal(tsquery(weighed.slice(1), 1_000), "('1:common')", 'where there is nothing else')
+  assert.equal(tsquery(many, 100_000), "('1:rare')", 'what is expected in too many is left out')
+  assert.equal(tsquery(many.slice(2), 100_000), "('1:b' & '1:c')")
 })

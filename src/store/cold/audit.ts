@@ -62,10 +62,20 @@ const lines: { [Name in keyof Writes]: Describe<Name> | null } = {
   rotateApiKey: (outcome, [id]) => (outcome.kind === 'changed' ? [{ verb: 'rotate', noun: 'key', subjectId: id }] : nothing),
   eraseConversations: (outcome) =>
     outcome.kind === 'erased' ? outcome.conversationIds.map((subjectId) => ({ verb: 'erase', noun: 'conversation', subjectId })) : nothing,
+  putDocument: (outcome, [{ id }]) => (outcome === 'put' ? [{ verb: 'put', noun: 'document', subjectId: id }] : nothing),
+  deleteDocument: (found, [{ id }]) => (found ? [{ verb: 'delete', noun: 'document', subjectId: id }] : nothing),
   // What the service does by itself as time goes on, and what is part of it.
   clearExpired: null,
   touchApiKeys: null,
   createPlaygroundKey: null,
+  putContentPart: null,
+  claimDocument: null,
+  reportProgress: null,
+  addChunks: null,
+  finishDocument: null,
+  failDocument: null,
+  requeueDocuments: null,
+  clearKnowledge: null,
   indexDocument: null,
 }
 

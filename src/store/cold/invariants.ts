@@ -1,5 +1,5 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I15, each a query that finds the rows
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I16, each a query that finds the rows
  * which break it. Only reads. Invariants of time (an orphan is answered soon) need callers to watch and are not here.
  */
 import type { Row, Sql } from '../store.ts'
@@ -156,6 +156,26 @@ export const invariants: readonly Invariant[] = [
     'Every message belongs to a completed turn.',
     `select m.id as message_id, m.request_id, t.state from messages m left join turns t on t.request_id = m.request_id
      where t.state is null or t.state <> 'completed'`,
+  ),
+  invariant(
+    'I16',
+    'retries-continue',
+    'A journal is of runs that were, knows each step of the runs that a turn continues once, keeps what a running turn continues from, and goes with an erased one.',
+    `select request_id, run, continues_from, 'continues from a run that never was' as problem from turns where continues_from not between 1 and run
+     union all
+     select t.request_id, t.run, j.run, 'a step of a run that never was' from journal j join turns t on t.request_id = j.request_id
+     where j.run not between 1 and t.run
+     union all
+     select t.request_id, t.run, t.continues_from, 'a step that stands twice'
+     from turns t join journal j on j.request_id = t.request_id and j.run >= t.continues_from
+     group by t.request_id, t.run, t.continues_from, j.step, j.part, j.kind having count(*) > 1
+     union all
+     select t.request_id, t.run, t.continues_from, 'continues from a finish that is gone' from turns t
+     where t.state = 'running' and t.continues_from is not null and not exists (
+       select 1 from journal j where j.request_id = t.request_id and j.run = t.continues_from and j.kind = 'tool_finished')
+     union all
+     select t.request_id, t.run, t.continues_from, 'an erased turn with steps' from turns t
+     where t.erased_at is not null and (t.continues_from is not null or exists (select 1 from journal j where j.request_id = t.request_id))`,
   ),
 ]
 

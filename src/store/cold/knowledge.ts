@@ -1,127 +1,128 @@
 /**
- * The knowledge base as full text, on SQLite by FTS5 and on PostgreSQL by tsvector: documents, their chunks, and the index over them. An agent
- * finds its own chunks alone: its id is a term of the match, and compared once more in the statement.
+ * The search of an agent's knowledge base by its words, ranked by BM25 on both engines, and the chunks themselves. Finds what serves at this
+ * moment alone: no other agent's chunk, none of a deleted document, none that is still being made or was replaced.
  */
 import type { Row, Sql } from '../store.ts'
-import { text } from './columns.ts'
-import { agentLexeme, agentTerm, indexedText, indexedWords, matchExpression, wordsQuery } from './terms.ts'
+import { integer, text } from './columns.ts'
+import { findBase } from './knowledge-state.ts'
+import type { KnowledgeBase } from './knowledge-state.ts'
+import { marked, queryTerms } from './terms.ts'
+import { matchExpression, tsquery, weigh } from './weights.ts'
+import type { Weighed } from './weights.ts'
 
-export type IndexedDocument = {
-  documentId: string
+export type ChunkSearch = {
   agentId: string
-  title: string
-  /** Of the whole text, UTF-8. */
-  bytes: number
-  /** `headings` is searched with the title; `text` is what is found. */
-  chunks: { headings: string; text: string }[]
+  /** Any text. */
+  query: string
+  limit: number
+  /** In which the agent's documents are indexed (`knowledgeState`): words are searched by the stems of each. */
+  languages: (string | null)[]
 }
 
 /** `score` is higher for the better one, and comparable within one search only. */
-export type FoundChunk = { documentId: string; title: string; text: string; score: number }
-
-/** Writes a document and its chunks, in place of what was there under its id. Throws where the id belongs to another agent. */
-export async function indexDocument(sql: Sql, { documentId, agentId, title, bytes, chunks }: IndexedDocument): Promise<void> {
-  const written = await sql.run(
-    `insert into documents (id, agent_id, title, bytes, status, created_at) values ($1, $2, $3, $4, 'ready', $5)
-     on conflict (id) do update set title = excluded.title, bytes = excluded.bytes, status = excluded.status
-       where documents.agent_id = excluded.agent_id`,
-    documentId,
-    agentId,
-    title,
-    bytes,
-    await sql.now(),
-  )
-  if (written === 0) throw new Error(`document ${documentId} belongs to another agent`)
-  if (sql.engine === 'sqlite')
-    await sql.run('delete from chunk_terms where rowid in (select id from chunks where document_id = $1)', documentId)
-  await sql.run('delete from chunks where document_id = $1', documentId)
-  for (const [position, { headings, text: chunk }] of chunks.entries()) {
-    await insertChunk(sql, { documentId, agentId, position, heading: `${title} ${headings}`, text: chunk })
-  }
-}
-
-export type NewChunk = { documentId: string; agentId: string; position: number; heading: string; text: string }
-
-/** A chunk and what it is found by. */
-async function insertChunk(sql: Sql, { documentId, agentId, position, heading, text: chunk }: NewChunk): Promise<void> {
-  if (sql.engine === 'postgres') {
-    await sql.run(
-      `insert into chunks (document_id, agent_id, position, text, terms) values ($1, $2, $3, $4, ${postgresTerms('$5', '$6', '$7')})`,
-      documentId,
-      agentId,
-      position,
-      chunk,
-      agentLexeme(agentId),
-      indexedWords(heading),
-      indexedWords(chunk),
-    )
-    return
-  }
-  const [row] = await sql.all(
-    'insert into chunks (document_id, agent_id, position, text) values ($1, $2, $3, $4) returning id',
-    documentId,
-    agentId,
-    position,
-    chunk,
-  )
-  await sql.run(
-    'insert into chunk_terms (rowid, agent, title, text) values ($1, $2, $3, $4)',
-    row!.id!,
-    agentTerm(agentId),
-    indexedText(heading),
-    indexedText(chunk),
-  )
-}
-
-/** What PostgreSQL finds a chunk by: SQL of `agentLexeme` of its agent and `indexedWords` of its heading and text. */
-export function postgresTerms(agent: string, heading: string, chunk: string): string {
-  return `array_to_tsvector(array[${agent}]) || setweight(to_tsvector('turnkeep', ${heading}), 'A') || to_tsvector('turnkeep', ${chunk})`
-}
-
-export async function hasDocuments(sql: Sql, agentId: string): Promise<boolean> {
-  return (await sql.all('select 1 as one from documents where agent_id = $1 limit 1', agentId)).length > 0
-}
+export type FoundChunk = { chunkId: number; documentId: string; title: string; section: string; text: string; score: number }
 
 /** The agent's chunks that share words with the text, best first; a word in a title or heading counts twice. Any text is accepted. */
-export async function searchChunks(
-  sql: Sql,
-  { agentId, query, limit }: { agentId: string; query: string; limit: number },
-): Promise<FoundChunk[]> {
-  const found = sql.engine === 'postgres' ? rankedByTerms(sql, agentId, query, limit) : rankedByBm25(sql, agentId, query, limit)
-  return (await found).map((row) => ({
-    documentId: text(row, 'document_id'),
-    title: text(row, 'title'),
-    text: text(row, 'text'),
-    score: Number(row.score),
-  }))
+export async function searchChunks(sql: Sql, { agentId, query, limit, languages }: ChunkSearch): Promise<FoundChunk[]> {
+  const base = await findBase(sql, agentId)
+  const terms = base ? queryTerms(query, languages).map((term) => marked(base.number, term)) : []
+  if (!base || terms.length === 0) return []
+  const weighed = weigh(await countChunks(sql, terms), base.chunks)
+  if (weighed.length === 0) return []
+  const rows = await (sql.engine === 'postgres' ? rankInPostgres : rankInSqlite)(sql, { agentId, weighed, base, limit })
+  return rows.map((row) => readChunk(row, Number(row['score'])))
 }
 
-async function rankedByBm25(sql: Sql, agentId: string, query: string, limit: number): Promise<Row[]> {
-  const expression = matchExpression(agentId, query)
-  if (expression === undefined) return []
-  return sql.all(
-    `select c.document_id, d.title, c.text, -bm25(chunk_terms, 0.0, 2.0, 1.0) as score
-     from chunk_terms join chunks c on c.id = chunk_terms.rowid join documents d on d.id = c.document_id
-     where chunk_terms match $1 and c.agent_id = $2
-     order by score desc, c.id limit $3`,
-    expression,
+/** Those of the chunks that serve now, in no order. */
+export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: string; chunkIds: number[] }): Promise<FoundChunk[]> {
+  const among =
+    sql.engine === 'postgres'
+      ? '= any (array(select cast(value as bigint) from json_array_elements_text(cast($1 as json))))'
+      : 'in (select value from json_each($1))'
+  const rows = await sql.all(
+    `select ${chunkColumns} from ${serving} where c.id ${among} and c.agent_id = $2`,
+    JSON.stringify(chunkIds),
     agentId,
+  )
+  return rows.map((row) => readChunk(row, 0))
+}
+
+const chunkColumns = 'c.id, c.document_id, d.title, c.headings, c.text'
+/** `knowledge.serving`: what a search may show is the generation that serves, of a document that is not deleted. */
+const serving = 'chunks c join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null'
+
+const readChunk = (row: Row, score: number): FoundChunk => ({
+  chunkId: integer(row, 'id'),
+  documentId: text(row, 'document_id'),
+  title: text(row, 'title'),
+  section: text(row, 'headings'),
+  text: text(row, 'text'),
+  score,
+})
+
+/** In how many chunks each term stands, those on their way out too; terms that stand nowhere are left out. */
+async function countChunks(sql: Sql, terms: string[]): Promise<Map<string, number>> {
+  const rows =
+    sql.engine === 'postgres'
+      ? await sql.all(
+          'select word, chunks from chunk_words where word = any (array(select value from json_array_elements_text(cast($1 as json))))',
+          JSON.stringify(terms),
+        )
+      : await sql.all(
+          'select w.term as word, w.doc as chunks from json_each($1) t cross join chunk_words w on w.term = t.value',
+          JSON.stringify(terms),
+        )
+  return new Map(rows.map((row) => [text(row, 'word'), integer(row, 'chunks')]))
+}
+
+// Chunks on their way out are found by the full text too, and left out afterwards: look for some more, and again where that was not enough.
+const spare = 32
+
+type Ranking = { agentId: string; weighed: Weighed[]; base: KnowledgeBase; limit: number }
+
+async function rankInSqlite(sql: Sql, { agentId, weighed, base, limit }: Ranking): Promise<Row[]> {
+  const [everywhere] = await sql.all('select sum(chunks) as chunks from knowledge_bases')
+  const expression = matchExpression(weighed, base.chunks, integer(everywhere!, 'chunks'))
+  for (let wide = limit + spare; ; wide *= 8) {
+    const found = await sql.all(
+      `select rowid as id, rank from chunk_terms where chunk_terms match $1 and rank match 'bm25(2.0, 1.0)' order by rank limit $2`,
+      expression,
+      wide,
+    )
+    const rows = await sql.all(
+      `select ${chunkColumns}, -cast(value ->> '$[1]' as real) as score
+       from json_each($1) f cross join chunks c on c.id = f.value ->> '$[0]'
+         join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null
+       where c.agent_id = $2 order by score desc, c.id limit $3`,
+      JSON.stringify(found.map((row) => [integer(row, 'id'), Number(row['rank'])])),
+      agentId,
+      limit,
+    )
+    if (rows.length === limit || found.length < wide) return rows
+  }
+}
+
+/** `terms || ''` reads a tsvector once from where it is stored, which is beside the table, and not once for each word. */
+async function rankInPostgres(sql: Sql, { agentId, weighed, base, limit }: Ranking): Promise<Row[]> {
+  return sql.all(
+    `with words as materialized (
+       select cast(word as tsquery) as word, weight from json_to_recordset(cast($1 as json)) as w (word text, weight double precision)
+     ), found as materialized (
+       select c.id, c.document_id, c.generation, c.terms || '' as terms, c.words from chunks c where c.terms @@ cast($2 as tsquery) and c.agent_id = $3 limit $4
+     )
+     select ${chunkColumns}, f.score from (
+       select f.id, (select sum(w.weight * ts_rank('{0.5, 0.5, 0.5, 1}', f.terms, w.word)) from words w) / (0.5 + 0.5 * f.words / b.mean) as score
+       from found f join documents d on d.id = f.document_id and d.generation = f.generation and d.deleted_at is null
+         cross join (select cast(words as double precision) / greatest(chunks, 1) as mean from knowledge_bases where agent_id = $3) as b
+       order by score desc, f.id limit $5
+     ) as f join chunks c on c.id = f.id join documents d on d.id = c.document_id order by f.score desc, c.id`,
+    JSON.stringify(weighed.map(({ term, weight }) => ({ word: `'${term}'`, weight }))),
+    tsquery(weighed, base.chunks),
+    agentId,
+    mostRanked,
     limit,
   )
 }
 
-/** `ts_rank` knows no rarity of a word; by length (1) it does weigh. */
-async function rankedByTerms(sql: Sql, agentId: string, query: string, limit: number): Promise<Row[]> {
-  const words = wordsQuery(query)
-  if (words === undefined) return []
-  return sql.all(
-    `select c.document_id, d.title, c.text, ts_rank('{0.5, 0.5, 0.5, 1}', c.terms, q.words, 1) as score
-     from (select to_tsquery('turnkeep', $1) as words) as q, chunks c join documents d on d.id = c.document_id
-     where c.terms @@ (cast($2 as tsquery) && q.words) and c.agent_id = $3
-     order by score desc, c.id limit $4`,
-    words,
-    `'${agentLexeme(agentId)}'`,
-    agentId,
-    limit,
-  )
-}
+// More than `tsquery` asks for; words that come together more often than chance has it would make a search slow.
+const mostRanked = 2_000

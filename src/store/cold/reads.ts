@@ -1,7 +1,10 @@
 /** Every cold read, by name; each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
 import { listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
-import { hasDocuments, searchChunks } from './knowledge.ts'
+import { findDocument, listDocuments, readContentPart } from './documents.ts'
+import { knowledgeState } from './knowledge-state.ts'
+import { readChunks, searchChunks } from './knowledge.ts'
+import { listIndexChanges, readVectors } from './vectors.ts'
 import { verify } from './invariants.ts'
 import { listAudit } from './audit.ts'
 import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
@@ -36,8 +39,14 @@ export const reads = {
   listMessages,
   listAllConversations,
   listAllMessages,
-  hasDocuments,
+  listDocuments,
+  findDocument,
+  readContentPart,
+  knowledgeState,
   searchChunks,
+  readChunks,
+  listIndexChanges,
+  readVectors,
   conversationExists,
   findConversationsOfEndUser,
   findIdleConversations,
@@ -57,3 +66,6 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'listAllConversations',
   'findIdleConversations',
 ])
+
+/** Searches of knowledge bases, some milliseconds of work each: kept apart from look-ups too, which are none. */
+export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>(['searchChunks', 'readChunks', 'listIndexChanges', 'readVectors'])

@@ -1,16 +1,21 @@
 /**
- * What is indexed and searched, on SQLite's FTS5 and on PostgreSQL's tsvector: words, and in scripts without spaces neighbouring characters.
- * Pure. A caller's text only ever becomes terms, never query syntax ("What is C++?" and "O'Brien" would throw).
+ * What is indexed and searched, the same on SQLite's FTS5 and PostgreSQL's tsvector: words by their stems, and in scripts without spaces single
+ * characters and neighbouring pairs. Both engines are given terms alone, which they neither split nor change. Pure.
+ * A caller's text only ever becomes terms, never query syntax ("What is C++?" and "O'Brien" would throw).
  */
+import { stemmerOf } from './stems.ts'
+import type { Stem } from './stems.ts'
 
-// Scripts that put no spaces between words: their characters are indexed one by one and searched in pairs.
-const unspaced = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/gu
-// What the index's tokenizer takes for a word, and the marks it drops, so that a word with marks stays one phrase.
+// Scripts that put no spaces between words.
+const unspaced = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]\p{M}*/gu
+const asciiWord = /[a-z0-9]+/g
 const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
+// Accents and harakat are left out by many who write; vowel signs of other scripts never are.
+const leftOut = /[\u0300-\u036f\u064b-\u065f]/g
 // A question has a few dozen words; of a pasted text the beginning is enough, and thousands of words would make one search slow for all.
 const mostTerms = 64
 const mostCharacters = 4_000
-// Longer than any word that is looked up; keeps 32,000 equal letters out of the expression.
+// Longer than any word that is looked up; keeps 32,000 equal letters out of the index and the query.
 const longestWord = 64
 // BM25 makes little of words that many chunks have; in a small knowledge base hardly any chunk has "there", and it would count like a name.
 const stopWords = new Set(
@@ -19,67 +24,65 @@ const stopWords = new Set(
   us ve was we were what when where which who whom whose why will with would you your`.split(/\s+/),
 )
 
-/** The text as it is indexed: characters of unspaced scripts stand apart. */
-export function indexedText(text: string): string {
-  return text.replace(unspaced, ' $& ')
+/** The text's terms in their order, as they are indexed. */
+export function termsOf(text: string, language: string | null): string[] {
+  const stem = stemmerOf(language)
+  const terms: string[] = []
+  for (const found of wordsOf(text)) pushTerms(terms, found, stem, 'index')
+  return terms
 }
 
-/** An agent's id as one indexed word. Two ids might become the same word, so the statement compares the id itself too. */
-export function agentTerm(agentId: string): string {
-  return agentId.replace(/[^\p{L}\p{N}]/gu, '')
-}
+/** As a term stands in the full text: with the number of its agent's base, so that no agent's words are another's (`knowledge.own`). No word has a colon. */
+export const marked = (number: number, term: string): string => `${number}:${term}`
 
-/** An agent's id as a lexeme of PostgreSQL: no word of a text has a colon in it. Quoted it is a query by itself. */
-export function agentLexeme(agentId: string): string {
-  return `agent:${agentTerm(agentId)}`
-}
-
-/** The text as PostgreSQL indexes it: words alone, without marks, so that its parser makes nothing else of "1.5", an address or a path. */
-export function indexedWords(text: string): string {
-  return (indexedText(withoutMarks(text)).match(word) ?? []).join(' ')
-}
-
-/** The text of a tsquery for any of the words; undefined where the text has none. */
-export function wordsQuery(text: string): string | undefined {
-  const terms = distinct(termsOf(text), (term) => !stopWords.has(term)) ?? distinct(termsOf(text), () => true)
-  const phrases = terms?.map((term) => (withoutMarks(term).match(word) ?? []).join(' <-> ')).filter((phrase) => phrase !== '')
-  return phrases && phrases.length > 0 ? phrases.map((phrase) => `(${phrase})`).join(' | ') : undefined
-}
-
-const withoutMarks = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '')
-
-/** The MATCH expression for an agent's chunks with any of the text's words; undefined where the text has none. */
-export function matchExpression(agentId: string, text: string): string | undefined {
-  // Stop words count where there is nothing else: "Who are The Who?"
-  const terms = distinct(termsOf(text), (term) => !stopWords.has(term)) ?? distinct(termsOf(text), () => true)
-  if (!terms) return undefined
-  const anyTerm = terms.map((term) => `"${term}"`).join(' OR ')
-  return `agent : "${agentTerm(agentId)}" AND {title text} : (${anyTerm})`
-}
-
-function distinct(terms: Iterable<string>, counts: (term: string) => boolean): string[] | undefined {
-  const found = new Set<string>()
-  for (const term of terms) {
-    if (counts(term)) found.add(term)
-    if (found.size === mostTerms) break
-  }
-  return found.size > 0 ? [...found] : undefined
-}
-
-/** Words, and pairs of characters of unspaced scripts; letters, digits and spaces alone. */
-function* termsOf(text: string): Generator<string> {
-  for (const [found] of text.slice(0, mostCharacters).matchAll(word)) {
-    const parts = indexedText(found.toLowerCase())
-      .split(' ')
-      .filter((part) => part !== '')
-    for (const [index, part] of parts.entries()) {
-      const next = parts[index + 1]
-      if (part.length > longestWord) continue
-      if (!isUnspaced(part)) yield part
-      else if (next !== undefined && isUnspaced(next)) yield `${part} ${next}`
-      else if (!isUnspaced(parts[index - 1] ?? '')) yield part
+/** The distinct terms that a text is searched by, as each of the languages stems them; stop words only where there is nothing else. */
+export function queryTerms(text: string, languages: readonly (string | null)[]): string[] {
+  const words = wordsOf(text.slice(0, mostCharacters))
+  // "Who are The Who?"
+  const telling = words.filter((one) => !stopWords.has(one))
+  const stems = languages.map(stemmerOf)
+  const terms = new Set<string>()
+  for (const one of telling.length > 0 ? telling : words) {
+    for (const stem of stems) {
+      const made: string[] = []
+      pushTerms(made, one, stem, 'query')
+      for (const term of made) {
+        terms.add(term)
+        if (terms.size === mostTerms) return [...terms]
+      }
     }
   }
+  return [...terms]
 }
 
+/** In lower case. */
+function wordsOf(text: string): string[] {
+  const lower = text.normalize('NFC').toLowerCase()
+  // Half a chunk's time otherwise, and most texts are in no other letters.
+  return lower.match(isAscii(lower) ? asciiWord : word) ?? []
+}
+
+/** Of a run of unspaced characters a query needs the pairs alone; the characters are indexed for who asks for a single one. */
+function pushTerms(terms: string[], found: string, stem: Stem, use: 'index' | 'query'): void {
+  if (isAscii(found)) {
+    if (found.length <= longestWord) terms.push(stem(found))
+    return
+  }
+  const parts = found.replace(unspaced, ' $& ').split(' ').filter(Boolean)
+  for (const [index, part] of parts.entries()) {
+    if (!isUnspaced(part)) {
+      if (part.length <= longestWord) terms.push(plain(stem(part)))
+      continue
+    }
+    const next = parts[index + 1]
+    const paired = next !== undefined && isUnspaced(next)
+    if (use === 'index' || (!paired && !isUnspaced(parts[index - 1] ?? ''))) terms.push(part)
+    if (paired) terms.push(part + next)
+  }
+}
+
+const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
+
 const isUnspaced = (part: string): boolean => part.search(unspaced) === 0
+
+const plain = (term: string): string => term.normalize('NFD').replace(leftOut, '').normalize('NFC')

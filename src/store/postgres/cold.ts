@@ -4,8 +4,9 @@
  */
 import { performWrite } from '../cold/audit.ts'
 import type { Author } from '../cold/audit.ts'
-import { reads } from '../cold/reads.ts'
+import { reads, reports, searches } from '../cold/reads.ts'
 import type { Reads } from '../cold/reads.ts'
+import { unseen } from '../cold/writes.ts'
 import type { Writes } from '../cold/writes.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Row, Sql, SqlValue } from '../store.ts'
@@ -24,10 +25,10 @@ export function sqlOf(connection: Connection): Sql {
   }
 }
 
-// A look-up answers in milliseconds or its caller is told that the store is away; a report may walk through millions of rows.
-const lookUpMs = 1_000
+// A look-up answers in milliseconds or its caller is told that the store is away, and a search in tens of them; a report may walk through
+// millions of rows.
+const limitsMs = { 'look-up': 1_000, search: 2_000, report: 120_000 }
 const writeMs = 10_000
-const reportMs = 120_000
 // A process that freezes or vanishes between two statements would hold its locks until its connection is found dead, which may take hours.
 const leaving = `set local idle_in_transaction_session_timeout = ${15_000}`
 // One lock for all cold writes of all processes in this database; the number means nothing.
@@ -40,14 +41,16 @@ export type Cold = {
   write(call: { name: keyof Writes; args: unknown[]; author: Author | undefined }): Promise<unknown>
 }
 
-export function createCold(connections: Connections, reports: ReadonlySet<keyof Reads>): Cold {
+export function createCold(connections: Connections): Cold {
   return {
     read(name, args) {
-      const isReport = reports.has(name)
-      const limitMs = isReport ? reportMs : lookUpMs
-      return connections.ask(isReport ? 'report' : 'look-up', limitMs, async (connection) => {
+      const purpose = reports.has(name) ? 'report' : searches.has(name) ? 'search' : 'look-up'
+      const limitMs = limitsMs[purpose]
+      return connections.ask(purpose, limitMs, async (connection) => {
         // The database gives up too, or a report that nobody waits for would run on.
-        await connection.query(`${beginSnapshot}; set local statement_timeout = ${limitMs}; ${leaving}`)
+        // Reading all chunks of all agents looks cheap to the planner, which does not know that their words are stored beside the table.
+        const byIndex = purpose === 'search' ? '; set local enable_seqscan = off; set local jit = off' : ''
+        await connection.query(`${beginSnapshot}; set local statement_timeout = ${limitMs}; ${leaving}${byIndex}`)
         const value = await (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sqlOf(connection), ...args)
         await connection.query('commit')
         return value
@@ -57,7 +60,7 @@ export function createCold(connections: Connections, reports: ReadonlySet<keyof 
       connections.askDurably('write', writeMs, async (connection) => {
         await connection.query(`begin; set local lock_timeout = ${writeMs / 2}; ${leaving}; select pg_advisory_xact_lock(${coldWrites})`)
         const value = await performWrite(sqlOf(connection), { name, args: args as never, author })
-        const commit = isSeenElsewhere(name) ? `select pg_notify('${changed}', ''); commit` : 'commit'
+        const commit = unseen.has(name) ? 'commit' : `select pg_notify('${changed}', ''); commit`
         await connection.query(commit).catch((error: unknown) => {
           if (!isConnectionLost(error)) throw error
           // Made again it would find its own change and tell it as somebody else's. Until here it is asked again: nothing of it is stored.
@@ -67,14 +70,3 @@ export function createCold(connections: Connections, reports: ReadonlySet<keyof 
       }),
   }
 }
-
-/** Whether other processes keep something of it in memory: agents, keys, providers, documents. */
-const isSeenElsewhere = (name: keyof Writes): boolean => !housekeeping.has(name)
-const housekeeping = new Set<keyof Writes>([
-  'touchApiKeys',
-  'clearExpired',
-  'eraseConversations',
-  'appendLedgerEntry',
-  'createOwner',
-  'renameOwner',
-])

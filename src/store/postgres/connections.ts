@@ -8,11 +8,11 @@ import { StoreUnavailable } from '../store.ts'
 import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failure.ts'
 
 /**
- * Nine in all: two that admit and spend windows, two that end and keep turns whatever the others do, two that look up, one that writes for the
- * operator, one for reports, one that listens; and one for a vacuum, made where there is something to vacuum. Operators' writes wait for each other and never keep a look-up waiting.
+ * Eleven in all: two that admit and spend windows, two that end and keep turns whatever the others do, two that look up, two that search, one that
+ * writes for the operator, one for reports, one that listens; and one for a vacuum, made where there is something to vacuum. Operators' writes wait for each other and never keep a look-up waiting.
  */
-export type Purpose = 'admission' | 'settlement' | 'look-up' | 'write' | 'report' | 'vacuum'
-const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, write: 1, report: 1, vacuum: 1 }
+export type Purpose = 'admission' | 'settlement' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
+const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, search: 2, write: 1, report: 1, vacuum: 1 }
 
 export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
 

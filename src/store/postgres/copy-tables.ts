@@ -27,12 +27,17 @@ const copiedTables = [
   'messages',
   'ledger',
   'journal',
+  'knowledge_bases',
   'documents',
+  'contents',
+  'content_parts',
+  'discarded_generations',
   'chunks',
+  'chunk_vectors',
   'audit',
 ]
 /** The embedded file's own affairs. The full text is made anew from the chunks. */
-const stayingTables = /^(migrations|rebuilds|chunk_terms(_\w+)?|sqlite_\w+)$/
+const stayingTables = /^(migrations|rebuilds|chunk_terms(_\w+)?|chunk_words|sqlite_\w+)$/
 
 /** The tables as the embedded database has them. Throws where one of them would be left behind. */
 export async function readTables(sql: Sql): Promise<Table[]> {

@@ -7,7 +7,7 @@ import type { Row } from '../store.ts'
 import { clientOptions } from './connections.ts'
 import type { Connection } from './connections.ts'
 import { CopyRefused } from './copy-source.ts'
-import { termsColumn } from './copy-words.ts'
+import { countAllWords, termsColumn } from './copy-words.ts'
 import { keyText, postgresTypes } from './copy-tables.ts'
 import type { Digest, Table } from './copy-tables.ts'
 import { asStoreError } from './failure.ts'
@@ -186,8 +186,9 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
     },
     async settle() {
       await query(`select setval(pg_get_serial_sequence('chunks', 'id'), (select coalesce(max(id), 0) + 1 from chunks), false)`)
+      await query(countAllWords)
       // Plans made for empty tables would read full ones whole.
-      await query(`analyze ${tables.map(({ name }) => name).join(', ')}`)
+      await query(`analyze chunk_words, ${tables.map(({ name }) => name).join(', ')}`)
     },
     async finish() {
       await query('update copy_progress set finished_at = now_ms()')

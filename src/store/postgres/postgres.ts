@@ -3,7 +3,7 @@
  * database's too: a commit is told as it tells it (docs/operate/postgresql.md says what that needs).
  */
 import { createFailpoints } from '../../failpoints.ts'
-import { reports } from '../cold/reads.ts'
+import { unseen } from '../cold/writes.ts'
 import { SchemaRefused } from '../schema-refused.ts'
 import type { SharedStore } from '../store.ts'
 import { createCold, sqlOf } from './cold.ts'
@@ -68,7 +68,7 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
   const tell = (): void => listeners.forEach((listener) => listener())
   // Behind a pooler a connection is another one at each transaction: what it once listened to is not ours.
   const listener = pooled ? undefined : listen(url, tell, log)
-  const cold = createCold(connections, reports)
+  const cold = createCold(connections)
   let vacuumedAt = 0
 
   return {
@@ -76,12 +76,12 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
     read: (name, ...args) => cold.read(name, args) as never,
     async write(name, ...args) {
       const value = await cold.write({ name, args, author: undefined })
-      tell()
+      if (!unseen.has(name)) tell()
       return value as never
     },
     async writeAs(author, name, ...args) {
       const value = await cold.write({ name, args, author })
-      tell()
+      if (!unseen.has(name)) tell()
       return value as never
     },
     async forget(depth) {

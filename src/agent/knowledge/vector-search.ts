@@ -1,0 +1,219 @@
+/**
+ * The nearest chunks of an agent to a vector, from a copy in memory that follows the store: read in pages when first asked for, then only what
+ * changed. Bounded: the agents asked for least recently make room. The store stays the truth: a chunk that is named here may be gone already.
+ */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import type { Logger } from 'pino'
+import type { IndexChange } from '../../store/cold/vectors.ts'
+import type { Store } from '../../store/store.ts'
+import { bytesOfVector } from './vector-set.ts'
+import type { FromVectors, ToVectors } from './vector-thread.ts'
+
+export type VectorQuery = {
+  agentId: string
+  embeddingModel: string
+  /** Of the agent's knowledge, as it is known now: the copy is brought to it first. */
+  revision: number
+  vector: Float32Array
+  limit: number
+}
+
+export interface VectorSearch {
+  /** Ids of chunks, nearest first; undefined where the agent has too many vectors to be kept. Rejects with StoreUnavailable. */
+  search(query: VectorQuery): Promise<number[] | undefined>
+  close(): Promise<void>
+}
+
+// Of one process: 240,000 vectors of 512 dimensions, or 80,000 of 1,536; a quarter of the gigabyte that a small machine has for all of it.
+const mostVectorBytes = 256 * 1024 * 1024
+// A page of vectors is two or three megabytes, and keeps the store's thread for a few milliseconds.
+const vectorsAPage = 500
+const changesAPage = 1_000
+
+type Copy = {
+  key: string
+  agentId: string
+  embeddingModel: string
+  /** Of the knowledge that it has in it. */
+  revision: number
+  /** For which it was last brought up to date. */
+  knownFor: number
+  /** Chunks with a vector, by document. */
+  documents: Map<string, number>
+  bytes: number
+  refreshing: Promise<void> | undefined
+  tooLarge: boolean
+}
+
+export function createVectorSearch({
+  store,
+  log,
+  mostBytes = mostVectorBytes,
+}: {
+  store: Store
+  log: Pick<Logger, 'warn'> | undefined
+  mostBytes?: number
+}): VectorSearch {
+  /** The least recently used first. */
+  const copies = new Map<string, Copy>()
+  const waiting = new Map<number, (nearest: number[]) => void>()
+  const warned = new Set<string>()
+  let worker: Worker | undefined
+  let nextId = 1
+
+  function tell(message: ToVectors): void {
+    if (!worker) {
+      worker = new Worker(new URL('./vector-thread.ts', import.meta.url))
+      // A process that ends does not wait for it.
+      worker.unref()
+      worker.on('message', ({ id, nearest }: FromVectors) => {
+        waiting.get(id)?.(nearest.map(({ chunkId }) => chunkId))
+        waiting.delete(id)
+      })
+    }
+    worker.postMessage(message)
+  }
+
+  function copyOf(agentId: string, embeddingModel: string): Copy {
+    const key = `${agentId} ${embeddingModel}`
+    const copy = copies.get(key) ?? emptyCopy(key, agentId, embeddingModel)
+    copies.delete(key)
+    copies.set(key, copy)
+    return copy
+  }
+
+  function forget(copy: Copy): void {
+    tell({ kind: 'forget', set: copy.key })
+    copies.delete(copy.key)
+  }
+
+  /** Brings a copy to the store's present state; one at a time for each. */
+  async function refresh(copy: Copy, dimensions: number): Promise<void> {
+    copy.tooLarge = false
+    // Deletions up to here are known: they were applied, or what is begun with nothing never had those documents.
+    let deletionsKnown = copy.revision
+    for (;;) {
+      const asked = { agentId: copy.agentId, after: copy.revision, limit: changesAPage }
+      const { changes, clearedRevision } = await store.read('listIndexChanges', asked)
+      if (clearedRevision > deletionsKnown) {
+        deletionsKnown = clearedRevision
+        if (copy.revision > 0) {
+          beginAnew(copy)
+          continue
+        }
+      }
+      await apply(copy, changes, dimensions)
+      if (copy.tooLarge) return
+      copy.revision = changes.at(-1)?.revision ?? copy.revision
+      if (changes.length === changesAPage) continue
+      copy.revision = Math.max(copy.revision, deletionsKnown)
+      return
+    }
+  }
+
+  function beginAnew(copy: Copy): void {
+    tell({ kind: 'forget', set: copy.key })
+    Object.assign(copy, { revision: 0, documents: new Map(), bytes: 0 })
+  }
+
+  async function apply(copy: Copy, changes: IndexChange[], dimensions: number): Promise<void> {
+    const gone = changes.map(({ documentId }) => documentId).filter((id) => copy.documents.has(id))
+    if (gone.length > 0) tell({ kind: 'drop', set: copy.key, documentIds: gone })
+    for (const id of gone) copy.documents.delete(id)
+    const fresh = changes.filter(({ generation, embeddingModel }) => generation > 0 && embeddingModel === copy.embeddingModel)
+    const chunks = sum([...copy.documents.values()]) + sum(fresh.map((change) => change.chunks))
+    copy.bytes = chunks * bytesOfVector(dimensions)
+    if (!makeRoomFor(copy)) return
+    for (const page of pagesOf(fresh)) {
+      const asked = { agentId: copy.agentId, dimensions, ...page }
+      const { chunkIds, documentIds, vectors } = await store.read('readVectors', asked)
+      if (chunkIds.length > 0) tell({ kind: 'add', set: copy.key, dimensions, chunkIds, documentIds, vectors })
+      for (const id of documentIds) copy.documents.set(id, (copy.documents.get(id) ?? 0) + 1)
+    }
+  }
+
+  /** False where the agent alone is above the bound. */
+  function makeRoomFor(copy: Copy): boolean {
+    if (copy.bytes > mostBytes) {
+      beginAnew(copy)
+      copy.tooLarge = true
+      if (!warned.has(copy.agentId))
+        log?.warn({ agentId: copy.agentId, mostBytes }, 'an agent has too many vectors to be kept: it is searched by words alone')
+      warned.add(copy.agentId)
+      return false
+    }
+    let all = sum([...copies.values()].map(({ bytes }) => bytes))
+    for (const other of copies.values()) {
+      if (all <= mostBytes) break
+      if (other === copy || other.refreshing) continue
+      all -= other.bytes
+      forget(other)
+    }
+    return true
+  }
+
+  return {
+    async search({ agentId, embeddingModel, revision, vector, limit }) {
+      const copy = copyOf(agentId, embeddingModel)
+      if (copy.knownFor < revision) {
+        // What was too much may be less after a change.
+        copy.refreshing ??= refresh(copy, vector.length).finally(() => (copy.refreshing = undefined))
+        await copy.refreshing
+        copy.knownFor = Math.max(copy.knownFor, revision)
+      }
+      if (copy.tooLarge) return undefined
+      const id = nextId++
+      const nearest = new Promise<number[]>((resolve) => waiting.set(id, resolve))
+      tell({ kind: 'search', set: copy.key, id, query: unitLength(vector), limit })
+      return nearest
+    },
+    async close() {
+      const ending = worker
+      worker = undefined
+      if (!ending) return
+      ending.ref()
+      const exited = once(ending, 'exit')
+      ending.postMessage({ kind: 'close' } satisfies ToVectors)
+      await exited
+    },
+  }
+}
+
+const emptyCopy = (key: string, agentId: string, embeddingModel: string): Copy => ({
+  key,
+  agentId,
+  embeddingModel,
+  revision: 0,
+  knownFor: 0,
+  documents: new Map(),
+  bytes: 0,
+  refreshing: undefined,
+  tooLarge: false,
+})
+
+type Page = { documents: IndexChange[]; from: number; to: number }
+
+/** Small documents together, large ones in parts. */
+function* pagesOf(changes: IndexChange[]): Generator<Page> {
+  let together: IndexChange[] = []
+  for (const change of changes) {
+    if (change.chunks > vectorsAPage) {
+      for (let from = 0; from < change.chunks; from += vectorsAPage) yield { documents: [change], from, to: from + vectorsAPage }
+      continue
+    }
+    if (sum([...together, change].map(({ chunks }) => chunks)) > vectorsAPage) {
+      yield { documents: together, from: 0, to: vectorsAPage }
+      together = []
+    }
+    together.push(change)
+  }
+  if (together.length > 0) yield { documents: together, from: 0, to: vectorsAPage }
+}
+
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0)
+
+function unitLength(vector: Float32Array): Float32Array {
+  const length = Math.hypot(...vector) || 1
+  return vector.map((value) => value / length)
+}

@@ -1,0 +1,137 @@
+/** The knowledge door: words and vectors together, what an embedding provider may cost a turn, and how much is kept in memory. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { createKnowledge } from '../../src/agent/knowledge.ts'
+import type { Embeddings } from '../../src/agent/embeddings.ts'
+import { fuse } from '../../src/agent/knowledge/fusion.ts'
+import { createVectorSearch } from '../../src/agent/knowledge/vector-search.ts'
+import { openOwnStore } from '../support/own-store.ts'
+import { Bench } from './conformance.ts'
+
+const embeddingModel = 'p/m'
+/** What a text means, where a text says one word: north, east, south. */
+const meanings: Record<string, number[]> = { north: [0, 1, 0], east: [1, 0, 0], south: [0, -1, 0.1] }
+const meaningOf = (text: string): Float32Array =>
+  Float32Array.from(Object.entries(meanings).find(([word]) => text.includes(word))?.[1] ?? [0, 0, 1])
+const working: Embeddings = { embed: async (_, texts) => texts.map(meaningOf) }
+
+async function setUp(t: TestContext, embeddings: Embeddings = working) {
+  const store = await openOwnStore(t)
+  const { agentId } = await Bench.make(store, 1n)
+  const warnings: object[] = []
+  const log = { warn: (facts: object) => void warnings.push(facts) } as never
+  const knowledge = createKnowledge({ store, embeddings, log })
+  t.after(() => knowledge.close())
+  const index = async (id: string, texts: string[], headings = '', of = agentId) => {
+    const given = {
+      id,
+      agentId: of,
+      title: id,
+      source: 'text',
+      mediaType: null,
+      fileName: null,
+      url: null,
+      contentId: null,
+      bytes: 1,
+    } as const
+    assert.equal(await store.write('putDocument', given), 'put')
+    const { fence } = (await store.write('claimDocument', { holder: 'test', leaseMs: 60_000 }))!
+    const chunks = texts.map((text) => ({ headings, text, vector: meaningOf(text) }))
+    await store.write('addChunks', { documentId: id, fence, from: 0, chunks })
+    const finished = { documentId: id, fence, title: id, bytes: 1, chunks: texts.length, language: null, embeddingModel }
+    assert.ok(await store.write('finishDocument', finished))
+  }
+  const find = async (query: string, changes: object = {}) => {
+    const found = await knowledge.search({ agentId, query, limit: 6, maxTokens: 10_000, language: null, embeddingModel, ...changes })
+    return found.map(({ text }) => text)
+  }
+  return { store, agentId, knowledge, warnings, log, index, find }
+}
+
+void test('knowledge: what means the same is found without a common word, where the agent names a model; a passage says its section', async (t) => {
+  const { agentId, knowledge, index, find } = await setUp(t)
+  await index('doc_a', ['to the north of it', 'to the east of it'], 'Ways › There')
+  assert.deepEqual(await find('where does the compass point, north?', { embeddingModel: null }), ['to the north of it'])
+  assert.equal((await find('northern lights'))[0], 'to the north of it')
+  assert.deepEqual(await find('northern lights', { embeddingModel: null }), [])
+  const asked = { agentId, query: 'north', limit: 1, maxTokens: 100, language: null, embeddingModel }
+  const [passage] = await knowledge.search(asked)
+  assert.deepEqual([passage!.documentId, passage!.title, passage!.section], ['doc_a', 'doc_a', 'Ways › There'])
+})
+
+void test('knowledge: vectors follow the documents: replaced, deleted, and cleared before anybody looked', async (t) => {
+  const { store, agentId, index, find } = await setUp(t)
+  await index('doc_a', ['to the north of it'])
+  // More than a search looks at: gone, but still in memory, they would stand before all others.
+  await index(
+    'doc_b',
+    Array.from({ length: 12 }, (_, n) => `to the south of it ${n}`),
+  )
+  assert.equal((await find('northern'))[0], 'to the north of it')
+  await index('doc_a', ['northwards now', 'to the east of it'])
+  assert.deepEqual((await find('northern')).slice(0, 2), ['northwards now', 'to the east of it'])
+  await store.write('deleteDocument', { agentId, id: 'doc_a' })
+  assert.match((await find('northern'))[0]!, /to the south of it/)
+  await index('doc_c', ['to the east of it again'])
+  await store.write('deleteDocument', { agentId, id: 'doc_b' })
+  while ((await store.write('clearKnowledge', { limit: 100 })) > 0);
+  assert.deepEqual(await find('southern'), ['to the east of it again'])
+})
+
+void test('knowledge: an agent’s vectors are its own', async (t) => {
+  const { store, index, find } = await setUp(t)
+  const other = await Bench.make(store, 1n)
+  await index('doc_a', ['to the south of it'])
+  await index('doc_other', ['to the north of it'], '', other.agentId)
+  assert.deepEqual(await find('northern'), ['to the south of it'])
+  assert.deepEqual(await find('northern', { agentId: other.agentId }), ['to the north of it'])
+})
+
+void test('knowledge: an embedding provider that fails or takes too long costs the vectors, never the turn, and is told of', async (t) => {
+  let answer: Embeddings['embed'] = () => Promise.reject(new Error('503 from the provider'))
+  const { warnings, index, find } = await setUp(t, { embed: (...given) => answer(...given) })
+  await index('doc_a', ['to the north of it'])
+  assert.deepEqual(await find('north'), ['to the north of it'])
+  assert.match(JSON.stringify(warnings), /503 from the provider/)
+  answer = () => new Promise(() => undefined)
+  assert.deepEqual(await find('north'), ['to the north of it'], 'one that never answers')
+  assert.match(JSON.stringify(warnings), /no answer within 2000 ms/)
+  answer = async () => [Float32Array.from([1, 0])]
+  assert.deepEqual(await find('north'), ['to the north of it'], 'of another length')
+  const ended = new AbortController()
+  answer = () => new Promise(() => queueMicrotask(() => ended.abort(new Error('the turn ended'))))
+  await assert.rejects(find('north', { signal: ended.signal }), /the turn ended/)
+})
+
+void test('knowledge: vectors in memory are bounded: who was asked for last stays, and one too many for it goes by words, told of once', async (t) => {
+  const { store, agentId, warnings, log, index } = await setUp(t)
+  const other = await Bench.make(store, 1n)
+  await index('doc_a', ['to the north of it', 'to the south of it'])
+  await index('doc_other', ['to the north of it', 'to the south of it'], '', other.agentId)
+  // Room for two vectors of three dimensions and not for four; then for one.
+  for (const [mostBytes, expected] of [
+    [70, 2],
+    [40, undefined],
+  ] as const) {
+    const search = createVectorSearch({ store, log, mostBytes })
+    for (const asker of [agentId, other.agentId, agentId, agentId]) {
+      const { revision } = await store.read('knowledgeState', asker)
+      const found = await search.search({ agentId: asker, embeddingModel, revision, vector: meaningOf('north'), limit: 5 })
+      assert.equal(found?.length, expected)
+    }
+    await search.close()
+  }
+  assert.equal(warnings.length, 2, 'once for each agent')
+})
+
+void test('knowledge: fused by reciprocal rank: what both lists have comes first, and each list keeps its order', () => {
+  assert.deepEqual(
+    fuse([
+      ['a', 'b', 'c'],
+      ['d', 'c'],
+    ]).map(({ id }) => id),
+    ['c', 'a', 'd', 'b'],
+  )
+  assert.deepEqual(fuse([[], ['x']]), [{ id: 'x', score: 1 / 61 }])
+})
