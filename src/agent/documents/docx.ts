@@ -1,0 +1,34 @@
+/**
+ * DOCX to Markdown. A DOCX file is a ZIP of XML: the converter is given exactly the bytes that were counted while they were inflated, in a new
+ * archive, since two readers of one archive may disagree on what is in it. Pictures are left out unread.
+ */
+import mammoth from 'mammoth'
+import { fragmentToMarkdown } from './html.ts'
+import { DocumentRefused } from './limits.ts'
+import { readArchive, storedArchive } from './zip.ts'
+
+/** Throws DocumentRefused. */
+export async function readDocx(bytes: Uint8Array): Promise<string> {
+  const { names, xml } = await readArchive(bytes)
+  if (!names.has('[Content_Types].xml') || ![...names].some((name) => name.startsWith('word/'))) throw new DocumentRefused(notWord(names))
+  const noPicture = mammoth.images.imgElement(() => Promise.resolve({ src: '' }))
+  try {
+    const { value } = await mammoth.convertToHtml(
+      { buffer: storedArchive(xml) },
+      // Word's own title is no heading to it.
+      { convertImage: noPicture, includeEmbeddedStyleMap: false, styleMap: ["p[style-name='Title'] => h1:fresh"] },
+    )
+    return fragmentToMarkdown(value)
+  } catch (error) {
+    // Too deep a nesting; the thread's limits are not errors and end it.
+    throw new DocumentRefused('This DOCX file is damaged: its text cannot be read.', { cause: error })
+  }
+}
+
+function notWord(names: Set<string>): string {
+  const has = (start: string): boolean => [...names].some((name) => name.startsWith(start))
+  if (has('xl/')) return 'This is an Excel workbook, not a DOCX file. Save what is to be known as text or DOCX.'
+  if (has('ppt/')) return 'This is a PowerPoint presentation, not a DOCX file. Save it as PDF.'
+  if (has('META-INF/') && has('content.xml')) return 'This is an OpenDocument file. Save it as DOCX.'
+  return 'This is a ZIP archive, not a DOCX file. Send the documents that are in it one by one.'
+}

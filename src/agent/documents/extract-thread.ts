@@ -1,0 +1,76 @@
+/**
+ * The thread in which documents are read: whatever a file does to its reader, it does it here. Keeps the chunks of one document until they are
+ * taken. The process itself loads no reader.
+ */
+import { enableCompileCache } from 'node:module'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Chunk } from '../knowledge/chunk.ts'
+import { DocumentRefused } from './limits.ts'
+import type { FromThread, ThreadData, ToThread } from './thread-messages.ts'
+
+// A message a page would be more messages than anybody looks at.
+const progressEveryMs = 100
+
+const { compileCache } = workerData as ThreadData
+if (compileCache !== null) enableCompileCache(compileCache)
+const { extractDocument } = await import('./extract.ts')
+
+let parts: Uint8Array[] = []
+let chunks: Chunk[] = []
+
+const say = (message: FromThread): void => parentPort!.postMessage(message)
+
+parentPort!.on('message', (message: ToThread) => {
+  switch (message.kind) {
+    case 'begin':
+      parts = []
+      chunks = []
+      return
+    case 'part':
+      return void parts.push(message.bytes)
+    case 'read':
+      return void read(message.source)
+    case 'take':
+      return say({ kind: 'taken', chunks: chunks.slice(message.from, message.from + message.count) })
+  }
+})
+
+async function read(source: Extract<ToThread, { kind: 'read' }>['source']): Promise<void> {
+  const bytes = together(parts)
+  parts = []
+  let saidAt = 0
+  const onProgress = (share: number): void => {
+    if (performance.now() - saidAt < progressEveryMs) return
+    saidAt = performance.now()
+    say({ kind: 'progress', share })
+  }
+  try {
+    // The reader of PDF empties what it is given.
+    const size = bytes.length
+    const extracted = await extractDocument({ ...source, bytes }, onProgress)
+    chunks = extracted.chunks
+    say({ kind: 'read', title: extracted.title, chunks: chunks.length, bytes: size })
+  } catch (error) {
+    say(refusal(error))
+  }
+}
+
+function together(pieces: Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    bytes.set(piece, at)
+    at += piece.length
+  }
+  return bytes
+}
+
+function refusal(error: unknown): FromThread {
+  if (error instanceof DocumentRefused)
+    return { kind: 'refused', reason: error.message, cause: error.cause === undefined ? null : String(error.cause) }
+  // V8's word for a stack that is full.
+  if (error instanceof RangeError && /call stack/.test(error.message))
+    return { kind: 'refused', reason: 'This document is nested too deeply to be read.', cause: null }
+  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return { kind: 'refused', reason: 'This document could not be read, by a fault of Turnkeep. The log of the server says more.', cause }
+}

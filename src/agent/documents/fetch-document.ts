@@ -1,0 +1,56 @@
+/**
+ * A document from its address, through the guard: public addresses alone, few redirects, bounded in size and time. Whatever goes wrong is a
+ * reason for the operator; what may be over in a moment is tried again first. Nothing of the answer but its content and its type is used.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import { GuardFailed, GuardRefused } from '../guard.ts'
+import type { Guard, GuardedAnswer } from '../guard.ts'
+import { DocumentRefused, inMebibytes, largestFileBytes } from './limits.ts'
+
+// `http` to `https`, without and with a `www`, and one for a page that moved.
+const mostRedirects = 3
+// A file of 20 MiB over a line of 6 Mbit/s.
+const longestFetchMs = 30_000
+const timesAgain = new Set([408, 425, 429, 500, 502, 503, 504])
+const wanted =
+  'text/html, application/xhtml+xml, text/markdown, text/plain, application/pdf, application/vnd.openxmlformats-officedocument.wordprocessingml.document, */*;q=0.1'
+
+export type Fetching = { guard: Pick<Guard, 'fetch'>; signal: AbortSignal; retriesMs: number[] }
+export type Fetched = { bytes: Uint8Array<ArrayBuffer>; mediaType: string | null }
+
+/** Throws DocumentRefused, or `signal.reason`. */
+export async function fetchDocument(url: string, { guard, signal, retriesMs }: Fetching): Promise<Fetched> {
+  for (let attempt = 0; ; attempt++) {
+    const outcome = await fetchOnce(url, guard, signal)
+    if ('body' in outcome) return { bytes: new Uint8Array(outcome.body), mediaType: outcome.headers.get('content-type') ?? null }
+    const pause = outcome.mayPass ? retriesMs[attempt] : undefined
+    if (pause === undefined) throw new DocumentRefused(outcome.reason)
+    // The timer rejects with an error of its own; the caller is promised the signal's reason.
+    await wait(pause, undefined, { signal }).catch(() => signal.throwIfAborted())
+  }
+}
+
+type Failure = { reason: string; mayPass: boolean }
+
+async function fetchOnce(url: string, guard: Pick<Guard, 'fetch'>, signal: AbortSignal): Promise<GuardedAnswer | Failure> {
+  try {
+    const answer = await guard.fetch(url, {
+      method: 'GET',
+      headers: { accept: wanted },
+      signal,
+      timeoutMs: longestFetchMs,
+      mostBytes: largestFileBytes,
+      redirects: mostRedirects,
+    })
+    const { status } = answer
+    if (status !== 200)
+      return { reason: `The address answered with the status ${status} and no document.`, mayPass: timesAgain.has(status) }
+    if (answer.truncated) return { reason: `The document at this address is larger than ${inMebibytes(largestFileBytes)}.`, mayPass: false }
+    return answer
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof GuardRefused) return { reason: `The address may not be fetched: ${error.message}`, mayPass: false }
+    if (error instanceof GuardFailed) return { reason: `The address could not be fetched: ${error.message}`, mayPass: true }
+    throw error
+  }
+}

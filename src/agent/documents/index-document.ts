@@ -1,0 +1,105 @@
+/**
+ * One claimed document, from its content to what is found: read in the thread, its vectors made where the agent names an embedding model, and
+ * written a few dozen chunks at a time. Every write is fenced by the claim; what served before goes on serving until all is there.
+ */
+import type { ClaimedDocument, NewChunk } from '../../store/cold/indexing.ts'
+import type { Store } from '../../store/store.ts'
+import type { Embeddings } from '../embeddings.ts'
+import type { Guard } from '../guard.ts'
+import type { Chunk } from '../knowledge/chunk.ts'
+import { embedWithRetries } from './embed.ts'
+import type { Extractor, ReadDocument } from './extractor.ts'
+import { fetchDocument } from './fetch-document.ts'
+import { DocumentRefused, inMebibytes, largestFileBytes } from './limits.ts'
+
+/** The document is no longer this process's to index. */
+export class ClaimLost extends Error {}
+
+export type Claim = {
+  /** Aborts with the reason when the work is for nothing. */
+  signal: AbortSignal
+  /** From 0 to 1. */
+  progress(share: number): void
+}
+
+export type Indexing = {
+  store: Store
+  extractor: Extractor
+  guard: Pick<Guard, 'fetch'>
+  embeddings: Embeddings
+  retriesMs: { embedding: number[]; address: number[] }
+}
+
+// Texts of a call: providers take from 96 to 2,048, and 64 chunks are some 20,000 tokens.
+const embeddedAtOnce = 64
+// Chunks of a write: a few milliseconds of the store's writer, for which turns wait.
+const addedAtOnce = 32
+// How far a document is when it is read; the rest goes to its chunks.
+const readShare = 0.3
+
+/** Throws DocumentRefused with the reason, ClaimLost, StoreUnavailable. */
+export async function indexDocument(
+  document: ClaimedDocument,
+  claim: Claim,
+  { store, extractor, guard, embeddings, retriesMs }: Indexing,
+): Promise<{ chunks: number }> {
+  const { id: documentId, fence } = document
+  const { embeddingModel, language } = document.knowledge
+  const read = await readContent()
+  const title = titleOf(document, read)
+  for (let from = 0; from < read.chunks; from += embeddedAtOnce) {
+    const chunks = await extractor.take(from, embeddedAtOnce)
+    const vectors = embeddingModel === null ? undefined : await embed(embeddingModel, title, chunks)
+    for (let part = 0; part < chunks.length; part += addedAtOnce) {
+      claim.signal.throwIfAborted()
+      const added = chunks
+        .slice(part, part + addedAtOnce)
+        .map((chunk, index): NewChunk => ({ ...chunk, vector: vectors?.[part + index] ?? null }))
+      if (!(await store.write('addChunks', { documentId, fence, from: from + part, chunks: added }))) throw new ClaimLost()
+    }
+    claim.progress(readShare + (1 - readShare) * ((from + chunks.length) / read.chunks))
+  }
+  claim.signal.throwIfAborted()
+  const finished = { documentId, fence, title, bytes: read.bytes, chunks: read.chunks, embeddingModel, language }
+  if (!(await store.write('finishDocument', finished))) throw new ClaimLost()
+  return { chunks: read.chunks }
+
+  async function readContent(): Promise<ReadDocument> {
+    const { url, contentId, mediaType, fileName, source } = document
+    const common = { onProgress: (share: number) => claim.progress(share * readShare), signal: claim.signal }
+    if (source === 'url') {
+      if (url === null) throw new Error(`document ${documentId} has no address`)
+      const { bytes, mediaType: answered } = await fetchDocument(url, { guard, signal: claim.signal, retriesMs: retriesMs.address })
+      return extractor.read({ parts: one(bytes), mediaType: answered, fileName: null, isText: false, ...common })
+    }
+    if (contentId === null) throw new Error(`document ${documentId} has no content`)
+    return extractor.read({ parts: partsOf(contentId), mediaType, fileName, isText: source === 'text', ...common })
+  }
+
+  async function* partsOf(contentId: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    for (let part = 0, size = 0; ; part++) {
+      claim.signal.throwIfAborted()
+      const bytes = await store.read('readContentPart', contentId, part)
+      if (!bytes) return
+      size += bytes.length
+      if (size > largestFileBytes)
+        throw new DocumentRefused(`This file is larger than ${inMebibytes(largestFileBytes)}. Split it into smaller ones.`)
+      // A copy: what a driver answers may be a window on memory that others use, and this is handed to the thread.
+      yield new Uint8Array(bytes)
+    }
+  }
+
+  function embed(model: string, named: string, chunks: Chunk[]): Promise<Float32Array[]> {
+    const texts = chunks.map(({ headings, text }) => [named, headings, text].filter((line) => line !== '').join('\n'))
+    return embedWithRetries(texts, { embeddings, model, signal: claim.signal, retriesMs: retriesMs.embedding })
+  }
+}
+
+async function* one(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield bytes
+}
+
+/** What the document calls itself, where the operator named it no better than by its file or address. */
+function titleOf({ title, fileName, url }: ClaimedDocument, read: ReadDocument): string {
+  return title === fileName || title === url ? (read.title ?? title) : title
+}

@@ -1,0 +1,108 @@
+/**
+ * What a file is: by its own bytes wherever they tell, and by its name and content type for the kinds of text, which look alike. A file that is
+ * not what it is called is refused with both words, so that a renamed picture never becomes a document of garbage. Pure.
+ */
+import { DocumentRefused } from './limits.ts'
+
+export type Kind = 'text' | 'html' | 'pdf' | 'docx'
+
+export type Told = {
+  /** As it was sent or answered, parameters included. */
+  mediaType: string | null
+  fileName: string | null
+}
+
+const extensions: Record<string, Kind> = {
+  md: 'text',
+  markdown: 'text',
+  txt: 'text',
+  text: 'text',
+  html: 'html',
+  htm: 'html',
+  xhtml: 'html',
+  pdf: 'pdf',
+  docx: 'docx',
+}
+const mediaTypes: Record<string, Kind> = {
+  'text/markdown': 'text',
+  'text/plain': 'text',
+  'text/html': 'html',
+  'application/xhtml+xml': 'html',
+  'application/pdf': 'pdf',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+}
+const words: Record<Kind, string> = { text: 'a text', html: 'an HTML page', pdf: 'a PDF', docx: 'a DOCX file' }
+const known = 'Documents are Markdown, text, HTML, PDF or DOCX.'
+
+/** How files begin that people send in good faith under another name; `binary` below takes the rest. */
+const strangers: { begins: string; is: string }[] = [
+  { begins: '\x89PNG\r\n', is: 'a PNG picture' },
+  { begins: '\xff\xd8\xff', is: 'a JPEG picture' },
+  { begins: 'GIF8', is: 'a GIF picture' },
+  { begins: 'II*\0', is: 'a TIFF picture' },
+  { begins: 'MM\0*', is: 'a TIFF picture' },
+  { begins: 'RIFF', is: 'a picture or a recording' },
+  { begins: '\x7fELF', is: 'a program' },
+  { begins: 'MZ\x90\0', is: 'a program' },
+  { begins: '\x1f\x8b', is: 'a gzip archive' },
+  { begins: 'Rar!', is: 'a RAR archive' },
+  { begins: '7z\xbc\xaf', is: 'a 7z archive' },
+  { begins: '{\\rtf', is: 'an RTF file' },
+  { begins: '%!PS', is: 'a PostScript file' },
+]
+const zip = 'PK\x03\x04'
+// Files of Word, Excel and PowerPoint before 2007, and any newer one that is encrypted.
+const oldOffice = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
+// Readers of PDF accept some bytes before the mark, and mail programs put them there.
+const pdfWithin = 1024
+
+/** Throws DocumentRefused where it is no document, or not what it is called. */
+export function kindOf(bytes: Uint8Array, told: Told): Kind {
+  const called = calledKind(told)
+  const stranger = strangeKind(bytes)
+  if (stranger !== undefined)
+    throw new DocumentRefused(
+      called ? `${callsIt(told)} ${words[called]}, but it is ${stranger}. ${known}` : `This is ${stranger}. ${known}`,
+    )
+  const is = ownKind(bytes, called)
+  if (called === undefined || called === is) return is ?? called ?? 'text'
+  if (is !== undefined) throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but it is ${words[is]}. Send it under its own name.`)
+  if (called === 'pdf' || called === 'docx')
+    throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but it is none: it does not begin like one.`)
+  return called
+}
+
+/** What name and content type say, the name first: browsers say `application/octet-stream` of Markdown. */
+function calledKind({ mediaType, fileName }: Told): Kind | undefined {
+  const extension = extensionOf(fileName)
+  return (extension === undefined ? undefined : extensions[extension]) ?? mediaTypes[mediaType?.split(';')[0]!.trim().toLowerCase() ?? '']
+}
+
+const callsIt = ({ fileName }: Told): string =>
+  extensions[extensionOf(fileName) ?? ''] ? 'By its name this is' : 'By its content type this is'
+
+function extensionOf(fileName: string | null): string | undefined {
+  return /\.([^./\\]+)$/.exec(fileName ?? '')?.[1]?.toLowerCase()
+}
+
+function strangeKind(bytes: Uint8Array): string | undefined {
+  const found = strangers.find(({ begins }) => startsWith(bytes, begins))
+  if (found) return found.is
+  if (!startsWith(bytes, oldOffice)) return undefined
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(Buffer.from('EncryptedPackage', 'utf16le'))
+    ? 'an Office file encrypted with a password; save it without one'
+    : 'an Office file of the time before 2007; save it as DOCX'
+}
+
+/** What the bytes say by themselves; undefined for every kind of text. */
+function ownKind(bytes: Uint8Array, called: Kind | undefined): Kind | undefined {
+  if (startsWith(bytes, zip)) return 'docx'
+  if (startsWith(bytes, '%PDF-')) return 'pdf'
+  // A text about PDF files is one that is called a text.
+  if (called !== 'pdf' && called !== undefined) return undefined
+  return Buffer.from(bytes.subarray(0, pdfWithin)).includes('%PDF-') ? 'pdf' : undefined
+}
+
+function startsWith(bytes: Uint8Array, begins: string): boolean {
+  return Buffer.from(bytes.subarray(0, begins.length)).toString('latin1') === begins
+}

@@ -1,0 +1,75 @@
+/**
+ * PDF to text, page by page. A PDF knows glyphs at places and no words: lines are put together by the library, paragraphs by the space between
+ * lines. Pictures and fonts are not drawn and nothing in it is run; a page without text stays without.
+ */
+import { getDocumentProxy } from 'unpdf'
+import { mostPages, DocumentRefused } from './limits.ts'
+
+export type Pages = { title: string | null; pages: string[] }
+
+type Line = { text: string; y: number; height: number }
+type Item = { str: string; hasEOL: boolean; height: number; transform: number[] }
+
+// Lines of a paragraph stand 1.1 to 1.5 times their height apart.
+const paragraphGap = 1.6
+
+/** Throws DocumentRefused. `onPage` is told each page that is done, from 0 to 1. */
+export async function readPdf(bytes: Uint8Array, onPage: (share: number) => void): Promise<Pages> {
+  try {
+    const document = await getDocumentProxy(bytes, { verbosity: 0, useSystemFonts: false, disableFontFace: true })
+    if (document.numPages > mostPages)
+      throw new DocumentRefused(`This PDF has ${document.numPages} pages, and at most ${mostPages} are read. Split it into smaller ones.`)
+    const pages: string[] = []
+    for (let number = 1; number <= document.numPages; number++) {
+      const page = await document.getPage(number)
+      const { items } = await page.getTextContent()
+      page.cleanup()
+      pages.push(paragraphs(items.filter((item) => 'str' in item)))
+      onPage(number / document.numPages)
+    }
+    if (pages.every((page) => page.trim() === ''))
+      throw new DocumentRefused('This PDF holds no text: its pages are pictures or empty. Run it through a text recognition (OCR) first.')
+    return { title: titleOf((await document.getMetadata()).info), pages }
+  } catch (error) {
+    if (error instanceof DocumentRefused) throw error
+    if (error instanceof Error && error.name === 'PasswordException')
+      throw new DocumentRefused('This PDF is encrypted and needs a password to be read. Save it without one.')
+    throw new DocumentRefused('This PDF is damaged and cannot be read.', { cause: error })
+  }
+}
+
+// What programs write where nobody gave a title.
+const noTitle = /^$|^untitled|^microsoft \w+ - |\.\w{2,4}$/i
+
+function titleOf(info: object): string | null {
+  const title = 'Title' in info && typeof info.Title === 'string' ? info.Title.trim() : ''
+  return noTitle.test(title) ? null : title
+}
+
+function paragraphs(items: Item[]): string {
+  let text = ''
+  let above: Line | undefined
+  for (const line of linesOf(items)) {
+    const apart = above && (above.y - line.y > paragraphGap * Math.max(line.height, above.height) || line.y > above.y)
+    if (!above) text = line.text
+    else if (apart) text += `\n\n${line.text}`
+    // A word that was parted at the end of a line is searched for as one.
+    else if (/\p{L}-$/u.test(text) && /^\p{Ll}/u.test(line.text)) text = text.slice(0, -1) + line.text
+    else text += `\n${line.text}`
+    above = line
+  }
+  return text
+}
+
+function* linesOf(items: Item[]): Generator<Line> {
+  let open: Line | undefined
+  for (const { str, hasEOL, height, transform } of items) {
+    if (str !== '') {
+      open = open ? { ...open, text: open.text + str, height: Math.max(open.height, height) } : { text: str, y: transform[5] ?? 0, height }
+    }
+    if (!hasEOL || !open) continue
+    if (open.text.trim() !== '') yield { ...open, text: open.text.trim() }
+    open = undefined
+  }
+  if (open && open.text.trim() !== '') yield { ...open, text: open.text.trim() }
+}
