@@ -1,0 +1,50 @@
+/** The two ways in which a guarded request ends without an answer, in words for the operator and the model: they never name a resolved address. */
+import { errors } from 'undici'
+
+/** The address, scheme or redirect is not allowed; nothing was sent there. */
+export class GuardRefused extends Error {}
+
+/** It was allowed and failed: no connection, no whole answer in time, no HTTP. */
+export class GuardFailed extends Error {}
+
+const byCode: Record<string, string> = {
+  ECONNREFUSED: 'the server refused the connection',
+  ECONNRESET: 'the server closed the connection before its answer was whole',
+  EPIPE: 'the server closed the connection before its answer was whole',
+  UND_ERR_SOCKET: 'the server closed the connection before its answer was whole',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer is shorter or longer than it says',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too long',
+  EHOSTUNREACH: 'the server cannot be reached',
+  ENETUNREACH: 'the server cannot be reached',
+  ETIMEDOUT: 'the server cannot be reached',
+  ENOTFOUND: 'there is no host of that name',
+  ENODATA: 'there is no host of that name',
+}
+const byPrefix: [RegExp, string][] = [
+  [/^HPE_/, 'the answer is not whole, or not HTTP'],
+  [/^(Z_|ERR__ERROR_|ERR_BROTLI|ERR_PADDING|ERR_ALLOC)/, 'the body of the answer cannot be decoded'],
+  [/CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$/, 'the connection is not secure'],
+]
+
+/** What failed, told by its code alone: messages of sockets and look-ups name addresses. */
+export function failure(error: unknown): GuardRefused | GuardFailed {
+  if (error instanceof GuardRefused || error instanceof GuardFailed) return error
+  const code = codeOf(error)
+  const words = byCode[code] ?? byPrefix.find(([pattern]) => pattern.test(code))?.[1] ?? 'the request failed'
+  return new GuardFailed(code === '' ? words : `${words} (${code})`)
+}
+
+/** As `failure`, of a look-up: its codes are those of connections too, and mean the name server there. */
+export function lookupFailure(error: unknown): GuardRefused | GuardFailed {
+  const code = codeOf(error)
+  return code === 'ENOTFOUND' || code === 'ENODATA' || code === ''
+    ? failure(error)
+    : new GuardFailed(`the name of the host could not be looked up (${code})`)
+}
+
+function codeOf(error: unknown): string {
+  // the parser's own code is left away by the client
+  if (error instanceof errors.HTTPParserError) return error.code ?? 'HPE_INVALID'
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : ''
+}
