@@ -1,0 +1,132 @@
+/**
+ * `tools.arguments`: what an operator may save as tools: whatever could not be called, would be offered twice, or would let the model's
+ * arguments decide where a call goes, is refused with a sentence that names it. Asks no server and knows no allow-list: that is the
+ * guard's, at each call. Pure.
+ */
+import { cleanText } from '../clean-text.ts'
+import { shortestSecret } from './answer-text.ts'
+import { isUsable } from './arguments.ts'
+import { fillText, partsOf, placeholdersIn, queryNames } from './placeholders.ts'
+import { mcpToolName } from './tool-config.ts'
+import type { OpenHttpTool, OpenMcpServer, OpenTool } from './tool-config.ts'
+
+// As many as the large providers take in one request.
+const mostTools = 128
+const mostSchemaBytes = 65_536
+const mostDescriptionBytes = 8192
+const mostUrlCharacters = 2048
+// More than any server reads of a header.
+const mostValueBytes = 8192
+const mostTexts = 32
+const longestSeconds = 60
+
+const toolName = /^[a-zA-Z0-9_-]{1,64}$/
+const headerName = /^[!#$%&'*+.^_`|~0-9a-zA-Z-]{1,64}$/
+// Bytes of one line.
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
+// They make the connection, or are ours.
+const ourHeaders =
+  /^(host|connection|content-length|transfer-encoding|idempotency-key|keep-alive|te|trailer|upgrade|expect|accept-encoding|content-encoding|proxy-.*)$/
+const mcpHeaders = /^(mcp-.*|accept|content-type|last-event-id)$/
+
+/** The first thing that is wrong with the tools of an agent, as a sentence for the operator without any value of a header or secret. */
+export function checkTools(tools: OpenTool[]): string | undefined {
+  const names = tools.flatMap((tool) => (tool.type === 'mcp' ? tool.pinned.map(({ name }) => mcpToolName(tool.name, name)) : [tool.name]))
+  const servers = tools.filter(({ type }) => type === 'mcp').map(({ name }) => name)
+  const twice = [names, servers].map((all) => all.find((name, index) => all.indexOf(name) !== index)).find(Boolean)
+  if (twice !== undefined) return `Two tools are called ${twice}.`
+  if (names.length > mostTools) return `An agent has at most ${mostTools} tools.`
+  return tools.map(problemOf).find((problem) => problem !== undefined)
+}
+
+function problemOf(tool: OpenTool): string | undefined {
+  if (tool.type === 'builtin') return undefined
+  if (!toolName.test(tool.name))
+    return `A tool is called ${JSON.stringify(tool.name.slice(0, 64))}: a name has 1 to 64 letters, digits, _ and -.`
+  const problem = tool.type === 'http' ? httpProblem(tool) : mcpProblem(tool)
+  return problem && `The tool ${tool.name}: ${problem}.`
+}
+
+function httpProblem(tool: OpenHttpTool): string | undefined {
+  const { description, timeoutSeconds, headers, secrets } = tool
+  if (Buffer.byteLength(description) > mostDescriptionBytes) return `its description is longer than ${mostDescriptionBytes} bytes`
+  if (cleanText(description) !== description) return 'its description is not well-formed text'
+  if (!(timeoutSeconds >= 1 && timeoutSeconds <= longestSeconds)) return `its timeout is not between 1 and ${longestSeconds} seconds`
+  return parametersProblem(tool) ?? secretsProblem(tool) ?? addressProblem(tool) ?? headersProblem(headers, secrets)
+}
+
+function mcpProblem({ url, headers }: OpenMcpServer): string | undefined {
+  return plainAddressProblem(url) ?? headersProblem(headers, undefined)
+}
+
+function parametersProblem({ parameters }: OpenHttpTool): string | undefined {
+  if (parameters['type'] !== 'object') return 'its parameters must be a JSON Schema of type "object"'
+  if (Buffer.byteLength(JSON.stringify(parameters)) > mostSchemaBytes) return `its parameters are longer than ${mostSchemaBytes} bytes`
+  return isUsable(parameters)
+    ? undefined
+    : 'its parameters are not a usable JSON Schema: a pattern or a reference in it is none, or it is too deep'
+}
+
+function secretsProblem({ secrets, parameters }: OpenHttpTool): string | undefined {
+  const entries = Object.entries(secrets)
+  if (entries.length > mostTexts) return `it has more than ${mostTexts} secrets`
+  const odd = entries.find(([name]) => !toolName.test(name))
+  if (odd) return `the name ${JSON.stringify(odd[0].slice(0, 64))} of a secret is not 1 to 64 letters, digits, _ and -`
+  const unfit = entries.find(
+    ([, value]) => value.length < shortestSecret || Buffer.byteLength(value) > mostValueBytes || cleanText(value) !== value,
+  )
+  if (unfit)
+    return `the secret ${unfit[0]} is shorter than ${shortestSecret} letters, so that it could not be kept out of answers, or too long, or not well-formed text`
+  const both = entries.find(([name]) => propertiesOf(parameters).includes(name))
+  return both && `${both[0]} is a secret and a parameter too`
+}
+
+function addressProblem({ url, parameters, secrets }: OpenHttpTool): string | undefined {
+  const { origin, path, rest } = partsOf(url)
+  const plain = plainAddressProblem(fillText(url, () => 'x'))
+  if (/[{}]/.test(origin)) return 'its url has a placeholder in its scheme, host or port'
+  if (plain !== undefined) return plain
+  const unknown = placeholdersIn(url).find((name) => !propertiesOf(parameters).includes(name) && !Object.hasOwn(secrets, name))
+  if (unknown !== undefined) return `{${unknown}} in its url is neither a parameter nor a secret`
+  if (path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return 'its url has a step "." or ".." in it'
+  if (
+    rest
+      .slice(1)
+      .split('&')
+      .some((pair) => /[{}]/.test(pair.split('=', 1)[0]!))
+  )
+    return 'a placeholder in the query of its url must stand behind "name="'
+  const names = queryNames(url).map((name) => name.toLowerCase())
+  const taken = propertiesOf(parameters).find((name) => names.includes(name.toLowerCase()) && !placeholdersIn(url).includes(name))
+  return taken && `${taken} stands in its url and is a parameter too`
+}
+
+function plainAddressProblem(url: string): string | undefined {
+  const parsed = URL.parse(url)
+  if (url.length > mostUrlCharacters || !parsed || !/^https?:\/\/[^/?#\\@]+([/?]|$)/i.test(url)) {
+    return 'its url is not an absolute https address without user name, or longer than 2,048 characters'
+  }
+  // what a parser of addresses silently drops or changes
+  return /[\s\\{}#]|\p{Cc}/u.test(url) ? 'its url holds a space, #, \\ or a brace that is no placeholder' : undefined
+}
+
+function headersProblem(headers: Record<string, string>, secrets: Record<string, string> | undefined): string | undefined {
+  const names = Object.keys(headers).map((name) => name.toLowerCase())
+  if (names.length > mostTexts) return `it has more than ${mostTexts} headers`
+  const odd = names.find((name) => !headerName.test(name))
+  if (odd !== undefined) return `${JSON.stringify(odd.slice(0, 64))} is no name of a header`
+  const ours = names.find((name, index) => ourHeaders.test(name) || (!secrets && mcpHeaders.test(name)) || names.indexOf(name) !== index)
+  if (ours !== undefined) return `the header ${ours} cannot be set, or is set twice`
+  for (const [name, value] of Object.entries(headers)) {
+    const unknown = secrets && placeholdersIn(value).find((placeholder) => !Object.hasOwn(secrets, placeholder))
+    if (unknown !== undefined) return `{${unknown}} in its header ${name} is no secret`
+    const filled = secrets ? fillText(value, (placeholder) => secrets[placeholder]!) : value
+    if (!headerValue.test(filled) || filled.length > mostValueBytes)
+      return `the value of its header ${name} is no line of Latin letters, or too long`
+  }
+  return undefined
+}
+
+function propertiesOf({ properties }: OpenHttpTool['parameters']): string[] {
+  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
+}

@@ -1,0 +1,118 @@
+/**
+ * One call of an HTTP tool (`tools.arguments`). The operator's configuration decides where it goes and what it proves itself with; the
+ * model's arguments fill components of the address, its query or its body, and nothing else. Never follows an argument out of its place,
+ * and never sends one that the tool does not know.
+ */
+import { GuardFailed, GuardRefused } from '../guard.ts'
+import type { Guard } from '../guard.ts'
+import { answerText, withoutSecrets } from './answer-text.ts'
+import { encodeComponent, fillAddress, fillText, placeholdersIn, queryNames, UnfitValue } from './placeholders.ts'
+import type { OpenHttpTool } from './tool-config.ts'
+
+export type HttpToolCall = {
+  tool: OpenHttpTool
+  /** They fit the tool's schema. */
+  args: Record<string, unknown>
+  idempotencyKey: string
+  signal: AbortSignal
+}
+
+/** `failure`: why there is no answer of the tool's own; for the log. */
+export type HttpToolAnswer = { text: string; isError: boolean; failure?: string }
+
+// Row 45 of the faults a tool may have; of the decoded body.
+const mostBytes = 1_048_576
+const mostRedirects = 3
+
+/** Rejects with `signal.reason`, or for a fault of ours. */
+export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpToolCall, guard: Guard): Promise<HttpToolAnswer> {
+  const secrets = secretTexts(tool)
+  const request = prepare(tool, args)
+  if (typeof request === 'string') return { text: `Error: ${request}.`, isError: true }
+  try {
+    const { url, body, headers } = request
+    const answer = await guard.fetch(url, {
+      method: tool.method,
+      headers: { ...headers, 'idempotency-key': idempotencyKey },
+      ...(body === undefined ? {} : { body }),
+      signal,
+      timeoutMs: tool.timeoutSeconds * 1000,
+      mostBytes,
+      redirects: mostRedirects,
+    })
+    return answerText({ ...answer, contentType: answer.headers.get('content-type') }, secrets)
+  } catch (error) {
+    if (!(error instanceof GuardRefused || error instanceof GuardFailed)) throw error
+    const unknown = tool.sideEffects && error instanceof GuardFailed ? ' Whether it took effect is not known.' : ''
+    const failure = withoutSecrets(error.message, secrets)
+    return { text: `Error: the call of the tool failed: ${failure}.${unknown}`, isError: true, failure }
+  }
+}
+
+type Prepared = { url: string; headers: Record<string, string>; body: string | undefined }
+
+/** What is sent, or what is wrong with the arguments. */
+function prepare(tool: OpenHttpTool, args: Record<string, unknown>): Prepared | string {
+  const { secrets, method } = tool
+  const inAddress = placeholdersIn(tool.url)
+  const fixed = queryNames(tool.url).map((name) => name.toLowerCase())
+  const isTaken = (name: string): boolean => !inAddress.includes(name) && fixed.includes(name.toLowerCase())
+  const undeclared = Object.keys(args).find((name) => !isDeclared(tool, name) || Object.hasOwn(secrets, name) || isTaken(name))
+  if (undeclared !== undefined) return `the tool has no parameter ${JSON.stringify(undeclared.slice(0, 64))}`
+  const missing = inAddress.find((name) => !Object.hasOwn(secrets, name) && !isScalar(args[name]))
+  if (missing !== undefined) return `${missing} must be given, as a string, a number or a boolean`
+
+  const secretOf = (name: string): string => secrets[name] ?? ''
+  const rest = Object.entries(args).filter(([name]) => !inAddress.includes(name))
+  const inQuery = method === 'GET' || method === 'DELETE'
+  const headers = Object.fromEntries(Object.entries(tool.headers).map(([name, value]) => [name.toLowerCase(), fillText(value, secretOf)]))
+  try {
+    const url = fillAddress(tool.url, (name) => (Object.hasOwn(secrets, name) ? secretOf(name) : String(args[name])))
+    return {
+      url: inQuery ? withQuery(url, rest) : url,
+      headers: {
+        accept: 'application/json, text/*;q=0.9, */*;q=0.5',
+        ...(inQuery ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: inQuery ? undefined : JSON.stringify(Object.fromEntries(rest)),
+    }
+  } catch (error) {
+    if (error instanceof UnfitValue) return error.message
+    throw error
+  }
+}
+
+/** Whether the schema names it, or says itself that there may be others. */
+function isDeclared({ parameters }: OpenHttpTool, name: string): boolean {
+  const { properties, additionalProperties, patternProperties } = parameters
+  if (typeof properties === 'object' && properties !== null && Object.hasOwn(properties, name)) return true
+  return (additionalProperties !== undefined && additionalProperties !== false) || patternProperties !== undefined
+}
+
+const isScalar = (value: unknown): value is string | number | boolean => ['string', 'number', 'boolean'].includes(typeof value)
+
+/** A list is one parameter many times; what is deeper is JSON. */
+function withQuery(url: string, args: [string, unknown][]): string {
+  const pairs = args.flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).filter((one) => one !== null).map((one) => [name, one] as const),
+  )
+  if (pairs.length === 0) return url
+  const query = pairs.map(([name, one]) => `${encodeComponent(name)}=${encodeComponent(isScalar(one) ? String(one) : JSON.stringify(one))}`)
+  return `${url}${url.includes('?') ? '&' : '?'}${query.join('&')}`
+}
+
+// What everybody's requests hold.
+const plainHeaders = ['accept', 'accept-language', 'content-type', 'user-agent']
+
+// A shorter value that is no `{secret}` says how to answer (`true`, `acme`), and its letters stand in answers of their own right.
+const shortestCredential = 12
+
+/** What must not come back: the secrets, and of the other headers' values the whole and each word, as what follows Bearer. */
+function secretTexts({ headers, secrets }: OpenHttpTool): string[] {
+  const values = Object.entries(headers)
+    .filter(([name]) => !plainHeaders.includes(name.toLowerCase()))
+    .map(([, value]) => fillText(value, (name) => secrets[name] ?? ''))
+  const words = values.flatMap((value) => [value, ...value.split(/\s+/)])
+  return [...Object.values(secrets), ...words.filter((word) => word.length >= shortestCredential)]
+}

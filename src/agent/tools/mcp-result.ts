@@ -1,0 +1,50 @@
+/** What the answer of an MCP tool is to the model: text, clean and bounded. Pictures, sounds and files are named, never handed on. Pure. */
+import type { CallToolResult } from '@ai-sdk/mcp'
+import { cleanText } from '../clean-text.ts'
+import { isObject } from '../models/fields.ts'
+import type { Fields } from '../models/fields.ts'
+import { fitting, withoutSecrets } from './answer-text.ts'
+import { secretsIn } from './mcp-failure.ts'
+import type { ToolResult } from './tool-config.ts'
+
+// What a resource is called is a label here, not content.
+const mostLabel = 200
+
+export function resultOf(answer: CallToolResult, headers: Record<string, string>): ToolResult {
+  const parts = (Array.isArray(answer['content']) ? answer['content'] : []).filter(isObject).map(partText)
+  const said = parts.filter((part) => part !== '').join('\n')
+  const text = said === '' ? structured(answer) : said
+  return { text: fitting(withoutSecrets(cleanText(text), secretsIn(headers))), isError: answer['isError'] === true, passages: [] }
+}
+
+/** An answer of ours in place of the tool's. */
+export function refusal(text: string): ToolResult {
+  return { text: fitting(cleanText(`Error: ${text}.`)), isError: true, passages: [] }
+}
+
+function structured(answer: Fields): string {
+  const data = answer['structuredContent'] ?? answer['toolResult']
+  return data === undefined ? '[The tool answered without content.]' : JSON.stringify(data)
+}
+
+function partText(part: Fields): string {
+  switch (part['type']) {
+    case 'text':
+      return typeof part['text'] === 'string' ? part['text'] : ''
+    case 'image':
+    case 'audio':
+      return `[${part['type']}, ${label(part['mimeType'])}, not shown]`
+    case 'resource':
+      return isObject(part['resource'])
+        ? `[resource ${label(part['resource']['uri'])}, ${label(part['resource']['mimeType'])}, not shown]`
+        : ''
+    case 'resource_link':
+      return `[link to the resource ${label(part['name'])}: ${label(part['uri'])}]`
+    default:
+      return '[content of an unknown kind, not shown]'
+  }
+}
+
+function label(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, mostLabel).replaceAll(/[\s\p{Cc}[\]]+/gu, ' ') : 'unnamed'
+}

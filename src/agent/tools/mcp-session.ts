@@ -1,0 +1,84 @@
+/**
+ * One session with one MCP server: opened, its list of tools read and kept as fingerprints, calls made in it. Hands the key of each call to the
+ * transport, so that calls in parallel carry their own. Never calls twice, and never judges what it may call.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { CallToolResult, ListToolsResult } from '@ai-sdk/mcp'
+import { withoutSecrets } from './answer-text.ts'
+import { fingerprints, listTools } from './mcp-definitions.ts'
+import { oneLine, secretsIn, SessionForgotten } from './mcp-failure.ts'
+import { createTransport } from './mcp-transport.ts'
+import type { OneCall } from './mcp-transport.ts'
+import { ToolServerError } from './tool-config.ts'
+
+export type ServerAddress = { url: string; headers: Record<string, string> }
+export type CallInSession = { tool: string; args: Record<string, unknown>; idempotencyKey: string; signal: AbortSignal }
+
+/** Everything rejects with ToolServerError (SessionForgotten among them), or with what a signal gave as its reason. */
+export interface McpSession {
+  list(signal: AbortSignal): Promise<ListToolsResult['tools']>
+  /** The fingerprint of each tool by name, as of at most so long ago; asked for once by all who wait for it. */
+  known(mostAgeMs: number): Promise<Map<string, string>>
+  /** Rejects with SessionForgotten only where the call was refused unread. */
+  callTool(call: CallInSession): Promise<CallToolResult>
+  /** Tells the server, as far as it listens. */
+  close(): Promise<void>
+}
+
+export async function openSession(options: ServerAddress & { fetch: typeof globalThis.fetch; timeoutMs: number }): Promise<McpSession> {
+  const { url, headers, timeoutMs } = options
+  const library = await import('@ai-sdk/mcp')
+  const calls = new AsyncLocalStorage<OneCall>()
+  const client = await inOurWords(AbortSignal.timeout(timeoutMs), (signal) =>
+    library.createMCPClient({
+      transport: createTransport({ library, url, headers, fetch: options.fetch, calls }),
+      clientName: 'turnkeep',
+      initializationOptions: { signal },
+      // never by the library either
+      maxRetries: 0,
+    }),
+  )
+  let reading: { at: number; list: Promise<Map<string, string>> } | undefined
+
+  return {
+    list,
+    known(mostAgeMs) {
+      if (reading && performance.now() - reading.at <= mostAgeMs) return reading.list
+      const begun = { at: performance.now(), list: list(AbortSignal.timeout(timeoutMs)).then(fingerprints) }
+      reading = begun
+      begun.list.catch(() => {
+        if (reading === begun) reading = undefined
+      })
+      return begun.list
+    },
+    async callTool({ tool, args, idempotencyKey, signal }) {
+      try {
+        return await calls.run({ idempotencyKey, sent: false }, () =>
+          inOurWords(signal, () => client.callTool({ name: tool, arguments: args, options: { signal } })),
+        )
+      } catch (error) {
+        // What may be done only once is not sent anew on one refusal's word: a request that changes nothing has to be refused too.
+        if (error instanceof SessionForgotten) await list(signal)
+        throw error instanceof SessionForgotten ? new ToolServerError(error.message) : error
+      }
+    },
+    close: () => client.close(),
+  }
+
+  function list(signal: AbortSignal): Promise<ListToolsResult['tools']> {
+    return inOurWords(signal, () => listTools(client, signal))
+  }
+
+  async function inOurWords<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    try {
+      return await ask(signal)
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (error instanceof ToolServerError) throw error
+      if (library.MCPClientError.isInstance(error) && error.cause instanceof ToolServerError) throw error.cause
+      if (library.MCPClientError.isInstance(error))
+        throw new ToolServerError(oneLine(withoutSecrets(error.message, secretsIn(headers))), { cause: error })
+      throw new ToolServerError('the server answered with what is not understood', { cause: error })
+    }
+  }
+}

@@ -1,0 +1,271 @@
+/**
+ * Streamable HTTP for an MCP client: every message is one POST, of whose answer only what belongs to that message is read. Opens no stream for the
+ * server to speak on, follows no redirect, asks for no tokens, resumes nothing and never sends a message twice. Addresses and sizes are the
+ * guard's affair, time is the caller's.
+ */
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { JSONRPCMessage, MCPClientError, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
+import { ModelError } from '../model.ts'
+import { isObject } from '../models/fields.ts'
+import { SseReader } from '../models/sse-reader.ts'
+import { GuardFailed, GuardRefused } from '../guard.ts'
+import { SessionForgotten } from './mcp-failure.ts'
+import { ToolServerError } from './tool-config.ts'
+
+/** The call of a tool within which a message is sent; what carries it carries its key. */
+export type OneCall = { idempotencyKey: string; sent: boolean }
+
+/** What of the library is used here: it is loaded with the first session, so it comes as an argument. */
+type Library = { MCPClientError: typeof MCPClientError; validateJSONRPCMessage: typeof validateJSONRPCMessage }
+export type TransportOptions = {
+  library: Library
+  url: string
+  headers: Record<string, string>
+  fetch: typeof globalThis.fetch
+  calls: AsyncLocalStorage<OneCall>
+}
+
+/** In `_meta` of a tool's call, beside the header `Idempotency-Key`: a server behind a gateway may see only one of the two. */
+const keyInMeta = 'turnkeep/idempotency-key'
+/** From it on the protocol has no sessions and wants the method's name in a header. */
+const withoutSessions = '2026-07-28'
+// The protocol allows any visible ASCII; a UUID has 36.
+const longestSessionId = 1024
+// Sampling, elicitation and roots are refused, each by a POST of ours: a server that goes on asking is not worth more of them.
+const mostRefusals = 4
+// Each part of a list is checked against every kind of part that there is, which takes a hundred times as long as to read it. Real answers have a
+// few dozen.
+const mostParts = 8192
+// To find out that something is no JSON takes as long. Some servers begin with an empty event, or send one as a sign of life.
+const mostNoise = 8192
+// Farewells and refusals, which nobody waits for.
+const courtesyMs = 2000
+
+export function createTransport({ library, url, fetch, calls, ...given }: TransportOptions): MCPTransport {
+  const operatorHeaders = validHeaders(given.headers)
+  let sessionId: string | undefined
+  const transport: MCPTransport = {
+    supportsProtocolVersionDiscovery: true,
+    waitsForProtocolVersionDiscovery: true,
+    supportsMcpToolParameterHeaders: true,
+    protocolVersion: withoutSessions,
+    start: () => Promise.resolve(),
+    send,
+    close,
+  }
+  return transport
+
+  async function send(message: JSONRPCMessage, options: Parameters<MCPTransport['send']>[1]): Promise<void> {
+    const call = 'method' in message && message.method === 'tools/call' ? calls.getStore() : undefined
+    if (call?.sent) throw new ToolServerError('the tool asks for further input, which nobody can give here')
+    if (call) call.sent = true
+    const signal = options?.signal ?? AbortSignal.timeout(courtesyMs)
+    try {
+      const response = await post(call ? withKey(message, call) : message, { ...options?.headers, ...keyHeader(call) }, signal)
+      if (!('method' in message && 'id' in message)) return await response.body?.cancel()
+      if (!response.ok) return await deliverRefusal(message, response)
+      if (message.method === 'initialize') sessionId = sessionIdOf(response)
+      return await deliverAnswer(message, response, signal)
+    } catch (error) {
+      if (call && signal.aborted && 'id' in message && message.id !== undefined && !isStateless()) cancelled(message.id)
+      throw error
+    }
+  }
+
+  async function post(message: JSONRPCMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
+    const headers = commonHeaders()
+    headers.set('content-type', 'application/json')
+    headers.set('accept', 'application/json, text/event-stream')
+    if (isStateless() && 'method' in message) headers.set('mcp-method', message.method)
+    if (isStateless() && 'method' in message && message.method === 'tools/call') headers.set('mcp-name', String(message.params?.['name']))
+    for (const [name, value] of Object.entries(more)) headers.set(name, value)
+    return ask({ method: 'POST', headers, body: JSON.stringify(message), signal })
+  }
+
+  async function ask(request: RequestInit): Promise<Response> {
+    try {
+      return await fetch(url, { ...request, redirect: 'error' })
+    } catch (error) {
+      throw unreachable(error)
+    }
+  }
+
+  function commonHeaders(): Headers {
+    const headers = new Headers(operatorHeaders)
+    headers.set('user-agent', 'turnkeep')
+    headers.set('mcp-protocol-version', transport.protocolVersion ?? withoutSessions)
+    headers.delete('mcp-session-id')
+    if (sessionId !== undefined) headers.set('mcp-session-id', sessionId)
+    return headers
+  }
+
+  function isStateless(): boolean {
+    return transport.protocolVersion === withoutSessions
+  }
+
+  /** Throws, or hands over the JSON-RPC error that stands in the body. */
+  async function deliverRefusal(to: Request, response: Response): Promise<void> {
+    const { status } = response
+    const error = errorIn(await bodyOf(response))
+    // The protocol says 404; servers written after its widely copied example say 400 and name the session in words.
+    const forgotten = status === 404 || (status === 400 && error !== undefined && /session/i.test(error.message))
+    if (sessionId !== undefined && forgotten) throw new SessionForgotten(`the server answered ${status}, as if it did not know the session`)
+    if (status === 401 || status === 403)
+      throw new ToolServerError(`the server answered ${status}: it wants other credentials in its headers`)
+    if (error) return transport.onmessage?.({ jsonrpc: '2.0', id: to.id, error })
+    throw new library.MCPClientError({ message: `the server answered ${status}`, statusCode: status })
+  }
+
+  /** A refusal's body may be anything else: a page of a gateway, nothing at all. */
+  function errorIn(body: string): { code: number; message: string } | undefined {
+    const data = parsed(body)
+    // The refusal of a session has an id of null.
+    const message = valid(isObject(data) && data['id'] === null ? { ...data, id: undefined } : data)
+    return message !== undefined && 'error' in message ? message.error : undefined
+  }
+
+  async function deliverAnswer(to: Request, response: Response, signal: AbortSignal): Promise<void> {
+    const type = response.headers.get('content-type')?.split(';')[0]!.trim().toLowerCase() ?? ''
+    let refusals = 0
+    const answers = (data: unknown): boolean => {
+      // A server's word that is no answer (progress, logs) is passed over before it costs more than its bytes.
+      if (signal.aborted || !isObject(data) || !('id' in data)) return false
+      if ('method' in data) {
+        const request = refusals++ < mostRefusals ? valid(data) : undefined
+        if (request) transport.onmessage?.(request)
+        return false
+      }
+      if (data['id'] !== to.id) return false
+      if (isObject(data['result']) && Object.values(data['result']).some(isTooLong))
+        throw new ToolServerError(`the server answered with more than ${mostParts} parts`)
+      const message = valid(data)
+      if (!message) throw new ToolServerError('the server answered with what is no JSON-RPC message')
+      transport.onmessage?.(message)
+      return true
+    }
+    // One version of the protocol packs messages together.
+    const answered = (data: unknown): boolean => (Array.isArray(data) ? data.some(answers) : answers(data))
+    if (type === 'application/json') {
+      const body = parsed(await bodyOf(response))
+      if (body === undefined) throw new ToolServerError('the server answered with what is no JSON')
+      if (!answered(body)) throw noAnswer()
+    } else if (type === 'text/event-stream') await readEvents(response, answered)
+    else {
+      await response.body?.cancel()
+      throw new ToolServerError('the server answered with neither JSON nor an event stream')
+    }
+  }
+
+  /** Reads until the answer has come, whatever the server goes on to say. */
+  async function readEvents(response: Response, answered: (data: unknown) => boolean): Promise<void> {
+    let done = false
+    let noise = 0
+    const events = new SseReader((data) => {
+      if (done) return
+      const message = parsed(data)
+      // An event that is no JSON is none of the protocol's.
+      if (message === undefined && ++noise > mostNoise)
+        throw new ToolServerError(`the server sent more than ${mostNoise} events that are no JSON`)
+      done = answered(message)
+    })
+    try {
+      for await (const bytes of response.body ?? []) {
+        events.push(Buffer.from(bytes))
+        if (done) return
+      }
+    } catch (error) {
+      if (error instanceof ModelError) throw new ToolServerError('the server sent an event that is too large', { cause: error })
+      throw unreachable(error)
+    }
+    throw noAnswer()
+  }
+
+  function valid(data: unknown): JSONRPCMessage | undefined {
+    try {
+      return library.validateJSONRPCMessage(data)
+    } catch {
+      // The library says so by throwing; what to do of it is the caller's to say.
+      return undefined
+    }
+  }
+
+  /** Where the protocol has no sessions, the closed connection says it. */
+  function cancelled(requestId: string | number): void {
+    const message = { jsonrpc: '2.0' as const, method: 'notifications/cancelled', params: { requestId, reason: 'no longer waited for' } }
+    courtesy(post(message, {}, AbortSignal.timeout(courtesyMs)))
+  }
+
+  async function close(): Promise<void> {
+    if (sessionId !== undefined) {
+      const headers = commonHeaders()
+      sessionId = undefined
+      await courtesy(ask({ method: 'DELETE', headers, signal: AbortSignal.timeout(courtesyMs) }))
+    }
+    transport.onclose?.()
+  }
+}
+
+type Request = Extract<JSONRPCMessage, { id: string | number; method: string }>
+
+const isTooLong = (field: unknown): boolean => Array.isArray(field) && field.length > mostParts
+
+/** Without its cause, which would show the value. */
+function validHeaders(headers: Record<string, string>): Headers {
+  try {
+    return new Headers(headers)
+  } catch {
+    throw new ToolServerError('a header of the server is none that HTTP allows')
+  }
+}
+
+function withKey(message: JSONRPCMessage, { idempotencyKey }: OneCall): JSONRPCMessage {
+  if (!('method' in message)) return message
+  const { _meta: meta } = message.params ?? {}
+  return { ...message, params: { ...message.params, _meta: { ...meta, [keyInMeta]: idempotencyKey } } }
+}
+
+function keyHeader(call: OneCall | undefined): Record<string, string> {
+  return call ? { 'idempotency-key': call.idempotencyKey } : {}
+}
+
+function sessionIdOf(response: Response): string | undefined {
+  const id = response.headers.get('mcp-session-id')
+  if (id === null) return undefined
+  if (id.length > longestSessionId) throw new ToolServerError('the server gave a session id that is too long')
+  return id
+}
+
+async function bodyOf(response: Response): Promise<string> {
+  try {
+    return await response.text()
+  } catch (error) {
+    throw unreachable(error)
+  }
+}
+
+/** Undefined where it is no JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const noAnswer = (): ToolServerError => new ToolServerError('the server ended its answer without a result')
+
+/** The guard's own words may be told; those of a socket name addresses. */
+function unreachable(error: unknown): unknown {
+  if (error instanceof ToolServerError) return error
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if (cause instanceof GuardRefused || cause instanceof GuardFailed) return new ToolServerError(cause.message, { cause })
+  return new ToolServerError('the server cannot be reached, or broke off its answer', { cause: error })
+}
+
+/** Said for the server's sake: that it did not hear it changes nothing here. */
+async function courtesy(said: Promise<Response>): Promise<void> {
+  await said.then(
+    (response) => response.body?.cancel(),
+    () => undefined,
+  )
+}

@@ -1,0 +1,217 @@
+/**
+ * MCP servers over streamable HTTP: asks them for their tools and calls the tools that the operator approved. What was approved is what is called:
+ * a tool whose definition has changed is not, until it is pinned again. A tools/call is sent once, never on top of an answer that is late or lost;
+ * sent anew only where the server refused the session it came in. Never starts a program, never passes on anybody's credentials but the
+ * operator's headers, and lets no server speak to the model beyond the bounded text of its answer.
+ */
+import { createHash } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Guard } from '../guard.ts'
+import { fingerprint, pinnedTools } from './mcp-definitions.ts'
+import { SessionForgotten } from './mcp-failure.ts'
+import { refusal, resultOf } from './mcp-result.ts'
+import { openSession } from './mcp-session.ts'
+import type { CallInSession, McpSession, ServerAddress } from './mcp-session.ts'
+import { ToolServerError } from './tool-config.ts'
+import type { McpServer, PinnedTool, ToolResult } from './tool-config.ts'
+
+export type McpCall = {
+  server: McpServer
+  /** Of the server, open. */
+  headers: Record<string, string>
+  /** The server's own name of it. */
+  tool: string
+  args: Record<string, unknown>
+  idempotencyKey: string
+  signal: AbortSignal
+}
+
+export interface Mcp {
+  /** What the server offers now, as it would be approved. Throws ToolServerError, whose message is for the operator. */
+  pin(server: ServerAddress & { allowed: string[] | null }): Promise<PinnedTool[]>
+  /** Whatever goes wrong is an answer for the model. Rejects with `signal.reason` alone. */
+  call(call: McpCall): Promise<ToolResult>
+  /** Says farewell to every server. Calls that still run end with the guard. */
+  close(): Promise<void>
+}
+
+export type McpLimits = {
+  /** Row 45: of a call, with the opening of its session; and of a pin. */
+  totalMs: number
+  /** A session nobody uses for so long is closed. */
+  idleMs: number
+  /** How old the server's list of tools may be when a tool is called. */
+  listedMs: number
+  /** How old it may be when by it a tool is refused: one that was approved a moment ago must not be. */
+  doubtMs: number
+}
+
+// A minute: the pause between two messages of a conversation is rarely longer.
+const defaultLimits: McpLimits = { totalMs: 10_000, idleMs: 60_000, listedMs: 60_000, doubtMs: 2000 }
+
+type Shared = { session: Promise<McpSession>; users: number; idle: NodeJS.Timeout | undefined }
+
+export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; limits?: Partial<McpLimits> }): Mcp {
+  const { totalMs, idleMs, listedMs, doubtMs } = { ...defaultLimits, ...limits }
+  const sessions = new Map<string, Shared>()
+  /** What the operator was told of: server, tool and what of it was approved. */
+  const toldOf = new Set<string>()
+
+  return { pin, call, close }
+
+  async function pin({ url, headers, allowed }: Parameters<Mcp['pin']>[0]): Promise<PinnedTool[]> {
+    const deadline = AbortSignal.timeout(totalMs)
+    let session: McpSession | undefined
+    try {
+      session = await open({ url, headers })
+      return pinnedTools(await session.list(deadline), allowed)
+    } catch (error) {
+      throw isTimeout(error) ? new ToolServerError(`the server did not answer within ${totalMs / 1000} seconds`) : error
+    } finally {
+      void session?.close()
+    }
+  }
+
+  async function call(request: McpCall): Promise<ToolResult> {
+    const { server, tool, headers } = request
+    request.signal.throwIfAborted()
+    const pinned = server.pinned.find(({ name }) => name === tool)
+    if (!pinned) return refusal(`there is no tool named ${tool}`)
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(totalMs)])
+    try {
+      const outcome = await inSession({ url: server.url, headers }, signal, async (session) =>
+        (await isAsPinned(session, pinned, signal))
+          ? { kind: 'called' as const, answer: await session.callTool({ ...toCall(request), signal }) }
+          : { kind: 'changed' as const },
+      )
+      tellOfChange(request, pinned, outcome.kind === 'changed')
+      return outcome.kind === 'called'
+        ? resultOf(outcome.answer, headers)
+        : refusal(`the tool ${tool} has changed since the operator approved it, and is not called until it is approved again`)
+    } catch (error) {
+      if (request.signal.aborted) throw request.signal.reason
+      return failed(request, error)
+    }
+  }
+
+  function failed({ server, tool }: McpCall, error: unknown): ToolResult {
+    const reason = isTimeout(error) ? `its server did not answer within ${totalMs / 1000} seconds` : undefined
+    const said = reason ?? (error instanceof ToolServerError ? error.message : undefined)
+    // What no one here put into words may hold a secret, so of that the kind alone.
+    log.warn(
+      { server: server.name, tool, reason: said ?? `unexpected ${error instanceof Error ? error.name : typeof error}` },
+      'an MCP tool failed',
+    )
+    return refusal(`the call of the tool failed: ${said ?? 'its server could not be asked'}`)
+  }
+
+  /** Sent anew, once, where the server had forgotten the session: then it has refused unread whatever was in it. */
+  async function inSession<T>(address: ServerAddress, signal: AbortSignal, use: (session: McpSession) => Promise<T>): Promise<T> {
+    const key = keyOf(address)
+    try {
+      return await shared(key, address, signal, use)
+    } catch (error) {
+      if (!(error instanceof SessionForgotten)) throw error
+      return shared(key, address, signal, use)
+    }
+  }
+
+  async function shared<T>(key: string, address: ServerAddress, signal: AbortSignal, use: (session: McpSession) => Promise<T>): Promise<T> {
+    const one = sessions.get(key) ?? begin(key, address)
+    one.users++
+    clearTimeout(one.idle)
+    try {
+      return await use(await within(signal, one.session))
+    } catch (error) {
+      if (error instanceof SessionForgotten) forget(key, one)
+      throw error
+    } finally {
+      one.users--
+      if (one.users === 0 && sessions.get(key) === one) one.idle = setTimeout(() => leave(key, one), idleMs).unref()
+    }
+  }
+
+  function begin(key: string, address: ServerAddress): Shared {
+    const one: Shared = { session: open(address), users: 0, idle: undefined }
+    sessions.set(key, one)
+    // Who waits for it is told by the promise itself; the next one opens anew.
+    one.session.catch(() => forget(key, one))
+    return one
+  }
+
+  function forget(key: string, one: Shared): void {
+    if (sessions.get(key) === one) sessions.delete(key)
+  }
+
+  function leave(key: string, one: Shared): Promise<void> {
+    forget(key, one)
+    return one.session.then(
+      (session) => session.close(),
+      () => undefined,
+    )
+  }
+
+  /** Belongs to all who wait for it, so it has a deadline of its own and ends with nobody's signal. */
+  function open(address: ServerAddress): Promise<McpSession> {
+    return openSession({ ...address, fetch: guard.webFetch, timeoutMs: totalMs })
+  }
+
+  async function isAsPinned(session: McpSession, pinned: PinnedTool, signal: AbortSignal): Promise<boolean> {
+    const approved = fingerprint(pinned)
+    for (const age of [listedMs, doubtMs]) {
+      const known = await within(signal, session.known(age))
+      if (known.get(pinned.name) === approved) return true
+    }
+    return false
+  }
+
+  /** Once, until it is as it was approved again or another definition of it is. */
+  function tellOfChange({ server, headers }: McpCall, pinned: PinnedTool, changed: boolean): void {
+    const told = `${keyOf({ url: server.url, headers })} ${fingerprint(pinned)}`
+    if (!changed) return void toldOf.delete(told)
+    if (toldOf.has(told)) return
+    toldOf.add(told)
+    log.warn(
+      { server: server.name, origin: new URL(server.url).origin, tool: pinned.name },
+      'a tool has changed since it was approved, and is not called until it is approved again',
+    )
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all(
+      [...sessions].map(([key, one]) => {
+        clearTimeout(one.idle)
+        return leave(key, one)
+      }),
+    )
+  }
+}
+
+/** Other headers are another caller to the server. Only a digest of them is kept. */
+function keyOf({ url, headers }: ServerAddress): string {
+  const sorted = Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([url, sorted]))
+    .digest('base64')
+}
+
+function toCall({ tool, args, idempotencyKey }: McpCall): Omit<CallInSession, 'signal'> {
+  return { tool, args, idempotencyKey }
+}
+
+/** Waits for what belongs to others too: an abort ends the waiting alone. */
+async function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError'
+}

@@ -1,0 +1,351 @@
+/** MCP servers that hang, flood, lie or break the protocol, over real HTTP and the real guard: an error result, bounded, and never a second call. */
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { startCaller } from './support/mcp-caller.ts'
+import type { Caller } from './support/mcp-caller.ts'
+import { answer, event, json, result, said, sse, startScriptedMcp, tool } from './support/mcp-scripted-server.ts'
+import type { Handler, ScriptedMcp, Seen } from './support/mcp-scripted-server.ts'
+
+const secret = 'Bearer tok_0123456789abcdef'
+const headers = { authorization: secret }
+
+let server: ScriptedMcp
+let caller: Caller
+beforeEach(async () => {
+  server = await startScriptedMcp()
+  caller = startCaller([server])
+})
+afterEach(async () => {
+  await caller.close()
+  await server.close()
+})
+
+/** Writes for as long as anybody takes it; answers how many bytes that were. */
+async function pour(response: ServerResponse, piece: string): Promise<number> {
+  const closed = new Promise<void>((resolve) => response.once('close', resolve))
+  let bytes = 0
+  while (!response.destroyed && bytes < 1_073_741_824) {
+    bytes += piece.length
+    if (!response.write(piece)) await Promise.race([new Promise<void>((resolve) => response.once('drain', resolve)), closed])
+  }
+  return bytes
+}
+
+// What Node and the kernel hold on both sides of a socket, generously; of a gigabyte.
+const heldOnTheWay = 33_554_432
+
+async function refusedBy(handler: Handler): Promise<string> {
+  server.on('tools/call', handler)
+  const outcome = await caller.ask(server, 'look', { headers })
+  assert.equal(outcome.isError, true, outcome.text)
+  assert.equal(server.callsOf('tools/call').length, 1, 'called once')
+  assert.ok(!outcome.text.includes('0123456789') && !caller.logText().includes('0123456789'), 'no secret')
+  return outcome.text
+}
+
+describe('what never ends', () => {
+  const hangs: [string, Handler][] = [
+    ['before its headers', () => undefined],
+    ['after its headers', (_seen, response) => void response.writeHead(200, json).flushHeaders()],
+    ['within its JSON', (_seen, response) => void response.writeHead(200, json).write('{"jsonrpc":"2.0","id":')],
+    ['in a stream of signs of life', (_seen, response) => drip(response, ': still here\n\n')],
+    [
+      'in a stream of progress',
+      (_seen, response) => drip(response, event({ jsonrpc: '2.0', method: 'notifications/progress', params: {} })),
+    ],
+  ]
+  function drip(response: ServerResponse, piece: string): void {
+    response.writeHead(200, sse)
+    const timer = setInterval(() => response.write(piece), 20)
+    response.once('close', () => clearInterval(timer))
+  }
+
+  void test('row 45: a tool that hangs is given up, its connection closed and the server told', async () => {
+    await caller.pin(server)
+    await Promise.all(hangs.map(([where, handler]) => isGivenUp(where, handler)))
+  })
+
+  async function isGivenUp(where: string, handler: Handler): Promise<void> {
+    const slow = await startScriptedMcp()
+    const hasty = startCaller([slow], { totalMs: 7000 })
+    let closed = false
+    slow.on('tools/call', (seen, response) => {
+      response.once('close', () => void (closed = true))
+      return handler(seen, response)
+    })
+    try {
+      const { text, isError } = await hasty.ask(slow, 'look')
+      assert.deepEqual([isError, text], [true, 'Error: the call of the tool failed: its server did not answer within 7 seconds.'], where)
+      await slow.until(() => closed && slow.callsOf('notifications/cancelled').length === 1)
+      const calls = slow.callsOf('tools/call')
+      assert.deepEqual([calls.length, slow.callsOf('notifications/cancelled')[0]!.params.requestId], [1, calls[0]!.id], where)
+    } finally {
+      await hasty.close()
+      await slow.close()
+    }
+  }
+
+  void test('row 45: 1 GB of JSON is an error after the first MiB', async () => {
+    const poured = Promise.withResolvers<number>()
+    const text = await refusedBy((_seen, response) => {
+      response.writeHead(200, json)
+      poured.resolve(pour(response, 'x'.repeat(65_536)))
+    })
+    assert.match(text, /longer than 1048576 bytes/)
+    assert.ok((await poured.promise) < heldOnTheWay)
+  })
+
+  void test('row 45: 1 GB of notifications is an error after the first MiB', async () => {
+    const poured = Promise.withResolvers<number>()
+    const note = event({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(1000) } })
+    const text = await refusedBy((_seen, response) => {
+      response.writeHead(200, sse)
+      poured.resolve(pour(response, note.repeat(50)))
+    })
+    assert.match(text, /longer than 1048576 bytes/)
+    assert.ok((await poured.promise) < heldOnTheWay)
+  })
+
+  void test('row 45: a gzip bomb is an error after the first MiB it decodes to', async () => {
+    const bomb = gzipSync(Buffer.alloc(134_217_728, 0x20))
+    const text = await refusedBy((_seen, response) => {
+      response.writeHead(200, { ...json, 'content-encoding': 'gzip' })
+      response.end(bomb)
+    })
+    assert.match(text, /longer than 1048576 bytes/)
+  })
+
+  void test('a line of 2 MiB in a stream is an error', async () => {
+    const text = await refusedBy((_seen, response) => {
+      response.writeHead(200, sse)
+      response.end(`data: ${'x'.repeat(2_097_152)}\n\n`)
+    })
+    assert.match(text, /too large|longer than/)
+  })
+})
+
+describe('what is no answer', () => {
+  const broken: [string, Handler, RegExp][] = [
+    ['no JSON', (_seen, response) => answer(response, 200, '{"jsonrpc":'), /no JSON/],
+    ['another kind of page', (_seen, response) => answer(response, 200, '<p>hi', { 'content-type': 'text/html' }), /neither JSON nor/],
+    ['no JSON-RPC', (seen, response) => answer(response, 200, { id: seen.id, answer: 42 }), /no JSON-RPC/],
+    ['another JSON-RPC', (seen, response) => answer(response, 200, { jsonrpc: '1.0', id: seen.id, result: said('x') }), /no JSON-RPC/],
+    ['a result without content', (seen, response) => answer(response, 200, result(seen.id, { content: 'x' })), /parse/],
+    [
+      'a stream of a hundred thousand things that are no JSON',
+      (_seen, response) => void response.writeHead(200, sse).end('data:{\n\n'.repeat(100_000)),
+      /more than 8192 events/,
+    ],
+    [
+      'more parts than anybody reads',
+      (seen, response) => answer(response, 200, result(seen.id, { content: Array.from({ length: 300_000 }, () => ({})) })),
+      /more than 8192 parts/,
+    ],
+    ['null', (_seen, response) => answer(response, 200, 'null'), /without a result/],
+    ['an empty list', (_seen, response) => answer(response, 200, []), /without a result/],
+    [
+      'JSON of a hundred thousand brackets',
+      (_seen, response) => answer(response, 200, '['.repeat(100_000) + ']'.repeat(100_000)),
+      /without a result/,
+    ],
+    ['an answer to another request', (_seen, response) => answer(response, 200, result(999, said('not yours'))), /without a result/],
+    [
+      'a stream that ends',
+      (_seen, response) => void response.writeHead(200, sse).end(event(result(999, said('not yours')))),
+      /without a result/,
+    ],
+    ['202, and nothing follows', (_seen, response) => void response.writeHead(202).end(), /neither JSON nor/],
+    ['204', (_seen, response) => void response.writeHead(204).end(), /neither JSON nor/],
+    ['500', (_seen, response) => answer(response, 500, `<h1>Error ${secret}</h1>`), /answered 500/],
+    ['429', (_seen, response) => answer(response, 429, {}, { 'retry-after': '1' }), /answered 429/],
+    ['400', (_seen, response) => answer(response, 400, {}), /answered 400/],
+    [
+      'a reset after its headers',
+      (_seen, response) => void response.writeHead(200, json).write('{', () => response.destroy()),
+      /not whole|closed the connection|request failed/,
+    ],
+    ['a reset at once', (_seen, response) => void response.destroy(), /closed the connection/],
+  ]
+  for (const [what, handler, words] of broken)
+    void test(`${what}: an error result, and the call is not sent again`, async () => {
+      assert.match(await refusedBy(handler), words)
+    })
+
+  void test('answers for others, notifications and noise before the answer are passed over', async () => {
+    server.on('tools/call', (seen, response) => {
+      response.writeHead(200, sse)
+      response.write(event(result(999, said('not yours'))) + event(result(String(seen.id), said('not yours either'))))
+      response.write(`data: \n\ndata: {"jsonrpc":\n\n: a comment\n\n${event([]) + event(null) + event(7)}`)
+      for (let n = 0; n < 5000; n++) response.write(event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progress: n } }))
+      response.end(event(result(seen.id, said('yours'))) + event(result(seen.id, said('too late'))))
+    })
+    assert.deepEqual(await caller.ask(server, 'look'), { text: 'yours', isError: false, passages: [] })
+  })
+
+  void test('an answer among others in one message is found, as JSON and in a stream', async () => {
+    const packed = (seen: Seen): object[] => [result(999, said('not yours')), result(seen.id, said('yours'))]
+    server.on('tools/call', (seen, response) => answer(response, 200, packed(seen)))
+    assert.equal((await caller.ask(server, 'look')).text, 'yours')
+    server.on('tools/call', (seen, response) => void response.writeHead(200, sse).end(event(packed(seen))))
+    assert.equal((await caller.ask(server, 'look')).text, 'yours')
+  })
+
+  void test('a stream whose server does not end it is left when the answer has come', async () => {
+    await caller.close()
+    // So long that nothing but the answer can be what ends it.
+    caller = startCaller([server], { totalMs: 600_000 })
+    let closed = false
+    server.on('tools/call', (seen, response) => {
+      response.once('close', () => void (closed = true))
+      response.writeHead(200, sse)
+      response.write(event(result(seen.id, said('here'))))
+    })
+    assert.equal((await caller.ask(server, 'look')).text, 'here')
+    await server.until(() => closed)
+  })
+
+  void test('a JSON-RPC error is told in its words, on one line, and what it repeats of our headers is blacked out', async () => {
+    const text = await refusedBy((seen, response) =>
+      answer(response, 200, {
+        jsonrpc: '2.0',
+        id: seen.id,
+        error: { code: -32602, message: `no\n such\u0007 thing for ${secret}, tok_0123456789abcdef ${'!'.repeat(9999)}` },
+      }),
+    )
+    assert.match(text, /^Error: the call of the tool failed: no such thing for \[secret\], \[secret\] !+\.$/)
+    assert.ok(text.length < 600)
+  })
+
+  void test('what a result repeats of our headers is blacked out', async () => {
+    server.on('tools/call', (seen, response) => answer(response, 200, result(seen.id, said(`you are ${seen.headers.authorization}`))))
+    assert.equal((await caller.ask(server, 'look', { headers })).text, 'you are [secret]')
+  })
+})
+
+describe('what a server asks of us', () => {
+  void test('a request that is none counts among the four', async () => {
+    server.on('tools/call', (seen, response) => {
+      response.writeHead(200, sse)
+      for (let n = 0; n < 4; n++) response.write(event({ jsonrpc: '2.0', id: `s${n}`, method: n }))
+      response.write(event({ jsonrpc: '2.0', id: 's4', method: 'roots/list', params: {} }))
+      response.end(event(result(seen.id, said('without it, then'))))
+    })
+    assert.equal((await caller.ask(server, 'look')).text, 'without it, then')
+    assert.equal((await caller.ask(server, 'look')).text, 'without it, then')
+    assert.deepEqual(server.callsOf('answer'), [])
+  })
+
+  void test('sampling, elicitation and roots are refused, four at most, and the call goes on', async () => {
+    const asked = ['sampling/createMessage', 'elicitation/create', 'roots/list']
+    server.on('tools/call', async (seen, response) => {
+      response.writeHead(200, sse)
+      for (let n = 0; n < 300; n++) response.write(event({ jsonrpc: '2.0', id: `s${n}`, method: asked[n % 3], params: {} }))
+      await server.until(() => server.callsOf('answer').length === 4)
+      response.end(event(result(seen.id, said('without it, then'))))
+    })
+    assert.equal((await caller.ask(server, 'look')).text, 'without it, then')
+    const refusals = server.callsOf('answer').map(({ message }) => [message.id, message.error?.code])
+    assert.deepEqual(
+      refusals.toSorted(),
+      [0, 1, 2, 3].map((n) => [`s${n}`, -32601]),
+    )
+    assert.ok(server.callsOf('answer').every((one) => one.headers['idempotency-key'] === undefined))
+  })
+
+  void test('no stream is opened for it to speak on', async () => {
+    await caller.ask(server, 'look')
+    assert.deepEqual(server.callsOf('GET'), [])
+  })
+
+  void test('401 is a plain error: nothing is looked up, nothing else is asked for, no credentials but the headers', async () => {
+    const refuse: Handler = (_seen, response) =>
+      answer(response, 401, {}, { 'www-authenticate': `Bearer resource_metadata="${server.url}/.well-known/oauth-protected-resource"` })
+    const text = await refusedBy(refuse)
+    assert.equal(text, 'Error: the call of the tool failed: the server answered 401: it wants other credentials in its headers.')
+    for (const rpc of ['server/discover', 'initialize']) server.on(rpc, refuse)
+    await assert.rejects(caller.pin(server, null, { authorization: 'Bearer other-0123456789' }), /answered 401/)
+    assert.deepEqual([...new Set(server.seen.map(({ http, path }) => `${http} ${path}`))].toSorted(), ['DELETE /mcp', 'POST /mcp'])
+  })
+
+  for (const status of [301, 302, 303, 307, 308])
+    void test(`row 46: a redirect (${status}) is refused, and nothing arrives where it leads`, async () => {
+      const other = await startScriptedMcp()
+      try {
+        const text = await refusedBy((_seen, response) => void response.writeHead(status, { location: other.url }).end())
+        assert.match(text, /redirect/)
+        assert.deepEqual(other.seen, [])
+      } finally {
+        await other.close()
+      }
+    })
+
+  void test('row 46: a private address that the settings do not allow is refused before a byte is sent', async () => {
+    const stranger = startCaller([])
+    try {
+      const outcome = await stranger.ask(server, 'look', { pinned: await caller.pin(server) })
+      const arrived = server.seen.length
+      assert.deepEqual([outcome.isError, outcome.text], [true, 'Error: the call of the tool failed: the address must begin with https://.'])
+      await assert.rejects(stranger.pin(server), /must begin with https/)
+      assert.equal(server.seen.length, arrived)
+    } finally {
+      await stranger.close()
+    }
+  })
+
+  void test('a tool that wants input again and again is called once', async () => {
+    modern()
+    const text = await refusedBy((seen, response) =>
+      answer(response, 200, result(seen.id, { resultType: 'input_required', requestState: 'again' })),
+    )
+    assert.match(text, /further input/)
+  })
+})
+
+/** A server without sessions, as the protocol of 2026-07-28 has it. */
+function modern(): void {
+  const whole = (value: object): object => ({ resultType: 'complete', ...value })
+  server.on('server/discover', (seen, response) =>
+    answer(response, 200, result(seen.id, whole({ supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }))),
+  )
+  server.on('tools/list', (seen, response) => answer(response, 200, result(seen.id, whole({ tools: [tool('look')] }))))
+  server.on('tools/call', (seen, response) => answer(response, 200, result(seen.id, whole(said(`did ${seen.params.name}`)))))
+}
+
+describe('versions of the protocol', () => {
+  void test('without sessions: method and name stand in headers, and no session is opened or closed', async () => {
+    modern()
+    assert.equal((await caller.ask(server, 'look')).text, 'did look')
+    await caller.mcp.close()
+    const [call] = server.callsOf('tools/call')
+    assert.deepEqual(
+      [call!.headers['mcp-method'], call!.headers['mcp-name'], call!.headers['mcp-protocol-version']],
+      ['tools/call', 'look', '2026-07-28'],
+    )
+    assert.deepEqual([server.callsOf('initialize').length, server.callsOf('DELETE').length], [0, 0])
+  })
+
+  for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])
+    void test(`${version} is spoken, and named in every request`, async () => {
+      answersVersion(version)
+      assert.equal((await caller.ask(server, 'look')).text, 'did look')
+      assert.equal(server.callsOf('tools/call')[0]!.headers['mcp-protocol-version'], version)
+    })
+
+  void test('one that is not known is an error that names it', async () => {
+    answersVersion('1999-01-01')
+    await assert.rejects(caller.pin(server), /not supported: 1999-01-01/)
+  })
+
+  void test('a session id that is too long is an error', async () => {
+    server.on('initialize', (seen, response) => answer(response, 200, result(seen.id, {}), { 'mcp-session-id': 'x'.repeat(5000) }))
+    await assert.rejects(caller.pin(server), /session id that is too long/)
+  })
+
+  function answersVersion(protocolVersion: string): void {
+    server.on('initialize', (seen, response) =>
+      answer(response, 200, result(seen.id, { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } })),
+    )
+  }
+})

@@ -1,0 +1,109 @@
+/** MCP tools against a real server, `@modelcontextprotocol/server-everything`, over real HTTP and the real guard. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ToolServerError } from '../src/agent/tools/tool-config.ts'
+import type { PinnedTool } from '../src/agent/tools/tool-config.ts'
+import { startCaller } from './support/mcp-caller.ts'
+import type { Caller } from './support/mcp-caller.ts'
+import { startMcpServer } from './support/mcp-server.ts'
+import type { McpServerProcess } from './support/mcp-server.ts'
+
+let server: McpServerProcess
+let caller: Caller
+let pinned: PinnedTool[]
+
+before(async () => {
+  server = await startMcpServer()
+  caller = startCaller([server])
+  pinned = await caller.pin(server)
+})
+after(async () => {
+  await caller.close()
+  await server.stop()
+})
+
+const named = (name: string): PinnedTool => pinned.find((tool) => tool.name === name)!
+
+void test('pin: all tools, with their schemas and whether they only read; tools that need what no client here has are not offered', () => {
+  assert.ok(pinned.length >= 10, `${pinned.length} tools`)
+  assert.equal(named('echo').description, 'Echoes back the input string')
+  assert.equal(named('echo').sideEffects, false)
+  assert.deepEqual(named('echo').parameters['required'], ['message'])
+  assert.equal(named('gzip-file-as-resource').sideEffects, true)
+  assert.ok(!pinned.some(({ name }) => /sampling|elicitation|roots/.test(name)))
+})
+
+void test('pin: the allowed alone, and one that is not offered is named', async () => {
+  const some = await caller.pin(server, ['get-sum', 'echo'])
+  assert.deepEqual(some.map(({ name }) => name).toSorted(), ['echo', 'get-sum'])
+  await assert.rejects(caller.pin(server, ['echo', 'no-such-tool']), (error) => {
+    assert.ok(error instanceof ToolServerError)
+    assert.match(error.message, /no-such-tool/)
+    return true
+  })
+})
+
+void test('a call answers its text', async () => {
+  assert.deepEqual(await caller.ask(server, 'echo', { pinned, args: { message: 'Grüße, 退款' } }), {
+    text: 'Echo: Grüße, 退款',
+    isError: false,
+    passages: [],
+  })
+  assert.match((await caller.ask(server, 'get-sum', { pinned, args: { a: 2, b: 40 } })).text, /is 42\./)
+  assert.match((await caller.ask(server, 'get-structured-content', { pinned, args: { location: 'Chicago' } })).text, /Light rain/)
+})
+
+void test('a picture and links are named, not handed on', async () => {
+  const image = await caller.ask(server, 'get-tiny-image', { pinned })
+  assert.equal(image.text, "Here's the image you requested:\n[image, image/png, not shown]\nThe image above is the MCP logo.")
+  const links = await caller.ask(server, 'get-resource-links', { pinned, args: { count: 2 } })
+  assert.equal(links.text.match(/\[link to the resource .+: demo:\/\/.+\]/g)?.length, 2)
+})
+
+void test('arguments the server refuses are an error result in its words', async () => {
+  const result = await caller.ask(server, 'get-sum', { pinned, args: { a: 'two', b: 40 } })
+  assert.equal(result.isError, true)
+  assert.match(result.text, /expected number/)
+})
+
+void test('calls in parallel each get their own answer', async () => {
+  const sums = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => caller.ask(server, 'get-sum', { pinned, args: { a: n, b: 100 }, key: `request:1:${n}` })),
+  )
+  assert.deepEqual(
+    sums.map(({ text }) => Number(/is (\d+)\./.exec(text)?.[1])),
+    Array.from({ length: 8 }, (_, n) => 100 + n),
+  )
+})
+
+void test('row 45: a long operation is waited for, and one that is too long is given up; the session serves on', async () => {
+  const tool = 'trigger-long-running-operation'
+  const done = await caller.ask(server, tool, { pinned, args: { duration: 0.3, steps: 3 } })
+  assert.match(done.text, /completed/)
+  const hasty = startCaller([server], { totalMs: 5000 })
+  try {
+    const late = await hasty.ask(server, tool, { pinned, args: { duration: 60, steps: 2 } })
+    assert.deepEqual([late.isError, late.text], [true, 'Error: the call of the tool failed: its server did not answer within 5 seconds.'])
+    assert.match((await hasty.ask(server, 'echo', { pinned, args: { message: 'after' } })).text, /after/)
+  } finally {
+    await hasty.close()
+  }
+})
+
+void test('a server that was restarted between two calls serves the second in a new session', async () => {
+  await caller.ask(server, 'echo', { pinned, args: { message: 'before' } })
+  const former = server.pid
+  await server.restart()
+  assert.notEqual(server.pid, former)
+  assert.equal((await caller.ask(server, 'echo', { pinned, args: { message: 'after' } })).text, 'Echo: after')
+})
+
+void test('a server that is gone is an error result, and is found again when it is back', async () => {
+  await server.halt()
+  const gone = await caller.ask(server, 'echo', { pinned, args: { message: 'x' } })
+  assert.equal(gone.isError, true)
+  assert.match(gone.text, /^Error: the call of the tool failed: the server refused the connection/)
+  assert.ok(!gone.text.includes('127.0.0.1'))
+  await server.restart()
+  assert.equal((await caller.ask(server, 'echo', { pinned, args: { message: 'back' } })).text, 'Echo: back')
+})

@@ -1,0 +1,153 @@
+/** What an operator may save as tools, what the model is told of them, and what that costs. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkTools, definitionsOf, mcpToolName, openTexts, sealTools, toolTokens } from '../src/agent/tools.ts'
+import type { OpenHttpTool, OpenMcpServer, OpenTool, PinnedTool } from '../src/agent/tools.ts'
+import { createSealer, generateEncryptionKey, UnsealError } from '../src/secrets.ts'
+
+const parameters = { type: 'object', properties: { id: { type: 'string' }, q: { type: 'string' } } }
+const http: OpenHttpTool = {
+  type: 'http',
+  name: 'look_up',
+  description: 'Looks an order up.',
+  parameters,
+  method: 'GET',
+  url: 'https://api.example.com/orders/{id}?key={key}&q={q}&fixed=1',
+  headers: { Authorization: 'Bearer {key}' },
+  secrets: { key: 'sk-canary' },
+  timeoutSeconds: 10,
+  sideEffects: false,
+}
+const pinned: PinnedTool = { name: 'echo', description: 'Says it again.', parameters, sideEffects: true }
+const mcp: OpenMcpServer = {
+  type: 'mcp',
+  name: 'shop',
+  url: 'https://mcp.example.com/mcp',
+  headers: { 'X-Key': 'a{b}c' },
+  allowed: null,
+  pinned: [pinned],
+}
+const builtIns: OpenTool[] = [
+  { type: 'builtin', name: 'now' },
+  { type: 'builtin', name: 'search_knowledge' },
+]
+
+void test('tools: what can be called may be saved', () => {
+  assert.equal(checkTools([http, mcp, ...builtIns]), undefined)
+  for (const url of [
+    'http://10.0.0.1:8080/x',
+    'https://example.com',
+    'https://example.com?q={q}',
+    'https://[::1]:1/{id}-{q}.json',
+    'HTTPS://example.com/ü',
+  ])
+    assert.equal(checkTools([{ ...http, url }]), undefined, url)
+})
+
+const refusals: [OpenTool[] | Partial<OpenHttpTool>, RegExp][] = [
+  [[http, { ...http }], /Two tools are called look_up/],
+  [[http, { ...mcp, name: 'look', pinned: [{ ...pinned, name: 'up' }] }, { ...http, name: 'look__up' }], /Two tools are called look__up/],
+  [[mcp, { ...mcp, pinned: [] }], /Two tools are called shop/],
+  [[builtIns[0]!, { ...http, name: 'now' }], /Two tools are called now/],
+  [Array.from({ length: 129 }, (_, n) => ({ ...http, name: `t${n}` })), /at most 128 tools/],
+  [{ name: '' }, /1 to 64 letters/],
+  [{ name: 'look up' }, /1 to 64 letters/],
+  [{ name: 'x'.repeat(65) }, /1 to 64 letters/],
+  [{ description: 'x'.repeat(9000) }, /description is longer/],
+  [{ description: 'a\0b' }, /not well-formed/],
+  [{ timeoutSeconds: 0 }, /between 1 and 60/],
+  [{ timeoutSeconds: 61 }, /between 1 and 60/],
+  [{ timeoutSeconds: Number.NaN }, /between 1 and 60/],
+  [{ parameters: { properties: parameters.properties } }, /of type "object"/],
+  [{ parameters: { ...parameters, description: 'x'.repeat(70_000) } }, /longer than 65536/],
+  [{ parameters: { ...parameters, patternProperties: { '(': {} } } }, /not a usable JSON Schema/],
+  [{ parameters: { ...parameters, allOf: [{ $ref: '#/$defs/none' }] } }, /not a usable JSON Schema/],
+  [{ parameters: { ...parameters, properties: { ...parameters.properties, key: {} } } }, /key is a secret and a parameter too/],
+  [
+    { parameters: { ...parameters, properties: { ...parameters.properties, fixed: {} } } },
+    /fixed stands in its url and is a parameter too/,
+  ],
+  [{ secrets: { key: '' } }, /secret key is shorter than 4/],
+  [{ secrets: { key: 'abc' } }, /secret key is shorter than 4/],
+  [{ secrets: { key: 'long', 'a b': 'long' } }, /name "a b" of a secret/],
+  [{ url: '/orders' }, /not an absolute https address/],
+  [{ url: 'ftp://example.com/' }, /not an absolute https address/],
+  [{ url: 'https:example.com/' }, /not an absolute https address/],
+  [{ url: 'https://user:word@example.com/' }, /not an absolute https address/],
+  [{ url: `https://example.com/${'x'.repeat(2100)}` }, /longer than 2,048/],
+  [{ url: 'https://example.com/a b' }, /holds a space/],
+  [{ url: 'https://example.com/\u0001' }, /holds a space/],
+  [{ url: 'https://example.com/{id}#{q}' }, /holds a space/],
+  [{ url: 'https://example.com\\{id}' }, /scheme, host or port|not an absolute/],
+  [{ url: 'https://example.com/{not a name}' }, /brace/],
+  [{ url: 'https://example.com/{id' }, /brace/],
+  [{ url: 'https://{id}/' }, /scheme, host or port/],
+  [{ url: 'https://example.com:{id}/' }, /scheme, host or port/],
+  [{ url: 'https://{key}@example.com/' }, /scheme, host or port/],
+  [{ url: '{id}://example.com/' }, /scheme, host or port|not an absolute/],
+  [{ url: '{id}' }, /not an absolute/],
+  [{ url: 'https://example.com/{other}' }, /\{other\} in its url is neither/],
+  [{ url: 'https://example.com/a/../{id}' }, /step/],
+  [{ url: 'https://example.com/%2E%2e/{id}' }, /step/],
+  [{ url: 'https://example.com/?{id}=1' }, /behind "name="/],
+  [{ headers: { 'a b': 'x' } }, /no name of a header/],
+  [{ headers: { Host: 'x' } }, /header host cannot be set/],
+  [{ headers: { 'Content-Length': '1' } }, /content-length cannot be set/],
+  [{ headers: { 'idempotency-key': '1' } }, /idempotency-key cannot be set/],
+  [{ headers: { 'Transfer-Encoding': 'chunked' } }, /transfer-encoding cannot be set/],
+  [{ headers: { Connection: 'x' } }, /connection cannot be set/],
+  [{ headers: { 'Proxy-Authorization': 'x' } }, /cannot be set/],
+  [{ headers: { 'X-A': '1', 'x-a': '2' } }, /set twice/],
+  [{ headers: { 'X-A': 'a\r\nHost: b' } }, /no line of Latin letters/],
+  [{ headers: { 'X-A': '退' } }, /no line of Latin letters/],
+  [{ headers: { 'X-A': '{key}' }, secrets: { key: 'two\nlines' } }, /no line of Latin letters/],
+  [{ headers: { 'X-A': '{id}' } }, /\{id\} in its header X-A is no secret/],
+  [[{ ...mcp, url: 'https://user@example.com/' }], /not an absolute https address/],
+  [[{ ...mcp, headers: { 'Mcp-Session-Id': 'x' } }], /mcp-session-id cannot be set/],
+]
+
+void test('tools: what could not be called, or would let arguments decide where a call goes, is not saved, and the sentence names no value', () => {
+  for (const [given, words] of refusals) {
+    const tools = Array.isArray(given) ? given : [{ ...http, ...given }]
+    const problem = checkTools(tools)
+    assert.match(problem ?? 'saved', words, JSON.stringify(given).slice(0, 200))
+    assert.match(problem!, /^[A-Z].*\.$/)
+    assert.doesNotMatch(problem!, /canary/)
+  }
+})
+
+void test('tools: the model is told names, descriptions and parameters, and neither address nor secret', () => {
+  const sealer = createSealer([generateEncryptionKey()])
+  const stored = sealTools([http, mcp, ...builtIns], 'agt_1', sealer)
+  const definitions = definitionsOf(stored)
+  assert.deepEqual(
+    definitions.map(({ name }) => name),
+    ['look_up', 'shop__echo', 'now', 'search_knowledge'],
+  )
+  assert.doesNotMatch(JSON.stringify(definitions), /example\.com|canary|X-Key/)
+  assert.doesNotMatch(JSON.stringify(stored), /canary|a\{b\}c/)
+  const [one, server] = stored
+  assert.ok(one?.type === 'http' && server?.type === 'mcp')
+  assert.deepEqual(openTexts(one.secrets, 'agt_1', sealer), http.secrets)
+  assert.deepEqual(openTexts(server.headers, 'agt_1', sealer), mcp.headers)
+  assert.throws(() => openTexts(one.headers, 'agt_2', sealer), UnsealError)
+})
+
+void test('billing.hold: what the model is told of its tools is bounded by their bytes, and nothing where there are none', () => {
+  assert.equal(toolTokens([]), 0)
+  const definitions = definitionsOf([mcp, ...builtIns] as Parameters<typeof definitionsOf>[0])
+  assert.ok(toolTokens(definitions) >= Buffer.byteLength(JSON.stringify(definitions)) / 2 + 400 - 10)
+  assert.ok(toolTokens([...definitions, definitions[0]!]) > toolTokens(definitions))
+})
+
+void test('tools: a name of an MCP tool is one that every provider takes, and two never become one', () => {
+  assert.equal(mcpToolName('shop', 'echo'), 'shop__echo')
+  const awkward = ['a.b', 'a/b', 'a_b', 'a b', '退款', 'x'.repeat(100), `${'x'.repeat(100)}y`]
+  const names = awkward.map((tool) => mcpToolName('shop', tool))
+  for (const name of names) assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/)
+  assert.equal(new Set(names).size, awkward.length)
+  assert.deepEqual(
+    names,
+    awkward.map((tool) => mcpToolName('shop', tool)),
+  )
+})
