@@ -1,27 +1,30 @@
 /**
- * The price a provider lists for a model, from the data of @pydantic/genai-prices as it was published with the version that is installed: nothing
- * is fetched. Used where an agent is saved without a price; what is stored then is the agent's own and never changes by itself. Rulings, Money.
+ * The price a provider lists for a model, and the model's window, from the data of @pydantic/genai-prices as it was published with the version that
+ * is installed: nothing is fetched. Used where an agent is saved without them; what is stored then is the agent's own and never changes by itself.
+ * Rulings, Money.
  */
-import type { ConditionalPrice, ModelPrice, PriceOptions } from '@pydantic/genai-prices'
+import type { ConditionalPrice, ModelPrice, PriceCalculation, PriceOptions } from '@pydantic/genai-prices'
 import { largestPricePerMillion } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 import type { Provider } from '../store/cold/providers.ts'
 
+/** Each undefined where it is not known. `contextWindow` in tokens. */
+export type KnownModel = { price: Price | undefined; contextWindow: number | undefined }
+
 /**
- * Undefined where the data knows no such provider or model, or one of the two prices is missing. A price that depends on the length of the prompt
- * or on the hour is the highest of its steps: an agent has one price, and it must cover its owner's costs.
+ * Knows nothing where the data has no such provider or model; no price where one of the two is missing. A price that depends on the length of the
+ * prompt or on the hour is the highest of its steps: an agent has one price, and it must cover its owner's costs.
  */
-export async function knownPrice(
-  provider: Pick<Provider, 'kind' | 'baseUrl'>,
-  modelId: string,
-  at = new Date(),
-): Promise<Price | undefined> {
+export async function knownModel(provider: Pick<Provider, 'kind' | 'baseUrl'>, modelId: string, at = new Date()): Promise<KnownModel> {
   const listed = listedBy(provider)
-  if (!listed) return undefined
+  if (!listed) return { price: undefined, contextWindow: undefined }
   // 0.8 MB of data, wanted only when an agent is saved: no start pays for it
   const { calcPrice } = await import('@pydantic/genai-prices')
   const found = calcPrice({}, modelId, { ...listed, timestamp: at })
-  if (!found) return undefined
+  return { price: found ? priceOf(found) : undefined, contextWindow: found?.model.context_window }
+}
+
+function priceOf(found: PriceCalculation): Price | undefined {
   const { prices } = found.model
   const rates = [found.model_price, ...(Array.isArray(prices) ? prices.filter(isOfAnHour).map((one) => one.prices) : [])]
   const promptPerMillion = highest(rates, 'input_mtok')

@@ -8,13 +8,17 @@ export type ToolCall = { id: string; name: string; arguments: string }
 export type PromptMessage =
   | { role: 'system'; content: string }
   | { role: 'user'; content: string }
-  | { role: 'assistant'; content: string; toolCalls?: ToolCall[] }
+  /** `continuation` is that of the step which said this. */
+  | { role: 'assistant'; content: string; toolCalls?: ToolCall[]; continuation?: unknown }
   | { role: 'tool'; toolCallId: string; content: string }
 
 export type ToolDefinition = { name: string; description: string; parameters: unknown }
 
-/** A piece of the knowledge base, best first. Already part of the system message; the built-in demo model answers with it. */
-export type Passage = { documentId: string; title: string; text: string; score: number }
+/**
+ * A piece of the knowledge base, best first. Already part of the system message; the built-in demo model answers with it.
+ * `section` names the headings it stands under, `Returns › Deadlines`; empty where there is none.
+ */
+export type Passage = { documentId: string; title: string; section: string; text: string; score: number }
 
 export type ModelRequest = {
   /** The provider's own name of the model. */
@@ -38,18 +42,29 @@ export type ModelStep = {
   toolCalls: ToolCall[]
   finishReason: FinishReason
   usage: ModelUsage | undefined
+  /**
+   * What the provider wants back, beside this answer, when the loop goes on: reasoning and signatures. JSON that the provider's own dialect
+   * wrote and alone reads, at most `largestContinuation` long; goes back in the assistant's message, unchanged. Absent where nothing is wanted.
+   */
+  continuation?: unknown
 }
+
+/** Characters of JSON. Reasoning of 100,000 tokens in its sealed form; what is longer is dropped, and the model thinks again. */
+export const largestContinuation = 512 * 1024
+
+export type ModelErrorKind = 'unavailable' | 'refused' | 'too_long'
 
 /**
  * `unavailable`: the model's side or its network failed and may work again (connect, 408, 429, 5xx, a cut, a silence, an error inside the stream,
- * a line over 1 MiB). `refused`: it refuses the request itself (other 4xx). The message is for the operator's log alone.
+ * a line over 1 MiB). `refused`: it refuses the request itself (other 4xx). `too_long`: it refuses this prompt's length; a shorter one may pass.
+ * The message is for the operator's log alone.
  */
 export class ModelError extends Error {
-  readonly kind: 'unavailable' | 'refused'
+  readonly kind: ModelErrorKind
   /** The provider's Retry-After, where it gave one. */
   readonly retryAfterMs: number | undefined
 
-  constructor(kind: 'unavailable' | 'refused', message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(kind: ModelErrorKind, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
     super(message, { cause: options.cause })
     this.kind = kind
     this.retryAfterMs = options.retryAfterMs

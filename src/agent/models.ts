@@ -8,19 +8,31 @@ import type { Model } from './model.ts'
 import { aiSdkModel } from './models/ai-sdk.ts'
 import { anthropicBaseUrl, anthropicMessages } from './models/anthropic-messages.ts'
 import { demoModel } from './models/demo.ts'
+import { openEmbed } from './models/embed.ts'
+import type { Embed } from './models/embed.ts'
 import { defaultDeadlines } from './models/exchange.ts'
 import type { Deadlines } from './models/exchange.ts'
 import { googleBaseUrl, googleGemini } from './models/google-gemini.ts'
 import { listModels } from './models/list-models.ts'
+import { namedTools } from './models/named-tools.ts'
 import { openaiChat } from './models/openai-chat.ts'
 import { openaiBaseUrl, openaiResponses } from './models/openai-responses.ts'
 
 /** `kind` as it is stored. `openai-compatible` needs a `baseUrl`, the others have their own; `apiKey` may be empty. */
 export type Provider = { kind: string; baseUrl: string | null; apiKey: string }
 
+export type { Embed } from './models/embed.ts'
+
+const embeddingKinds = ['openai', 'google', 'openai-compatible']
+
+/** Whether a provider of this kind makes vectors. Anthropic has no model that does, and the demo model is none. */
+export const canEmbed = (kind: string): boolean => embeddingKinds.includes(kind)
+
 export interface Models {
   /** Opens no connection yet. Throws ModelError `refused` where the kind is unknown or the base URL is missing or none. */
   open(provider: Provider): Model
+  /** Opens a provider for vectors; no connection yet. Throws ModelError `refused` where `canEmbed` denies its kind, or as `open` does. */
+  openEmbed(provider: Provider): Embed
   /** The names of the models that a provider says it serves; of `demo`, none. Rejects with ModelError, or `signal.reason`. */
   list(provider: Provider, signal: AbortSignal): Promise<string[]>
   /** Closes every connection at once; calls that still run end as `unavailable`. */
@@ -31,10 +43,12 @@ export interface Models {
 const connectMs = 5000
 // A conversation's next message comes within half a minute or not soon; a shorter hint of the server is kept.
 const keepAliveMs = 30_000
+/** A batch of 64 short texts takes a hosted provider a second or two, and a model on the operator's own machine ten times that. */
+const embedDeadlineMs = 20_000
 /** One word group of the demo model every 10 ms: quick, and still seen to stream. */
 const demoPaceMs = 10
 
-export type ModelsOptions = { deadlines?: Deadlines; connectMs?: number; demoPaceMs?: number }
+export type ModelsOptions = { deadlines?: Deadlines; connectMs?: number; embedDeadlineMs?: number; demoPaceMs?: number }
 
 export function createModels(options: ModelsOptions = {}): Models {
   // as many connections as there are running turns, which the process bounds itself
@@ -47,18 +61,26 @@ export function createModels(options: ModelsOptions = {}): Models {
         case 'demo':
           return demoModel({ paceMs: options.demoPaceMs ?? demoPaceMs })
         case 'openai':
-          return aiSdkModel({ ...wire, dialect: openaiResponses, baseUrl: baseUrl ?? openaiBaseUrl, apiKey })
+          return namedTools(aiSdkModel({ ...wire, dialect: openaiResponses, baseUrl: baseUrl ?? openaiBaseUrl, apiKey }))
         case 'anthropic':
-          return aiSdkModel({ ...wire, dialect: anthropicMessages, baseUrl: baseUrl ?? anthropicBaseUrl, apiKey })
+          return namedTools(aiSdkModel({ ...wire, dialect: anthropicMessages, baseUrl: baseUrl ?? anthropicBaseUrl, apiKey }))
         case 'google':
-          return aiSdkModel({ ...wire, dialect: googleGemini, baseUrl: baseUrl ?? googleBaseUrl, apiKey })
+          return namedTools(aiSdkModel({ ...wire, dialect: googleGemini, baseUrl: baseUrl ?? googleBaseUrl, apiKey }))
         case 'openai-compatible':
           if (baseUrl === null) throw new ModelError('refused', 'the provider has no base URL')
-          return openaiChat({ ...wire, baseUrl, apiKey })
+          return namedTools(openaiChat({ ...wire, baseUrl, apiKey }))
         default:
           // stored by a newer Turnkeep
           throw new ModelError('refused', `the provider is of the kind ${kind}, which is not known here`)
       }
+    },
+    openEmbed({ kind, baseUrl, apiKey }) {
+      const rest = { dispatcher, apiKey, deadlineMs: options.embedDeadlineMs ?? embedDeadlineMs }
+      if (!canEmbed(kind)) throw new ModelError('refused', `a provider of the kind ${kind} makes no embeddings`)
+      if (kind === 'google') return openEmbed({ ...rest, dialect: 'google', baseUrl: baseUrl ?? googleBaseUrl })
+      if (kind === 'openai') return openEmbed({ ...rest, dialect: 'openai', baseUrl: baseUrl ?? openaiBaseUrl })
+      if (baseUrl === null) throw new ModelError('refused', 'the provider has no base URL')
+      return openEmbed({ ...rest, dialect: 'openai', baseUrl })
     },
     async list({ kind, baseUrl, apiKey }, signal) {
       switch (kind) {

@@ -1,6 +1,7 @@
 /**
  * Calls a model again where the rulings allow it: `stream.after-delta`, at most two retries, only for `unavailable`, only before the turn's first
- * text. Owns the waits between attempts and nothing else: what a model call is, and its deadlines, belong to the model.
+ * text; and any other call of a provider by the same measure. Owns the waits between attempts and nothing else: what a call is, and its
+ * deadlines, belong to who makes it.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { ModelError } from './model.ts'
@@ -24,26 +25,38 @@ export type RetriedCall = ModelCall & {
 export type RetryOptions = { random?: () => number; sleep?: (ms: number, signal: AbortSignal) => Promise<void> }
 
 /** As `Model.generate`, with the last attempt's error; rejects with `signal.reason` as soon as the signal aborts, also while it waits. */
-export async function generateWithRetries(
+export function generateWithRetries(
   model: Model,
   request: ModelRequest,
   call: RetriedCall,
   options: RetryOptions = {},
 ): Promise<ModelStep> {
+  return withRetries(() => model.generate(request, call), { ...call, longestWaitMs }, options)
+}
+
+export type Retried = Pick<RetriedCall, 'signal' | 'onRetry'> & {
+  mayRetry?: () => boolean
+  /** A provider that asks for more is not asked again. */
+  longestWaitMs: number
+}
+
+/** Makes a call of a provider, and makes it again, at most twice, where it is `unavailable`. */
+export async function withRetries<Result>(make: () => Promise<Result>, retried: Retried, options: RetryOptions = {}): Promise<Result> {
+  const { signal, mayRetry = () => true, onRetry } = retried
   const { random = Math.random, sleep = sleepFor } = options
   for (let attempt = 0; ; attempt++) {
     try {
-      call.signal.throwIfAborted()
-      return await model.generate(request, call)
+      signal.throwIfAborted()
+      return await make()
     } catch (error) {
-      call.signal.throwIfAborted()
-      if (!(error instanceof ModelError) || error.kind !== 'unavailable' || attempt === mostRetries || !call.mayRetry()) throw error
+      signal.throwIfAborted()
+      if (!(error instanceof ModelError) || error.kind !== 'unavailable' || attempt === mostRetries || !mayRetry()) throw error
       const askedMs = error.retryAfterMs ?? 0
-      if (askedMs > longestWaitMs) throw error
+      if (askedMs > retried.longestWaitMs) throw error
       const waitMs = askedMs + backoffMs(attempt, random())
-      call.onRetry?.(error, waitMs)
+      onRetry?.(error, waitMs)
       // the timer rejects with an error of its own; the caller is promised the signal's reason
-      await sleep(waitMs, call.signal).finally(() => call.signal.throwIfAborted())
+      await sleep(waitMs, signal).finally(() => signal.throwIfAborted())
     }
   }
 }

@@ -7,6 +7,9 @@ export type HostedKind = (typeof hostedKinds)[number]
 export type Usage = { prompt: number; cached: number; completion: number; reasoning: number }
 export const usage: Usage = { prompt: 1100, cached: 1000, completion: 57, reasoning: 50 }
 
+/** `seal` is Gemini's thought signature, which stands at the call itself. An empty id is left out where the dialect allows it. */
+export type ScriptedCall = { id: string; name: string; arguments: string; seal?: string }
+
 export type Json = Record<string, unknown>
 export type Dialect = {
   models: Json
@@ -17,8 +20,9 @@ export type Dialect = {
 type Stream = {
   begin(): Json[]
   text(text: string): Json[]
-  reasoning(text: string): Json[]
-  toolCall(call: { id: string; name: string; arguments: string }): Json[]
+  /** `seal` is what the provider wants back with it: sealed reasoning or a signature. */
+  reasoning(text: string, seal: string | undefined): Json[]
+  toolCall(call: ScriptedCall): Json[]
   end(finish: 'stop' | 'length' | 'filtered', calls: number, billed: Usage | null): Json[]
 }
 
@@ -63,7 +67,7 @@ export const dialects: Record<HostedKind, Dialect> = {
             { type: 'response.output_text.delta', ...item(open!), content_index: 0, delta: text, logprobs: [] },
           ]
         },
-        reasoning(text) {
+        reasoning(text, seal) {
           const before = close()
           const id = `rs_${++index}`
           const added = { type: 'reasoning', id, summary: [], encrypted_content: null }
@@ -76,7 +80,7 @@ export const dialects: Record<HostedKind, Dialect> = {
             {
               type: 'response.output_item.done',
               output_index: index,
-              item: { ...added, summary: [{ type: 'summary_text', text }] },
+              item: { ...added, encrypted_content: seal ?? null, summary: [{ type: 'summary_text', text }] },
             },
           ]
         },
@@ -162,12 +166,12 @@ export const dialects: Record<HostedKind, Dialect> = {
           speaking = true
           return [...start, { type: 'content_block_delta', index, delta: { type: 'text_delta', text } }]
         },
-        reasoning(text) {
+        reasoning(text, seal = 'c2ln') {
           speaking = false
           return [
             ...block({ type: 'thinking', thinking: '', signature: '' }),
             { type: 'content_block_delta', index, delta: { type: 'thinking_delta', thinking: text } },
-            { type: 'content_block_delta', index, delta: { type: 'signature_delta', signature: 'c2ln' } },
+            { type: 'content_block_delta', index, delta: { type: 'signature_delta', signature: seal } },
           ]
         },
         toolCall({ id, name, arguments: args }) {
@@ -208,8 +212,9 @@ export const dialects: Record<HostedKind, Dialect> = {
       return {
         begin: () => [],
         text: (text) => chunk([{ text }]),
-        reasoning: (text) => chunk([{ text, thought: true }]),
-        toolCall: ({ id, name, arguments: args }) => chunk([{ functionCall: { id, name, args: JSON.parse(args) } }]),
+        reasoning: (text, seal) => chunk([{ text, thought: true, thoughtSignature: seal }]),
+        toolCall: ({ id, name, arguments: args, seal }) =>
+          chunk([{ functionCall: { ...(id === '' ? {} : { id }), name, args: JSON.parse(args) }, thoughtSignature: seal }]),
         end: (finish, _calls, billed) => [
           {
             candidates: [

@@ -7,6 +7,7 @@
  *     server.script([{ reasoning: 'hm' }, 'Hel', 'lo'])                          // then a finish and usage, each dialect's own
  *     server.script(['Hel', cut('fin')], { status: 429, headers: { 'retry-after': '7' } })
  *     server.script([{ toolCall: { id: 'c1', name: 'weather', arguments: '{"city":"Oslo"}' } }])
+ *     server.script([{ reasoning: 'hm', seal: 'b64' }, …])                       // with what the provider wants back in the next round
  *     // without a script every call is answered with "You said: <last user message>", and every GET with two models, first and second
  */
 import { createServer } from 'node:http'
@@ -15,14 +16,14 @@ import type { AddressInfo } from 'node:net'
 import { Gate } from './model-server.ts'
 import type { Cut } from './model-server.ts'
 import { dialects, hostedKinds, usage } from './provider-dialects.ts'
-import type { Dialect, HostedKind, Json, Usage } from './provider-dialects.ts'
+import type { Dialect, HostedKind, Json, ScriptedCall, Usage } from './provider-dialects.ts'
 
 export type ProviderPart =
   | string
   | Gate
   | Cut
-  | { reasoning: string }
-  | { toolCall: { id: string; name: string; arguments: string } }
+  | { reasoning: string; seal?: string }
+  | { toolCall: ScriptedCall }
   /** An error object inside the stream, in the dialect's shape. */
   | { error: string }
   /** Any bytes. */
@@ -106,7 +107,7 @@ async function answer(response: ServerResponse, dialect: Dialect, reply: Provide
       else if (part.cut === 'fin') response.socket?.end()
       else response.socket?.resetAndDestroy()
       return
-    } else if ('reasoning' in part) await events(stream.reasoning(part.reasoning))
+    } else if ('reasoning' in part) await events(stream.reasoning(part.reasoning, part.seal))
     else if ('toolCall' in part) {
       calls++
       await events(stream.toolCall(part.toolCall))

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { largestAnswer } from '../../src/agent/models/chat-answer.ts'
+import { answerLimit, largestAnswer } from '../../src/agent/models/answer-limit.ts'
 import { defaultDeadlines } from '../../src/agent/models/exchange.ts'
 import { apiKey, withModels, withTcpServer } from '../support/ask-model.ts'
 import { startProviderAsker } from '../support/ask-provider.ts'
@@ -49,15 +49,22 @@ for (const kind of hostedKinds) {
     assert.equal((await failureOf(kind, [{ raw: 'data: {canary\n\n' }, 'Hello'])).kind, 'unavailable')
   })
 
-  test(`faults 38: ${kind}: a line over 1 MiB and an answer over 8 MiB are unavailable`, async () => {
+  test(`faults 38: ${kind}: a line over 1 MiB is unavailable, and so is an answer over 8 MiB whatever its cap`, async () => {
     const mebibyte = 'x'.repeat(1024 * 1024)
     assert.match((await failureOf(kind, [mebibyte])).message, /too large/)
+    const halves = Array.from({ length: 17 }, () => mebibyte.slice(0, 512 * 1024))
+    const error = await failureOf(kind, halves, { request: { maxOutputTokens: 1_000_000 } })
+    assert.deepEqual([error.kind, error.text.length], ['unavailable', largestAnswer])
+  })
+
+  test(`faults 38: ${kind}: an answer that cannot have kept to the cap it was given is cut as unavailable`, async () => {
+    assert.equal((await asker.answer(kind, [' '.repeat(12_800)])).text.length, 12_800)
     const error = await failureOf(
       kind,
-      Array.from({ length: 17 }, () => mebibyte.slice(0, 512 * 1024)),
+      Array.from({ length: 60 }, () => 'x'.repeat(2000)),
     )
-    assert.equal(error.text.length, largestAnswer)
-    assert.match(error.message, /larger than/)
+    assert.deepEqual([error.kind, error.text.length], ['unavailable', 78_000])
+    assert.match(error.message, new RegExp(`larger than ${answerLimit(100)}`))
   })
 
   // Statuses
@@ -68,7 +75,7 @@ for (const kind of hostedKinds) {
   })
 
   test(`faults 35: ${kind}: every other 4xx and a redirect are refused; a 200 of another type is unavailable`, async () => {
-    for (const status of [400, 401, 403, 404, 409, 413]) assert.equal((await failureOf(kind, { status })).kind, 'refused')
+    for (const status of [400, 401, 403, 404, 409, 422]) assert.equal((await failureOf(kind, { status })).kind, 'refused')
     assert.equal((await failureOf(kind, { status: 307, headers: { location: '/elsewhere' } })).kind, 'refused')
     const json = await failureOf(kind, { status: 200, body: { error: { message: 'no' } } })
     assert.equal(json.kind, 'unavailable')
@@ -164,3 +171,10 @@ for (const kind of ['openai', 'anthropic'] as const) {
     })
   })
 }
+
+test('row 42: google: a call that the model could not write is no answer, and may be tried again', async () => {
+  const raw = `data: ${JSON.stringify({ candidates: [{ content: { parts: [] }, finishReason: 'MALFORMED_FUNCTION_CALL' }] })}\n\n`
+  const error = await failureOf('google', [{ raw }, { finish: null }])
+  assert.equal(error.kind, 'unavailable')
+  assert.match(error.message, /MALFORMED_FUNCTION_CALL/)
+})

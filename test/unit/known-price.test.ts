@@ -1,9 +1,11 @@
-/** Prices out of the data, as our own integers of 10⁻⁸ USD a million tokens. */
+/** Prices and windows out of the data; amounts as our own integers of 10⁻⁸ USD a million tokens. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { knownPrice, toAmount } from '../../src/admin/known-price.ts'
+import { knownModel, toAmount } from '../../src/admin/known-price.ts'
 
+type Known = Parameters<typeof knownModel>
+const knownPrice = async (...asked: Known) => (await knownModel(...asked)).price
 const hosted = (kind: 'openai' | 'anthropic' | 'google') => ({ kind, baseUrl: null })
 
 test('known prices: a model of each hosted provider has two, also by the dated name', async () => {
@@ -38,6 +40,12 @@ test('known prices: none for an unknown model, a server of one’s own, or a mod
   assert.equal(await knownPrice(hosted('openai'), 'text-embedding-3-small'), undefined)
   assert.equal(await knownPrice({ kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:11434/v1' }, 'gpt-4o-mini'), undefined)
   assert.equal(await knownPrice({ kind: 'openai-compatible', baseUrl: null }, 'gpt-4o-mini'), undefined)
+})
+
+test('known models: the window of a model is known where the data has it, and nothing is of another server’s', async () => {
+  assert.equal((await knownModel(hosted('anthropic'), 'claude-haiku-4-5-20251001')).contextWindow, 200_000)
+  assert.equal((await knownModel(hosted('openai'), 'gpt-unheard-of')).contextWindow, undefined)
+  assert.equal((await knownModel({ kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:11434/v1' }, 'gpt-4')).contextWindow, undefined)
 })
 
 test('known prices: a float becomes the integer of its decimal digits, rounded up and never by its bits', () => {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { largestAnswer } from '../../src/agent/models/chat-answer.ts'
+import { answerLimit, largestAnswer } from '../../src/agent/models/answer-limit.ts'
 import { defaultDeadlines } from '../../src/agent/models/exchange.ts'
-import { apiKey, startAsker, withModels, withTcpServer } from '../support/ask-model.ts'
+import { apiKey, startAsker, usualRequest, withModels, withTcpServer } from '../support/ask-model.ts'
 import { completion, cut, gate } from '../support/model-server.ts'
 import type { Part } from '../support/model-server.ts'
 
@@ -83,14 +83,36 @@ test('faults 38: broken JSON and JSON of another shape are unavailable, and the 
   assert.equal((await failureOf([{ event: { choices: [{ delta: { tool_calls: ['x'] } }] } }])).kind, 'unavailable')
 })
 
-test('faults 38: a line over 1 MiB and an answer over 8 MiB are unavailable', async () => {
-  const mebibyte = 'x'.repeat(1024 * 1024)
-  assert.equal((await failureOf([mebibyte])).kind, 'unavailable')
-  const half = mebibyte.slice(0, 512 * 1024)
-  const error = await failureOf(Array.from({ length: 17 }, () => half))
-  assert.equal(error.text.length, largestAnswer)
-  assert.match(error.message, /larger than/)
-  assert.match((await failureOf({ json: completion({ content: mebibyte.repeat(9) }) })).message, /larger than/)
+test('faults 38: a line over 1 MiB is unavailable', async () => {
+  assert.match((await failureOf(['x'.repeat(1024 * 1024)])).message, /too large/)
+})
+
+test('faults 38: an answer that cannot have kept to the cap it was given is cut as unavailable, streamed or whole', async () => {
+  // no token is longer than 128 characters, so so many of them are an answer
+  assert.equal((await answer(Array.from({ length: 100 }, () => ' '.repeat(128)))).text.length, 12_800)
+  const endless = Array.from({ length: 60 }, () => 'x'.repeat(2000))
+  const error = await failureOf(endless)
+  assert.deepEqual([error.kind, error.text.length], ['unavailable', 78_000])
+  assert.equal(answerLimit(usualRequest.maxOutputTokens), 78_336)
+  assert.match(error.message, /larger than 78336 characters/)
+  const args = await failureOf([
+    { toolCall: { id: 'a', name: 'x', arguments: '' } },
+    ...endless.map((text) => ({ toolCall: { arguments: text } })),
+  ])
+  assert.match(args.message, /larger than 78336/)
+  const whole = await failureOf({ json: completion({ content: 'x'.repeat(78_337) }) })
+  assert.match(whole.message, /larger than 78336 characters/)
+  // beside the answer a body holds what is thought and how it is written
+  const thought = (characters: number) => ({ json: completion({ content: 'Hi', reasoning_content: 'x'.repeat(characters) }) })
+  assert.equal((await answer(thought(469_000))).text, 'Hi')
+  assert.match((await failureOf(thought(471_000))).message, /larger than 470016/)
+})
+
+test('faults 38: an answer over 8 MiB is unavailable, whatever the cap', async () => {
+  const half = 'x'.repeat(512 * 1024)
+  asker.server.script(Array.from({ length: 17 }, () => half))
+  const error = await asker.failure({ request: { maxOutputTokens: 1_000_000 } })
+  assert.deepEqual([error.kind, error.text.length], ['unavailable', largestAnswer])
 })
 
 // Statuses
@@ -110,7 +132,7 @@ test('faults 34: 408, 429 and 5xx are unavailable, with Retry-After in seconds o
 })
 
 test('faults 35: every other 4xx and a redirect are refused; a 200 of another type and another 2xx are unavailable', async () => {
-  for (const status of [400, 401, 403, 404, 409, 413, 422]) assert.equal((await failureOf({ status })).kind, 'refused')
+  for (const status of [400, 401, 403, 404, 409, 422]) assert.equal((await failureOf({ status })).kind, 'refused')
   assert.equal((await failureOf({ status: 307, headers: { location: `${asker.server.baseUrl}/elsewhere` } })).kind, 'refused')
   const page = await failureOf({ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } })
   assert.equal(page.kind, 'unavailable')

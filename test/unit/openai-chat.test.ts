@@ -148,8 +148,8 @@ test('tool calls without index, with one index for all, without ids, with object
   assert.equal(sameIndex.finishReason, 'tool_calls')
   const bare = await answer([calls([f('x', { a: 1 }), f('y', '{"b"')]), calls([{ function: { arguments: ':2}' } }])])
   assert.deepEqual(bare.toolCalls, [
-    { id: 'call_0', name: 'x', arguments: '{"a":1}' },
-    { id: 'call_1', name: 'y', arguments: '{"b":2}' },
+    { id: 'call00000', name: 'x', arguments: '{"a":1}' },
+    { id: 'call00001', name: 'y', arguments: '{"b":2}' },
   ])
 })
 

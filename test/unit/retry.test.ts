@@ -61,8 +61,8 @@ test('stream.after-delta: once text of the turn has left nothing is generated ag
   assert.equal(model.calls, 1)
 })
 
-test('turn.states: a refused request and a fault of ours are not called again', async () => {
-  for (const error of [new ModelError('refused', 'no'), new TypeError('ours')]) {
+test('turn.states: a refused request, a prompt that is too long and a fault of ours are not called again', async () => {
+  for (const error of [new ModelError('refused', 'no'), new ModelError('too_long', 'no'), new TypeError('ours')]) {
     const model = playing(failing(error))
     await assert.rejects(run(model).result, (thrown) => thrown === error)
     assert.equal(model.calls, 1)

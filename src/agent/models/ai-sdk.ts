@@ -2,25 +2,25 @@
  * A provider's package as a `Model`, at the level of its `doStream`, which never retries. Owns the call around the package and what its failures
  * mean; the wire is ours (`fetch-stream.ts`), the prompt is written by `ai-sdk-prompt.ts`, the parts are read by `PartsAnswer`.
  */
-import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { JSONObject, LanguageModelV4 } from '@ai-sdk/provider'
 import type { Dispatcher } from 'undici'
-import { ModelError } from '../model.ts'
 import type { Model } from '../model.ts'
 import { writeCall } from './ai-sdk-prompt.ts'
 import { parseBaseUrl } from './base-url.ts'
 import type { Deadlines } from './exchange.ts'
 import { openFetchStream } from './fetch-stream.ts'
 import type { FetchStream } from './fetch-stream.ts'
-import { operatorText } from './operator-text.ts'
-import { PartsAnswer, wordsOf } from './parts-answer.ts'
+import { PartsAnswer, failed } from './parts-answer.ts'
 
 /** What differs between the providers. */
 export type Dialect = {
+  /** The package's own name of the provider, under which its options and marks stand. */
+  provider: string
   /** Imports the package, which costs 0.2 s once: a start and an installation without this provider do not pay for it. */
   open(options: { baseURL: string; apiKey: string; modelId: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>
   /** Whether these are the data of a stream's last event. */
   isLast(data: string): boolean
-  providerOptions?: SharedV4ProviderOptions
+  options?: JSONObject
 }
 
 export type AiSdkOptions = { dispatcher: Dispatcher; dialect: Dialect; baseUrl: string; apiKey: string; deadlines: Deadlines }
@@ -44,10 +44,9 @@ export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, dead
       })
       try {
         const model = await dialect.open({ baseURL, apiKey, modelId: request.modelId, fetch: stream.fetch })
-        const answer = new PartsAnswer({ onText, onSpeaking: stream.speaking, secret: apiKey })
-        const parts = await guarded(stream, async () =>
-          (await model.doStream(writeCall(request, dialect.providerOptions))).stream.getReader(),
-        )
+        const { maxOutputTokens } = request
+        const answer = new PartsAnswer({ onText, onSpeaking: stream.speaking, secret: apiKey, maxOutputTokens, provider: dialect.provider })
+        const parts = await guarded(stream, async () => (await model.doStream(writeCall(request, dialect))).stream.getReader())
         const read = async () => (await parts.read()).value
         for (let part = await guarded(stream, read); part; part = await guarded(stream, read)) answer.read(part)
         return answer.step()
@@ -65,7 +64,7 @@ export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, dead
     } catch (error) {
       const failure = stream.failure()
       if (failure) throw failure.cause
-      throw new ModelError('unavailable', `the model's server failed: ${operatorText(wordsOf(error), apiKey)}`, { cause: error })
+      throw failed(error, apiKey)
     }
   }
 }

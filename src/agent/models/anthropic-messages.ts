@@ -5,11 +5,12 @@ import { eventType } from './event-type.ts'
 export const anthropicBaseUrl = 'https://api.anthropic.com/v1'
 
 export const anthropicMessages: Dialect = {
+  provider: 'anthropic',
   async open({ modelId, ...options }) {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     return createAnthropic(options)(modelId)
   },
   isLast: eventType('message_stop'),
   // streamed arguments are not checked to be JSON there, and nobody here reads them before they are whole
-  providerOptions: { anthropic: { toolStreaming: false } },
+  options: { toolStreaming: false },
 }

@@ -4,20 +4,29 @@
  */
 import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
+import { answerLimit, bodyLimit } from './answer-limit.ts'
+import { ChatReasoning } from './chat-reasoning.ts'
 import type { AnswerReader, Progress } from './exchange.ts'
 import { isObject } from './fields.ts'
 import type { Fields } from './fields.ts'
 import { operatorText } from './operator-text.ts'
 import { SseReader } from './sse-reader.ts'
+import { reportsLength } from './too-long.ts'
 import { ToolCallDeltas } from './tool-call-deltas.ts'
 import { isCount } from './usage-count.ts'
 
-/** 8 MiB of text and tool calls: over ten times what any model may write at once, and what 1,000 turns of a hostile server may cost in memory. */
-export const largestAnswer = 8 * 1024 * 1024
+export type ChatAnswerOptions = {
+  onText: (text: string) => void
+  /** The API key: never shown, even where the server's error repeats it. */
+  secret: string
+  /** What was asked for: an answer far beyond it is cut. */
+  maxOutputTokens: number
+}
 
 export class ChatAnswer implements AnswerReader {
   readonly #onText: (text: string) => void
   readonly #secret: string
+  readonly #maxOutputTokens: number
   readonly #events = new SseReader((data) => this.#readEvent(data))
   /** The body of a server that ignores `stream: true`; undefined while the answer is a stream. */
   #whole: Buffer[] | undefined
@@ -25,13 +34,14 @@ export class ChatAnswer implements AnswerReader {
   #size = 0
   #text = ''
   readonly #toolCalls = new ToolCallDeltas()
+  readonly #reasoning = new ChatReasoning()
   #finishReason: FinishReason | undefined
   #usage: ModelUsage | undefined
 
-  /** `secret` is the API key: never shown, even where the server's error repeats it. */
-  constructor(onText: (text: string) => void, secret: string) {
+  constructor({ onText, secret, maxOutputTokens }: ChatAnswerOptions) {
     this.#onText = onText
     this.#secret = secret
+    this.#maxOutputTokens = maxOutputTokens
   }
 
   begin(mediaType: string): void {
@@ -41,7 +51,7 @@ export class ChatAnswer implements AnswerReader {
 
   take(bytes: Buffer): Progress {
     if (this.#whole) {
-      this.#grow(bytes.length)
+      this.#grow(bytes.length, bodyLimit(this.#maxOutputTokens))
       this.#whole.push(bytes)
       return 'speaking'
     }
@@ -59,12 +69,14 @@ export class ChatAnswer implements AnswerReader {
   step(): ModelStep {
     const toolCalls = this.#toolCalls.toolCalls()
     const finishReason = this.#finishReason ?? 'other'
+    const continuation = toolCalls.length > 0 ? this.#reasoning.continuation(this.#toolCalls.extras()) : undefined
     // some servers end a tool call with a plain stop
     return {
       text: this.#text,
       toolCalls,
       finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
       usage: this.#usage,
+      ...(continuation === undefined ? {} : { continuation }),
     }
   }
 
@@ -102,7 +114,7 @@ export class ChatAnswer implements AnswerReader {
     return choice
   }
 
-  /** Text and tool calls leave or are kept; reasoning, under whatever name, only shows that the model is at work. */
+  /** Text leaves, tool calls are kept; reasoning, under whatever name, shows that the model is at work and goes back to it alone. */
   #readMessage(message: Fields): void {
     const text = readText(message.content)
     if (text.length > 0) {
@@ -110,7 +122,8 @@ export class ChatAnswer implements AnswerReader {
       this.#text += text
       this.#onText(text)
     }
-    if (Array.isArray(message.tool_calls)) this.#grow(this.#toolCalls.read(message.tool_calls))
+    this.#reasoning.read(message)
+    if (Array.isArray(message.tool_calls)) this.#grow(this.#toolCalls.read(message.tool_calls, this.#whole ? 'whole' : 'piece'))
     if (this.#progress === 'waiting' && Object.keys(message).some((key) => key !== 'role' && holdsSomething(message[key])))
       this.#progress = 'speaking'
   }
@@ -124,12 +137,13 @@ export class ChatAnswer implements AnswerReader {
   }
 
   #failed(report: Fields): ModelError {
-    return new ModelError('unavailable', `the model's server failed: ${operatorText(JSON.stringify(report), this.#secret)}`)
+    const kind = reportsLength(report) ? 'too_long' : 'unavailable'
+    return new ModelError(kind, `the model's server failed: ${operatorText(JSON.stringify(report), this.#secret)}`)
   }
 
-  #grow(size: number): void {
+  #grow(size: number, limit = answerLimit(this.#maxOutputTokens)): void {
     this.#size += size
-    if (this.#size > largestAnswer) throw new ModelError('unavailable', `the model's answer is larger than ${largestAnswer} characters`)
+    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer is larger than ${limit} characters`)
   }
 }
 

@@ -4,6 +4,7 @@ import type { Dialect } from './ai-sdk.ts'
 export const googleBaseUrl = 'https://generativelanguage.googleapis.com/v1beta'
 
 export const googleGemini: Dialect = {
+  provider: 'google',
   async open({ modelId, ...options }) {
     const { createGoogle } = await import('@ai-sdk/google')
     return createGoogle(options)(modelId)

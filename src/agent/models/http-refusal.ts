@@ -1,10 +1,11 @@
 /**
- * What a status other than 200 of a model's server means: `unavailable` or `refused`, and when to come back. Keeps a little of its body for the
- * operator's log and never the API key. Rulings `turn.states`.
+ * What a status other than 200 of a model's server means: `unavailable`, `refused` or `too_long`, and when to come back. Keeps a little of its
+ * body for the operator's log and never the API key. Rulings `turn.states`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ModelError } from '../model.ts'
 import { operatorText } from './operator-text.ts'
+import { refusesLength } from './too-long.ts'
 
 // Enough for any provider's error object; more would only fill memory and logs.
 const bodyBytes = 4096
@@ -33,8 +34,10 @@ export class HttpRefusal {
   /** `turn.states`: 4xx but 408 and 429 refuse the request itself, and so does a redirect: the operator gave a wrong address. */
   error(): ModelError {
     const refused = this.#status >= 300 && this.#status < 500 && this.#status !== 408 && this.#status !== 429
-    const text = operatorText(Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes), this.#secret)
-    return new ModelError(refused ? 'refused' : 'unavailable', `the model's server answered ${this.#status}: ${text}`, {
+    const body = Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes)
+    const text = operatorText(body, this.#secret)
+    const kind = refusesLength(this.#status, body) ? 'too_long' : refused ? 'refused' : 'unavailable'
+    return new ModelError(kind, `the model's server answered ${this.#status}: ${text}`, {
       retryAfterMs: retryAfterMs(this.#headers),
     })
   }

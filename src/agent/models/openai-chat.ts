@@ -6,8 +6,10 @@ import type { Dispatcher } from 'undici'
 import type { Model, ModelRequest, PromptMessage, ToolDefinition } from '../model.ts'
 import { parseBaseUrl } from './base-url.ts'
 import { ChatAnswer } from './chat-answer.ts'
+import { readChatContinuation } from './chat-reasoning.ts'
 import { exchange } from './exchange.ts'
 import type { Deadlines } from './exchange.ts'
+import { parseObject } from './fields.ts'
 import { ThinkBlock } from './think-block.ts'
 
 export type OpenaiChatOptions = {
@@ -35,7 +37,7 @@ export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiCha
     async generate(request, { signal, onText }) {
       const body = JSON.stringify(writeRequest(request))
       const block = new ThinkBlock(onText)
-      const answer = new ChatAnswer((text) => block.push(text), apiKey)
+      const answer = new ChatAnswer({ onText: (text) => block.push(text), secret: apiKey, maxOutputTokens: request.maxOutputTokens })
       await exchange(dispatcher, { origin, path, headers, body, secret: apiKey, deadlines, signal }, answer)
       block.end()
       return answer.step()
@@ -67,22 +69,29 @@ function writeMessage(message: PromptMessage): object {
     case 'system':
     case 'user':
       return { role: message.role, content: message.content }
-    case 'assistant':
+    case 'assistant': {
       if (!message.toolCalls?.length) return { role: 'assistant', content: message.content }
+      const wanted = readChatContinuation(message.continuation)
       return {
         role: 'assistant',
         // some servers refuse an empty string beside tool calls
         content: message.content === '' ? null : message.content,
-        tool_calls: message.toolCalls.map(({ id, name, arguments: args }) => ({
+        ...wanted.message,
+        tool_calls: message.toolCalls.map(({ id, name, arguments: args }, n) => ({
           id,
           type: 'function',
-          function: { name, arguments: args },
+          function: { name, arguments: sendableArguments(args) },
+          ...wanted.calls[n],
         })),
       }
+    }
     case 'tool':
       return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
   }
 }
+
+/** Some servers refuse a request, others fill a template, where these are no object; the model has been told in the result. */
+const sendableArguments = (args: string): string => (parseObject(args) === undefined ? '{}' : args)
 
 const writeTool = ({ name, description, parameters }: ToolDefinition): object => ({
   type: 'function',

@@ -2,12 +2,19 @@
  * Reads the parts of a `doStream` into a `ModelStep`. Owns what leaves (text alone) and when an answer is whole: only with a finish that the
  * provider gave a reason for, and without any error part, since one bad event may be followed by an orderly end.
  */
-import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+} from '@ai-sdk/provider'
 import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage, ToolCall } from '../model.ts'
-import { largestAnswer } from './chat-answer.ts'
+import { answerLimit } from './answer-limit.ts'
 import { isObject } from './fields.ts'
 import { operatorText } from './operator-text.ts'
+import { PartsContinuation } from './parts-continuation.ts'
+import { reportsLength } from './too-long.ts'
 import { isCount } from './usage-count.ts'
 
 export type PartsAnswerOptions = {
@@ -16,43 +23,55 @@ export type PartsAnswerOptions = {
   onSpeaking: () => void
   /** The API key: never shown, even where the provider's error repeats it. */
   secret: string
+  /** What was asked for: an answer far beyond it is cut. */
+  maxOutputTokens: number
+  /** The provider's name in the package's marks. */
+  provider: string
 }
+
+type StartedCall = ToolCall & { whole: boolean; mark: (metadata: SharedV4ProviderMetadata | undefined) => void }
 
 export class PartsAnswer {
   readonly #options: PartsAnswerOptions
   #size = 0
   #text = ''
-  /** By id, in the order in which they began; one whose end never came keeps its unfinished arguments. */
-  readonly #toolCalls = new Map<string, ToolCall>()
+  /** In the order in which they began; one whose end never came keeps its unfinished arguments. Ids may be empty, or come twice. */
+  readonly #toolCalls: StartedCall[] = []
+  readonly #continuation: PartsContinuation
   #finish: { reason: LanguageModelV4FinishReason; usage: LanguageModelV4Usage } | undefined
 
   constructor(options: PartsAnswerOptions) {
     this.#options = options
+    this.#continuation = new PartsContinuation(options.provider)
   }
 
-  /** Throws ModelError `unavailable` for an error part and for an answer that is too large. */
+  /** Throws ModelError for an error part, `unavailable` or `too_long`, and for an answer that is too large. */
   read(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
+      case 'text-start':
+        return this.#continuation.read('text', part.id, '', part.providerMetadata)
       case 'text-delta':
-        if (part.delta.length === 0) return
-        this.#options.onSpeaking()
-        this.#grow(part.delta.length)
-        this.#text += part.delta
-        return this.#options.onText(part.delta)
+        this.#continuation.read('text', part.id, part.delta, part.providerMetadata)
+        return this.#speak(part.delta)
+      case 'text-end':
+        return this.#continuation.end('text', part.id, part.providerMetadata)
       case 'reasoning-start':
       case 'reasoning-delta':
+        this.#continuation.read('reasoning', part.id, part.type === 'reasoning-delta' ? part.delta : '', part.providerMetadata)
         return this.#options.onSpeaking()
+      case 'reasoning-end':
+        return this.#continuation.end('reasoning', part.id, part.providerMetadata)
       case 'tool-input-start':
-        return this.#keepCall({ id: part.id, name: part.toolName, arguments: '' })
+        return this.#beginCall(part.id, part.toolName).mark(part.providerMetadata)
       case 'tool-input-delta':
         return this.#extendCall(part.id, part.delta)
       case 'tool-call':
-        return this.#keepCall({ id: part.toolCallId, name: part.toolName, arguments: part.input })
+        return this.#endCall(part.toolCallId, part.toolName, part.input).mark(part.providerMetadata)
       case 'finish':
         this.#finish = { reason: part.finishReason, usage: part.usage }
         return
       case 'error':
-        throw new ModelError('unavailable', `the model's server failed: ${operatorText(wordsOf(part.error), this.#options.secret)}`)
+        throw failed(part.error, this.#options.secret)
       default:
       // metadata, citations, files: nothing that leaves
     }
@@ -61,33 +80,62 @@ export class PartsAnswer {
   /** The answer, once the stream ended in good order. Throws ModelError `unavailable` where the provider did not say that it is whole. */
   step(): ModelStep {
     const finishReason = this.#finish && readFinish(this.#finish.reason)
-    if (!this.#finish || !finishReason) throw new ModelError('unavailable', "the model's stream ended before its finish")
-    const toolCalls = [...this.#toolCalls.values()]
+    if (!this.#finish || !finishReason) throw notWhole(this.#finish?.reason.raw, this.#options.secret)
+    const toolCalls = this.#toolCalls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))
+    const continuation = toolCalls.length > 0 ? this.#continuation.step() : undefined
     return {
       text: this.#text,
       toolCalls,
       finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
       usage: readUsage(this.#finish.usage),
+      ...(continuation === undefined ? {} : { continuation }),
     }
   }
 
-  #keepCall(call: ToolCall): void {
+  #speak(delta: string): void {
+    if (delta.length === 0) return
     this.#options.onSpeaking()
-    this.#grow(call.id.length + call.name.length + call.arguments.length)
-    this.#toolCalls.set(call.id, call)
+    this.#grow(delta.length)
+    this.#text += delta
+    this.#options.onText(delta)
+  }
+
+  #beginCall(id: string, name: string): StartedCall {
+    this.#options.onSpeaking()
+    this.#grow(id.length + name.length)
+    const call = { id, name, arguments: '', whole: false, mark: this.#continuation.call() }
+    this.#toolCalls.push(call)
+    return call
   }
 
   #extendCall(id: string, delta: string): void {
     this.#grow(delta.length)
-    const call = this.#toolCalls.get(id)
+    const call = this.#toolCalls.findLast((one) => one.id === id && !one.whole)
     if (call) call.arguments += delta
+  }
+
+  #endCall(id: string, name: string, args: string): StartedCall {
+    const begun = this.#toolCalls.find((one) => one.id === id && !one.whole)
+    this.#grow(begun ? 0 : args.length)
+    return Object.assign(begun ?? this.#beginCall(id, name), { name, arguments: args, whole: true })
   }
 
   #grow(size: number): void {
     this.#size += size
-    if (this.#size > largestAnswer) throw new ModelError('unavailable', `the model's answer is larger than ${largestAnswer} characters`)
+    const limit = answerLimit(this.#options.maxOutputTokens)
+    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer is larger than ${limit} characters`)
   }
 }
+
+/** What a package's error means, once the wire had nothing to say of it. */
+export function failed(error: unknown, secret: string): ModelError {
+  const kind = reportsLength(error) ? 'too_long' : 'unavailable'
+  return new ModelError(kind, `the model's server failed: ${operatorText(wordsOf(error), secret)}`, { cause: error })
+}
+
+/** Gemini gives up in words of its own, as MALFORMED_FUNCTION_CALL: another try may go well. */
+const notWhole = (raw: string | undefined, secret: string): ModelError =>
+  new ModelError('unavailable', `the model's stream ended before its finish${raw === undefined ? '' : `: ${operatorText(raw, secret)}`}`)
 
 /** Undefined where the stream was cut: the packages then say `interrupted`, `error`, or `other` without the provider's own reason. */
 function readFinish({ unified, raw }: LanguageModelV4FinishReason): FinishReason | undefined {
@@ -116,7 +164,7 @@ function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): ModelUs
 }
 
 /** The words of a package's error; those of its parsers quote the answer, which belongs in no log. */
-export function wordsOf(error: unknown): string {
+function wordsOf(error: unknown): string {
   if (!isObject(error) && !(error instanceof Error)) return String(error)
   const { name, message } = error
   if (name === 'AI_JSONParseError' || name === 'AI_TypeValidationError') return 'an event that is not understood'

@@ -1,0 +1,151 @@
+/**
+ * Texts to vectors by one POST, in OpenAI's dialect or Google's, over the connections that all models share. Owns the call, its deadline and what
+ * is a sound answer; never retries, and never cuts a text.
+ */
+import { fetch } from 'undici'
+import type { Dispatcher, Response } from 'undici'
+import { ModelError } from '../model.ts'
+import { parseBaseUrl } from './base-url.ts'
+import { isObject } from './fields.ts'
+import { HttpRefusal } from './http-refusal.ts'
+import { operatorText } from './operator-text.ts'
+
+/** The largest that any provider's model makes; more would be paid for in every search. */
+const mostDimensions = 4096
+/** A number as JSON takes up to 25 bytes, and 64 texts of 4,096 numbers are a batch; what is larger is no answer to it. */
+const largestVectors = 8 * 1024 * 1024
+
+export type EmbedOptions = {
+  dispatcher: Dispatcher
+  dialect: 'openai' | 'google'
+  baseUrl: string
+  apiKey: string
+  /** For a whole answer. */
+  deadlineMs: number
+}
+
+/** Vectors of unit length, one a text, in their order; that they have as many numbers as each other is the caller's to see. */
+export type Embed = (modelId: string, texts: string[], signal: AbortSignal) => Promise<Float32Array[]>
+
+/**
+ * Throws ModelError `refused` where the base URL is none. A call rejects with ModelError, `refused` too where the answer is not sound, since another
+ * one would not be; or with `signal.reason`.
+ */
+export function openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs }: EmbedOptions): Embed {
+  const base = parseBaseUrl(baseUrl)
+  const { address, headers, write, read } = dialects[dialect]
+
+  return async (modelId, texts, signal) => {
+    const url = new URL(base)
+    url.pathname = base.pathname.replace(/\/+$/, '') + address(modelId)
+    const deadline = AbortSignal.timeout(deadlineMs)
+    let response: Response
+    let body: string
+    try {
+      response = await fetch(url, {
+        dispatcher,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'user-agent': 'turnkeep', ...(apiKey === '' ? {} : headers(apiKey)) },
+        body: JSON.stringify(write(modelId, texts)),
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, deadline]),
+      })
+      body = await readText(response)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof ModelError) throw error
+      if (deadline.aborted) throw new ModelError('unavailable', `the provider made no vectors within ${deadlineMs} ms`)
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)
+      throw new ModelError('unavailable', `the provider cannot be asked for vectors: ${operatorText(cause, apiKey)}`, { cause: error })
+    }
+    if (response.status !== 200) {
+      const refusal = new HttpRefusal(response.status, Object.fromEntries(response.headers), apiKey)
+      refusal.take(Buffer.from(body))
+      throw refusal.error()
+    }
+    return soundVectors(read(parse(body), texts.length), texts.length)
+  }
+}
+
+type EmbedDialect = {
+  address(modelId: string): string
+  headers(apiKey: string): Record<string, string>
+  write(modelId: string, texts: string[]): object
+  /** One value a text where the answer is understood: numbers, or their bytes in base64. */
+  read(body: unknown, count: number): unknown
+}
+
+const dialects: Record<EmbedOptions['dialect'], EmbedDialect> = {
+  openai: {
+    address: () => '/embeddings',
+    headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+    write: (modelId, texts) => ({ model: modelId, input: texts }),
+    read(body, count) {
+      const data = isObject(body) ? body.data : undefined
+      if (!Array.isArray(data) || data.length !== count) return undefined
+      const inOrder: unknown[] = Array.from({ length: count })
+      // by the index that each names; a server that names none answers in order
+      for (const [n, item] of data.entries()) if (isObject(item)) inOrder[typeof item.index === 'number' ? item.index : n] = item.embedding
+      return inOrder
+    },
+  },
+  google: {
+    address: (modelId) => `/models/${encodeURIComponent(modelId)}:batchEmbedContents`,
+    headers: (apiKey) => ({ 'x-goog-api-key': apiKey }),
+    write: (modelId, texts) => ({ requests: texts.map((text) => ({ model: `models/${modelId}`, content: { parts: [{ text }] } })) }),
+    read: (body) =>
+      isObject(body) && Array.isArray(body.embeddings)
+        ? body.embeddings.map((one: unknown) => (isObject(one) ? one.values : undefined))
+        : undefined,
+  },
+}
+
+function soundVectors(read: unknown, count: number): Float32Array[] {
+  if (!Array.isArray(read) || read.length !== count) throw notSound(`not one vector for each of ${count} texts`)
+  return read.map((one: unknown) => toUnitLength(readNumbers(one)))
+}
+
+function readNumbers(value: unknown): number[] {
+  const numbers = typeof value === 'string' ? fromBase64(value) : value
+  if (!Array.isArray(numbers) || numbers.length === 0) throw notSound('what is no vector')
+  if (numbers.length > mostDimensions) throw notSound(`a vector of more than ${mostDimensions} numbers`)
+  if (!numbers.every((number: unknown) => typeof number === 'number' && Number.isFinite(number))) throw notSound('what is no number')
+  return numbers
+}
+
+/** Float32 in little-endian order, as OpenAI sends it. */
+function fromBase64(text: string): number[] | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.length % 4 !== 0) return undefined
+  return Array.from({ length: bytes.length / 4 }, (_, n) => bytes.readFloatLE(n * 4))
+}
+
+/** So that the product of two vectors is their cosine. Measured by the largest number first: squares of large ones would overflow. */
+function toUnitLength(numbers: number[]): Float32Array {
+  const largest = numbers.reduce((most, number) => Math.max(most, Math.abs(number)), 0)
+  if (largest === 0) throw notSound('a vector without direction')
+  const scaled = numbers.map((number) => number / largest)
+  const length = Math.sqrt(scaled.reduce((sum, number) => sum + number * number, 0))
+  return Float32Array.from(scaled, (number) => number / length)
+}
+
+async function readText(response: Response): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length
+    if (bytes > largestVectors) throw notSound('too much')
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw notSound('no JSON')
+  }
+}
+
+const notSound = (what: string): ModelError => new ModelError('refused', `the provider was asked for vectors and answered with ${what}`)

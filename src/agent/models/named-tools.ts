@@ -1,0 +1,103 @@
+/**
+ * A model to which every tool has a name it can take, and whose calls come back under our names, each with an id of its own in the whole prompt
+ * and with `{}` for no arguments. What else is wrong with a call is left as it is, for the loop to answer.
+ */
+import type { Model, ModelRequest, ModelStep, PromptMessage, ToolCall, ToolDefinition } from '../model.ts'
+import { isObject } from './fields.ts'
+
+/** What all four dialects take: OpenAI's rule is the narrowest, and Gemini wants no digit first. */
+const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
+const longestName = 64
+
+export function namedTools(model: Model): Model {
+  return {
+    async generate(request, call) {
+      const names = nameTools(request)
+      const step = await model.generate(
+        {
+          ...request,
+          tools: request.tools.map((tool) => ({ ...tool, name: names.theirs(tool.name), parameters: asObjectSchema(tool) })),
+          messages: request.messages.map((message) => renameCalls(message, names.theirs)),
+        },
+        call,
+      )
+      return { ...step, toolCalls: tidyCalls(step, request.messages, names.ours) }
+    },
+  }
+}
+
+type Names = { theirs(name: string): string; ours(name: string): string }
+
+/** Calls of tools that are no longer offered keep a name that can be sent, too. */
+function nameTools({ tools, messages }: ModelRequest): Names {
+  const theirs = new Map<string, string>()
+  const ours = new Map<string, string>()
+  const called = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
+  // names that can be taken as they are come first, so that none of them loses its own to another's
+  const all = [...new Set([...tools, ...called].map(({ name }) => name))]
+  for (const name of [...all.filter(isTaken), ...all.filter((one) => !isTaken(one))]) {
+    const taken = isTaken(name) ? name : makeName(name, ours)
+    theirs.set(name, taken)
+    ours.set(taken, name)
+  }
+  const offered = new Set(tools.map(({ name }) => name))
+  return {
+    theirs: (name) => theirs.get(name) ?? name,
+    ours(name) {
+      const exact = ours.get(name)
+      if (exact !== undefined) return exact
+      const bare = bareName(name)
+      const known = ours.get(bare) ?? bare
+      return offered.has(known) ? known : name
+    },
+  }
+}
+
+const isTaken = (name: string): boolean => takenName.test(name)
+
+function makeName(name: string, used: Map<string, string>): string {
+  const base = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').replace(/^(?![a-zA-Z_])/, '_')
+  for (let n = 0; ; n++) {
+    const mark = n === 0 ? '' : `_${n + 1}`
+    const made = base.slice(0, longestName - mark.length) + mark
+    if (!used.has(made)) return made
+  }
+}
+
+/** Models write names as they were shown in training: `functions.weather:0` (Kimi), `default_api.weather` (Gemini), or with spaces around. */
+const bareName = (name: string): string =>
+  name
+    .trim()
+    .replace(/^(functions|default_api)[.:]/, '')
+    .replace(/:\d+$/, '')
+
+/** OpenAI refuses a schema without `properties`, Anthropic one without `type`. */
+function asObjectSchema({ parameters }: ToolDefinition): unknown {
+  const schema = isObject(parameters) ? parameters : {}
+  return { ...schema, type: 'object', properties: isObject(schema.properties) ? schema.properties : {} }
+}
+
+function renameCalls(message: PromptMessage, theirs: Names['theirs']): PromptMessage {
+  if (message.role !== 'assistant' || !message.toolCalls) return message
+  return { ...message, toolCalls: message.toolCalls.map((call) => ({ ...call, name: theirs(call.name) })) }
+}
+
+function tidyCalls(step: ModelStep, messages: PromptMessage[], ours: Names['ours']): ToolCall[] {
+  const used = new Set(messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : [])).map(({ id }) => id))
+  return step.toolCalls.map((call) => {
+    // some servers send no ids, the same in every round, or the same twice; a tool's result must name one call alone
+    const id = call.id === '' || used.has(call.id) ? freeId(used) : call.id
+    used.add(id)
+    return { id, name: ours(call.name), arguments: noArguments.test(call.arguments) ? '{}' : call.arguments }
+  })
+}
+
+const noArguments = /^\s*(null)?\s*$/
+
+/** Nine letters and digits, which is all that Mistral's models take. */
+function freeId(used: Set<string>): string {
+  for (let n = used.size; ; n++) {
+    const id = `call${String(n).padStart(5, '0')}`
+    if (!used.has(id)) return id
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Knows a refusal of a prompt's length from any other, by the provider's code or its own few words. Reads only the fields of an error in which a
+ * server speaks for itself, so that a prompt which is quoted in one cannot pass for it. Pure.
+ */
+import { isObject } from './fields.ts'
+
+/** Codes and types that mean nothing else. */
+const codes = new Set([
+  'context_length_exceeded', // OpenAI and most that follow it
+  'exceed_context_size_error', // llama.cpp
+  'context_window_exceeded', // gateways
+  'model_context_window_exceeded', // Zhipu
+  'request_too_large', // Anthropic
+  'ContextWindowExceededError', // LiteLLM
+])
+
+const phrases = [
+  /maximum context length/i, // OpenAI, vLLM, OpenRouter, DeepSeek, Mistral, SGLang
+  /exceeds? the (model's )?context (window|length)/i, // OpenAI Responses, Ollama
+  /maximum (input|prompt|model) length/i, // vLLM, xAI
+  /longer than the (model's context|maximum model) length/i, // SGLang, vLLM
+  /(prompt|input) is too long/i, // Anthropic, Bedrock, Fireworks
+  /exceed context limit/i, // Anthropic, prompt and cap of output together
+  /token count\b.{0,40}exceeds the maximum/i, // Gemini
+  /exceeds the available context size/i, // llama.cpp
+  /context size has been exceeded/i, // llama.cpp, later in its work
+  /exceed context window of/i, // llama-cpp-python
+  /prompt too long; exceeded/i, // Ollama
+  /context the overflows|when context overflows/i, // LM Studio; the order of words is its own
+  /greater than the context length/i, // LM Studio
+  /reached context length of/i, // LM Studio
+  /inputs` (must have less than|tokens \+ `max_new_tokens`)/i, // TGI
+  /reduce the length of the messages/i, // Groq
+  /exceeded model token limit/i, // Moonshot
+  /context window exceeds limit/i, // MiniMax
+]
+
+/** Statuses by which a server says that a request is at fault. 500 is llama.cpp's of some months, believed with the code alone. */
+const statuses = [400, 413, 422]
+
+/** `body` is as it came. A body over the size that any server on the way takes, 413, is too long whatever it says. */
+export function refusesLength(status: number, body: string): boolean {
+  if (status === 413) return true
+  const report = parse(body)
+  if (status === 500) return isObject(report) && reportsOf(report).some(hasCode)
+  return statuses.includes(status) && reportsLength(report)
+}
+
+/** An error object of any dialect, or a text. */
+export function reportsLength(report: unknown): boolean {
+  if (typeof report === 'string') return saysSo(report)
+  return reportsOf(report).some((one) => hasCode(one) || [one.message, one.error, one.detail].some(saysSo))
+}
+
+// An error within an error within an event, and within the list that some gateways make of it: deeper is nobody's.
+const deepest = 4
+
+function reportsOf(value: unknown, depth = 0): Record<string, unknown>[] {
+  if (depth > deepest) return []
+  if (Array.isArray(value)) return value.slice(0, 1).flatMap((one) => reportsOf(one, depth + 1))
+  if (!isObject(value) && !(value instanceof Error)) return []
+  const fields: Record<string, unknown> = { ...value, ...(value instanceof Error ? { message: value.message } : {}) }
+  return [fields, ...[fields.error, fields.response, fields.data].flatMap((inner) => reportsOf(inner, depth + 1))]
+}
+
+const hasCode = ({ code, type }: Record<string, unknown>): boolean =>
+  [code, type].some((value) => typeof value === 'string' && codes.has(value))
+
+const saysSo = (text: unknown): boolean => typeof text === 'string' && phrases.some((phrase) => phrase.test(text))
+
+/** What is no JSON, or was cut, is read as it stands. */
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return body
+  }
+}
