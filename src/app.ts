@@ -11,9 +11,13 @@ import type { RateWindow } from './access/rate-window.ts'
 import { createAdmin } from './admin/admin.ts'
 import type { Admin } from './admin/admin.ts'
 import { createAgents } from './agent/agent.ts'
+import { createIndexer } from './agent/documents.ts'
+import { createEmbeddings } from './agent/embeddings.ts'
+import { createGuard } from './agent/guard.ts'
 import { createKnowledge } from './agent/knowledge.ts'
 import type { Knowledge } from './agent/knowledge.ts'
 import { createModels } from './agent/models.ts'
+import { createTools } from './agent/tools.ts'
 import type { Config } from './config.ts'
 import type { Failpoints } from './failpoints.ts'
 import { createDoor } from './http/http.ts'
@@ -72,15 +76,19 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const sealer = createSealer(encryptionKeys)
   const models = createModels()
   const metrics = createMetrics()
-  const knowledge = createKnowledge({ store })
+  const guard = createGuard({ allowPrivateHosts: config.allowedPrivateHosts })
+  const embeddings = createEmbeddings({ store, sealer, models })
+  const knowledge = createKnowledge({ store, embeddings, log })
+  const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
+  const indexer = createIndexer({ store, guard, embeddings, log })
   const lastUse = createLastUse({ store, monotonicMs, log })
   const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, log })
-  const agents = createAgents({ store, sealer, models, knowledge, log, metrics })
+  const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints, log, metrics })
   const settings = { maxTurns: config.maxTurns, ...turnSettings }
   const turns = createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings })
   const conversations = createConversations({ store })
   const erasure = createErasure({ store, retentionDays: config.retentionDays, log, newId })
-  const admin = createAdmin({ store, sealer, models, newId, randomBytes })
+  const admin = createAdmin({ store, sealer, models, tools, knowledge, guard, newId, randomBytes })
 
   const rooms = { admin, knowledge, store, turns }
   let draining = false
@@ -105,6 +113,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const adminUrl = shared ? url : await doors[1]!.listen(adminPort!, config.host, Boolean(among))
     turns.start()
     erasure.start()
+    indexer.start()
     lastUse.start()
     return { url, adminUrl, ...rooms, figures: metrics.figures, drain }
   } catch (error) {
@@ -116,10 +125,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   async function drain(): Promise<void> {
     draining = true
     const closed = Promise.all(doors.map((door) => door.close()))
-    await turns.drain(config.drainSeconds * 1000)
+    await Promise.all([turns.drain(config.drainSeconds * 1000), indexer.stop()])
     await closed
     await erasure.stop()
     await lastUse.stop()
+    await tools.close()
+    await guard.close()
+    await knowledge.close()
     await models.close()
     await window.close()
     await store.close()

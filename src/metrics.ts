@@ -20,7 +20,7 @@ export type TurnEnding =
 /** Milliseconds since the turn was admitted or claimed here; `firstDeltaMs` is null where nothing was said. */
 export type TurnTimes = { ageMs: number; firstDeltaMs: number | null }
 
-export type ModelCallOutcome = 'answered' | 'unavailable' | 'refused' | 'stopped' | 'fault'
+export type ModelCallOutcome = 'answered' | 'unavailable' | 'refused' | 'too_long' | 'stopped' | 'fault'
 
 /** What the rooms tell. Every call is a few additions and never throws. */
 export interface Metrics {
@@ -39,7 +39,7 @@ export type Watched = {
   running(): number
   mostRunning: number
   /** Items that wait for the next batch, by lane. */
-  waiting(): Record<'admission' | 'settlement' | 'failure', number>
+  waiting(): Record<'admission' | 'advance' | 'settlement' | 'failure', number>
   ready(): Promise<Record<'store' | 'limiter', 'ok' | 'unavailable'>>
 }
 
@@ -57,7 +57,7 @@ export type Figures = MetricObjectWithValues<MetricValue<string>>[]
 const durationSeconds = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 45, 60, 90, 120]
 const firstDeltaSeconds = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120]
 
-const modelOutcomes: ModelCallOutcome[] = ['answered', 'unavailable', 'refused', 'stopped', 'fault']
+const modelOutcomes: ModelCallOutcome[] = ['answered', 'unavailable', 'refused', 'too_long', 'stopped', 'fault']
 const usdUnits = 1e8
 
 /** Of several processes the worst is told, where a sum would say nothing; prom-client itself adds up or takes the average. */

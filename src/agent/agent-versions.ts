@@ -7,31 +7,21 @@ import type { AgentConfig } from './agent-config.ts'
 import { UnsealError } from '../secrets.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Store } from '../store/store.ts'
+import { createProviders } from './providers.ts'
 import { SharedReads } from './shared-reads.ts'
 
 // A version is a few KiB; 1,000 of them is what a process of many agents holds without being felt.
 const mostVersions = 1000
-// A provider's key or address is used by every process within a second of its change (surfaces, keys); here the same bound.
-const providerAgeMs = 1000
 
 export type OpenVersion =
   | { kind: 'open'; config: AgentConfig; model: Model; modelId: string }
   /** The provider is gone or cannot be opened: the operator's to mend. */
   | { kind: 'refused'; cause: string }
 
-type OpenProvider = { model: Model; readAt: number }
-
 export function createVersions({ store, sealer, models }: { store: Store; sealer: Sealer; models: Models }) {
   const configs = new Map<string, AgentConfig>()
-  const providers = new Map<string, OpenProvider>()
   const configReads = new SharedReads<AgentConfig>()
-  const providerReads = new SharedReads<Model>()
-  let changes = 0
-  store.onChange(() => {
-    changes++
-    providers.clear()
-    providerReads.forget()
-  })
+  const providers = createProviders<Model>({ store, sealer, open: (provider) => models.open(provider) })
 
   return {
     /** Rejects with StoreUnavailable. */
@@ -40,7 +30,7 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
       const name = splitModel(config.model)
       if (!name) return { kind: 'refused', cause: `agent ${agentId} names no model` }
       try {
-        return { kind: 'open', config, model: await openProvider(name.provider), modelId: name.modelId }
+        return { kind: 'open', config, model: await providers.open(name.provider), modelId: name.modelId }
       } catch (error) {
         if (error instanceof ModelError || error instanceof UnsealError) return { kind: 'refused', cause: error.message }
         throw error
@@ -61,23 +51,5 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
     if (oldest !== undefined) configs.delete(oldest)
     configs.set(key, config)
     return config
-  }
-
-  async function openProvider(name: string): Promise<Model> {
-    const known = providers.get(name)
-    if (known && performance.now() - known.readAt < providerAgeMs) return known.model
-    if (name === 'demo') return models.open({ kind: 'demo', baseUrl: null, apiKey: '' })
-    return providerReads.read(name, () => readProvider(name))
-  }
-
-  async function readProvider(name: string): Promise<Model> {
-    const readAt = performance.now()
-    const asked = changes
-    const row = await store.read('findProvider', name)
-    if (!row) throw new ModelError('refused', `there is no provider named ${name}`)
-    const model = models.open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, row.id) })
-    // What was read before a change serves those who asked before it, and is not kept.
-    if (asked === changes) providers.set(name, { model, readAt })
-    return model
   }
 }

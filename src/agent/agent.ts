@@ -3,21 +3,24 @@
  * further round the turn is asked, which journals the finished step and extends its hold. Specification section 1; rulings `turn.states`.
  */
 import type { Logger } from 'pino'
-import type { HistoryMessage, JournalEntry, Store } from '../store/store.ts'
-import type { Sealer } from '../secrets.ts'
+import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../metrics.ts'
+import type { Sealer } from '../secrets.ts'
+import type { Citation, HistoryMessage, JournalEntry, Store } from '../store/store.ts'
 import { createVersions } from './agent-versions.ts'
 import { TextCleaner } from './clean-text.ts'
 import { countedModel } from './counted-model.ts'
-import { readJournal, writeStep } from './journal.ts'
-import type { FinishedStep } from './journal.ts'
 import type { Knowledge } from './knowledge.ts'
 import { ModelError } from './model.ts'
-import type { ModelRequest, ModelStep, ModelUsage, PromptMessage } from './model.ts'
+import type { ModelStep, ModelUsage, Passage, PromptMessage } from './model.ts'
 import type { Models } from './models.ts'
-import { buildPrompt, knowledgeBudget } from './prompt.ts'
+import { buildPrompt, knowledgeBudget, newerHalf } from './prompt.ts'
 import { generateWithRetries } from './retry.ts'
-import { estimatedTokens, tokenBound } from './tokens.ts'
+import { boundOf, Steps } from './steps.ts'
+import type { Asked } from './steps.ts'
+import { finishCalls } from './tool-calls.ts'
+import { toolTokens } from './tools.ts'
+import type { Tools } from './tools.ts'
 
 export type Speech = {
   requestId: string
@@ -25,191 +28,164 @@ export type Speech = {
   agentVersion: number
   message: string
   history: HistoryMessage[]
-  /** Finished steps of this run: continued from, neither paid nor done again. */
+  /** What this run, and those it continues, have done: gone on from, neither paid nor done again. */
   journal: JournalEntry[]
   signal: AbortSignal
   /** Called for each piece of the reply, clean; the pieces add up to the reply's text. */
   onDelta(delta: string): void
-  /** Called before every model call but a run's first; false stops the speech. */
+  /** Called before every model call but a turn's first; false stops the speech. */
   beforeStep(next: NextStep): Promise<boolean>
+  /** Makes entries durable within a step. `finishedSideEffects`: a finished call that may have changed something is among them. False stops the speech. */
+  writeJournal(entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
 }
 
 export type NextStep = {
-  /** The step just finished. */
+  /** What of the step just finished is not journalled yet. */
   entries: JournalEntry[]
   usageSoFar: ModelUsage
-  /** An upper bound of the next call's prompt and its cap of output, in tokens. */
-  promptTokens: number
-  maxOutputTokens: number
+  /** What those steps were allowed to use, whatever their provider says that they did. */
+  boundSoFar: ModelUsage
+  /** What the next step may use: its prompt, tools included, and its cap of output. */
+  bound: ModelUsage
 }
 
 export type Spoken =
-  | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean }
+  | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
   /** The model's side or its network failed, after retries where they were allowed. */
   | { kind: 'unavailable'; cause: string }
   /** The model's side refuses the request itself. */
   | { kind: 'refused'; cause: string }
   /** A reply that cannot be used: final. */
   | { kind: 'unusable'; cause: string }
-  /** Stopped by the signal or by `beforeStep`. */
+  /** Stopped by the signal, by `beforeStep` or by `writeJournal`. */
   | { kind: 'stopped' }
 
 export interface Agents {
-  /** Never rejects for what a model does; rejects with StoreUnavailable, or for a fault of ours. */
+  /** Never rejects for what a model or a tool does; rejects with StoreUnavailable, or for a fault of ours. */
   speak(speech: Speech): Promise<Spoken>
 }
 
-export type AgentsOptions = { store: Store; sealer: Sealer; models: Models; knowledge: Knowledge; log: Logger; metrics: Metrics }
+export type AgentsOptions = {
+  store: Store
+  sealer: Sealer
+  models: Models
+  knowledge: Knowledge
+  tools: Tools
+  failpoints: Failpoints
+  log: Logger
+  metrics: Metrics
+}
 
-export function createAgents({ store, sealer, models, knowledge, log, metrics }: AgentsOptions): Agents {
+export function createAgents({ store, sealer, models, knowledge, tools, failpoints, log, metrics }: AgentsOptions): Agents {
   const versions = createVersions({ store, sealer, models })
 
   return {
     async speak(speech) {
-      const opened = await versions.open(speech.agentId, speech.agentVersion)
-      if (opened.kind === 'refused') return opened
-      const { config, model, modelId } = opened
-      const passages = await knowledge.search({
-        agentId: speech.agentId,
-        query: speech.message,
-        limit: config.knowledge.topK,
-        maxTokens: knowledgeBudget(config.knowledge.maxTokens),
-      })
-      const prompt = buildPrompt({ systemPrompt: config.systemPrompt, passages, history: speech.history, message: speech.message })
-      const run = new Run(readJournal(speech.journal))
-      const { maxOutputTokens, temperature } = config
-
-      while (run.nextStep <= config.maxSteps) {
-        const request: ModelRequest = {
-          modelId,
-          messages: [...prompt, ...run.messages()],
-          tools: [],
-          maxOutputTokens,
-          temperature,
-          passages,
-        }
-        const step = await callModel(request)
-        if ('kind' in step) return step
-        const finished = run.finish(step, request.messages)
-        if (finished.toolCalls.length === 0) {
-          if (run.text.length > 0) return { kind: 'reply', text: run.text, usage: run.usage, usageEstimated: run.usageEstimated }
-          if (run.emptyReplies > 1) return { kind: 'unusable', cause: 'the model answered without text, twice' }
-        } else if (step.finishReason !== 'tool_calls') {
-          return { kind: 'unusable', cause: `the model ended with an unfinished tool call (${step.finishReason})` }
-        }
-        const promptTokens = promptBound([...prompt, ...run.messages()])
-        const go = await speech.beforeStep({ entries: writeStep(finished), usageSoFar: run.usage, promptTokens, maxOutputTokens })
-        if (!go) return { kind: 'stopped' }
-      }
-      return { kind: 'unusable', cause: `no reply within ${config.maxSteps} steps` }
-
-      async function callModel(request: ModelRequest): Promise<ModelStep | Spoken> {
-        let cleaner = new TextCleaner()
-        const emit = (text: string): void => {
-          if (text.length > 0) speech.onDelta(run.append(text))
-        }
-        try {
-          const step = await generateWithRetries(countedModel(model, metrics), request, {
-            signal: speech.signal,
-            onText: (text) => emit(cleaner.push(text)),
-            // `stream.after-delta`: once a piece of the turn has left, nothing is generated again
-            mayRetry: () => run.text.length === 0,
-            onRetry() {
-              metrics.modelRetried()
-              cleaner = new TextCleaner()
-            },
-          })
-          emit(cleaner.end())
-          return step
-        } catch (error) {
-          if (speech.signal.aborted) return { kind: 'stopped' }
-          if (!(error instanceof ModelError)) throw error
-          // A provider may repeat the prompt in its error: its words stand in the turn's record, and in the log only for who asks for them.
-          log.warn({ request_id: speech.requestId, model: config.model, outcome: error.kind }, 'the model call failed')
-          log.debug({ request_id: speech.requestId, cause: error.message }, 'what the model server said')
-          return { kind: error.kind, cause: error.message }
-        }
+      try {
+        return await speak(speech)
+      } catch (error) {
+        if (speech.signal.aborted && error === speech.signal.reason) return { kind: 'stopped' }
+        throw error
       }
     },
   }
+
+  async function speak(speech: Speech): Promise<Spoken> {
+    const { requestId, agentId, message, signal } = speech
+    const opened = await versions.open(agentId, speech.agentVersion)
+    if (opened.kind === 'refused') return opened
+    const { config, model, modelId } = opened
+    const { maxOutputTokens, temperature, maxSteps, maxToolCalls, systemPrompt } = config
+    const { topK, maxTokens, language, embeddingModel } = config.knowledge
+    const query = { agentId, query: message, limit: topK, maxTokens: knowledgeBudget(maxTokens), language, embeddingModel, signal }
+    const passages = await knowledge.search(query)
+    const toolbox = tools.open({ agentId, tools: config.tools, knowledge: config.knowledge })
+
+    const steps = new Steps(speech.journal)
+    let { history } = speech
+    const prompt = (): PromptMessage[] => [...buildPrompt({ systemPrompt, passages, history, message }), ...steps.messages()]
+    const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })
+    const calls = { ...speech, toolbox, maxToolCalls, failpoints, log }
+    /** Said before this attempt: whoever listens now has not heard it. */
+    let unheard = steps.text
+
+    for (;;) {
+      // `tools.caps`; no tool is called whose answer no model would read.
+      if (steps.count >= maxSteps) return { kind: 'unusable', cause: `no reply within ${maxSteps} steps` }
+      if (steps.last) {
+        const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
+        if (end.kind === 'stopped') return end
+        const next = { entries: end.entries, usageSoFar: steps.usage, boundSoFar: steps.bound, bound: boundOf(asked()) }
+        if (!(await speech.beforeStep(next))) return { kind: 'stopped' }
+      }
+      if (unheard !== '') speech.onDelta(unheard)
+      unheard = ''
+
+      const answer = await askModel()
+      if ('kind' in answer) return answer
+      const step = steps.add(answer, asked())
+      if (step.toolCalls.length > 0) {
+        if (answer.finishReason === 'tool_calls') continue
+        return { kind: 'unusable', cause: `the model ended with an unfinished tool call (${answer.finishReason})` }
+      }
+      if (step.text.length > 0) {
+        const citations = cited(passages, steps.citations)
+        return { kind: 'reply', text: steps.text, usage: steps.usage, usageEstimated: steps.usageEstimated, citations }
+      }
+      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model answered without text, twice' }
+    }
+
+    /** One answer, with as much of the history as the model takes. */
+    async function askModel(): Promise<ModelStep | Spoken> {
+      for (;;) {
+        const saidBefore = steps.text.length
+        try {
+          return await generate()
+        } catch (error) {
+          if (!(error instanceof ModelError)) throw error
+          // `history.fits`
+          if (error.kind === 'too_long' && history.length > 0 && steps.text.length === saidBefore) {
+            history = newerHalf(history)
+            log.info({ request_id: requestId, messages: history.length }, 'too long for the model, which is asked with less history')
+            continue
+          }
+          // A provider may repeat the prompt in its error: its words stand in the turn's record, and in the log only for who asks for them.
+          log.warn({ request_id: requestId, model: config.model, outcome: error.kind }, 'the model call failed')
+          log.debug({ request_id: requestId, cause: error.message }, 'what the model server said')
+          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause: error.message }
+        }
+      }
+    }
+
+    /** One answer, its text cleaned and told as it comes. */
+    async function generate(): Promise<ModelStep> {
+      let cleaner = new TextCleaner()
+      const emit = (text: string): void => {
+        if (text.length > 0) speech.onDelta(steps.append(text))
+      }
+      const request = { modelId, messages: prompt(), tools: toolbox.definitions, maxOutputTokens, temperature, passages }
+      const answer = await generateWithRetries(countedModel(model, metrics), request, {
+        signal,
+        onText: (text) => emit(cleaner.push(text)),
+        // `stream.after-delta`: once a piece of the turn has left, nothing is generated again
+        mayRetry: () => steps.text.length === 0,
+        onRetry() {
+          metrics.modelRetried()
+          cleaner = new TextCleaner()
+        },
+      })
+      emit(cleaner.end())
+      return answer
+    }
+  }
 }
 
-/** What has been said so far in this run, the journalled steps included. */
-class Run {
-  readonly #steps: FinishedStep[]
-  text = ''
-  #stepText = ''
-
-  constructor(steps: FinishedStep[]) {
-    this.#steps = steps
-    this.text = steps
-      .map((step) => step.text)
-      .filter((text) => text.length > 0)
-      .join(betweenSteps)
+/** `tools.citations`: every document and section once, those that were put into the prompt, then those that a tool found. */
+function cited(passages: Passage[], found: Citation[]): Citation[] {
+  const once = new Map<string, Citation>()
+  for (const { documentId, title, section } of [...passages, ...found]) {
+    const key = `${documentId} ${section}`
+    if (!once.has(key)) once.set(key, { documentId, title, section })
   }
-
-  get nextStep(): number {
-    return this.#steps.length + 1
-  }
-
-  get usage(): ModelUsage {
-    const sum = (of: (step: FinishedStep) => number): number => this.#steps.reduce((total, step) => total + of(step), 0)
-    return { promptTokens: sum((step) => step.usage.promptTokens), completionTokens: sum((step) => step.usage.completionTokens) }
-  }
-
-  get usageEstimated(): boolean {
-    return this.#steps.some((step) => step.usageEstimated)
-  }
-
-  get emptyReplies(): number {
-    return this.#steps.filter((step) => step.toolCalls.length === 0 && step.text.length === 0).length
-  }
-
-  /** Adds a piece of text; answers the delta that leaves, which carries a paragraph break where a further step begins to speak. */
-  append(text: string): string {
-    const delta = this.#stepText.length === 0 && this.text.length > 0 ? betweenSteps + text : text
-    this.#stepText += text
-    this.text += delta
-    return delta
-  }
-
-  finish(step: ModelStep, prompt: PromptMessage[]): FinishedStep {
-    const text = this.#stepText
-    this.#stepText = ''
-    const estimated = {
-      promptTokens: prompt.reduce((total, message) => total + estimatedTokens(message.content), 0),
-      completionTokens: estimatedTokens(text) + estimatedTokens(step.toolCalls.map((call) => call.arguments).join('')),
-    }
-    const finished: FinishedStep = {
-      step: this.nextStep,
-      text,
-      toolCalls: step.toolCalls.map((call) => ({ ...call, result: unknownTool(call.name) })),
-      usage: step.usage ?? estimated,
-      usageEstimated: step.usage === undefined,
-    }
-    this.#steps.push(finished)
-    return finished
-  }
-
-  messages(): PromptMessage[] {
-    return this.#steps.flatMap(({ text, toolCalls }): PromptMessage[] => {
-      if (toolCalls.length === 0) return []
-      const results = toolCalls.map((call): PromptMessage => ({ role: 'tool', toolCallId: call.id, content: call.result }))
-      return [
-        { role: 'assistant', content: text, toolCalls: toolCalls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) },
-        ...results,
-      ]
-    })
-  }
+  return [...once.values()]
 }
-
-const betweenSteps = '\n\n'
-
-const unknownTool = (name: string): string => `Error: there is no tool named ${JSON.stringify(name.slice(0, 64))}. Answer without it.`
-
-// Each message costs its provider a few tokens for role and separators; 8 covers the known chat templates.
-const promptBound = (messages: PromptMessage[]): number =>
-  messages.reduce((total, message) => {
-    const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
-    return total + 8 + tokenBound(message.content) + calls.reduce((sum, call) => sum + tokenBound(call.name + call.arguments), 0)
-  }, 0)

@@ -1,5 +1,5 @@
 /** A turn while it runs in this process: its signal, its listener, its end. Outlives the connection that began it. */
-import type { AdmittedTurn } from '../store/store.ts'
+import type { AdmittedTurn, JournalEntry } from '../store/store.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
 
 /** Why a run was stopped from outside. `deadline` ends the turn as unavailable; the others leave it to whoever claims it. */
@@ -11,6 +11,8 @@ export class LiveTurn implements RunningTurn {
   readonly #startedAt = performance.now()
   readonly #stop = new AbortController()
   readonly #timers: NodeJS.Timeout[]
+  /** Tool calls with side effects that may have been made and whose end is not durable, by step and part. */
+  readonly #unknownCalls = new Set<string>()
   #listener: ((delta: string) => void) | undefined
   #resolveEnd!: (end: TurnEnd) => void
   #stopReason: StopReason | undefined
@@ -23,6 +25,8 @@ export class LiveTurn implements RunningTurn {
   constructor(admitted: AdmittedTurn, deadlines: { turnMs: number; answerMs: number }) {
     this.admitted = admitted
     this.end = new Promise((resolve) => (this.#resolveEnd = resolve))
+    this.noteBegun(admitted.journal)
+    this.noteEnded(admitted.journal)
     this.#timers = [
       setTimeout(() => this.stop('deadline'), deadlines.turnMs),
       // A settlement that waits for its store goes on; its callers get an answer and not a cut (`unavailable.unknown`).
@@ -56,6 +60,21 @@ export class LiveTurn implements RunningTurn {
 
   get stopReason(): StopReason | undefined {
     return this.#stopReason
+  }
+
+  /** `tools.journal`: nobody knows what such a call did, so the turn may neither be run again nor make it again. */
+  get callUnknown(): boolean {
+    return this.#unknownCalls.size > 0
+  }
+
+  /** Told before the entries are stored: from now on a call may be made. */
+  noteBegun(entries: JournalEntry[]): void {
+    for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.add(`${step}:${part}`)
+  }
+
+  /** Told once the entries are durable. */
+  noteEnded(entries: JournalEntry[]): void {
+    for (const { kind, step, part } of entries) if (kind === 'tool_finished') this.#unknownCalls.delete(`${step}:${part}`)
   }
 
   listen(onDelta: (delta: string) => void): () => void {

@@ -12,7 +12,7 @@ import type { LiveTurn } from './live-turn.ts'
 /** All but the fence, which may rise while the store is waited for. */
 export function settlementOf(
   { requestId, admitted, firstDeltaMs }: LiveTurn,
-  { text, usage, usageEstimated }: Extract<Spoken, { kind: 'reply' }>,
+  { text, usage, usageEstimated, citations }: Extract<Spoken, { kind: 'reply' }>,
   newId: Ids['newId'],
 ): Omit<Settlement, 'fence'> {
   return {
@@ -22,6 +22,7 @@ export function settlementOf(
     ledgerEntryId: newId('led'),
     content: text,
     contentTokens: tokenBound(text),
+    citations,
     ...usage,
     usageEstimated,
     ...charge(usage, admitted.price, admitted.hold),

@@ -3,35 +3,24 @@
  * listen, leave and come back. Knows no HTTP and no SQL. Specification sections 4.1, 4.2, 4.4; rulings `turn.states`.
  */
 import type { Logger } from 'pino'
-import type { Agents, NextStep, Spoken } from '../agent/agent.ts'
+import type { Agents, Spoken } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
-import { charge, cost } from '../ledger/ledger.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type {
-  AdmittedTurn,
-  Admission,
-  AdmissionOutcome,
-  Lease,
-  Settlement,
-  SettlementOutcome,
-  Store,
-  TurnFailure,
-  TurnFailureOutcome,
-} from '../store/store.ts'
+import type { AdmittedTurn, Admission, AdmissionOutcome, Lease, Store, TurnFailure } from '../store/store.ts'
 import { fingerprint } from './fingerprint.ts'
 import { Lane } from './lane.ts'
-import { LiveTurn, underOwnFence } from './live-turn.ts'
-import type { Fenced } from './live-turn.ts'
+import { LiveTurn } from './live-turn.ts'
 import type { Begun, TurnRequest } from './outcome.ts'
 import { keepLeases } from './leases.ts'
 import { createStoreTrouble } from './store-trouble.ts'
 import type { Ids } from '../ids.ts'
 import { finishRunning } from './drain.ts'
-import { storeRetryMs, turnDefaults } from './turn-settings.ts'
+import { turnDefaults } from './turn-settings.ts'
 import type { TurnSettings } from './turn-settings.ts'
 import { settlementOf } from './settlement.ts'
+import { createTurnWrites } from './turn-writes.ts'
 export type { TurnSettings }
 
 export type TurnsOptions = {
@@ -54,8 +43,11 @@ export interface Turns {
   drain(limitMs: number): Promise<void>
   readonly running: number
   /** Items that wait for the next batch, by lane. */
-  waiting(): { admission: number; settlement: number; failure: number }
+  waiting(): { admission: number; advance: number; settlement: number; failure: number }
 }
+
+/** For the operator: the cause of a turn that has failed. */
+const callUnknown = 'a tool with side effects was being called, and nobody knows what it did'
 
 /** `text.well-formed`: every high surrogate begins a pair, which is one. */
 const codePoints = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
@@ -74,14 +66,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     (items) => store.admitMany(items),
     (item) => [`${item.apiKeyId} user ${item.externalUserId}`, `${item.apiKeyId} key ${item.idempotencyKey}`],
   )
-  const settlements = new Lane<Settlement, SettlementOutcome>(
-    (items) => store.settleMany(items),
-    (item) => [item.requestId],
-  )
-  const failures = new Lane<TurnFailure, TurnFailureOutcome>(
-    (items) => store.failMany(items),
-    (item) => [item.requestId],
-  )
+  const writes = createTurnWrites({ store, trouble })
   const claims = { capacity, begin: beginClaim, mayClaim: () => !draining, launch }
   const leases = keepLeases({ store, live, failpoints, log, trouble, metrics, settings, ...claims })
 
@@ -171,6 +156,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
 
   async function speak(turn: LiveTurn): Promise<Spoken> {
     const { requestId, agentId, agentVersion, message, history, journal } = turn.admitted
+    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }
     try {
       await failpoints.reach('model.before-call', message)
       return await agents.speak({
@@ -186,7 +172,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
           failpoints.hit('model.delta', message)
           turn.deliver(delta)
         },
-        beforeStep: (next) => extendHold(turn, next),
+        beforeStep: (next) => writes.beforeStep(turn, next),
+        writeJournal: (entries, finishedSideEffects) => writes.journal(turn, entries, finishedSideEffects),
       })
     } catch (error) {
       if (error instanceof StoreUnavailable) return { kind: 'unavailable', cause: error.message }
@@ -195,72 +182,45 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  /** `billing.hold`: every further round journals the step before it and extends the hold, or does not happen. */
-  async function extendHold(turn: LiveTurn, next: NextStep): Promise<boolean> {
-    const { price, hold, requestId } = turn.admitted
-    // What the steps before have cost is never more than what was held for them, whatever a provider reports (`billing.once`).
-    const { charged: spent } = charge(next.usageSoFar, price, hold)
-    const bound = spent + cost({ promptTokens: next.promptTokens, completionTokens: next.maxOutputTokens }, price)
-    const extended = bound > hold ? bound : hold
-    const outcome = await untilStored(turn, (fence) => store.advance({ requestId, fence, entries: next.entries, hold: extended }))
-    if (outcome?.kind === 'advanced') turn.admitted.hold = extended
-    if (outcome?.kind === 'insufficient_balance') turn.balanceRanOut = true
-    if (outcome?.kind === 'lost') turn.stop('lease_lost')
-    return outcome?.kind === 'advanced'
-  }
-
   async function keep(turn: LiveTurn, spoken: Spoken): Promise<boolean> {
     switch (spoken.kind) {
       case 'reply':
         return settle(turn, spoken)
       case 'unavailable':
-        return fail(turn, 'released', 'service_unavailable', spoken.cause)
+        return release(turn, 'service_unavailable', spoken.cause)
       case 'refused':
-        return fail(turn, 'released', 'internal_error', spoken.cause)
+        return release(turn, 'internal_error', spoken.cause)
       case 'unusable':
         return fail(turn, 'failed', 'internal_error', spoken.cause)
       case 'stopped':
-        if (turn.balanceRanOut) return fail(turn, 'released', 'insufficient_balance', 'an extension of the hold did not fit')
-        if (turn.stopReason === 'deadline') return fail(turn, 'released', 'service_unavailable', 'the turn passed its deadline')
+        if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'an extension of the hold did not fit')
+        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn passed its deadline')
         return false
     }
   }
 
   async function settle(turn: LiveTurn, spoken: Extract<Spoken, { kind: 'reply' }>): Promise<boolean> {
     const settlement = settlementOf(turn, spoken, newId)
-    const outcome = await untilStored(turn, (fence) => settlements.push({ ...settlement, fence }))
-    if (outcome?.kind !== 'settled') return false
+    const reply = await writes.settle(turn, settlement)
+    if (!reply) return false
     metrics.turnEnded({ outcome: 'completed', ...spoken.usage, charged: settlement.charged }, turn)
     await failpoints.reach('reply.before-send', turn.admitted.message)
-    turn.finish({ kind: 'completed', reply: outcome.reply })
+    turn.finish({ kind: 'completed', reply })
     return true
+  }
+
+  /** `tools.journal`: a turn whose call may or may not have done something is never left to be run again. */
+  function release(turn: LiveTurn, code: TurnFailure['code'], cause: string): Promise<boolean> {
+    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)
+    return fail(turn, 'released', code, cause)
   }
 
   async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<boolean> {
-    const { requestId } = turn
-    log.warn({ request_id: requestId, state, code }, 'the turn ended without a reply')
-    const outcome = await untilStored(turn, (fence) => failures.push({ requestId, fence, state, code, cause }))
-    if (outcome?.kind !== 'ended') return false
+    log.warn({ request_id: turn.requestId, state, code }, 'the turn ended without a reply')
+    if (!(await writes.fail(turn, { state, code, cause }))) return false
     metrics.turnEnded({ outcome: state, code }, turn)
     turn.finish({ kind: 'failed', code })
     return true
-  }
-
-  /** What was said is kept until the store has answered, whether it stored it now or before; undefined in a drain. */
-  async function untilStored<Outcome extends { kind: string }>(turn: LiveTurn, push: Fenced<Outcome>): Promise<Outcome | undefined> {
-    for (let tries = 0; ; tries++) {
-      // Not at a lost lease: it may have been stored by a try whose answer was not heard, and the store knows.
-      if (turn.stopReason === 'drain') return undefined
-      try {
-        const outcome = await underOwnFence(turn, push)
-        trouble.over()
-        return outcome
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error
-        trouble.tell('the store cannot keep a result yet', error.message)
-        await new Promise((resolve) => setTimeout(resolve, storeRetryMs[Math.min(tries, storeRetryMs.length - 1)]))
-      }
-    }
   }
 
   async function drain(limitMs: number): Promise<void> {
@@ -290,6 +250,6 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     get running() {
       return live.size
     },
-    waiting: () => ({ admission: admissions.waiting, settlement: settlements.waiting, failure: failures.waiting }),
+    waiting: () => ({ admission: admissions.waiting, ...writes.waiting() }),
   }
 }

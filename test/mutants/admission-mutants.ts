@@ -32,7 +32,7 @@ export const admissionMutants: Mutant[] = [
         admit,
         '  const record = findLiveRecord(sql, now, item)\n',
         `  const record = findLiveRecord(sql, now, item)
-  if (sql.findAgent.get(item.agentId)?.enabled === 0n) return { kind: 'agent_disabled' }\n`,
+  if (sql.findAgent.get(null, item.agentId)?.enabled === 0n) return { kind: 'agent_disabled' }\n`,
       ),
     ],
     caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
@@ -43,10 +43,10 @@ export const admissionMutants: Mutant[] = [
     edits: [
       edit(
         admit,
-        '  const agent = sql.findAgent.get(item.agentId)\n',
+        '  const agent = sql.findAgent.get(continued?.agent_version ?? null, item.agentId)\n',
         `  const early = sql.findConversation.get(item.apiKeyId, item.externalUserId)
   if (early && sql.findRunning.get(early.id!)) return { kind: 'conversation_busy' }
-  const agent = sql.findAgent.get(item.agentId)\n`,
+  const agent = sql.findAgent.get(continued?.agent_version ?? null, item.agentId)\n`,
       ),
     ],
     caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
@@ -58,7 +58,7 @@ export const admissionMutants: Mutant[] = [
       edit(
         admit,
         '  const record = findLiveRecord(sql, now, item)\n',
-        `  const takes = sql.findAgent.get(item.agentId)?.max_message_length ?? 32_000n
+        `  const takes = sql.findAgent.get(null, item.agentId)?.max_message_length ?? 32_000n
   if (item.messageLength > takes) return { kind: 'message_too_long', longest: Number(takes) }
   const record = findLiveRecord(sql, now, item)\n`,
       ),

@@ -3,7 +3,10 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const turn = 'src/turn/turn.ts'
+const writes = 'src/turn/turn-writes.ts'
 const endTurn = 'src/store/sqlite/end-turn.ts'
+const hot = 'src/store/sqlite/hot.ts'
+const admit = 'src/store/sqlite/admit.ts'
 const statements = 'src/store/sqlite/statements.ts'
 const ledger = 'src/ledger/ledger.ts'
 const suite = 'store/sqlite.test.ts'
@@ -34,7 +37,7 @@ export const endingMutants: Mutant[] = [
     removes: 'the fence in advance',
     edits: [
       edit(
-        'src/store/sqlite/hot.ts',
+        hot,
         'sql.findHeld.get(item.requestId, item.fence)',
         '[1, 2, 3].map((any) => sql.findHeld.get(item.requestId, any)).find(Boolean)',
       ),
@@ -100,7 +103,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'billing.once',
     removes: 'a settlement that is asked again has the same ids',
-    edits: [edit(turn, 'push({ ...settlement, fence })', 'push({ ...settlementOf(turn, spoken, newId), fence })')],
+    edits: [edit(writes, 'push({ ...settlement, fence })', 'push({ ...settlement, assistantMessageId: `msg_${Math.random()}`, fence })')],
     caughtBy: { file: 'unit/settlement.test.ts', title: 'billing.once a settlement that is asked again is the same one' },
   },
   {
@@ -119,14 +122,14 @@ export const endingMutants: Mutant[] = [
     rule: 'billing.usage-missing',
     removes: 'a reply without usage is estimated: it counts as nothing',
     edits: [
-      edit('src/agent/agent.ts', 'usage: step.usage ?? estimated,', 'usage: step.usage ?? { promptTokens: 0, completionTokens: 0 },'),
+      edit('src/agent/steps.ts', 'usage: answer.usage ?? estimated,', 'usage: answer.usage ?? { promptTokens: 0, completionTokens: 0 },'),
     ],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing absent usage' },
   },
   {
     rule: 'billing.usage-missing',
     removes: 'an estimate is marked',
-    edits: [edit('src/agent/agent.ts', 'usageEstimated: step.usage === undefined,', 'usageEstimated: false,')],
+    edits: [edit('src/agent/steps.ts', 'usageEstimated: answer.usage === undefined,', 'usageEstimated: false,')],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing absent usage' },
   },
   {
@@ -135,7 +138,7 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        "return fail(turn, 'released', 'service_unavailable', spoken.cause)",
+        "return release(turn, 'service_unavailable', spoken.cause)",
         "return fail(turn, 'failed', 'service_unavailable', spoken.cause)",
       ),
     ],
@@ -180,22 +183,64 @@ export const endingMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'a retry of a released turn runs under its request id',
     edits: [
-      edit('src/store/sqlite/admit.ts', '    return undefined\n', '    sql.clearKey.run(requestId)\n      return undefined\n'),
-      edit('src/store/sqlite/admit.ts', '  const released = record\n', '  const released = undefined as Row | undefined\n'),
+      edit(admit, '    return undefined\n', '    sql.clearKey.run(requestId)\n      return undefined\n'),
+      edit(admit, '  const released = record\n', '  const released = undefined as Row | undefined\n'),
     ],
     caughtBy: { file: states, title: 'turn.states released: the model side failed' },
   },
   {
     rule: 'turn.states',
     removes: 'an extension that does not fit ends the run',
-    edits: [edit(turn, "return outcome?.kind === 'advanced'", 'return true')],
+    edits: [edit(writes, "return outcome?.kind === 'advanced'", 'return true')],
     caughtBy: { file: states, title: 'turn.states released: an extension of the hold' },
   },
   {
     rule: 'billing.hold',
     removes: 'a further round extends the hold',
-    edits: [edit('src/store/sqlite/hot.ts', 'if (more > 0n) {', 'if (more > 10n ** 18n) {')],
+    edits: [edit(hot, 'if (more > 0n) {', 'if (more > 10n ** 18n) {')],
     caughtBy: { file: suite, title: 'billing.hold advance journals a step' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'an extension of the hold fits the balance',
+    edits: [edit(hot, 'sql.takeHold.run(more, turn.owner_id!, more)', 'sql.takeHold.run(more, turn.owner_id!, 0n)')],
+    caughtBy: { file: suite, title: 'billing.hold a batch of advances' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'a run that continues keeps its version',
+    edits: [edit(admit, 'continued?.agent_version ?? null', 'null')],
+    caughtBy: { file: suite, title: 'retry.continues a finished side effect keeps version, price, window and journal' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'only a finished side effect makes a retry continue',
+    edits: [edit(hot, 'if (item.finishedSideEffects && turn', 'if (turn')],
+    caughtBy: { file: suite, title: 'retry.continues without a finished side effect' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'a retry is handed the journal from the run that it continues, not from the first',
+    edits: [edit(admit, 'readJournal(sql, requestId, continued.continues_from!)', 'readJournal(sql, requestId, 1)')],
+    caughtBy: { file: suite, title: 'retry.continues the journal counts from the first run with a finished side effect' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'recovery is handed the journal of the runs before, too',
+    edits: [edit('src/store/sqlite/claim.ts', 'orphan.continues_from ?? orphan.run!', 'orphan.run!')],
+    caughtBy: { file: suite, title: 'retry.continues the journal counts from the first run with a finished side effect' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'a finish that an earlier run has told stands once',
+    edits: [edit(hot, 'const firstRun = turn.continues_from ?? turn.run!', 'const firstRun = turn.run!')],
+    caughtBy: { file: suite, title: 'retry.continues the journal counts from the first run with a finished side effect' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'a journal outlives the record that a retry would come by',
+    edits: [edit('src/store/cold/erasure.ts', 'and t.ended_at <= $2 order', "and (t.state <> 'running' or t.ended_at <= $2) order")],
+    caughtBy: { file: suite, title: 'retry.continues a journal lasts as long as a retry may need it' },
   },
   {
     rule: 'unavailable.unknown',

@@ -5,10 +5,13 @@ import { constraintMutants } from './constraint-mutants.ts'
 import { doorMutants } from './door-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
 import { erasureMutants } from './erasure-mutants.ts'
+import { knowledgeMutants } from './knowledge-mutants.ts'
+import { loopMutants } from './loop-mutants.ts'
 import type { Mutant } from './mutant.ts'
 import { postgresMutants } from './postgres-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
+import { toolMutants } from './tool-mutants.ts'
 
 export const mutants: Mutant[] = [
   ...doorMutants,
@@ -17,7 +20,10 @@ export const mutants: Mutant[] = [
   ...endingMutants,
   ...recoveryMutants,
   ...streamMutants,
+  ...loopMutants,
+  ...toolMutants,
   ...erasureMutants,
+  ...knowledgeMutants,
   ...constraintMutants,
   ...postgresMutants,
 ]

@@ -7,6 +7,8 @@ const hot = 'src/store/postgres/migrations/0002-hot.sql'
 const file = 'store/postgres.test.ts'
 const fence = `-- the fence: whoever was claimed past, or ended, finds nothing
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null`
+const journalFence = `-- whoever was claimed past, or ended, journals nothing
+      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null`
 
 export const postgresMutants: Mutant[] = [
   {
@@ -131,5 +133,56 @@ export const postgresMutants: Mutant[] = [
     removes: 'on PostgreSQL a claim raises the fence',
     edits: [edit(hot, 'attempt = attempt + 1, fence = fence + 1, lease_until', 'attempt = attempt + 1, lease_until')],
     caughtBy: { file, title: 'postgres: turn.states an orphan is claimed once' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'on PostgreSQL an extension of the hold fits the balance',
+    edits: [edit(hot, 'if item.more > 0 and item.available - taken < item.more then', 'if false then')],
+    caughtBy: { file, title: 'postgres: billing.hold a batch of advances' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'on PostgreSQL the fence of an advance',
+    edits: [edit(hot, journalFence, journalFence.replace(' and t.fence = i.fence', ''))],
+    caughtBy: { file, title: 'postgres: billing.hold advance journals a step' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'on PostgreSQL a run that continues keeps its version',
+    edits: [
+      edit(
+        hot,
+        'and v.version = case when same and r.continues_from is not null then r.agent_version else a.version end',
+        'and v.version = a.version',
+      ),
+    ],
+    caughtBy: { file, title: 'postgres: retry.continues a finished side effect keeps version, price, window and journal' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'on PostgreSQL only a finished side effect makes a retry continue',
+    edits: [
+      edit(hot, 'case when i.finished_side_effects then t.run end', 't.run'),
+      edit(hot, '(i.finished_side_effects and t.continues_from is null)', 't.continues_from is null'),
+    ],
+    caughtBy: { file, title: 'postgres: retry.continues without a finished side effect' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'on PostgreSQL a run is handed the journal of the runs that it continues',
+    edits: [edit(hot, 'j.run >= coalesce(turn.continues_from, turn.run)', 'j.run = turn.run')],
+    caughtBy: { file, title: 'postgres: retry.continues the journal counts from the first run' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'on PostgreSQL a run is handed no more than the runs that it continues',
+    edits: [edit(hot, 'j.run >= coalesce(turn.continues_from, turn.run)', 'j.run >= 1')],
+    caughtBy: { file, title: 'postgres: retry.continues the journal counts from the first run' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'on PostgreSQL a finish that an earlier run has told stands once',
+    edits: [edit(hot, 'and j.run >= coalesce(t.continues_from, t.run)', 'and j.run = t.run')],
+    caughtBy: { file, title: 'postgres: retry.continues the journal counts from the first run' },
   },
 ]

@@ -55,7 +55,7 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'recovery reads the journal: a step is asked and paid again',
-    edits: [edit('src/agent/agent.ts', 'new Run(readJournal(speech.journal))', 'new Run([])')],
+    edits: [edit('src/agent/agent.ts', 'new Steps(speech.journal)', 'new Steps([])')],
     caughtBy: { file: 'race/crash.test.ts', title: 'row 14 turn.states a journalled step' },
   },
   {

@@ -41,13 +41,13 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.after-delta',
     removes: 'nothing is generated again once a delta has left',
-    edits: [edit(agent, 'mayRetry: () => run.text.length === 0,', 'mayRetry: () => true,')],
+    edits: [edit(agent, 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
     caughtBy: { file: streamTest, title: 'stream.after-delta a break after a delta' },
   },
   {
     rule: 'stream.after-delta',
     removes: 'the retry asks whether it may',
-    edits: [edit(retry, ' || !call.mayRetry()', '')],
+    edits: [edit(retry, ' || !mayRetry()', '')],
     caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: once text of the turn has left' },
   },
   {

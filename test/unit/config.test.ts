@@ -129,7 +129,7 @@ describe('settings: refused with one line that names the setting and what is acc
     ['TURNKEEP_PUBLIC_URL', 'https://a.example/?b', /^TURNKEEP_PUBLIC_URL: /],
     ['TURNKEEP_ADMIN_PORT', 'x', /^TURNKEEP_ADMIN_PORT: /],
     ['TURNKEEP_DATA_DIR', 'a\0b', /^TURNKEEP_DATA_DIR: must be a path/],
-    ['TURNKEEP_ADMIN_TOKEN', 'short', /^TURNKEEP_ADMIN_TOKEN: must be 8 to 512 visible ASCII characters$/],
+    ['TURNKEEP_ADMIN_TOKEN', 'fifteen-letters', /^TURNKEEP_ADMIN_TOKEN: must be 16 to 512 visible ASCII characters$/],
     ['TURNKEEP_ADMIN_TOKEN', 'with a space', /^TURNKEEP_ADMIN_TOKEN: /],
     ['TURNKEEP_ENCRYPTION_KEY', 'c2hvcnQ=', /^TURNKEEP_ENCRYPTION_KEY: must be a comma list of keys of 32 bytes in base64$/],
     ['TURNKEEP_ENCRYPTION_KEY', `${key},`, /^TURNKEEP_ENCRYPTION_KEY: /],

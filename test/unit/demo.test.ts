@@ -5,7 +5,7 @@ import { createModels } from '../../src/agent/models.ts'
 import { demoModel } from '../../src/agent/models/demo.ts'
 import { estimatedTokens } from '../../src/agent/tokens.ts'
 
-const passage = (title: string, text: string, score = 1): Passage => ({ documentId: 'doc_1', title, text, score })
+const passage = (title: string, text: string, score = 1): Passage => ({ documentId: 'doc_1', title, section: '', text, score })
 const returns = passage('Returns', 'Goods may be returned\nwithin 30 days.', 3)
 const request = (changes: Partial<ModelRequest> = {}): ModelRequest => ({
   modelId: 'demo',

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { finishRunning } from '../../src/turn/drain.ts'
 import { LiveTurn } from '../../src/turn/live-turn.ts'
-import type { AdmittedTurn } from '../../src/store/store.ts'
+import type { AdmittedTurn, JournalEntry } from '../../src/store/store.ts'
 
 const deadlines = { turnMs: 60_000, answerMs: 60_000 }
 
 function liveTurn(requestId: string): LiveTurn {
-  return new LiveTurn({ requestId } as AdmittedTurn, deadlines)
+  return new LiveTurn({ requestId, journal: [] as JournalEntry[] } as AdmittedTurn, deadlines)
 }
 
 void test('row 56 a drain waits for a turn whose admission was under way when it began, and for the turn itself', async () => {

@@ -14,7 +14,7 @@ function workerOf(page: SharedPage, number: number, running = 0, store: 'ok' | '
   metrics.watch({
     running: () => running,
     mostRunning: 10,
-    waiting: () => ({ admission: number, settlement: 0, failure: 0 }),
+    waiting: () => ({ admission: number, advance: 0, settlement: 0, failure: 0 }),
     ready: async () => ({ store, limiter: 'ok' }),
   })
   return {

@@ -1,0 +1,96 @@
+/**
+ * What a running turn writes: its steps and its hold, its settlement, its end without a reply. Each is asked of the store until that has
+ * answered, under the turn's own fence, and in batches with those of other turns. Never tells a caller.
+ */
+import type { NextStep } from '../agent/agent.ts'
+import { charge, cost } from '../ledger/ledger.ts'
+import type { Amount } from '../ledger/ledger.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type {
+  Advance,
+  AdvanceOutcome,
+  JournalEntry,
+  Settlement,
+  SettlementOutcome,
+  Store,
+  StoredReply,
+  TurnFailure,
+  TurnFailureOutcome,
+} from '../store/store.ts'
+import { Lane } from './lane.ts'
+import { underOwnFence } from './live-turn.ts'
+import type { Fenced, LiveTurn } from './live-turn.ts'
+import type { StoreTrouble } from './store-trouble.ts'
+import { storeRetryMs } from './turn-settings.ts'
+
+/** Each answers false, or undefined, where the turn is no longer ours or the process ends. */
+export interface TurnWrites {
+  /** `billing.hold`: journals the step that is finished and extends the hold for the next one, both or neither. */
+  beforeStep(turn: LiveTurn, next: NextStep): Promise<boolean>
+  /** Journals within a step, at the hold that is. */
+  journal(turn: LiveTurn, entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
+  settle(turn: LiveTurn, settlement: Omit<Settlement, 'fence'>): Promise<StoredReply | undefined>
+  fail(turn: LiveTurn, end: Pick<TurnFailure, 'state' | 'code' | 'cause'>): Promise<boolean>
+  /** Items that wait for the next batch, by lane. */
+  waiting(): { advance: number; settlement: number; failure: number }
+}
+
+export function createTurnWrites({ store, trouble }: { store: Store; trouble: StoreTrouble }): TurnWrites {
+  const ofOneTurn = ({ requestId }: { requestId: string }): string[] => [requestId]
+  const advances = new Lane<Advance, AdvanceOutcome>((items) => store.advanceMany(items), ofOneTurn)
+  const settlements = new Lane<Settlement, SettlementOutcome>((items) => store.settleMany(items), ofOneTurn)
+  const failures = new Lane<TurnFailure, TurnFailureOutcome>((items) => store.failMany(items), ofOneTurn)
+
+  async function advance(turn: LiveTurn, asked: Omit<Advance, 'requestId' | 'fence'>): Promise<boolean> {
+    const { requestId } = turn
+    turn.noteBegun(asked.entries)
+    const outcome = await untilStored(turn, (fence) => advances.push({ requestId, fence, ...asked }))
+    if (outcome?.kind === 'advanced') {
+      turn.noteEnded(asked.entries)
+      turn.admitted.hold = asked.hold
+    }
+    if (outcome?.kind === 'insufficient_balance') turn.balanceRanOut = true
+    if (outcome?.kind === 'lost') turn.stop('lease_lost')
+    return outcome?.kind === 'advanced'
+  }
+
+  /** What was said is kept until the store has answered, whether it stored it now or before; undefined in a drain. */
+  async function untilStored<Outcome extends { kind: string }>(turn: LiveTurn, push: Fenced<Outcome>): Promise<Outcome | undefined> {
+    for (let tries = 0; ; tries++) {
+      // Not at a lost lease: it may have been stored by a try whose answer was not heard, and the store knows.
+      if (turn.stopReason === 'drain') return undefined
+      try {
+        const outcome = await underOwnFence(turn, push)
+        trouble.over()
+        return outcome
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        trouble.tell('the store cannot keep a result yet', error.message)
+        await new Promise((resolve) => setTimeout(resolve, storeRetryMs[Math.min(tries, storeRetryMs.length - 1)]))
+      }
+    }
+  }
+
+  return {
+    beforeStep(turn, { entries, usageSoFar, boundSoFar, bound }) {
+      const { price, hold } = turn.admitted
+      // What the steps before have cost is never more than what was held for them, whatever a provider reports (`billing.once`). Those of an
+      // earlier run were held then, and are held again now (`retry.continues`).
+      const { charged: spent } = charge(usageSoFar, price, larger(hold, cost(boundSoFar, price)))
+      return advance(turn, { entries, hold: larger(hold, spent + cost(bound, price)), finishedSideEffects: false })
+    },
+    journal: (turn, entries, finishedSideEffects) => advance(turn, { entries, hold: turn.admitted.hold, finishedSideEffects }),
+    async settle(turn, settlement) {
+      const outcome = await untilStored(turn, (fence) => settlements.push({ ...settlement, fence }))
+      return outcome?.kind === 'settled' ? outcome.reply : undefined
+    },
+    async fail(turn, end) {
+      const { requestId } = turn
+      const outcome = await untilStored(turn, (fence) => failures.push({ requestId, fence, ...end }))
+      return outcome?.kind === 'ended'
+    },
+    waiting: () => ({ advance: advances.waiting, settlement: settlements.waiting, failure: failures.waiting }),
+  }
+}
+
+const larger = (one: Amount, other: Amount): Amount => (one > other ? one : other)

@@ -1,0 +1,156 @@
+/** Faults of the loop model ↔ tools: what is journalled when, what is made twice, how far it goes and what of it leaves. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const calls = 'src/agent/tool-calls.ts'
+const agent = 'src/agent/agent.ts'
+const prompt = 'src/agent/prompt.ts'
+const turn = 'src/turn/turn.ts'
+const crash = 'race/tools-crash-sqlite.test.ts'
+const tools = 'spec/tools.test.ts'
+const released = 'spec/tools-released.test.ts'
+
+export const loopMutants: Mutant[] = [
+  {
+    rule: 'tools.journal',
+    removes: 'a call with side effects is journalled before it is made',
+    edits: [edit(calls, '...started.map(({ part }) => startedEntry(step, part))')],
+    caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
+  },
+  {
+    rule: 'tools.journal',
+    removes: 'a call whose process died is not made again where it has side effects',
+    edits: [edit(turn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
+    caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
+  },
+  {
+    rule: 'tools.journal',
+    removes: 'the end of a call with side effects is journalled as soon as it is there',
+    edits: [edit(calls, 'if (!sideEffects) return [entry]', 'return [entry]')],
+    caughtBy: { file: crash, title: 'kill -9 at tool.after-journal of a tool with side effects on sqlite' },
+  },
+  {
+    rule: 'tools.journal',
+    removes: 'a step is journalled before its tools are called: it is asked again',
+    edits: [
+      edit(calls, 'if (!(await writeJournal([', 'if (started.length > 0 && !(await writeJournal(['),
+      edit(calls, "return { kind: 'finished', entries: left }", "return { kind: 'finished', entries: [modelEntry(step), ...left] }"),
+    ],
+    caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool without on sqlite' },
+  },
+  {
+    rule: 'tools.journal',
+    removes: 'a call that is made again has the same key',
+    edits: [edit(calls, '`${requestId}:${step}:${part}`', '`${requestId}:${step}:${part}:${Math.random()}`')],
+    caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool without on sqlite' },
+  },
+  {
+    rule: 'tools.journal',
+    removes: 'a turn is not released while nobody knows what a call did',
+    edits: [edit(turn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)\n")],
+    caughtBy: { file: released, title: 'tools.journal a deadline while a tool with side effects is called' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'the store is told that a call with side effects has finished',
+    edits: [edit(calls, 'options.writeJournal([entry], true)', 'options.writeJournal([entry], false)')],
+    caughtBy: { file: released, title: 'retry.continues after a finished call with side effects' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'what was said before the retry is heard on its stream',
+    edits: [edit(agent, "if (unheard !== '') speech.onDelta(unheard)")],
+    caughtBy: { file: released, title: 'retry.continues again and again' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'the hold grows for a further step',
+    edits: [edit('src/turn/turn-writes.ts', 'hold: larger(hold, spent + cost(bound, price))', 'hold')],
+    caughtBy: { file: tools, title: 'billing.hold each further step is held' },
+  },
+  {
+    rule: 'retry.continues',
+    removes: 'what an earlier run has spent is held again',
+    edits: [edit('src/turn/turn-writes.ts', 'larger(hold, cost(boundSoFar, price))', 'hold')],
+    caughtBy: { file: released, title: 'retry.continues what the earlier run has spent' },
+  },
+  {
+    rule: 'billing.hold',
+    removes: 'the results of tools are part of what is held',
+    edits: [edit('src/agent/steps.ts', "content: result?.text ?? ''", "content: (result?.text ?? '').slice(0, 100)")],
+    caughtBy: { file: tools, title: 'billing.hold each further step is held' },
+  },
+  {
+    rule: 'tools.caps',
+    removes: 'no more calls than the cap are made',
+    edits: [edit(calls, 'callsBefore + index >= maxToolCalls', 'callsBefore + index < 0')],
+    caughtBy: { file: tools, title: 'row 42 tools.caps a thousand calls at once' },
+  },
+  {
+    rule: 'tools.caps',
+    removes: 'calls of earlier steps count',
+    edits: [edit(calls, 'callsBefore + index >= maxToolCalls', 'index >= maxToolCalls')],
+    caughtBy: { file: tools, title: 'row 42 tools.caps a model that never stops' },
+  },
+  {
+    rule: 'tools.caps',
+    removes: 'no more steps than the cap are made',
+    edits: [edit(agent, 'if (steps.count >= maxSteps)', 'if (steps.count > maxSteps)')],
+    caughtBy: { file: tools, title: 'row 42 tools.caps a model that never stops' },
+  },
+  {
+    rule: 'turn.states',
+    removes: 'a last step has text of its own',
+    edits: [edit(agent, 'if (step.text.length > 0) {', 'if (steps.text.length > 0) {')],
+    caughtBy: { file: tools, title: 'row 43 turn.states a last step without text of its own' },
+  },
+  {
+    rule: 'tools.private',
+    removes: 'the log says nothing of what a tool is asked',
+    edits: [edit(calls, 'tool: call.name, ms,', 'tool: call.name, given: call.arguments, ms,')],
+    caughtBy: { file: 'race/tools-private.test.ts', title: 'tools.private' },
+  },
+  {
+    rule: 'tools.bounds',
+    removes: 'a passage cannot end the frame it stands in',
+    edits: [edit(prompt, "text.replace(/<(?=[\\s/]*passages)/gi, '(')", 'text')],
+    caughtBy: { file: 'spec/tools-hostile.test.ts', title: 'tools.bounds 22, closing tag' },
+  },
+  {
+    rule: 'tools.bounds',
+    removes: 'what is no tool of the agent is not called',
+    edits: [
+      edit(calls, 'if (toolbox.sideEffects(name) !== undefined) return undefined', 'return undefined'),
+      edit(
+        'src/agent/tools.ts',
+        'const tool = offered.get(name)\n        if',
+        'const tool = offered.get(name) ?? [...offered.values()][0]\n        if',
+      ),
+    ],
+    caughtBy: { file: 'spec/tools-hostile.test.ts', title: 'tools.bounds 33, lookalike' },
+  },
+  {
+    rule: 'tools.citations',
+    removes: 'what the search tool found is cited',
+    edits: [edit(agent, '[...passages, ...found]', 'passages')],
+    caughtBy: { file: 'spec/citations.test.ts', title: 'tools.citations passages of the prompt' },
+  },
+  {
+    rule: 'tools.citations',
+    removes: 'a document and section are cited once',
+    edits: [edit(agent, 'if (!once.has(key)) once.set(key', 'once.set(`${once.size}`')],
+    caughtBy: { file: 'spec/citations.test.ts', title: 'tools.citations passages of the prompt' },
+  },
+  {
+    rule: 'history.fits',
+    removes: 'a prompt that is too long is asked again with less history',
+    edits: [edit(agent, "error.kind === 'too_long' &&", "error.kind === 'refused' &&")],
+    caughtBy: { file: 'spec/history.test.ts', title: 'history.fits a model that finds the prompt too long' },
+  },
+  {
+    rule: 'history.fits',
+    removes: 'the newer half is what is kept',
+    edits: [edit(prompt, 'history.slice(-2 * kept)', 'history.slice(0, 2 * kept)')],
+    caughtBy: { file: 'spec/history.test.ts', title: 'history.fits a model that finds the prompt too long' },
+  },
+]

@@ -1,0 +1,80 @@
+/** Faults of what leaves for tools: where a request may go, what goes along, and what a model's arguments may become. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const target = 'src/agent/guard/target.ts'
+const exchange = 'src/agent/guard/exchange.ts'
+const placeholders = 'src/agent/tools/placeholders.ts'
+const httpTool = 'src/agent/tools/http-tool.ts'
+const guardTest = 'guard.test.ts'
+const httpTest = 'tools-http.test.ts'
+
+export const toolMutants: Mutant[] = [
+  {
+    rule: 'tools.guard',
+    removes: 'every address that a name resolves to is public',
+    edits: [edit(target, 'addresses.some(({ address }) => !isPublic(address))', 'addresses.every(({ address }) => !isPublic(address))')],
+    caughtBy: { file: guardTest, title: 'tools.guard: none of the URLs that must not be reached' },
+  },
+  {
+    rule: 'tools.guard',
+    removes: 'an address that is written as one is public',
+    edits: [edit(target, 'isIP(host) ? isPublic(host) : isPublicName(host)', 'isIP(host) !== 0 || isPublicName(host)')],
+    caughtBy: { file: guardTest, title: 'tools.guard: none of the URLs that must not be reached' },
+  },
+  {
+    rule: 'tools.guard',
+    removes: 'what is connected to is looked at once more before a byte is sent',
+    edits: [edit(exchange, "!permitted && !isPublic(socket.remoteAddress ?? '')", "!permitted && socket.remoteAddress === ''")],
+    caughtBy: { file: guardTest, title: 'tools.guard: a connection that ends at another address' },
+  },
+  {
+    rule: 'tools.guard',
+    removes: 'what is connected to are the addresses that were checked, and no second look-up',
+    edits: [edit(exchange, '      lookup: answered,\n')],
+    caughtBy: { file: guardTest, title: 'tools.guard: a name is looked up once' },
+    symptom: 'throws',
+  },
+  {
+    rule: 'tools.guard',
+    removes: 'https alone',
+    edits: [edit(target, "  if (url.protocol === 'http:') throw new GuardRefused('the address must begin with https://')\n")],
+    caughtBy: { file: guardTest, title: 'tools.guard: an address that is refused by itself' },
+  },
+  {
+    rule: 'tools.guard',
+    removes: 'credentials stay with the origin that they were meant for',
+    edits: [edit('src/agent/guard.ts', '(staysHome || plainHeaders.includes(name))', "(staysHome || name !== '')")],
+    caughtBy: { file: guardTest, title: 'tools.guard: the methods of redirects' },
+  },
+  {
+    rule: 'tools.arguments',
+    removes: 'arguments fit the schema before anything is called',
+    edits: [edit('src/agent/tools/arguments.ts', 'return outcome.valid\n', 'return outcome\n')],
+    caughtBy: { file: httpTest, title: 'tools.arguments: unknown names, and arguments that do not fit' },
+  },
+  {
+    rule: 'tools.arguments',
+    removes: 'an argument is one component of the path',
+    edits: [edit(placeholders, 'fillText(segment, (name) => encodeComponent(valueOf(name)))', 'fillText(segment, valueOf)')],
+    caughtBy: { file: httpTest, title: 'tools.arguments: an argument cannot leave its component' },
+  },
+  {
+    rule: 'tools.arguments',
+    removes: 'an argument is no step up',
+    edits: [edit(placeholders, 'if (/^(\\.|%2e){1,2}$/i.test(filled))', "if (filled === '/')")],
+    caughtBy: { file: httpTest, title: 'tools.arguments: a component that an address would fold' },
+  },
+  {
+    rule: 'tools.arguments',
+    removes: 'a parameter that the tool does not name is not sent',
+    edits: [edit(httpTool, '!isDeclared(tool, name) || ')],
+    caughtBy: { file: httpTest, title: 'tools.arguments: the model adds no parameter' },
+  },
+  {
+    rule: 'tools.arguments',
+    removes: 'what the operator wrote into the query stands once',
+    edits: [edit(httpTool, ' || isTaken(name))', ')')],
+    caughtBy: { file: httpTest, title: 'tools.arguments: the model adds no parameter' },
+  },
+]

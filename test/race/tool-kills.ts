@@ -1,0 +1,136 @@
+/**
+ * kill -9 between a tool and the journal, at every named point of a turn with one tool call, in a process of its own on either store. Then a new
+ * life and the same key: what may change something is called once at most, or the turn has failed; what may not is called again with its key.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import type { FailpointName } from '../../src/failpoints.ts'
+import { gate } from '../support/model-server.ts'
+import { call, missing, ToolLives } from '../support/tool-lives.ts'
+import type { StoreKind } from '../support/tool-lives.ts'
+
+type Killed = {
+  point: FailpointName
+  /** Which time the point is reached. */
+  at?: number
+  tool: 'book' | 'look'
+  what: string
+  toolCalls: number
+  modelCalls: number
+  /** Of the turn in the end. */
+  status: 200 | 500
+}
+
+/** The three commits of a journal: 1 the step and what begins, 2 with side effects the finish, else the next step; 3 the next step. */
+const killed: Killed[] = [
+  { point: 'advance.before-commit', tool: 'book', what: 'nothing was journalled', toolCalls: 1, modelCalls: 3, status: 200 },
+  { point: 'advance.after-commit', tool: 'book', what: 'begun, nobody knows', toolCalls: 0, modelCalls: 1, status: 500 },
+  { point: 'tool.before-call', tool: 'book', what: 'begun, nobody knows', toolCalls: 0, modelCalls: 1, status: 500 },
+  { point: 'tool.after-call', tool: 'book', what: 'called, nobody knows', toolCalls: 1, modelCalls: 1, status: 500 },
+  { point: 'advance.before-commit', at: 2, tool: 'book', what: 'called, nobody knows', toolCalls: 1, modelCalls: 1, status: 500 },
+  { point: 'advance.after-commit', at: 2, tool: 'book', what: 'the finish is durable', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'tool.after-journal', tool: 'book', what: 'the finish is durable', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'advance.after-commit', at: 3, tool: 'book', what: 'the next step is held', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'settle.before-commit', tool: 'book', what: 'all is said', toolCalls: 1, modelCalls: 3, status: 200 },
+  { point: 'settle.after-commit', tool: 'book', what: 'all is stored', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'advance.before-commit', tool: 'look', what: 'nothing was journalled', toolCalls: 1, modelCalls: 3, status: 200 },
+  { point: 'tool.before-call', tool: 'look', what: 'the step is journalled', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'tool.after-call', tool: 'look', what: 'called again', toolCalls: 2, modelCalls: 2, status: 200 },
+  { point: 'advance.before-commit', at: 2, tool: 'look', what: 'called again', toolCalls: 2, modelCalls: 2, status: 200 },
+  { point: 'advance.after-commit', at: 2, tool: 'look', what: 'the finish is durable', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'settle.before-commit', tool: 'look', what: 'all is said', toolCalls: 1, modelCalls: 3, status: 200 },
+]
+
+const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
+
+/** Calls the tool once, then says what it answered. However often it is asked, it says the same. */
+export function scriptOneCall(lives: ToolLives, tool: string): void {
+  lives.model.when(/./, [call(tool, { day: 'Monday' }), usage])
+  lives.model.when(
+    ({ messages }) => messages.some(({ role }) => role === 'tool'),
+    ({ messages }) => [`It said: ${messages.at(-1)!.content}`, usage],
+  )
+}
+
+async function killAndRetry(
+  t: TestContext,
+  store: StoreKind,
+  { point, at = 1, tool, toolCalls, modelCalls, status }: Killed,
+): Promise<void> {
+  const lives = await ToolLives.begin(t, { store, failpoints: `${point}=kill@${at}` })
+  scriptOneCall(lives, tool)
+  const key = randomUUID()
+  assert.equal(await lives.send('do it', key), undefined)
+  assert.equal((await lives.server!.exited).signal, 'SIGKILL')
+  await lives.restart()
+  const answer = await lives.retry('do it', key)
+  assert.equal(answer.status, status, answer.text)
+  assert.equal(lives.tools.calls.length, toolCalls, 'calls of the tool')
+  assert.equal(lives.model.calls.length, modelCalls, 'calls of the model')
+  const requestId = status === 200 ? answer.json.request_id : answer.json.error.request_id
+  for (const { idempotencyKey } of lives.tools.calls) assert.equal(idempotencyKey, `${requestId}:1:1`)
+  assert.equal(await lives.charges(), status === 200 ? 1 : 0)
+  if (status === 200) {
+    assert.match(answer.json.message.content, new RegExp(`^It said: .*/${tool} done, call ${toolCalls}`, 's'))
+    assert.deepEqual([answer.json.usage.prompt_tokens, answer.json.usage.completion_tokens], [200, 20], 'each step counts once')
+  } else {
+    assert.equal(answer.json.error.code, 'internal_error')
+    const turn = await lives.client.made('GET', `/turns/${requestId}`)
+    assert.deepEqual([turn.state, turn.failure.code], ['failed', 'internal_error'])
+    assert.match(turn.failure.cause, /side effects/)
+    assert.deepEqual((await lives.retry('do it', key)).json, answer.json, 'and stays so')
+  }
+  assert.equal((await lives.client.messages()).length, status === 200 ? 2 : 0)
+  assert.equal(lives.tools.calls.length, toolCalls)
+  await lives.verify()
+}
+
+/** Every kill, on one of the stores. */
+export function testKills(store: StoreKind): void {
+  for (const one of killed) {
+    const { point, at, tool, what, toolCalls, status } = one
+    const kind = tool === 'book' ? 'a tool with side effects' : 'a tool without'
+    void test(
+      `tools.journal kill -9 at ${point}${at ? ` ${at}` : ''} of ${kind} on ${store} (${what}): ${toolCalls} calls, then ${status}`,
+      { skip: missing(store) },
+      (t) => killAndRetry(t, store, one),
+    )
+  }
+
+  void test(
+    `tools.journal kill -9 with one of three calls finished on ${store}: a finished one is not made again, one without side effects is`,
+    { skip: missing(store) },
+    async (t) => {
+      // The finish of `book` is the second commit; `look` is held until the process is dead.
+      const lives = await ToolLives.begin(t, { store, failpoints: 'tool.after-journal=kill' })
+      const held = gate()
+      lives.tools.when('/look', held)
+      lives.model.when(/./, [
+        call('book', { day: 'Monday' }, 'a'),
+        call('look', { day: 'Monday' }, 'b'),
+        call('look', { day: 'Tuesday' }, 'c'),
+      ])
+      lives.model.when(({ messages }) => messages.some(({ role }) => role === 'tool'), 'All done.')
+      const key = randomUUID()
+      assert.equal(await lives.send('do all', key), undefined)
+      held.open()
+      await lives.restart()
+      const answer = await lives.retry('do all', key)
+      assert.equal(answer.json.message?.content, 'All done.', answer.text)
+      const keys = (path: string): string[] => lives.tools.callsOf(path).map(({ idempotencyKey }) => idempotencyKey)
+      const keyed = (part: number): string => `${answer.json.request_id}:1:${part}`
+      assert.deepEqual(keys('/book'), [keyed(1)])
+      assert.deepEqual(new Set(keys('/look')), new Set([keyed(2), keyed(3)]))
+      assert.deepEqual(
+        lives.model.calls.at(-1)!.messages.flatMap(({ role, tool_call_id: id }) => (role === 'tool' ? [id] : [])),
+        ['a', 'b', 'c'],
+        'the model reads every result, in its order',
+      )
+      assert.equal(lives.model.calls.length, 2)
+      assert.equal(await lives.charges(), 1)
+      await lives.verify()
+    },
+  )
+}

@@ -1,0 +1,52 @@
+/** Rows of tool-kills.ts on SQLite, and what a drain does to a tool that is being called. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { gate } from '../support/model-server.ts'
+import { ToolLives } from '../support/tool-lives.ts'
+import { scriptOneCall, testKills } from './tool-kills.ts'
+
+testKills('sqlite')
+
+void test('row 56 tools.journal SIGTERM while a tool is called: the turn is finished, then the process exits with 0', async (t) => {
+  const lives = await ToolLives.begin(t, { store: 'sqlite' })
+  scriptOneCall(lives, 'book')
+  const held = gate()
+  lives.tools.when('/book', held)
+  const key = randomUUID()
+  const sent = lives.send('do it', key)
+  await held.reached
+  const stopped = lives.server!.stop()
+  held.open()
+  const answer = await sent
+  assert.equal(answer?.status, 200, answer?.text)
+  assert.equal(await stopped, 0)
+  await lives.restart()
+  assert.deepEqual((await lives.retry('do it', key)).json, answer.json)
+  assert.equal(lives.tools.calls.length, 1)
+  await lives.verify()
+})
+
+for (const tool of ['book', 'look'] as const) {
+  const outcome = tool === 'book' ? 'with side effects: the turn has failed' : 'without: it is called again, with its key'
+  void test(`row 57 tools.journal a drain ends while a tool is called, ${outcome}`, async (t) => {
+    const lives = await ToolLives.begin(t, { store: 'sqlite', env: { TURNKEEP_DRAIN_SECONDS: '1' } })
+    scriptOneCall(lives, tool)
+    const held = gate()
+    lives.tools.when(`/${tool}`, held)
+    const key = randomUUID()
+    const sent = lives.client.chat('do it', { idempotencyKey: key })
+    await held.reached
+    const stopped = lives.server!.stop()
+    assert.equal((await sent).json.error?.code, 'service_unavailable')
+    assert.equal(await stopped, 0)
+    held.open()
+    await lives.restart()
+    const answer = await lives.retry('do it', key)
+    assert.equal(answer.status, tool === 'book' ? 500 : 200, answer.text)
+    assert.equal(lives.tools.calls.length, tool === 'book' ? 1 : 2)
+    assert.equal(new Set(lives.tools.calls.map(({ idempotencyKey }) => idempotencyKey)).size, 1)
+    assert.equal(await lives.charges(), tool === 'book' ? 0 : 1)
+    await lives.verify()
+  })
+}
