@@ -95,9 +95,9 @@ export const settings = {
   adminToken: {
     name: 'TURNKEEP_ADMIN_TOKEN',
     meaning: 'The bearer token of the admin API; absent: generated once; with DATABASE_URL it must be given, the same everywhere.',
-    // 8: short enough for a trial, long enough to refuse an accident such as a stray letter.
-    accepted: '8 to 512 visible ASCII characters',
-    read: (text) => (/^[\x21-\x7e]{8,512}$/.test(text) ? text : undefined),
+    // 16: nobody counts the guesses at it, and what opens everything must not be a word that somebody remembers.
+    accepted: '16 to 512 visible ASCII characters',
+    read: (text) => (/^[\x21-\x7e]{16,512}$/.test(text) ? text : undefined),
     secret: true,
     shared: 'required',
     file: 'admin.token',

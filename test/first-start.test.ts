@@ -12,8 +12,6 @@ import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { monotonicFactory } from 'ulid'
 import { createAdmin } from '../src/admin/admin.ts'
-import { createKnowledge } from '../src/agent/knowledge.ts'
-import { createModels } from '../src/agent/models.ts'
 import { openDataFolder, readSecrets } from '../src/data-folder.ts'
 import { makeDemo } from '../src/first-start.ts'
 import type { Demo, FirstStartOptions } from '../src/first-start.ts'
@@ -21,6 +19,7 @@ import { createSealer } from '../src/secrets.ts'
 import { startLines } from '../src/start-lines.ts'
 import { verify } from '../src/store/cold/invariants.ts'
 import { openSqliteStore, readSnapshot } from '../src/store/sqlite/sqlite.ts'
+import { agentRooms } from './support/agent-rooms.ts'
 import { makeDatabase, noPostgres, withClient } from './support/postgres-server.ts'
 import { showServer } from './support/shown-server.ts'
 import type { ShownServer } from './support/shown-server.ts'
@@ -240,9 +239,10 @@ async function rooms(t: TestContext, given: { openaiApiKey?: string; anthropicAp
   const ulid = monotonicFactory()
   const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
   const { encryptionKeys } = readSecrets({ adminToken: undefined, encryptionKeys: undefined }, folder)
-  const admin = createAdmin({ store, sealer: createSealer(encryptionKeys), models: createModels(), newId, randomBytes })
+  const behind = agentRooms(store, createSealer(encryptionKeys))
+  const admin = createAdmin({ store, ...behind, newId, randomBytes })
   const { openaiApiKey, anthropicApiKey } = given
-  return { admin, knowledge: createKnowledge({ store }), store, folder, openaiApiKey, anthropicApiKey }
+  return { admin, knowledge: behind.knowledge, store, folder, openaiApiKey, anthropicApiKey }
 }
 
 class Killed extends Error {}

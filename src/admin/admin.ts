@@ -1,9 +1,12 @@
 /**
- * What the operator does: owners and their ledger, providers, agents, API keys, what was said, what it cost, and who changed what. The room's
+ * What the operator does: owners and their ledger, providers, agents, their documents, API keys, what was said, what it cost, and who changed what. The room's
  * front door; a file per noun stands behind it. Knows no SQL and no HTTP. Every function may throw ApiError, also `service_unavailable` where the store cannot answer.
  */
 import type { RandomBytes } from '../access/api-key.ts'
+import type { Guard } from '../agent/guard.ts'
+import type { Knowledge } from '../agent/knowledge.ts'
 import type { Models } from '../agent/models.ts'
+import type { Tools } from '../agent/tools.ts'
 import type { Sealer } from '../secrets.ts'
 import { adminStore } from './admin-store.ts'
 import { createAgentsAdmin } from './agents.ts'
@@ -12,6 +15,8 @@ import { createAuditAdmin } from './audit.ts'
 import type { AuditAdmin } from './audit.ts'
 import { createApiKeysAdmin } from './api-keys.ts'
 import type { ApiKeysAdmin } from './api-keys.ts'
+import { createDocumentsAdmin } from './documents.ts'
+import type { DocumentsAdmin } from './documents.ts'
 import { createHistoryAdmin } from './history.ts'
 import type { HistoryAdmin } from './history.ts'
 import { createLedgerAdmin } from './ledger-entries.ts'
@@ -32,6 +37,7 @@ export type AdminCalls = OwnersAdmin &
   LedgerAdmin &
   ProvidersAdmin &
   AgentsAdmin &
+  DocumentsAdmin &
   ApiKeysAdmin &
   HistoryAdmin &
   UsageAdmin &
@@ -48,6 +54,11 @@ export type AdminOptions = {
   store: Pick<Store, 'read' | 'writeAs'>
   sealer: Sealer
   models: Models
+  /** Its MCP servers are asked when an agent is saved. */
+  tools: Pick<Tools, 'pin'>
+  knowledge: Pick<Knowledge, 'search'>
+  /** Its check of addresses alone, before anything is stored that it would refuse later. */
+  guard: Pick<Guard, 'refusedAddress'>
   /** A new id, `<prefix>_<lower-case ULID>`. */
   newId: Ids['newId']
   randomBytes: RandomBytes
@@ -68,6 +79,7 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createLedgerAdmin(rooms),
     ...createProvidersAdmin(rooms),
     ...createAgentsAdmin(rooms),
+    ...createDocumentsAdmin(rooms),
     ...createApiKeysAdmin(rooms),
     ...createHistoryAdmin(rooms),
     ...createUsageAdmin(rooms),

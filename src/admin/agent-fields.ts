@@ -2,16 +2,19 @@
  * What an operator writes about an agent: defaults, the price a model must have, and how fields become the stored content of a version.
  * Pure. Surfaces: /agents; rulings, Money.
  */
-import { formatStoredConfig, parseAgentConfig, splitModel } from '../agent/agent-config.ts'
+import { defaultMaxToolCalls, formatStoredConfig, parseAgentConfig, splitModel } from '../agent/agent-config.ts'
 import type { AgentConfig } from '../agent/agent-config.ts'
 import { tokenBound } from '../agent/tokens.ts'
+import { definitionsOf, toolTokens } from '../agent/tools.ts'
+import type { ToolConfig } from '../agent/tools.ts'
 import { ApiError } from '../errors.ts'
 import type { Price } from '../ledger/ledger.ts'
+import type { KnownModel } from './known-price.ts'
 import type { AgentContent, AgentVersion } from '../store/cold/agents.ts'
 
 export type AgentFields = AgentConfig & { name: string; price: Price }
 
-/** Fields as they are given: what is absent keeps its default, or its present value. */
+/** Fields as they are given: what is absent keeps its default, or its present value. Tools are given elsewhere (agent-tools.ts), and stored ones come here. */
 export type GivenFields = {
   name?: string | undefined
   systemPrompt?: string | undefined
@@ -19,10 +22,12 @@ export type GivenFields = {
   price?: Price | undefined
   temperature?: number | null | undefined
   maxSteps?: number | undefined
+  maxToolCalls?: number | undefined
   maxOutputTokens?: number | undefined
   maxMessageLength?: number | undefined
   historyMaxTokens?: number | undefined
-  knowledge?: { maxTokens?: number | undefined; topK?: number | undefined } | undefined
+  knowledge?: Partial<{ [Field in keyof AgentConfig['knowledge']]: AgentConfig['knowledge'][Field] | undefined }> | undefined
+  tools?: ToolConfig[] | undefined
 }
 
 /** The provider of the models that are part of this program; no row stands behind it, so no provider can be made under this name. */
@@ -35,34 +40,44 @@ const defaults = {
   temperature: null,
   // A turn that has called tools seven times without an answer is going round in circles.
   maxSteps: 8,
+  maxToolCalls: defaultMaxToolCalls,
   // Rulings, `billing.hold`.
   maxOutputTokens: 2048,
   // Rulings, text.
   maxMessageLength: 32_000,
-  // Surfaces: some thirty exchanges of ordinary length, at a price that stays bounded.
-  historyMaxTokens: 8000,
-  knowledge: { maxTokens: 1500, topK: 6 },
-} as const
+  knowledge: { maxTokens: 1500, topK: 6, embeddingModel: null, language: null },
+  tools: [],
+} satisfies Partial<AgentConfig>
+
+// Surfaces: some thirty exchanges of ordinary length, at a price that stays bounded.
+const mostHistoryTokens = 8000
+// Room for a message of some two pages, where a model's window is small.
+const messageTokens = 2000
 
 /**
- * A new agent's fields, at the price that is given or else at the known one. Throws ApiError `validation_error` for a model that is none, or has
- * neither.
+ * A new agent's fields, at the price that is given or else at the known one, with a history that fits the model's window where that is known.
+ * Throws ApiError `validation_error` for a model that is none, or has no price.
  */
-export function newFields(
-  given: GivenFields & { name: string; systemPrompt: string; model: string },
-  known: Price | undefined,
-): AgentFields {
+export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }, known: KnownModel): AgentFields {
   const { name, systemPrompt, model } = given
-  return merge({ ...defaults, name, systemPrompt, model, price: priceFor(model, given.price ?? known) }, given)
+  const price = priceFor(model, given.price ?? known.price)
+  const fields = merge({ ...defaults, historyMaxTokens: mostHistoryTokens, name, systemPrompt, model, price }, given)
+  return given.historyMaxTokens === undefined ? { ...fields, historyMaxTokens: fittingHistory(fields, known.contextWindow) } : fields
 }
 
 /**
- * A version's fields with changes; `known` is the known price of the model that is given. Another model needs a price of its own: the former one's
- * would bill it wrongly. Throws as `newFields`.
+ * A version's fields with changes; `known` is of the model that is given. Another model needs a price of its own: the former one's would bill it
+ * wrongly. Throws as `newFields`.
  */
-export function changedFields(present: AgentFields, given: GivenFields, known: Price | undefined): AgentFields {
+export function changedFields(present: AgentFields, given: GivenFields, known: KnownModel): AgentFields {
   const modelChanges = given.model !== undefined && given.model !== present.model
-  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price ?? known) : present.price }, given)
+  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price ?? known.price) : present.price }, given)
+}
+
+/** What the window leaves once everything else has its share. Counted by our bounds, which are twice what most texts cost. */
+function fittingHistory(fields: AgentFields, contextWindow = Infinity): number {
+  const rest = fixedTokens(fields) + fields.knowledge.maxTokens + fields.maxOutputTokens + messageTokens
+  return Math.max(0, Math.min(mostHistoryTokens, contextWindow - rest))
 }
 
 export function fieldsOf(version: AgentVersion): AgentFields {
@@ -75,7 +90,7 @@ export function contentOf(fields: AgentFields): AgentContent {
     name,
     model,
     config: formatStoredConfig(fields),
-    fixedTokens: tokenBound(fields.systemPrompt),
+    fixedTokens: fixedTokens(fields),
     historyMaxTokens,
     knowledgeMaxTokens: knowledge.maxTokens,
     maxOutputTokens,
@@ -83,6 +98,9 @@ export function contentOf(fields: AgentFields): AgentContent {
     price,
   }
 }
+
+/** `billing.hold`: what every prompt holds, whatever is said. */
+const fixedTokens = ({ systemPrompt, tools }: AgentFields): number => tokenBound(systemPrompt) + toolTokens(definitionsOf(tools))
 
 /** The name of the provider that must have a row; null for the built-in one. Throws ApiError `validation_error` where the model names none. */
 export function providerOf(model: string): string | null {
@@ -107,9 +125,16 @@ function merge(base: AgentFields, given: GivenFields): AgentFields {
     price: given.price ?? base.price,
     temperature: given.temperature === undefined ? base.temperature : given.temperature,
     maxSteps: given.maxSteps ?? base.maxSteps,
+    maxToolCalls: given.maxToolCalls ?? base.maxToolCalls,
     maxOutputTokens: given.maxOutputTokens ?? base.maxOutputTokens,
     maxMessageLength: given.maxMessageLength ?? base.maxMessageLength,
     historyMaxTokens: given.historyMaxTokens ?? base.historyMaxTokens,
-    knowledge: { maxTokens: knowledge?.maxTokens ?? base.knowledge.maxTokens, topK: knowledge?.topK ?? base.knowledge.topK },
+    knowledge: {
+      maxTokens: knowledge?.maxTokens ?? base.knowledge.maxTokens,
+      topK: knowledge?.topK ?? base.knowledge.topK,
+      embeddingModel: knowledge?.embeddingModel === undefined ? base.knowledge.embeddingModel : knowledge.embeddingModel,
+      language: knowledge?.language === undefined ? base.knowledge.language : knowledge.language,
+    },
+    tools: given.tools ?? base.tools,
   }
 }

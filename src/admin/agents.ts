@@ -5,17 +5,27 @@
 import { isDeepStrictEqual } from 'node:util'
 import { splitModel } from '../agent/agent-config.ts'
 import { ApiError } from '../errors.ts'
-import type { Price } from '../ledger/ledger.ts'
+import type { Guard } from '../agent/guard.ts'
+import { canEmbed } from '../agent/models.ts'
+import type { Tools } from '../agent/tools.ts'
+import type { Sealer } from '../secrets.ts'
 import type { Agent as StoredAgent, AgentContent, AgentVersion as StoredVersion, ChangeAgentOutcome } from '../store/cold/agents.ts'
+import { isLanguage, languages } from '../store/cold/stems.ts'
 import { pageOf, pageRequest } from '../store/cold/paging.ts'
 import type { Page, PageWanted } from '../store/cold/paging.ts'
 import type { AdminStore } from './admin-store.ts'
 import { changedFields, contentOf, fieldsOf, newFields, providerOf } from './agent-fields.ts'
 import type { AgentFields, GivenFields } from './agent-fields.ts'
-import { knownPrice } from './known-price.ts'
+import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool } from './agent-tools.ts'
+import type { GivenTool, ShownTool, ToolDifference } from './agent-tools.ts'
+import { knownModel } from './known-price.ts'
+import type { KnownModel } from './known-price.ts'
 import type { Ids } from '../ids.ts'
 
-export type Agent = AgentFields & {
+/** No value of a header or secret of a tool is among them. */
+export type ShownFields = Omit<AgentFields, 'tools'> & { tools: ShownTool[] }
+
+export type Agent = ShownFields & {
   id: string
   ownerId: string
   version: number
@@ -25,14 +35,18 @@ export type Agent = AgentFields & {
   updatedAt: number
 }
 
-export type AgentVersion = AgentFields & { version: number; createdAt: number }
+export type AgentVersion = ShownFields & { version: number; createdAt: number }
 
-export type NewAgent = GivenFields & { ownerId: string; name: string; systemPrompt: string; model: string }
-export type AgentChange = GivenFields & { enabled?: boolean | undefined }
+type Given = Omit<GivenFields, 'tools'> & { tools?: GivenTool[] | undefined }
+export type NewAgent = Given & { ownerId: string; name: string; systemPrompt: string; model: string }
+export type AgentChange = Given & { enabled?: boolean | undefined }
 
 /** Each throws ApiError `not_found` for an agent that is unknown or deleted. */
 export type AgentsAdmin = {
-  /** Throws ApiError `validation_error` for an owner, a model or a provider that does not exist, and for a price that is not known. */
+  /**
+   * Throws ApiError `validation_error` for an owner, a model or a provider that does not exist, for a price that is not known, for a tool that
+   * cannot be, and for an MCP server that cannot be asked.
+   */
   createAgent(given: NewAgent): Promise<Agent>
   /** Newest first. */
   listAgents(page: PageWanted): Promise<Page<Agent>>
@@ -45,9 +59,15 @@ export type AgentsAdmin = {
   listAgentVersions(id: string, page: PageWanted): Promise<Page<AgentVersion>>
   /** A new version with the content of an old one. Throws ApiError `conflict` where its provider is gone. */
   rollBackAgent(id: string, version: number): Promise<Agent>
+  /** Asks the MCP servers again; with `approve` what they offer now is pinned, in a new version. Throws as `createAgent`. */
+  refreshTools(id: string, approve: boolean): Promise<{ differences: ToolDifference[]; version: number }>
 }
 
-export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): AgentsAdmin {
+type Options = { store: AdminStore; sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'>; newId: Ids['newId'] }
+
+export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Options): AgentsAdmin {
+  const toolsOf = createToolsOfAgents({ sealer, tools, guard })
+
   async function stored(id: string): Promise<StoredAgent> {
     const agent = await store.read('findAgent', id)
     if (!agent) throw noSuchAgent()
@@ -58,32 +78,47 @@ export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: 
   async function change(
     id: string,
     enabled: boolean | undefined,
-    decide: (present: StoredVersion) => AgentContent,
+    decide: (present: StoredVersion) => AgentContent | Promise<AgentContent>,
   ): Promise<ChangeAgentOutcome> {
     for (;;) {
       const agent = await stored(id)
       const { present } = agent
-      const content = decide(present)
+      const content = await decide(present)
       const differs = !isDeepStrictEqual(content, contentOf(fieldsOf(present)))
       if (!differs && (enabled ?? agent.enabled) === agent.enabled) return { kind: 'changed', agent }
       const next = differs ? { after: present.version, provider: providerOf(content.model), content } : undefined
       const outcome = await store.write('changeAgent', { id, enabled, next })
+      if (outcome.kind === 'changed' && !isDeepStrictEqual(indexedAs(present), indexedAs(outcome.agent.present)))
+        await store.write('requeueDocuments', { agentId: id })
       if (outcome.kind !== 'stale') return outcome
     }
   }
 
-  /** What the provider of the model lists for it; not looked up where a price is given. */
-  async function priceKnownOf({ model, price }: GivenFields): Promise<Price | undefined> {
-    const name = model === undefined || price !== undefined ? undefined : splitModel(model)
+  async function knownOf({ model }: Given): Promise<KnownModel> {
+    const name = model === undefined ? undefined : splitModel(model)
     const provider = name && (await store.read('findProvider', name.provider))
-    return provider && knownPrice(provider, name.modelId)
+    return provider ? knownModel(provider, name.modelId) : { price: undefined, contextWindow: undefined }
+  }
+
+  async function refuseKnowledge({ knowledge }: Given): Promise<void> {
+    const { embeddingModel, language } = knowledge ?? {}
+    if (typeof language === 'string' && !isLanguage(language))
+      throw new ApiError('validation_error', `knowledge.language must be one of ${languages.join(', ')}, or null, which is english.`)
+    if (typeof embeddingModel !== 'string') return
+    const name = splitModel(embeddingModel)
+    const provider = name && (await store.read('findProvider', name.provider))
+    if (!provider) throw new ApiError('validation_error', `There is no provider for the embedding model ${embeddingModel}.`)
+    if (!canEmbed(provider.kind))
+      throw new ApiError('validation_error', `The provider ${provider.name} makes no embeddings: one of the kind ${provider.kind} cannot.`)
   }
 
   return {
     async createAgent({ ownerId, ...given }) {
-      const fields = newFields(given, await priceKnownOf(given))
-      const provider = providerOf(fields.model)
-      const outcome = await store.write('createAgent', { id: newId('agt'), ownerId, provider, content: contentOf(fields) })
+      const id = newId('agt')
+      await refuseKnowledge(given)
+      const known = await knownOf(given)
+      const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
+      const outcome = await store.write('createAgent', { id, ownerId, provider: providerOf(fields.model), content: contentOf(fields) })
       switch (outcome.kind) {
         case 'created':
           return show(outcome.agent)
@@ -102,8 +137,14 @@ export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: 
     findAgent: async (id) => show(await stored(id)),
 
     async changeAgent(id, { enabled, ...given }) {
-      const known = await priceKnownOf(given)
-      const outcome = await change(id, enabled, (present) => contentOf(changedFields(fieldsOf(present), given, known)))
+      await refuseKnowledge(given)
+      const known = await knownOf(given)
+      const asked = new Map()
+      const outcome = await change(id, enabled, async (present) => {
+        const fields = fieldsOf(present)
+        const resolved = given.tools && (await toolsOf.resolve(given.tools, fields.tools, id, asked))
+        return contentOf(changedFields(fields, { ...given, tools: resolved }, known))
+      })
       if (outcome.kind === 'changed') return show(outcome.agent)
       throw outcome.kind === 'provider_not_found' ? noProviderOf(given.model ?? '') : noSuchAgent()
     },
@@ -128,15 +169,43 @@ export function createAgentsAdmin({ store, newId }: { store: AdminStore; newId: 
         ? new ApiError('conflict', `Version ${version} runs on ${old.model}, and its provider no longer exists.`)
         : noSuchAgent()
     },
+
+    async refreshTools(id, approve) {
+      const { present } = await stored(id)
+      const { tools: pinned } = fieldsOf(present)
+      const now = await toolsOf.pinAnew(pinned, id)
+      const servers = pinned.filter((tool) => tool.type === 'mcp')
+      const found = servers.flatMap((server, index) => differencesOf(server, now[index]!.pinned))
+      if (!approve || found.length === 0) return { differences: found, version: present.version }
+      const outcome = await change(id, undefined, (version) => {
+        const fields = fieldsOf(version)
+        const approved = fields.tools.map((tool) => (tool.type === 'mcp' ? (now.find((one) => isSameServer(one, tool)) ?? tool) : tool))
+        refuseDefinitions(approved)
+        return contentOf({ ...fields, tools: approved })
+      })
+      if (outcome.kind !== 'changed') throw noSuchAgent()
+      return { differences: found, version: outcome.agent.present.version }
+    },
   }
 }
 
-const show = ({ present, ...agent }: StoredAgent): Agent => ({ ...agent, ...fieldsOf(present), version: present.version })
+const show = ({ present, ...agent }: StoredAgent): Agent => ({ ...agent, ...showFields(present), version: present.version })
 const showVersion = (version: StoredVersion): AgentVersion => ({
-  ...fieldsOf(version),
+  ...showFields(version),
   version: version.version,
   createdAt: version.createdAt,
 })
+
+function showFields(version: StoredVersion): ShownFields {
+  const fields = fieldsOf(version)
+  return { ...fields, tools: fields.tools.map(showTool) }
+}
+
+/** What of a version its documents are indexed by. */
+function indexedAs(version: StoredVersion): object {
+  const { language, embeddingModel } = fieldsOf(version).knowledge
+  return { language, embeddingModel }
+}
 
 const noSuchAgent = (): ApiError => new ApiError('not_found', 'There is no such agent.')
 const noProviderOf = (model: string): ApiError => new ApiError('validation_error', `There is no provider for the model ${model}.`)

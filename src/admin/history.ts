@@ -3,8 +3,10 @@ import { ApiError } from '../errors.ts'
 import type { AnyConversation, MessageOfTurn } from '../store/cold/conversations.ts'
 import { pageOf, pageRequest } from '../store/cold/paging.ts'
 import type { Page, PageWanted } from '../store/cold/paging.ts'
-import type { TurnFilter, TurnRecord, TurnStep } from '../store/cold/turns.ts'
+import type { TurnFilter, TurnRecord } from '../store/cold/turns.ts'
 import type { AdminStore } from './admin-store.ts'
+import { showSteps, toolCallsOf } from './tool-activity.ts'
+import type { ShownStep, ToolCall } from './tool-activity.ts'
 
 export type ConversationFilter = {
   agentId?: string | undefined
@@ -13,14 +15,17 @@ export type ConversationFilter = {
   externalUserId?: string | undefined
 }
 
+/** A reply with what it leans on and what was called for it; a user's message has neither. */
+export type Message = Omit<MessageOfTurn, 'steps'> & { toolCalls: ToolCall[] }
+
 /** All lists are newest first. */
 export type HistoryAdmin = {
   listConversations(filter: ConversationFilter, page: PageWanted): Promise<Page<AnyConversation>>
   /** Throws ApiError `not_found`. */
-  listMessages(conversationId: string, page: PageWanted): Promise<Page<MessageOfTurn>>
+  listMessages(conversationId: string, page: PageWanted): Promise<Page<Message>>
   listTurns(filter: TurnFilter, page: PageWanted): Promise<Page<TurnRecord>>
   /** Throws ApiError `not_found`. */
-  findTurn(requestId: string): Promise<TurnRecord & { steps: TurnStep[] }>
+  findTurn(requestId: string): Promise<TurnRecord & { steps: ShownStep[] }>
 }
 
 export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdmin {
@@ -34,13 +39,14 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
     async listMessages(conversationId, page) {
       const messages = await store.read('listAllMessages', { ...pageRequest(page), conversationId })
       if (!messages) throw new ApiError('not_found', 'There is no such conversation.')
-      return pageOf(messages, page)
+      const { data, nextCursor } = pageOf(messages, page)
+      return { data: data.map(({ steps, ...message }) => ({ ...message, toolCalls: toolCallsOf(steps) })), nextCursor }
     },
     listTurns: async (filter, page) => pageOf(await store.read('listTurns', filter, pageRequest(page)), page),
     async findTurn(requestId) {
       const turn = await store.read('findTurn', requestId)
       if (!turn) throw new ApiError('not_found', 'There is no such turn.')
-      return turn
+      return { ...turn, steps: showSteps(turn.steps) }
     },
   }
 }

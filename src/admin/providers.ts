@@ -107,7 +107,10 @@ function refuseBuiltInName(name: string): void {
   if (name === builtInProvider) throw new ApiError('validation_error', `The name ${name} belongs to the built-in demo model.`)
 }
 
-/** Which host it is stays the operator's own choice. A password would be stored unsealed, so it is refused. */
+// As gateways call what opens them; it would be stored unsealed and shown to whoever reads the provider.
+const secretName = /(^|[_-])(api)?[_-]?(key|token|secret|password|signature|sig|auth)$/i
+
+/** Which host it is stays the operator's own choice. A password or a key in it would be stored unsealed, so it is refused. */
 function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
   if (baseUrl === null) {
     if (kind === 'openai-compatible') throw new ApiError('validation_error', 'A provider of the kind openai-compatible needs a base URL.')
@@ -117,6 +120,9 @@ function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
   const fits = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === ''
   if (!fits)
     throw new ApiError('validation_error', 'The base URL must be an http or https address without user name, password and fragment.')
+  const secret = [...url.searchParams.keys()].find((name) => secretName.test(name))
+  if (secret !== undefined)
+    throw new ApiError('validation_error', 'The base URL must not hold a key or token in its query; give it as api_key, which is sealed.')
 }
 
 const noSuchProvider = (): ApiError => new ApiError('not_found', 'There is no such provider.')

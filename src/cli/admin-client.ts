@@ -8,7 +8,8 @@ import { CommandFailed, causeOf } from './command-failed.ts'
 
 export type Fields = Record<string, unknown>
 export type Query = Record<string, string | undefined>
-export type Call = { query?: Query; body?: unknown; headers?: Record<string, string> }
+/** `body` goes as JSON, `form` as multipart/form-data. */
+export type Call = { query?: Query; body?: unknown; form?: FormData; headers?: Record<string, string> }
 export type Page = { data: Fields[]; nextCursor: string | null }
 
 export type AdminClient = {
@@ -22,6 +23,8 @@ export type AdminClient = {
 
 // Above the 20 s of a provider's test, the longest call.
 const timeoutMs = 30_000
+// 20 MiB at half a megabit a second.
+const uploadMs = 330_000
 const largestPage = 100
 
 /** Throws CommandFailed with code 2 where no address or no token is known. */
@@ -36,7 +39,7 @@ export function createAdminClient(environment: Environment, given: { url?: strin
     )
   }
 
-  async function call(method: string, path: string, { query = {}, body, headers = {} }: Call = {}): Promise<Fields> {
+  async function call(method: string, path: string, { query = {}, body, form, headers = {} }: Call = {}): Promise<Fields> {
     const search = new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined))
     const address = `${url}/admin/v1${path}${search.size > 0 ? `?${search}` : ''}`
     let response: Response
@@ -46,8 +49,8 @@ export function createAdminClient(environment: Environment, given: { url?: strin
         method,
         headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         redirect: 'manual',
-        signal: AbortSignal.timeout(timeoutMs),
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(form ? uploadMs : timeoutMs),
+        ...(form ? { body: form } : body === undefined ? {} : { body: JSON.stringify(body) }),
       })
       text = await response.text()
     } catch (error) {

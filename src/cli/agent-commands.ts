@@ -44,7 +44,7 @@ export function define(group: Command, environment: Environment): void {
       'agent create --owner own_01jd3v9qk8x2m5n7p4r6t8w0ya --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
     ).option('--owner <owner-id>', 'who pays'),
   ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {
-    const body = { ...readAgentFields(options), ...given({ owner_id: owner }) }
+    const body = { ...(await readAgentFields(options)), ...given({ owner_id: owner }) }
     await printRecord(await client(options).call('POST', '/agents', { body }), options)
   })
 
@@ -59,7 +59,7 @@ export function define(group: Command, environment: Environment): void {
   withAgentFlags(
     serverCommand(group, 'update <agent-id>', 'change fields: a new version', `agent update ${example} --model anthropic/claude-haiku-4-5`),
   ).action(async (id: string, options: ServerOptions & AgentFlags) =>
-    printRecord(await client(options).call('PATCH', agentPath(id), { body: readAgentFields(options) }), options),
+    printRecord(await client(options).call('PATCH', agentPath(id), { body: await readAgentFields(options) }), options),
   )
 
   for (const [verb, enabled, says] of [

@@ -5,6 +5,7 @@ import { isFields } from './admin-client.ts'
 import type { Fields } from './admin-client.ts'
 import { CommandFailed } from './command-failed.ts'
 import { anyNumber, given, wholeNumber } from './command-options.ts'
+import { readStdin } from './stdin.ts'
 
 export type AgentFlags = {
   file?: string
@@ -16,6 +17,7 @@ export type AgentFlags = {
   completionPrice?: string
   maxOutputTokens?: number
   temperature?: number
+  tools?: string
 }
 
 export function withAgentFlags(command: Command): Command {
@@ -29,44 +31,62 @@ export function withAgentFlags(command: Command): Command {
     .option('--completion-price <usd>', 'USD for a million completion tokens')
     .option('--max-output-tokens <count>', 'the longest reply', wholeNumber)
     .option('--temperature <number>', '0 to 2', anyNumber)
+    .option('--tools <file>', 'a JSON file with a list of tools, in place of those there are; - reads stdin')
 }
 
 /** Throws CommandFailed with code 2 for a file that cannot be read. */
-export function readAgentFields(flags: AgentFlags): Fields {
+export async function readAgentFields(flags: AgentFlags): Promise<Fields> {
   const { promptPrice, completionPrice, systemPromptFile } = flags
   if (flags.systemPrompt !== undefined && systemPromptFile !== undefined)
     throw new CommandFailed(2, 'give --system-prompt or --system-prompt-file, not both')
+  if ([flags.file, flags.systemPromptFile, flags.tools].filter((file) => file === '-').length > 1)
+    throw new CommandFailed(2, 'only one file can be read from stdin')
   const price = given({ prompt_usd_per_million: promptPrice, completion_usd_per_million: completionPrice })
   return {
-    ...(flags.file === undefined ? {} : readJson(flags.file)),
+    ...(flags.file === undefined ? {} : await readFields(flags.file)),
     ...given({
       name: flags.name,
-      system_prompt: systemPromptFile === undefined ? flags.systemPrompt : readText(systemPromptFile).trimEnd(),
+      system_prompt: systemPromptFile === undefined ? flags.systemPrompt : (await readText(systemPromptFile)).trimEnd(),
       model: flags.model,
       price: Object.keys(price).length > 0 ? price : undefined,
       max_output_tokens: flags.maxOutputTokens,
       temperature: flags.temperature,
+      tools: flags.tools === undefined ? undefined : await readTools(flags.tools),
     }),
   }
 }
 
-function readJson(file: string): Fields {
-  let value: unknown
-  try {
-    value = JSON.parse(readText(file))
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    throw new CommandFailed(2, `${file} is not JSON: ${error.message}`)
-  }
+async function readFields(file: string): Promise<Fields> {
+  const value = await readJson(file)
   if (!isFields(value))
-    throw new CommandFailed(2, `${file} must hold one JSON object, as {"name": "Support", "model": "openai/gpt-5.4-mini"}`)
+    throw new CommandFailed(2, `${nameOf(file)} must hold one JSON object, as {"name": "Support", "model": "openai/gpt-5.4-mini"}`)
   return value
 }
 
-function readText(file: string): string {
+/** A list, or an agent as `show --json` prints it. What is pinned of a server is what it offered, and not for anybody to give. */
+async function readTools(file: string): Promise<unknown[]> {
+  const value = await readJson(file)
+  const tools = isFields(value) ? value['tools'] : value
+  if (!Array.isArray(tools))
+    throw new CommandFailed(2, `${nameOf(file)} must hold a JSON list of tools, as [{"type": "builtin", "name": "now"}]`)
+  return tools.map((tool: unknown) => (isFields(tool) ? given({ ...tool, pinned: undefined }) : tool))
+}
+
+const nameOf = (file: string): string => (file === '-' ? 'stdin' : file)
+
+async function readJson(file: string): Promise<unknown> {
   try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8')
+    return JSON.parse(await readText(file))
   } catch (error) {
-    throw new CommandFailed(2, `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    if (!(error instanceof SyntaxError)) throw error
+    throw new CommandFailed(2, `${nameOf(file)} is not JSON: ${error.message}`)
+  }
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return file === '-' ? (await readStdin()).toString() : readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new CommandFailed(2, `${nameOf(file)} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
 }

@@ -10,7 +10,7 @@ import type { Finding } from './finding.ts'
 import { checkVerdicts } from './store-checks.ts'
 
 // What one process opens (src/store/postgres/connections.ts), and what PostgreSQL keeps for its superuser.
-const connectionsEach = 9
+const connectionsEach = 11
 const kept = 3
 // Below this, network and the two clocks' own steps explain it.
 const mostSkewMs = 5_000

@@ -7,7 +7,7 @@ import { createAdminClient } from './admin-client.ts'
 import { CommandFailed } from './command-failed.ts'
 import { helpEnd, withServerOptions } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
-import { fail, warn } from './finding.ts'
+import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { checkPostgres } from './database-checks.ts'
 import { checkFolder, checkNode, checkSecrets, checkSettings } from './machine-checks.ts'
@@ -48,6 +48,7 @@ async function* findAll(environment: Environment, options: DoctorOptions): Async
   const { config, store, redis } = known
   let inUse = false
   if (store.kind === 'folder') {
+    yield ok('store', `SQLite, in ${config.dataFolder}, because DATABASE_URL is not set`)
     yield* checkFolder(config)
     yield* checkSecrets(config, environment)
     const inspection = inspect(config)

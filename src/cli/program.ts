@@ -18,6 +18,7 @@ const commands: [name: string, description: string, load: () => Promise<{ define
   ['owner', 'owners, whose balance pays for replies: create, list, show, rename', () => import('./owner-commands.ts')],
   ['provider', 'providers of models: create, list, show, update, delete, test', () => import('./provider-commands.ts')],
   ['agent', 'agents and their versions: create, list, show, update, enable, …', () => import('./agent-commands.ts')],
+  ['document', 'what an agent knows: add a file, an address or a text, list, show, delete', () => import('./document-commands.ts')],
   ['key', 'API keys of an agent: create, list, update, revoke, rotate', () => import('./key-commands.ts')],
   ['ledger', 'entries that move a balance: add, list', () => import('./ledger-commands.ts')],
   ['usage', 'turns, tokens, charges and times by hour or day', () => import('./usage-command.ts')],

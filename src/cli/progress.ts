@@ -16,8 +16,12 @@ const redrawMs = 100
 const lineMs = 5_000
 const barWidth = 24
 
-/** `unit` is what is counted: rows, pages. `now` in milliseconds that never go back. */
-export function showProgress(unit: string, screen: Screen = process.stderr, now: () => number = () => performance.now()): Progress {
+/** `unit` is what is counted: rows, pages; undefined where only the share is known. `now` in milliseconds that never go back. */
+export function showProgress(
+  unit: string | undefined,
+  screen: Screen = process.stderr,
+  now: () => number = () => performance.now(),
+): Progress {
   let shownAt = -Infinity
   let phase: { name: string; at: number; begunWith: number } | undefined
 
@@ -25,9 +29,11 @@ export function showProgress(unit: string, screen: Screen = process.stderr, now:
     const share = of === 0 ? 1 : Math.min(1, done / of)
     const filled = Math.round(share * barWidth)
     const bar = screen.isTTY ? `${'█'.repeat(filled)}${'░'.repeat(barWidth - filled)} ` : ''
+    const begin = `${name} ${bar}${String(Math.floor(share * 100)).padStart(3)} %`
+    if (unit === undefined) return `${begin}  ${part}`
     const seconds = (at - phase!.at) / 1000
     const rate = seconds >= 1 ? `, ${count((done - phase!.begunWith) / seconds)} ${unit}/s` : ''
-    return `${name} ${bar}${String(Math.floor(share * 100)).padStart(3)} %  ${count(done)} of ${count(of)} ${unit}${rate}  ${part}`
+    return `${begin}  ${count(done)} of ${count(of)} ${unit}${rate}  ${part}`
   }
 
   return {

@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import type { Environment } from '../config.ts'
 import { CommandFailed } from './command-failed.ts'
+import { readStdin } from './stdin.ts'
 
 /** `variable` names the environment variable that holds it; without one stdin is read. Throws CommandFailed with code 2 where there is none. */
 export async function readSecret(environment: Environment, variable: string | undefined): Promise<string> {
@@ -13,14 +14,8 @@ export async function readSecret(environment: Environment, variable: string | un
     if (!value) throw new CommandFailed(2, `the environment variable ${variable} is not set`)
     return value
   }
-  const text = (process.stdin.isTTY ? await typed('API key (not shown): ') : await piped()).trim()
+  const text = (process.stdin.isTTY ? await typed('API key (not shown): ') : (await readStdin()).toString()).trim()
   if (text === '') throw new CommandFailed(2, 'no API key was given: type it, pipe it in, or name a variable with --api-key-env')
-  return text
-}
-
-async function piped(): Promise<string> {
-  let text = ''
-  for await (const piece of process.stdin.setEncoding('utf8')) text += piece
   return text
 }
 

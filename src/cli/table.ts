@@ -97,9 +97,13 @@ function shown(value: unknown, as: NonNullable<Column['as']>, keepNewlines = fal
 }
 
 function flatten(fields: Fields, prefix = ''): [string, unknown][] {
-  return Object.entries(fields).flatMap(([name, value]): [string, unknown][] =>
-    isFields(value) ? flatten(value, `${prefix}${name}.`) : [[`${prefix}${name}`, value]],
-  )
+  return Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
+    if (isFields(value)) return flatten(value, `${prefix}${name}.`)
+    // A line each: a list of them on one would be a wall.
+    if (Array.isArray(value) && value.length > 0 && value.every(isFields))
+      return value.map((item, index): [string, unknown] => [`${prefix}${name}.${index + 1}`, item])
+    return [[`${prefix}${name}`, value]]
+  })
 }
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })

@@ -6,8 +6,10 @@ import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { formatUsd, largestPricePerMillion } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
-import { Agent as AgentAnswer, AgentVersion as VersionAnswer, about, answers, gone, made, pageOf } from './admin-answers.ts'
+import { Agent as AgentAnswer, AgentVersion as VersionAnswer, ToolDifferences } from './admin-agent-answers.ts'
+import { about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { Id, IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { Tools, readTool, writeDifference, writeTool } from './admin-tools.ts'
 import { longestMessage } from './invalid-input.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
@@ -17,21 +19,54 @@ const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maxi
 const closed = { additionalProperties: false } as const
 
 // The bounds keep the largest hold below two million tokens, which ledger.ts says still fits a column at the highest price: system prompt
-// 200,000 (four bytes a code point) + history + knowledge + message 500,000 (the largest body) + output.
+// 200,000 (four bytes a code point) + tools 100,000 (admin/agent-tools.ts) + history + knowledge + message 500,000 (the largest body) + output.
+const Model = Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' })
 const fields = {
   name: Name,
   system_prompt: wellFormed({ maxLength: 100_000 }),
-  model: Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' }),
+  model: Model,
 }
 const options = {
   price: Type.Optional(Type.Object({ prompt_usd_per_million: Usd, completion_usd_per_million: Usd }, closed)),
   max_output_tokens: Type.Optional(whole(1, 200_000)),
   temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
   max_steps: Type.Optional(whole(1, 32)),
+  max_tool_calls: Type.Optional(whole(0, 128)),
   max_message_length: Type.Optional(whole(1, longestMessage)),
-  history: Type.Optional(Type.Object({ max_tokens: Type.Optional(whole(0, 800_000)) }, closed)),
-  knowledge: Type.Optional(Type.Object({ max_tokens: Type.Optional(whole(0, 100_000)), top_k: Type.Optional(whole(0, 50)) }, closed)),
-  tools: Type.Optional(Type.Array(Type.Unknown())),
+  history: Type.Optional(
+    Type.Object(
+      {
+        max_tokens: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: 800_000,
+            description: 'Absent at creation: 8,000, or what a smaller window of the model leaves, where its window is known.',
+          }),
+        ),
+      },
+      closed,
+    ),
+  ),
+  knowledge: Type.Optional(
+    Type.Object(
+      {
+        max_tokens: Type.Optional(whole(0, 100_000)),
+        top_k: Type.Optional(whole(0, 50)),
+        embedding_model: Type.Optional(
+          Type.Union([Model, Type.Null()], {
+            description: '"<provider name>/<model id>": passages are found by meaning too. null: by words alone.',
+          }),
+        ),
+        language: Type.Optional(
+          Type.Union([Type.String({ minLength: 1, maxLength: 40 }), Type.Null()], {
+            description: 'Of the documents, so that "shipping" is found by "ship". null: english; none: words as they are written.',
+          }),
+        ),
+      },
+      closed,
+    ),
+  ),
+  tools: Type.Optional(Tools),
 }
 const NewAgent = Type.Object({ owner_id: Id, ...fields, ...options }, closed)
 const AgentChange = Type.Object(
@@ -39,6 +74,11 @@ const AgentChange = Type.Object(
   closed,
 )
 const Rollback = Type.Object({ version: whole(1, 2 ** 31) }, closed)
+/** May be left out. */
+const Refresh = Type.Union([
+  Type.Object({ approve: Type.Optional(Type.Boolean({ description: 'Pins what the servers offer now, in a new version.' })) }, closed),
+  Type.Null(),
+])
 
 export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
@@ -123,21 +163,42 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => writeAgent(await request.admin.rollBackAgent(request.params.id, request.body.version)),
   )
+
+  app.post(
+    '/agents/:id/tools/refresh',
+    {
+      schema: {
+        ...about('Agents', 'refreshTools', 'Ask the MCP servers again: what differs from what was approved'),
+        params: IdParams,
+        body: Refresh,
+        response: answers(ToolDifferences, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => {
+      const { differences, version } = await request.admin.refreshTools(request.params.id, request.body?.approve ?? false)
+      return { data: differences.map(writeDifference), version }
+    },
+  )
 }
 
 type Options = Static<ReturnType<typeof Type.Object<typeof options>>>
 
 function readOptions(body: Options) {
-  if (body.tools && body.tools.length > 0)
-    throw new ApiError('validation_error', 'tools must be empty: this release runs agents without tools.')
   return {
     price: body.price && readPrice(body.price),
     temperature: body.temperature,
     maxSteps: body.max_steps,
+    maxToolCalls: body.max_tool_calls,
     maxOutputTokens: body.max_output_tokens,
     maxMessageLength: body.max_message_length,
     historyMaxTokens: body.history?.max_tokens,
-    knowledge: body.knowledge && { maxTokens: body.knowledge.max_tokens, topK: body.knowledge.top_k },
+    knowledge: body.knowledge && {
+      maxTokens: body.knowledge.max_tokens,
+      topK: body.knowledge.top_k,
+      embeddingModel: body.knowledge.embedding_model,
+      language: body.knowledge.language,
+    },
+    tools: body.tools?.map(readTool),
   }
 }
 
@@ -181,8 +242,14 @@ const writeFields = (given: Agent | AgentVersion): object => ({
   max_output_tokens: given.maxOutputTokens,
   temperature: given.temperature,
   max_steps: given.maxSteps,
+  max_tool_calls: given.maxToolCalls,
   max_message_length: given.maxMessageLength,
   history: { max_tokens: given.historyMaxTokens },
-  knowledge: { max_tokens: given.knowledge.maxTokens, top_k: given.knowledge.topK },
-  tools: [],
+  knowledge: {
+    max_tokens: given.knowledge.maxTokens,
+    top_k: given.knowledge.topK,
+    embedding_model: given.knowledge.embeddingModel,
+    language: given.knowledge.language,
+  },
+  tools: given.tools.map(writeTool),
 })

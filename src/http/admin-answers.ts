@@ -5,16 +5,9 @@
 import { Type } from 'typebox'
 import type { FailureCode } from '../errors.ts'
 import { describeFailures, describeHeaders } from './api-answers.ts'
+import { Agent, AgentVersion, Document, Found, Source, Tool, ToolDifferences } from './admin-agent-answers.ts'
+import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './admin-answer-fields.ts'
 import { ChatEvents, define } from './api-schemas.ts'
-
-const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
-const TimeOrNull = Type.Union([Time, Type.Null()])
-const AmountUsd = Type.String({ pattern: '^-?\\d+\\.\\d{8}$', examples: ['9.99992740'] })
-const Count = Type.Integer({ minimum: 0 })
-const orNull = <Schema extends Type.TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-const idOf = (prefix: string) => Type.String({ examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
-const RequestId = Type.String({ format: 'uuid' })
-const Price = Type.Object({ prompt_usd_per_million: AmountUsd, completion_usd_per_million: AmountUsd })
 
 export const Owner = define(
   'Owner',
@@ -64,35 +57,6 @@ export const ProviderTest = define(
   }),
 )
 
-const agentContent = {
-  name: Type.String(),
-  system_prompt: Type.String(),
-  model: Type.String({ examples: ['openai/gpt-5.4-mini'] }),
-  price: Price,
-  max_output_tokens: Count,
-  temperature: orNull(Type.Number()),
-  max_steps: Count,
-  max_message_length: Count,
-  history: Type.Object({ max_tokens: Count }),
-  knowledge: Type.Object({ max_tokens: Count, top_k: Count }),
-  tools: Type.Array(Type.Unknown()),
-}
-const version = Type.Integer({ minimum: 1 })
-
-export const Agent = define(
-  'Agent',
-  Type.Object({
-    id: idOf('agt'),
-    owner_id: idOf('own'),
-    version,
-    enabled: Type.Boolean(),
-    ...agentContent,
-    created_at: Time,
-    updated_at: Time,
-  }),
-)
-export const AgentVersion = define('AgentVersion', Type.Object({ version, ...agentContent, created_at: Time }))
-
 const keyFields = {
   id: idOf('key'),
   key_id: Type.String({ description: 'The public part of the key.' }),
@@ -132,6 +96,17 @@ export const StoredConversation = define(
   }),
 )
 
+const ToolCall = Type.Object({
+  name: Type.String(),
+  step: Type.Integer({ minimum: 1, description: 'The call of the model that asked for it, counted from 1.' }),
+  arguments: Type.String({ description: 'As the model wrote them.' }),
+  result: Type.Union([Type.String(), Type.Null()], {
+    description: 'What the model was told, cut after 2,000 characters; null: no end of it is known.',
+  }),
+  is_error: orNull(Type.Boolean()),
+  ms: orNull(Type.Number()),
+})
+
 export const StoredMessage = define(
   'StoredMessage',
   Type.Object({
@@ -140,7 +115,9 @@ export const StoredMessage = define(
     content: Type.String(),
     created_at: Time,
     request_id: RequestId,
-    turn: Type.Object({ state: State, agent_version: version, usage: orNull(TurnUsage) }),
+    citations: Type.Array(Source, { description: 'The passages that a reply had before it; none of a message.' }),
+    tool_calls: Type.Array(ToolCall, { description: 'What was called for a reply, for 30 days; none of a message.' }),
+    turn: Type.Object({ state: State, agent_version: Version, usage: orNull(TurnUsage) }),
   }),
 )
 
@@ -149,7 +126,7 @@ const turnFields = {
   conversation_id: idOf('conv'),
   owner_id: idOf('own'),
   agent_id: idOf('agt'),
-  agent_version: version,
+  agent_version: Version,
   key_id: idOf('key'),
   state: State,
   run: Type.Integer({ minimum: 1 }),
@@ -165,7 +142,19 @@ const turnFields = {
   ended_at: TimeOrNull,
   erased_at: TimeOrNull,
 }
-const Step = Type.Object({ run: Count, step: Count, part: Count, kind: Type.String(), payload: Type.Unknown(), created_at: Time })
+const ModelStep = Type.Object({
+  text: Type.String(),
+  tool_calls: Type.Array(Type.Object({ name: Type.String(), arguments: Type.String() })),
+  usage: Type.Object({ prompt_tokens: Count, completion_tokens: Count, estimated: Type.Boolean() }),
+})
+const Step = Type.Object({
+  run: Count,
+  step: Count,
+  part: Count,
+  kind: Type.Enum(['model', 'tool_started', 'tool_finished']),
+  payload: Type.Union([ModelStep, ToolCall, Type.Null()]),
+  created_at: Time,
+})
 export const Turn = define('Turn', Type.Object(turnFields))
 export const TurnWithSteps = define('TurnWithSteps', Type.Object({ ...turnFields, steps: Type.Array(Step) }))
 
@@ -211,6 +200,10 @@ export const adminSchemas = [
   LedgerEntry,
   Provider,
   ProviderTest,
+  Tool,
+  ToolDifferences,
+  Document,
+  Found,
   Agent,
   AgentVersion,
   Key,
@@ -239,6 +232,12 @@ export const answers = ({ ref }: Named, ...codes: FailureCode[]) => ({
 
 export const made = ({ ref }: Named, ...codes: FailureCode[]) => ({
   201: { description: 'Made.', headers: describeHeaders(), content: json(ref) },
+  ...describeFailures(...always, ...codes),
+})
+
+/** Taken, and done later. */
+export const accepted = ({ ref }: Named, ...codes: FailureCode[]) => ({
+  202: { description: 'Taken; see status.', headers: describeHeaders(), content: json(ref) },
   ...describeFailures(...always, ...codes),
 })
 

@@ -106,12 +106,14 @@ const writeConversation = (conversation: Conversation): object => ({
   message_count: conversation.messageCount,
 })
 
-const writeMessage = ({ id, role, content, createdAt, requestId, turn }: Message): object => ({
+const writeMessage = ({ id, role, content, createdAt, requestId, citations, toolCalls, turn }: Message): object => ({
   id,
   role,
   content,
   created_at: writeTime(createdAt),
   request_id: requestId,
+  citations: citations.map(({ documentId, title, section }) => ({ document_id: documentId, title, section })),
+  tool_calls: toolCalls.map(writeCall),
   turn: { state: turn.state, agent_version: turn.agentVersion, usage: writeUsage(turn) },
 })
 
@@ -154,11 +156,30 @@ function writeUsage({ promptTokens, completionTokens, usageEstimated, charged }:
   }
 }
 
-const writeStep = ({ run, step, part, kind, payload, createdAt }: Step): object => ({
-  run,
+type Call = Message['toolCalls'][number]
+
+const writeCall = ({ name, step, arguments: given, result, isError, ms }: Call): object => ({
+  name,
   step,
-  part,
-  kind,
-  payload: JSON.parse(payload) as unknown,
-  created_at: writeTime(createdAt),
+  arguments: given,
+  result,
+  is_error: isError,
+  ms,
 })
+
+const writeStep = (step: Step): object => ({
+  run: step.run,
+  step: step.step,
+  part: step.part,
+  kind: step.kind,
+  payload: writePayload(step),
+  created_at: writeTime(step.createdAt),
+})
+
+function writePayload(step: Step): object | null {
+  if (step.kind !== 'model') return step.call && writeCall(step.call)
+  const { text, calls, usage, usageEstimated } = step
+  const { promptTokens, completionTokens } = usage
+  const written = { prompt_tokens: promptTokens, completion_tokens: completionTokens, estimated: usageEstimated }
+  return { text, tool_calls: calls, usage: written }
+}

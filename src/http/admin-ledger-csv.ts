@@ -26,7 +26,10 @@ async function* writePages(first: Page, list: List): AsyncGenerator<string> {
 }
 
 const writeEntry = ({ id, createdAt, kind, amount, writtenOff, requestId, note }: Page['data'][number]): string =>
-  line([id, writeTime(createdAt), kind, writeUsd(amount), writeUsd(writtenOff), requestId ?? '', note ?? ''])
+  line([id, writeTime(createdAt), kind, writeUsd(amount), writeUsd(writtenOff), requestId ?? '', asText(note ?? '')])
 
 const line = (fields: string[]): string => `${fields.map(quote).join(',')}\r\n`
 const quote = (field: string): string => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)
+
+/** A note that a spreadsheet would run as a formula becomes text there; amounts, which may begin with a minus, are ours. */
+const asText = (note: string): string => (/^[=+\-@\t\r]/.test(note) ? `'${note}` : note)

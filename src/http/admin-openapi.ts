@@ -17,7 +17,7 @@ export async function describeAdminApi(app: FastifyInstance, publicUrl: string |
       openapi: '3.1.0',
       info: { title: 'Turnkeep Admin API', version: '1.0.0', description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
       servers: [{ url: publicUrl ?? '/' }],
-      tags: ['Owners', 'Providers', 'Agents', 'Keys', 'History', 'Erasure', 'Usage', 'Audit'].map((name) => ({ name })),
+      tags: ['Owners', 'Providers', 'Agents', 'Knowledge', 'Keys', 'History', 'Erasure', 'Usage', 'Audit'].map((name) => ({ name })),
       components: { securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' } } },
       security: [{ adminToken: [] }],
     },

@@ -8,6 +8,7 @@ import type { AdminAuth } from './admin-auth.ts'
 import { erasureRoutes } from './admin-erasure.ts'
 import { historyRoutes } from './admin-history.ts'
 import { keyRoutes } from './admin-keys.ts'
+import { documentRoutes } from './admin-documents.ts'
 import { describeAdminApi } from './admin-openapi.ts'
 import { ownerRoutes } from './admin-owners.ts'
 import { playgroundRoutes } from './admin-playground.ts'
@@ -43,7 +44,8 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, {
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
     await describeAdminApi(known, publicUrl)
-    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, keyRoutes, historyRoutes, usageRoutes]) await known.register(routes)
+    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, documentRoutes, keyRoutes, historyRoutes, usageRoutes])
+      await known.register(routes)
     await known.register(erasureRoutes, { erasure })
     await known.register(playgroundRoutes, { turns, streamTimes })
   })

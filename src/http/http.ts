@@ -24,12 +24,13 @@ import type { Turns } from './chat-routes.ts'
 import { conversationRoutes } from './conversation-routes.ts'
 import type { Conversations } from './conversation-routes.ts'
 import { docsRoute } from './docs-route.ts'
+import { isMultipart } from './document-upload.ts'
 import { sendFailure } from './envelope.ts'
 import { createFailureReader } from './failure-reader.ts'
 import { framingFault } from './headers.ts'
 import { metricsRoute } from './metrics-route.ts'
 import { describeApi } from './openapi.ts'
-import { bodyLimitBytes, closeIfUnread, isUnread } from './polite-close.ts'
+import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './polite-close.ts'
 import { createRefusals } from './refusals.ts'
 import { receiveJson } from './request-body.ts'
 import { statusRoutes } from './status-routes.ts'
@@ -57,6 +58,8 @@ const defaultTimes = {
   // faults.md 69: no honest caller needs longer for a few hundred bytes of headers, or for 1 MiB.
   headersMs: 10_000,
   requestMs: 30_000,
+  // 20 MiB at half a megabit a second: a file on the admin API's one route that takes them.
+  uploadMs: 300_000,
   // Above the 60 s after which usual load balancers let go, so that it is they who close.
   keepAliveMs: 75_000,
   // A socket without a byte either way; above a turn's 110 s, during which a waiting caller is silent.
@@ -87,9 +90,9 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     genReqId: options.newRequestId,
     // The router decodes and compares; what is too long for a header never comes here.
     routerOptions: { maxParamLength: 16_384 },
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, discriminator: true } },
     bodyLimit: bodyLimitBytes,
-    requestTimeout: times.requestMs,
+    requestTimeout: options.admin ? times.uploadMs : times.requestMs,
     keepAliveTimeout: times.keepAliveMs,
     connectionTimeout: times.idleMs,
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: Math.min(1000, times.headersMs), requireHostHeader: false },
@@ -109,6 +112,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, _body, done) => done(null, request.body))
   answerEveryRequest(app)
+  if (options.admin) endSlowBodies(app, times.requestMs)
 
   await app.register(statusRoutes, { ready: options.ready })
   let listenedAt = ''
@@ -157,6 +161,21 @@ function answerEveryRequest(app: FastifyInstance): void {
     }
     // Nobody reads a body here.
     if (raw.method === 'GET' || raw.method === 'HEAD') closeIfUnread(raw, reply.raw)
+    done()
+  })
+}
+
+/** The server's deadline is that of a file; every other body ends as by the server itself, only sooner. */
+function endSlowBodies(app: FastifyInstance, requestMs: number): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { raw } = request
+    if (hasBody(raw) && !raw.complete && !(request.routeOptions.config.takesFile && isMultipart(request))) {
+      const timer = setTimeout(() => {
+        const late = Object.assign(new Error('request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+        if (!raw.complete) app.server.emit('clientError', late, raw.socket)
+      }, requestMs)
+      raw.once('close', () => clearTimeout(timer))
+    }
     done()
   })
 }

@@ -18,8 +18,7 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
     case 'required':
       return `${join(path, String(params['missingProperty']))} is required.`
     case 'additionalProperties': {
-      const name = String(params['additionalProperty'])
-      return `${subject} has an unknown ${part === 'body' ? 'field' : 'parameter'}${plainName.test(name) ? `: ${name}` : ''}.`
+      return nameUnknown(subject, part === 'body' ? 'field' : 'parameter', String(params['additionalProperty']))
     }
     case 'type':
       return path || part !== 'body' ? `${subject} must be of type ${String(params['type'])}.` : 'The body must be a JSON object.'
@@ -33,12 +32,19 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
       return params['pattern'] === wellFormedPattern
         ? `${subject} must not contain U+0000 or unpaired surrogates.`
         : `${subject} does not have the required form.`
+    // A list of things of several kinds, each told by its own `type`.
+    case 'discriminator':
+      return `${join(path, String(params['tag']))} must name a known kind.`
     case 'enum':
       return `${subject} must be one of ${[params['allowedValues']].flat().join(', ')}.`
     default:
       return `${subject} ${message ?? 'is not valid'}.`
   }
 }
+
+/** Of a name that the caller made up. */
+export const nameUnknown = (subject: string, what: 'field' | 'parameter', name = ''): string =>
+  `${subject} has an unknown ${what}${plainName.test(name) ? `: ${name}` : ''}.`
 
 export const tooLong = (subject: string, limit: unknown): string => `${subject} must have at most ${String(limit)} characters.`
 

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
+import { isMultipart } from './document-upload.ts'
 import { deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
 
@@ -10,11 +11,12 @@ import { bodyLimitBytes, hasBody } from './polite-close.ts'
 const firstBytes = 4096
 
 /**
- * Hook `preParsing`: `request.body` is the JSON of the body from then on, undefined where there is no body.
+ * Hook `preParsing`: `request.body` is the JSON of the body from then on, undefined where there is no body. A file is received elsewhere
+ * (document-upload.ts), on the routes that take one.
  * Throws ApiError `payload_too_large`, `validation_error`, `bad_request`.
  */
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (!hasBody(request.raw)) return
+  if (!hasBody(request.raw) || (request.routeOptions.config.takesFile && isMultipart(request))) return
   request.body = parseJson(request.headers['content-type'], await receiveBody(request.raw, reply.raw))
 }
 

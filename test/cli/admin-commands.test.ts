@@ -115,6 +115,76 @@ describe('turnkeep provider', () => {
   })
 })
 
+describe('turnkeep document', () => {
+  const add = (...args: string[]): Promise<Ran> => turnkeep(['document', 'add', app.caller.agentId, ...args])
+
+  test('add takes a file, an address and text from stdin; list, show and delete know them', async () => {
+    const file = join(folder, 'Opening hours.md')
+    writeFileSync(file, '# Hours\n\nOpen at nine.\n')
+    const made = await json('document', 'add', app.caller.agentId, file)
+    assert.deepEqual([made.source, made.file_name, made.title], ['file', 'Opening hours.md', 'Opening hours.md'])
+    const page = await json('document', 'add', app.caller.agentId, 'https://example.invalid/page', '--title', 'A page')
+    assert.deepEqual([page.source, page.url, page.title], ['url', 'https://example.invalid/page', 'A page'])
+    const piped = await turnkeep(['document', 'add', app.caller.agentId, '-', '--title', 'Piped', '--json'], {}, 'Some text.')
+    assert.equal(piped.code, 0, piped.stderr)
+    const { id, title, bytes } = JSON.parse(piped.stdout) as Json
+    assert.deepEqual([title, bytes], ['Piped', 10])
+
+    const listed = await json('document', 'list', app.caller.agentId)
+    assert.deepEqual(
+      listed.data.map((document: Json) => document.id),
+      [id, page.id, made.id],
+    )
+    assert.match((await turnkeep(['document', 'list', app.caller.agentId])).stdout, /^id +status +chunks +bytes +updated \(UTC\) +title\n/)
+    assert.equal((await json('document', 'show', app.caller.agentId, id)).title, 'Piped')
+    assert.equal((await turnkeep(['document', 'delete', app.caller.agentId, id])).code, 0)
+    const gone = await turnkeep(['document', 'show', app.caller.agentId, id])
+    assert.deepEqual([gone.code, /There is no such document/.test(gone.stderr)], [1, true])
+    await app.made('DELETE', `/agents/${app.caller.agentId}/documents/${page.id}`)
+  })
+
+  test('add --wait ends when it can be found, with progress beside the answer; --replace keeps the id', async () => {
+    const file = join(folder, 'wait.txt')
+    writeFileSync(file, 'The gnu is a beast.')
+    const { code, stdout, stderr } = await add(file, '--wait', '--json')
+    assert.equal(code, 0, stderr)
+    const document = JSON.parse(stdout) as Json
+    assert.deepEqual([document.status, document.chunks], ['ready', 1])
+    assert.match(stderr, /^(queued|indexing) +\d+ % {2}wait\.txt\n/)
+    writeFileSync(file, 'The yak is a beast.')
+    const replaced = await json('document', 'add', app.caller.agentId, file, '--replace', document.id, '--wait')
+    assert.deepEqual([replaced.id, replaced.status], [document.id, 'ready'])
+    const { data } = await app.made('POST', `/agents/${app.caller.agentId}/search`, { query: 'beast' })
+    assert.deepEqual(
+      data.map(({ text }: Json) => text),
+      ['The yak is a beast.'],
+    )
+  })
+
+  test('add --wait of what cannot be read ends with exit code 1 and the reason', async () => {
+    const file = join(folder, 'picture.pdf')
+    writeFileSync(file, Buffer.from('89504e470d0a1a0a0000', 'hex'))
+    const { code, stdout, stderr } = await add(file, '--wait', '--json')
+    assert.equal(code, 1)
+    assert.equal(JSON.parse(stdout).status, 'failed')
+    assert.match(stderr, /\nturnkeep: it could not be read: .*PNG.*\n$/)
+  })
+
+  test('what is not there to be sent is exit code 2, and what the server refuses 1', async () => {
+    for (const [args, code, says] of [
+      [[join(folder, 'none.md')], 2, /none\.md cannot be read: ENOENT/],
+      [[folder], 2, /is a folder/],
+      [['-'], 2, /--title/],
+      [['https://10.0.0.1/'], 1, /url: .*not public.*validation_error, 422/],
+      [['http://example.com/'], 1, /https/],
+    ] as const) {
+      const ran = await add(...args)
+      assert.equal(ran.code, code, ran.stderr)
+      assert.match(ran.stderr, says)
+    }
+  })
+})
+
 describe('turnkeep agent', () => {
   test('takes fields from a file and from flags, which win; keeps versions; goes back', async () => {
     const file = join(folder, 'agent.json')
@@ -137,6 +207,37 @@ describe('turnkeep agent', () => {
     assert.match((await turnkeep(['agent', 'list', '--limit', '1'])).stdout, /^id .*\nagt_\w+ +yes +3 +demo\/demo .*From the flag\n$/)
     assert.equal((await turnkeep(['agent', 'delete', made.id])).code, 0)
     assert.equal((await turnkeep(['agent', 'show', made.id])).code, 1)
+  })
+
+  test('takes tools from a file, shows them without secrets, and takes back what it showed', async () => {
+    const file = join(folder, 'tools.json')
+    const parameters = { type: 'object', properties: { city: { type: 'string' } } }
+    const http = { type: 'http', name: 'weather', description: 'd', parameters, method: 'GET', url: 'https://example.com/{city}' }
+    writeFileSync(
+      file,
+      JSON.stringify([
+        { ...http, headers: { 'X-Key': 'sk-canary-tool' } },
+        { type: 'builtin', name: 'now' },
+      ]),
+    )
+    const { agentId } = app.caller
+    const changed = await turnkeep(['agent', 'update', agentId, '--tools', file])
+    assert.equal(changed.code, 0, changed.stderr)
+    const shown = await turnkeep(['agent', 'show', agentId])
+    assert.match(
+      shown.stdout,
+      /^tools\.1 +\{"type":"http","name":"weather".*"headers":\{"X-Key":null\}.*\}\ntools\.2 +\{"type":"builtin","name":"now"\}$/m,
+    )
+    for (const { stdout, stderr } of [changed, shown]) assert.ok(!(stdout + stderr).includes('canary'))
+
+    const { stdout } = await turnkeep(['agent', 'show', agentId, '--json'])
+    const again = await turnkeep(['agent', 'update', agentId, '--tools', '-', '--json'], {}, stdout)
+    assert.equal(again.code, 0, again.stderr)
+    assert.equal(JSON.parse(again.stdout).version, JSON.parse(stdout).version)
+    const wrong = await turnkeep(['agent', 'update', agentId, '--tools', '-'], {}, '{"name":"x"}')
+    assert.deepEqual([wrong.code, wrong.stderr.startsWith('turnkeep: stdin must hold a JSON list of tools')], [2, true])
+    assert.equal((await turnkeep(['agent', 'update', agentId, '--tools', '-', '-f', '-'])).code, 2)
+    await app.made('PATCH', `/agents/${agentId}`, { tools: [] })
   })
 
   test('reads fields from stdin, and a file that is not JSON is refused with exit code 2', async () => {

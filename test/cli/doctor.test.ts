@@ -95,7 +95,9 @@ describe('turnkeep doctor: this machine', () => {
   test('a data folder that others may read, that is a file, or that is not there', async (t) => {
     const { folder, environment } = await stopped(t)
     chmodSync(folder, 0o755)
-    says((await doctor(environment)).checks, 'data folder', 'warn', /mode 755/, /^chmod 700 /)
+    const { checks } = await doctor(environment)
+    says(checks, 'data folder', 'warn', /mode 755/, /^chmod 700 /)
+    says(checks, 'store', 'ok', /^SQLite, in .*, because DATABASE_URL is not set$/)
     const file = join(folder, 'encryption.key')
     says((await doctor({ ...environment, TURNKEEP_DATA_DIR: file })).checks, 'data folder', 'fail', /is a file/)
     says((await doctor({ ...environment, TURNKEEP_DATA_DIR: join(folder, 'none') })).checks, 'data folder', 'warn', /does not exist/)
@@ -176,7 +178,7 @@ describe('turnkeep doctor: the server', () => {
     await app.made('POST', '/providers', { name: 'gone', kind: 'openai-compatible', base_url: 'http://127.0.0.1:1/v1', api_key: 'k' })
     says((await doctor(environment, '--providers')).checks, 'provider gone', 'fail', /./, /provider test gone/)
     says(
-      (await doctor({ ...environment, TURNKEEP_ADMIN_TOKEN: 'another-token' })).checks,
+      (await doctor({ ...environment, TURNKEEP_ADMIN_TOKEN: 'another-token-altogether' })).checks,
       'admin token',
       'fail',
       /unauthorized/,

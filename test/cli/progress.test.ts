@@ -41,3 +41,10 @@ void test('elsewhere a line for each phase and every few seconds, without a word
     'copying   0 %  0 of 1,000 rows  turns\n',
   ])
 })
+
+void test('where the share alone is known, it alone is told', () => {
+  const written: string[] = []
+  const progress = showProgress(undefined, { write: (text) => written.push(text) }, () => 0)
+  progress.tell({ phase: 'indexing', part: 'handbook.pdf', done: 40, of: 100 })
+  assert.deepEqual(written, ['indexing  40 %  handbook.pdf\n'])
+})

@@ -83,7 +83,7 @@ void describe('image: from a read-only root, as process 1 and without a right', 
   void test('serves with DATABASE_URL and nothing to write to, and ends well at SIGTERM', { skip: noPostgres() }, async (t) => {
     const database = await makeDatabase()
     t.after(() => database.drop())
-    const secrets = { TURNKEEP_ADMIN_TOKEN: 'an-admin-token', TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
+    const secrets = { TURNKEEP_ADMIN_TOKEN: 'an-admin-token-of-a-test', TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
     const server = await root.run(t, { PORT: '0', DATABASE_URL: database.url, ...secrets })
     assert.deepEqual(writablePlaces(server.pid), ['/dev', '/proc'])
     await seemsWell(server)

@@ -61,7 +61,7 @@ void describe('deploy/compose.yaml', () => {
     const values: Record<string, string> = {
       POSTGRES_PASSWORD: 'a1',
       VALKEY_PASSWORD: 'b2',
-      TURNKEEP_ADMIN_TOKEN: 'c3c3c3c3',
+      TURNKEEP_ADMIN_TOKEN: 'c3'.repeat(16),
       TURNKEEP_ENCRYPTION_KEY: key,
     }
     const filled = Object.entries<string>(turnkeep.environment).map(([name, value]) => [
@@ -151,7 +151,7 @@ void describe('deploy/kubernetes', () => {
     const filled = {
       DATABASE_URL: 'postgres://a:b@c/d',
       REDIS_URL: 'redis://a',
-      TURNKEEP_ADMIN_TOKEN: 'c3c3c3c3',
+      TURNKEEP_ADMIN_TOKEN: 'c3'.repeat(16),
       TURNKEEP_ENCRYPTION_KEY: key,
     }
     assert.deepEqual(isTaken({ ...given, ...filled }), [])

@@ -16,6 +16,7 @@ const body = (changes: Json = {}): Json => ({
   price: { prompt_usd_per_million: '0.15', completion_usd_per_million: '0.6' },
   ...changes,
 })
+const unnamed = { embedding_model: null, language: null }
 const make = (changes: Json = {}): Promise<Json> => app.made('POST', '/agents', body(changes))
 const patch = (id: string, changes: Json): Promise<Json> => app.made('PATCH', `/agents/${id}`, changes)
 
@@ -40,9 +41,10 @@ void test('agents: one is made with the defaults of the surfaces', async () => {
     max_output_tokens: 2048,
     temperature: null,
     max_steps: 8,
+    max_tool_calls: 16,
     max_message_length: 32_000,
     history: { max_tokens: 8000 },
-    knowledge: { max_tokens: 1500, top_k: 6 },
+    knowledge: { max_tokens: 1500, top_k: 6, embedding_model: null, language: null },
     tools: [],
     created_at: json.created_at,
     updated_at: json.created_at,
@@ -55,13 +57,14 @@ void test('agents: every field that is given is kept', async () => {
     max_output_tokens: 100,
     temperature: 0.3,
     max_steps: 3,
+    max_tool_calls: 0,
     max_message_length: 500,
     history: { max_tokens: 0 },
-    knowledge: { max_tokens: 10, top_k: 1 },
+    knowledge: { max_tokens: 10, top_k: 1, embedding_model: 'scripted/embed', language: 'german' },
   }
   const agent = await make({ ...given, tools: [] })
   for (const [field, value] of Object.entries(given)) assert.deepEqual(agent[field], value)
-  assert.deepEqual((await make({ knowledge: { top_k: 2 } })).knowledge, { max_tokens: 1500, top_k: 2 })
+  assert.deepEqual((await make({ knowledge: { top_k: 2 } })).knowledge, { ...unnamed, max_tokens: 1500, top_k: 2 })
 })
 
 void test('agents: the settings reach the model', async () => {
@@ -112,7 +115,7 @@ const refusals: Record<string, [Json, RegExp]> = {
   'a negative history': [{ history: { max_tokens: -1 } }, /history/],
   'an unknown field of the history': [{ history: { messages: 5 } }, /messages/],
   'a history that is a number': [{ history: 8000 }, /history/],
-  tools: [{ tools: [{ type: 'http' }] }, /tools/],
+  'half a tool': [{ tools: [{ type: 'http' }] }, /tools\.0/],
   'an unknown field': [{ top_p: 1 }, /top_p/],
   'the switch at creation': [{ enabled: false }, /enabled/],
 }
@@ -139,7 +142,7 @@ void test('agents: every change is a version, a change of nothing is none, and e
   const second = await patch(agent.id, { system_prompt: 'You help much.', enabled: true })
   assert.deepEqual([second.version, second.enabled, second.name], [2, true, 'Helper'])
   const third = await patch(agent.id, { knowledge: { top_k: 9 }, temperature: 1 })
-  assert.deepEqual([third.version, third.knowledge, third.temperature], [3, { max_tokens: 1500, top_k: 9 }, 1])
+  assert.deepEqual([third.version, third.knowledge, third.temperature], [3, { ...unnamed, max_tokens: 1500, top_k: 9 }, 1])
   assert.equal((await patch(agent.id, { temperature: null })).temperature, null)
 
   const versions = await allPages(app, `/agents/${agent.id}/versions`, 3)

@@ -1,9 +1,13 @@
 /** Surfaces, Admin API: conversations, messages and turns as the operator reads them. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { allPages, refused, startAdminApp } from '../support/admin-app.ts'
 import { gate } from '../support/model-server.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { Json } from '../support/test-app.ts'
 
 const app = await startAdminApp()
 
@@ -49,6 +53,73 @@ void test('conversations: messages come newest first with their turn and its cos
   assert.deepEqual([reply.id, reply.content, reply.request_id], [json.message.id, 'Good day.', json.request_id])
   assert.deepEqual(reply.turn, { state: 'completed', agent_version: 1, usage: { ...json.usage, estimated: false } })
   await refused(app.admin('GET', '/conversations/conv_x/messages'), 404, 'not_found')
+})
+
+void test('conversations: a reply shows what was called for it, and its turn the steps; a message shows neither', async () => {
+  const caller = await app.makeCaller({ agent: { tools: [{ type: 'builtin', name: 'now' }] } })
+  const calls = [
+    { toolCall: { id: 'c1', name: 'now', arguments: '{"time_zone":"Europe/Berlin"}' } },
+    { toolCall: { id: 'c2', name: 'nothing_such', arguments: 'no JSON' } },
+  ]
+  app.model.script(['Let me see. ', ...calls], [{ toolCall: { id: 'c3', name: 'now', arguments: '{}' } }], 'It is late.')
+  const { json } = await app.chat('What time is it?', { caller })
+  assert.deepEqual(json.message.content, 'Let me see. \n\nIt is late.')
+
+  const [reply, message] = (await app.made('GET', `/conversations/${json.conversation_id}/messages`)).data
+  assert.deepEqual([message.tool_calls, message.citations, reply.citations], [[], [], []])
+  const [berlin, unknown, utc] = reply.tool_calls
+  assert.deepEqual([berlin.name, berlin.step, berlin.arguments, berlin.is_error], ['now', 1, '{"time_zone":"Europe/Berlin"}', false])
+  assert.match(berlin.result, /Europe\/Berlin/)
+  assert.ok(Number.isInteger(berlin.ms))
+  assert.deepEqual([unknown.name, unknown.step, unknown.arguments, unknown.is_error], ['nothing_such', 1, 'no JSON', true])
+  assert.match(unknown.result, /no tool named/)
+  assert.deepEqual([utc.name, utc.step, reply.tool_calls.length], ['now', 2, 3])
+
+  const { steps } = await app.made('GET', `/turns/${json.request_id}`)
+  assert.deepEqual(
+    steps.map(({ run, step, part, kind }: Json) => [run, step, part, kind]),
+    [
+      [1, 1, 0, 'model'],
+      [1, 1, 1, 'tool_finished'],
+      [1, 1, 2, 'tool_finished'],
+      [1, 2, 0, 'model'],
+      [1, 2, 1, 'tool_finished'],
+    ],
+  )
+  assert.deepEqual(steps[0].payload.tool_calls, [
+    { name: 'now', arguments: '{"time_zone":"Europe/Berlin"}' },
+    { name: 'nothing_such', arguments: 'no JSON' },
+  ])
+  assert.equal(steps[0].payload.text, 'Let me see. ')
+  assert.ok(steps[0].payload.usage.prompt_tokens > 0)
+  assert.deepEqual(steps[1].payload, berlin)
+})
+
+void test('conversations: a long result of a tool is shortened in the list and whole in the turn', async () => {
+  const server = createServer((_request, response) => response.end(`😀${'x'.repeat(5000)}`))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await using own = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}` } })
+  try {
+    const tool = { type: 'http', name: 'read', description: 'Reads.', parameters: { type: 'object' }, method: 'GET' }
+    await own.made('PATCH', `/agents/${own.caller.agentId}`, { tools: [{ ...tool, url: `http://127.0.0.1:${port}/`, side_effects: true }] })
+    own.model.script([{ toolCall: { id: 'c1', name: 'read', arguments: '{}' } }], 'Long.')
+    const { json } = await own.chat('Read it')
+    const [reply] = (await own.made('GET', `/conversations/${json.conversation_id}/messages`)).data
+    const { result } = reply.tool_calls[0]
+    assert.equal([...result].length, 2001)
+    assert.match(result, /😀x+…$/u)
+    const { steps } = await own.made('GET', `/turns/${json.request_id}`)
+    assert.deepEqual(
+      steps.map(({ kind }: Json) => kind),
+      ['model', 'tool_started', 'tool_finished'],
+    )
+    assert.deepEqual([steps[1].payload.name, steps[1].payload.result, steps[1].payload.ms], ['read', null, null])
+    assert.ok(steps[2].payload.result.includes('x'.repeat(5000)))
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
 })
 
 void test('turns: one shows state, run, attempts, steps, cost and the cause of its failure', async () => {

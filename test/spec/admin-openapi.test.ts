@@ -1,23 +1,27 @@
 /** Surfaces: /admin/v1/openapi.json says what the admin API is: its paths are the routes, and what the routes really answer fits its schemas. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { fastify } from 'fastify'
 import Schema from 'typebox/schema'
 import { adminRoutes } from '../../src/http/admin-routes.ts'
-import { once, startAdminApp } from '../support/admin-app.ts'
-import { adminToken, parseEvents, read } from '../support/test-app.ts'
+import { once } from '../support/admin-app.ts'
+import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
+import { adminToken, parseEvents, read, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json } from '../support/test-app.ts'
 
-const app = await startAdminApp()
-const document: Json = await app.made('GET', '/openapi.json')
+const mcp = await startScriptedMcp()
+after(() => mcp.close())
+const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${mcp.port}` } })
+after(() => app.close())
+const description: Json = await app.made('GET', '/openapi.json')
 
-const methods = ['get', 'post', 'patch', 'delete']
-const operations = Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+const methods = ['get', 'post', 'put', 'patch', 'delete']
+const operations = Object.entries<Json>(description.paths).flatMap(([path, item]) =>
   methods.filter((method) => item[method]).map((method) => ({ method: method.toUpperCase(), path, operation: item[method] as Json })),
 )
 
 void test('admin openapi: is 3.1.0, behind the token, and every operation has a name, a summary and a success', async () => {
-  assert.deepEqual([document.openapi, document.info.version], ['3.1.0', '1.0.0'])
+  assert.deepEqual([description.openapi, description.info.version], ['3.1.0', '1.0.0'])
   assert.equal((await fetch(`${app.adminUrl}/admin/v1/openapi.json`)).status, 401)
   const names = operations.map(({ operation }) => operation.operationId)
   assert.equal(new Set(names).size, names.length)
@@ -31,7 +35,7 @@ void test('admin openapi: is 3.1.0, behind the token, and every operation has a 
 
 void test('admin openapi: its paths are exactly the routes', async () => {
   const routes: string[] = []
-  const door = fastify()
+  const door = fastify({ ajv: { customOptions: { discriminator: true } } })
   door.addHook('onRoute', ({ method, url }) => {
     if (url.includes('*') || url === '/admin/v1' || url === '/admin/v1/' || url.endsWith('/openapi.json')) return
     for (const name of [method].flat()) if (name !== 'HEAD') routes.push(`${name} ${url.replace(/:(\w+)/g, '{$1}')}`)
@@ -45,7 +49,7 @@ void test('admin openapi: its paths are exactly the routes', async () => {
 
 /** A schema of the document, closed: a field that the document does not name is an error here. */
 function compile(schema: Json) {
-  const closed = JSON.parse(JSON.stringify({ ...schema, components: document.components }), (_key, value: Json) =>
+  const closed = JSON.parse(JSON.stringify({ ...schema, components: description.components }), (_key, value: Json) =>
     value?.type === 'object' && value.properties ? { ...value, additionalProperties: false } : value,
   )
   return Schema.Compile(closed)
@@ -107,6 +111,30 @@ void test('admin openapi: what every route really answers fits its schema', asyn
   await ask('GET', `/agents/${agent.id}`)
   await ask('PATCH', `/agents/${agent.id}`, { temperature: 0.5 })
   await ask('GET', `/agents/${agent.id}/versions`)
+  const tools = [
+    {
+      type: 'http',
+      name: 'h',
+      description: 'd',
+      parameters: { type: 'object' },
+      method: 'GET',
+      url: 'https://example.com/',
+      headers: { A: 'b' },
+    },
+    { type: 'mcp', name: 'm', url: mcp.url },
+    { type: 'builtin', name: 'now' },
+  ]
+  await ask('PATCH', `/agents/${agent.id}`, { tools })
+  mcp.offer([tool('looked'), tool('turned')])
+  await ask('POST', `/agents/${agent.id}/tools/refresh`, { approve: true })
+  const document = await ask('POST', `/agents/${agent.id}/documents`, { title: 'd', text: '# Head\n\nA word is found.' })
+  await ask('POST', `/agents/${agent.id}/documents`, { text: 'x' })
+  await ask('GET', `/agents/${agent.id}/documents`)
+  await ask('GET', `/agents/${agent.id}/documents/doc_x`)
+  for (let status = 'queued'; status !== 'ready';) status = (await ask('GET', `/agents/${agent.id}/documents/${document.id}`)).status
+  assert.equal((await ask('POST', `/agents/${agent.id}/search`, { query: 'word' })).data.length, 1)
+  await ask('PUT', `/agents/${agent.id}/documents/${document.id}`, { title: 'd', text: 'Another.' })
+  await ask('DELETE', `/agents/${agent.id}/documents/${document.id}`)
   await ask('POST', `/agents/${agent.id}/rollback`, { version: 1 })
   await ask('DELETE', `/providers/${provider.id}`)
 

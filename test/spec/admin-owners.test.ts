@@ -182,6 +182,7 @@ void test('ledger: an amount of zero, beyond its bounds or with a bad note is re
 void test('ledger: Accept text/csv answers the whole ledger, quoted', async () => {
   const owner = await makeOwner('1')
   await add(owner.id, { amount_usd: '2', note: 'said "hi", twice\nand left' })
+  for (const note of ['=HYPERLINK("x")', '+1', '-1', '@SUM(A1)', '\t=1', 'a=b']) await add(owner.id, { amount_usd: '-0.00000001', note })
   const { headers, text, status } = await app.admin('GET', `/owners/${owner.id}/ledger`, undefined, { accept: 'text/csv' })
   assert.equal(status, 200)
   assert.match(headers.get('content-type')!, /^text\/csv/)
@@ -190,8 +191,12 @@ void test('ledger: Accept text/csv answers the whole ledger, quoted', async () =
     text,
     [
       'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
-      `${data[0].id},${data[0].created_at},credit,2.00000000,0.00000000,,"said ""hi"", twice\nand left"`,
-      `${data[1].id},${data[1].created_at},credit,1.00000000,0.00000000,,`,
+      // What a spreadsheet would run is text to it; an amount that is negative stays a number.
+      ...['a=b', "'\t=1", "'@SUM(A1)", "'-1", "'+1", `"'=HYPERLINK(""x"")"`].map(
+        (note, n) => `${data[n].id},${data[n].created_at},adjustment,-0.00000001,0.00000000,,${note}`,
+      ),
+      `${data[6].id},${data[6].created_at},credit,2.00000000,0.00000000,,"said ""hi"", twice\nand left"`,
+      `${data[7].id},${data[7].created_at},credit,1.00000000,0.00000000,,`,
       '',
     ].join('\r\n'),
   )

@@ -64,6 +64,12 @@ const refusals: Record<string, [Json, RegExp]> = {
   'a base URL of another scheme': [{ base_url: 'ftp://example.com' }, /base URL/],
   'a base URL that is none': [{ base_url: 'example.com/v1' }, /base URL/],
   'a base URL with a password': [{ base_url: 'https://me:secret@example.com/v1' }, /base URL/],
+  'a base URL with a user name': [{ base_url: 'https://sk-live-1@example.com/v1' }, /base URL/],
+  'a base URL with a key in its query': [
+    { base_url: 'https://example.com/v1?api-version=1&api_key=sk-live-1' },
+    /api_key, which is sealed/,
+  ],
+  'a base URL with a token in its query': [{ base_url: 'https://example.com/v1?access-token=sk-live-1' }, /sealed/],
   'a base URL with a line break': [{ base_url: 'https://example.com/\nv1' }, /base URL/],
   'an empty key': [{ api_key: '' }, /api_key/],
   'a key with a line break': [{ api_key: 'sk-1\r\nx: y' }, /api_key/],
@@ -105,8 +111,16 @@ void test('providers: a new key is used by the very next call', async () => {
 
 void test('providers: the address can change, and can not be taken from a kind that needs it', async () => {
   const provider = await make()
-  const changed = await app.made('PATCH', `/providers/${provider.id}`, { base_url: 'https://example.com/v1', name: `${provider.name}b` })
-  assert.deepEqual([changed.base_url, changed.name], ['https://example.com/v1', `${provider.name}b`])
+  // A query is a gateway's own affair; only what opens it is not.
+  const address = 'https://example.com/v1?api-version=2024-10-21&monkey=1'
+  const changed = await app.made('PATCH', `/providers/${provider.id}`, { base_url: address, name: `${provider.name}b` })
+  assert.deepEqual([changed.base_url, changed.name], [address, `${provider.name}b`])
+  await refused(
+    app.admin('PATCH', `/providers/${provider.id}`, { base_url: 'https://example.com/?sig=x' }),
+    422,
+    'validation_error',
+    /sealed/,
+  )
   await refused(app.admin('PATCH', `/providers/${provider.id}`, { base_url: null }), 422, 'validation_error', /base URL/)
   await refused(app.admin('PATCH', `/providers/${provider.id}`, { name: 'demo' }), 422, 'validation_error', /demo/)
   await refused(app.admin('PATCH', `/providers/${provider.id}`, { name: 'scripted' }), 409, 'conflict', /scripted/)

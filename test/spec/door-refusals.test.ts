@@ -224,3 +224,23 @@ void test('order.authentication of two Authorization headers none counts', async
   const twice = chat.replace('Authorization: Bearer good', 'Connection: close\r\nAuthorization: Bearer good\r\nAuthorization: Bearer good')
   isRefusal((await exchange(door.port, twice))[0], 401, 'invalid_api_key', 'twice')
 })
+
+void test('order.request-id beside the admin API, which takes files for longer, a slow body ends as soon as ever', async () => {
+  const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
+  await using door = await startTestDoor({ admin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
+  using slow = await RawSocket.open(door.port)
+  slow.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
+  await slow.rest()
+  isRefusal(slow.answers[0], 408, 'bad_request', 'slow body')
+  assert.deepEqual([slow.answers.length, door.begun], [1, []])
+
+  const form = 'Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n'
+  const head = 'Host: x\r\nAuthorization: Bearer a-token-of-a-test\r\n'
+  using file = await RawSocket.open(door.port)
+  file.write(`POST /admin/v1/agents/agt_x/documents HTTP/1.1\r\n${head}${form}--b`)
+  using json = await RawSocket.open(door.port)
+  json.write(`POST /admin/v1/agents/agt_x/documents HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"ti`)
+  await json.rest()
+  isRefusal(json.answers[0], 408, 'bad_request', 'slow JSON where files are taken')
+  assert.deepEqual(file.answers, [], 'a file that was begun before is still waited for')
+})

@@ -1,0 +1,21 @@
+/** The kinds of files that a knowledge base takes, and how one is told: by its name, or else by what its sender says it is. Pure. */
+
+const kinds: { mediaType: string; endings: string[]; also?: string[] }[] = [
+  { mediaType: 'text/markdown', endings: ['md', 'markdown'], also: ['text/x-markdown'] },
+  { mediaType: 'text/plain', endings: ['txt', 'text'] },
+  { mediaType: 'text/html', endings: ['html', 'htm'], also: ['application/xhtml+xml'] },
+  { mediaType: 'application/pdf', endings: ['pdf'] },
+  { mediaType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', endings: ['docx'] },
+]
+
+/** As they are named to a person. */
+export const takenKinds = kinds.map(({ endings }) => endings[0]).join(', ')
+
+/** The name comes first: most senders call every file of theirs application/octet-stream. Undefined for a kind that is not taken. */
+export function mediaTypeOf(fileName: string, contentType: string): string | undefined {
+  const ending = /\.(\w+)$/.exec(fileName)?.[1]?.toLowerCase()
+  const byName = kinds.find(({ endings }) => endings.some((known) => known === ending))
+  if (byName) return byName.mediaType
+  const essence = contentType.split(';', 1)[0]!.trim().toLowerCase()
+  return kinds.find(({ mediaType, also = [] }) => mediaType === essence || also.includes(essence))?.mediaType
+}

@@ -1,0 +1,117 @@
+/** `turnkeep document …`: what an agent knows. A document is read by the server after it was taken; `--wait` stays until that is done. */
+import { openAsBlob, statSync } from 'node:fs'
+import { basename } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import type { Environment } from '../config.ts'
+import { createAdminClient } from './admin-client.ts'
+import type { AdminClient, Call, Fields } from './admin-client.ts'
+import { CommandFailed, causeOf } from './command-failed.ts'
+import { given, serverCommand, wholeNumber } from './command-options.ts'
+import type { ServerOptions } from './command-options.ts'
+import { printList, printRecord, tell } from './print.ts'
+import { showProgress } from './progress.ts'
+import { readStdin } from './stdin.ts'
+import { visible } from './table.ts'
+import type { Column } from './table.ts'
+
+const columns: Column[] = [
+  { title: 'id', path: 'id' },
+  { title: 'status', path: 'status' },
+  { title: 'chunks', path: 'chunks', as: 'number' },
+  { title: 'bytes', path: 'bytes', as: 'number' },
+  { title: 'updated (UTC)', path: 'updated_at', as: 'time' },
+  { title: 'title', path: 'title' },
+]
+
+type AddOptions = ServerOptions & { title?: string; replace?: string; wait?: true }
+
+const agent = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
+const example = `${agent} doc_01jd3v9qk8x2m5n7p4r6t8w0ya`
+const documentsPath = (agentId: string): string => `/agents/${encodeURIComponent(agentId)}/documents`
+const documentPath = (agentId: string, id: string): string => `${documentsPath(agentId)}/${encodeURIComponent(id)}`
+
+export function define(group: Command, environment: Environment): void {
+  const client = (options: ServerOptions) => createAdminClient(environment, options)
+
+  serverCommand(
+    group,
+    'add <agent-id> <source>',
+    'put a document in: a file (md, txt, html, pdf, docx), an https address, or - for text from stdin',
+    `document add ${agent} handbook.pdf --wait`,
+  )
+    .option('--title <title>', 'what replies name it by; needed for stdin')
+    .option('--replace <document-id>', 'in place of this document, which is found until the new one is ready')
+    .option('--wait', 'until it can be found; exit 1 with the reason where it cannot be read')
+    .action(async (agentId: string, source: string, { title, replace, wait, ...options }: AddOptions) => {
+      const server = client(options)
+      const call = await readSource(source, title)
+      const taken = await (replace === undefined
+        ? server.call('POST', documentsPath(agentId), call)
+        : server.call('PUT', documentPath(agentId, replace), call))
+      const document = wait ? await waitFor(server, documentPath(agentId, String(taken['id'])), taken) : taken
+      await printRecord(document, options)
+      if (document['status'] === 'failed') throw new CommandFailed(1, `it could not be read: ${String(document['reason'])}`)
+    })
+
+  serverCommand(group, 'list <agent-id>', 'list the documents of an agent, newest first', `document list ${agent}`)
+    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+    .action((agentId: string, options: ServerOptions & { limit?: number }) =>
+      printList(client(options), documentsPath(agentId), columns, options),
+    )
+
+  serverCommand(
+    group,
+    'show <agent-id> <document-id>',
+    'show a document: how far it is, or why it failed',
+    `document show ${example}`,
+  ).action(async (agentId: string, id: string, options: ServerOptions) =>
+    printRecord(await client(options).call('GET', documentPath(agentId, id)), options),
+  )
+
+  serverCommand(group, 'delete <agent-id> <document-id>', 'take a document out, at once', `document delete ${example}`).action(
+    async (agentId: string, id: string, options: ServerOptions) => {
+      await client(options).call('DELETE', documentPath(agentId, id))
+      tell(`Deleted: ${id}`)
+    },
+  )
+}
+
+/** Throws CommandFailed with code 2 for what cannot be read here. */
+async function readSource(source: string, title: string | undefined): Promise<Call> {
+  if (/^https?:\/\//i.test(source)) return { body: given({ url: source, title }) }
+  const form = new FormData()
+  if (title !== undefined) form.set('title', title)
+  if (source === '-') {
+    if (title === undefined) throw new CommandFailed(2, 'text from stdin has no name: give it a --title')
+    form.set('file', new Blob([await readStdin()]), 'stdin.md')
+    return { form }
+  }
+  try {
+    // A folder opens as a file of no bytes.
+    if (statSync(source).isDirectory()) throw new CommandFailed(2, `${source} is a folder; a document is one file`)
+    form.set('file', await openAsBlob(source), basename(source))
+  } catch (error) {
+    if (error instanceof CommandFailed) throw error
+    throw new CommandFailed(2, `${source} cannot be read: ${causeOf(error)}`)
+  }
+  return { form }
+}
+
+// A small document is ready within it, and a large one is asked about sixty times a minute.
+const askEveryMs = 1000
+
+async function waitFor(server: AdminClient, path: string, taken: Fields): Promise<Fields> {
+  const progress = showProgress(undefined)
+  try {
+    for (let document = taken; ;) {
+      const { status, progress: share, title } = document
+      if (status !== 'queued' && status !== 'indexing') return document
+      progress.tell({ phase: String(status), part: visible(String(title)), done: typeof share === 'number' ? share : 0, of: 100 })
+      await sleep(askEveryMs)
+      document = await server.call('GET', path)
+    }
+  } finally {
+    progress.end()
+  }
+}

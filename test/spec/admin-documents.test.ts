@@ -1,0 +1,416 @@
+/** Surfaces, Admin API: documents of an agent, as files, texts and addresses, and the search over them. faults.md: mass assignment, foreign ids. */
+import assert from 'node:assert/strict'
+import { once as onceEvent } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { allPages, refused } from '../support/admin-app.ts'
+import { adminToken, read, startTestApp } from '../support/test-app.ts'
+import type { Answer, Json } from '../support/test-app.ts'
+
+const MiB = 1024 * 1024
+const accessed: Json[] = []
+const app = await startTestApp({ accessLog: pino({ level: 'info' }, { write: (line: string) => void accessed.push(JSON.parse(line)) }) })
+after(() => app.close())
+const { ownerId } = app.caller
+
+const makeAgent = async (): Promise<string> => (await app.makeAgent(ownerId)).id
+
+type Part = { name: string; value: string | Uint8Array; fileName?: string; type?: string }
+const file = (fileName: string, value: string | Uint8Array, type = 'application/octet-stream'): Part => ({
+  name: 'file',
+  value,
+  fileName,
+  type,
+})
+
+function formOf(parts: Part[]): FormData {
+  const form = new FormData()
+  for (const { name, value, fileName, type = '' } of parts) {
+    if (fileName === undefined) form.append(name, String(value))
+    else form.append(name, new Blob([value], { type }), fileName)
+  }
+  return form
+}
+
+const send = async (method: string, path: string, parts: Part[]): Promise<Answer> =>
+  read(
+    await fetch(`${app.adminUrl}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${adminToken}` },
+      body: formOf(parts),
+    }),
+  )
+const upload = (agentId: string, ...parts: Part[]): Promise<Answer> => send('POST', `/agents/${agentId}/documents`, parts)
+
+async function settled(agentId: string, id: string): Promise<Json> {
+  for (let tries = 0; tries < 600; tries++) {
+    const document = await app.made('GET', `/agents/${agentId}/documents/${id}`)
+    if (document.status === 'ready' || document.status === 'failed') return document
+    await sleep(100)
+  }
+  throw new Error(`${id} was not indexed within a minute`)
+}
+
+async function ready(agentId: string, id: string): Promise<Json> {
+  const document = await settled(agentId, id)
+  assert.equal(document.status, 'ready', document.reason)
+  return document
+}
+
+const found = async (agentId: string, query: string): Promise<Json[]> =>
+  (await app.made('POST', `/agents/${agentId}/search`, { query })).data
+
+const documentsOf = (agentId: string): Promise<Json[]> => allPages(app, `/agents/${agentId}/documents`, 2)
+const countOf = async (table: string): Promise<number> => Number((await app.query(`select count(*) as n from ${table}`))[0]!['n'])
+
+void test('documents: a text is taken at once, indexed, and found with its section', async () => {
+  const agentId = await makeAgent()
+  const text = '# Returns\n\nSend it back.\n\n## Deadlines\n\nA parcel may be returned within thirty days.\n'
+  const { status, json } = await app.admin('POST', `/agents/${agentId}/documents`, { title: 'Shop rules', text })
+  assert.equal(status, 202)
+  assert.match(json.id, /^doc_[0-9a-hjkmnp-tv-z]{26}$/)
+  assert.ok(['queued', 'indexing', 'ready'].includes(json.status), json.status)
+  const { status: _, progress: __, indexed_at: ___, updated_at: ____, chunks: _____, ...given } = json
+  assert.deepEqual(given, {
+    id: json.id,
+    agent_id: agentId,
+    title: 'Shop rules',
+    source: 'text',
+    file_name: null,
+    media_type: null,
+    url: null,
+    reason: null,
+    bytes: Buffer.byteLength(text),
+    created_at: json.created_at,
+  })
+  const document = await ready(agentId, json.id)
+  assert.deepEqual([document.status, document.progress, document.reason, document.title], ['ready', null, null, 'Shop rules'])
+  assert.ok(document.chunks >= 1 && document.indexed_at >= document.created_at)
+
+  const [first] = await found(agentId, 'Until when may I return a parcel?')
+  assert.deepEqual([first!.document_id, first!.title, first!.section], [json.id, 'Shop rules', 'Returns › Deadlines'])
+  assert.match(first!.text, /within thirty days/)
+  assert.equal(typeof first!.score, 'number')
+  const audit = (await app.made('GET', '/audit?limit=100')).data.filter(({ subject_id }: Json) => subject_id === json.id)
+  assert.deepEqual(
+    audit.map(({ who, noun, request_id }: Json) => [who, noun, typeof request_id]),
+    [['admin', 'document', 'string']],
+  )
+})
+
+for (const [fileName, type, mediaType] of [
+  ['notes.md', 'application/octet-stream', 'text/markdown'],
+  ['NOTES.TXT', 'application/octet-stream', 'text/plain'],
+  ['page.htm', '', 'text/html'],
+  ['no ending', 'text/markdown; charset=utf-8', 'text/markdown'],
+  ['übersicht.v2', 'text/plain', 'text/plain'],
+] as const) {
+  void test(`documents: a file named ${fileName}, sent as ${type || 'nothing'}, is ${mediaType}`, async () => {
+    const agentId = await makeAgent()
+    const { status, json, text } = await upload(agentId, file(fileName, '<p>The zebra is striped.</p>\n', type))
+    assert.equal(status, 202, text)
+    assert.deepEqual([json.source, json.file_name, json.media_type, json.title], ['file', fileName, mediaType, fileName])
+    await ready(agentId, json.id)
+    assert.equal((await found(agentId, 'zebra'))[0]!.document_id, json.id)
+  })
+}
+
+void test('documents: a title goes with a file, before it or behind it', async () => {
+  const agentId = await makeAgent()
+  const title = { name: 'title', value: 'Überblick' }
+  for (const parts of [
+    [title, file('a.md', 'x')],
+    [file('a.md', 'x'), title],
+  ]) {
+    const { status, json } = await upload(agentId, ...parts)
+    assert.deepEqual([status, json.title], [202, 'Überblick'])
+  }
+})
+
+void test('documents: a file that is not what its name says fails with a reason', async () => {
+  const agentId = await makeAgent()
+  const { status, json } = await upload(agentId, file('picture.pdf', Buffer.from('89504e470d0a1a0a0000', 'hex'), 'application/pdf'))
+  assert.equal(status, 202)
+  const document = await settled(agentId, json.id)
+  assert.deepEqual([document.status, document.chunks, document.progress], ['failed', 0, null])
+  assert.match(document.reason, /PNG/)
+})
+
+const badBodies: Record<string, [Json | undefined, RegExp]> = {
+  nothing: [undefined, /JSON object/],
+  'neither text nor url': [{ title: 't' }, /text or url, or a file/],
+  'text without a title': [{ text: 'x' }, /title is required/],
+  'text and url': [{ title: 't', text: 'x', url: 'https://example.com/' }, /not both/],
+  'an empty text': [{ title: 't', text: '' }, /text/],
+  'an empty title': [{ title: '', text: 'x' }, /title/],
+  'NUL in a text': [{ title: 't', text: 'a\u0000b' }, /text must not contain/],
+  'half a surrogate pair in a title': [{ title: '\ud800', text: 'x' }, /title must not contain/],
+  'a title of 501 letters': [{ title: 't'.repeat(501), text: 'x' }, /title/],
+  'a file in JSON': [{ file: 'a.md' }, /multipart\/form-data/],
+  'an id of its own': [{ id: 'doc_01jd3v9qk8x2m5n7p4r6t8w0ya', title: 't', text: 'x' }, /unknown field: id/],
+  'a status of its own': [{ title: 't', text: 'x', status: 'ready' }, /unknown field: status/],
+  'another agent': [{ title: 't', text: 'x', agent_id: app.caller.agentId }, /unknown field: agent_id/],
+  'chunks of its own': [{ title: 't', text: 'x', chunks: 9 }, /unknown field: chunks/],
+  'an address that is http': [{ url: 'http://example.com/' }, /https/],
+  'an address of a file': [{ url: 'file:///etc/passwd' }, /https/],
+  'an address with a password': [{ url: 'https://me:secret@example.com/' }, /password/],
+  'a private address': [{ url: 'https://10.0.0.1/' }, /not public/],
+  'an address of this machine': [{ url: 'https://localhost:8443/' }, /not public/],
+  'no address': [{ url: 'somewhere' }, /url/],
+}
+for (const [what, [sent, words]] of Object.entries(badBodies)) {
+  void test(`documents: ${what} is refused, and nothing is stored`, async () => {
+    const agentId = await makeAgent()
+    const { json } = await app.admin('POST', `/agents/${agentId}/documents`, { title: 'there', text: 'Is there.' })
+    for (const [method, path] of [
+      ['POST', ''],
+      ['PUT', `/${json.id}`],
+    ] as const) {
+      await refused(app.admin(method, `/agents/${agentId}/documents${path}`, sent), 422, 'validation_error', words)
+    }
+    assert.deepEqual(
+      (await documentsOf(agentId)).map(({ title }) => title),
+      ['there'],
+    )
+  })
+}
+
+const badParts: Record<string, [Part[], RegExp]> = {
+  'a kind that is not taken': [[file('a.exe', 'MZ')], /md, txt, html, pdf, docx/],
+  'a file without name and kind': [[file('blob', 'x', '')], /md, txt, html, pdf, docx/],
+  'no file': [[{ name: 'title', value: 't' }], /file is required/],
+  'two files': [[file('a.md', 'x'), file('b.md', 'y')], /one file/],
+  'a file of no bytes': [[file('a.md', '')], /empty/],
+  'a file under another name': [[{ ...file('a.md', 'x'), name: 'document' }], /unknown field: document/],
+  'an unknown field': [[file('a.md', 'x'), { name: 'status', value: 'ready' }], /unknown field: status/],
+  'an unknown field before the file': [[{ name: 'agent_id', value: 'agt_x' }, file('a.md', 'x')], /unknown field: agent_id/],
+  'a prototype': [[file('a.md', 'x'), { name: '__proto__', value: 'x' }], /unknown field/],
+  'two titles': [[{ name: 'title', value: 'a' }, { name: 'title', value: 'b' }, file('a.md', 'x')], /one title/],
+  'an empty title': [[{ name: 'title', value: '' }, file('a.md', 'x')], /title must not be empty/],
+  'a title that is too long': [[{ name: 'title', value: 't'.repeat(10_000) }, file('a.md', 'x')], /title/],
+  'the file as text': [[{ name: 'file', value: 'x' }], /as a file/],
+  'a name that is too long': [[file(`${'n'.repeat(300)}.md`, 'x')], /name of the file must have 1 to 255/],
+}
+for (const [what, [parts, words]] of Object.entries(badParts)) {
+  void test(`documents: ${what} in a form is refused, and nothing is stored`, async () => {
+    const agentId = await makeAgent()
+    const before = await countOf('contents')
+    await refused(upload(agentId, ...parts), 422, 'validation_error', words)
+    assert.deepEqual(await documentsOf(agentId), [])
+    assert.equal(await countOf('contents'), before)
+  })
+}
+
+void test('documents: a form without a boundary, cut before its end or of another type is refused in words', async () => {
+  const agentId = await makeAgent()
+  const ask = async (contentType: string, body: string): Promise<Answer> =>
+    read(
+      await fetch(`${app.adminUrl}/admin/v1/agents/${agentId}/documents`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${adminToken}`, 'content-type': contentType },
+        body,
+      }),
+    )
+  const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n'
+  await refused(ask('multipart/form-data', `${head}x\r\n--b--\r\n`), 422, 'validation_error', /boundary/)
+  await refused(ask('multipart/form-data; boundary=b', `${head}half of it`), 422, 'validation_error', /not whole/)
+  await refused(ask('multipart/form-data; boundary=b', ''), 422, 'validation_error')
+  const nameless = '--b\r\nContent-Disposition: form-data; name="file"\r\nContent-Type: application/octet-stream\r\n\r\nx\r\n--b--\r\n'
+  await refused(ask('multipart/form-data; boundary=b', nameless), 422, 'validation_error', /name of the file/)
+  await refused(ask('multipart/form-data; boundary=b', nameless.replace('"file"', '"file"; filename=""')), 422, 'validation_error', /name/)
+  await refused(
+    ask('multipart/form-data; boundary=b', nameless.replace('"file"', '"file"; filename="a\u0000.md"')),
+    422,
+    'validation_error',
+  )
+  await refused(ask('text/plain', 'x'), 422, 'validation_error', /application\/json/)
+  assert.deepEqual(await documentsOf(agentId), [])
+})
+
+void test('documents: no other route takes a form', async () => {
+  await refused(send('POST', '/owners', [{ name: 'name', value: 'x' }]), 422, 'validation_error', /application\/json/)
+})
+
+void test('documents: a file of 20 MiB is taken, one byte more is 413 whether its length is told or not, and nothing of it is stored', async () => {
+  const agentId = await makeAgent()
+  const most = Buffer.alloc(20 * MiB, 'All work and no play makes a long text.\n')
+  const before = await countOf('content_parts')
+  const taken = await upload(agentId, file('most.txt', most, 'text/plain'))
+  assert.equal(taken.status, 202, taken.text)
+  assert.equal(taken.json.bytes, 20 * MiB)
+  assert.equal(await countOf('content_parts'), before + 80)
+  assert.equal((await app.admin('DELETE', `/agents/${agentId}/documents/${taken.json.id}`)).status, 204)
+
+  const stored = await countOf('content_parts')
+  const form = formOf([file('more.txt', Buffer.concat([most, Buffer.from('x')]), 'text/plain')])
+  await refused(
+    upload(agentId, file('more.txt', Buffer.concat([most, Buffer.from('x')]), 'text/plain')),
+    413,
+    'payload_too_large',
+    /20 MiB/,
+  )
+  const encoded = new Response(form)
+  const untold = read(
+    await fetch(`${app.adminUrl}/admin/v1/agents/${agentId}/documents`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': encoded.headers.get('content-type')! },
+      body: encoded.body,
+      duplex: 'half',
+    } as RequestInit),
+  )
+  await refused(untold, 413, 'payload_too_large', /20 MiB/)
+  assert.equal(await countOf('content_parts'), stored)
+  assert.deepEqual(await documentsOf(agentId), [])
+})
+
+void test('documents: much more than 20 MiB is refused before it is sent, as other bodies over 1 MiB are', async () => {
+  const agentId = await makeAgent()
+  const head = (path: string, type: string, length: number): string =>
+    `POST /admin/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${adminToken}\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`
+  const answerTo = async (bytes: string): Promise<string> => {
+    const socket = connect(Number(new URL(app.adminUrl).port), '127.0.0.1')
+    socket.end(bytes)
+    let answer = ''
+    for await (const piece of socket.setEncoding('utf8')) answer += piece as string
+    return answer
+  }
+  const huge = await answerTo(head(`/agents/${agentId}/documents`, 'multipart/form-data; boundary=b', 100 * MiB))
+  assert.match(huge, /^HTTP\/1.1 413 [\s\S]*payload_too_large[\s\S]*20 MiB/)
+  const json = await answerTo(head(`/agents/${agentId}/documents`, 'application/json', 2 * MiB))
+  assert.match(json, /^HTTP\/1.1 413 [\s\S]*larger than 1 MiB/)
+})
+
+void test('documents: a caller who is cut off in the middle of a file leaves nothing behind', async () => {
+  const agentId = await makeAgent()
+  const before = [await countOf('contents'), await countOf('content_parts')]
+  const seen = accessed.length
+  const socket = connect(Number(new URL(app.adminUrl).port), '127.0.0.1')
+  const head = `POST /admin/v1/agents/${agentId}/documents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${adminToken}\r\n`
+  socket.write(`${head}Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5000000\r\n\r\n`)
+  socket.write(`--b\r\nContent-Disposition: form-data; name="file"; filename="cut.md"\r\n\r\n${'half a text. '.repeat(100_000)}`)
+  await onceEvent(socket, 'drain')
+  socket.destroy()
+  // Its line in the access log is written when the server knows that no more will come.
+  const isOver = (): boolean => accessed.slice(seen).some(({ method, route }) => method === 'POST' && route.endsWith('/documents'))
+  for (let tries = 0; !isOver() && tries < 600; tries++) await sleep(50)
+  assert.ok(isOver())
+  assert.deepEqual(await documentsOf(agentId), [])
+  assert.deepEqual([await countOf('contents'), await countOf('content_parts')], before)
+})
+
+void test('documents: while eight files are being received a ninth is told to come again, and comes', async () => {
+  const agentId = await makeAgent()
+  const sockets = Array.from({ length: 8 }, () => connect(Number(new URL(app.adminUrl).port), '127.0.0.1'))
+  const head = `POST /admin/v1/agents/${agentId}/documents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${adminToken}\r\nConnection: close\r\n`
+  for (const socket of sockets) socket.write(`${head}Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n`)
+  let answer = await upload(agentId, file('ninth.md', 'x'))
+  for (let tries = 0; answer.status === 202 && tries < 100; tries++) answer = await upload(agentId, file('ninth.md', 'x'))
+  assert.deepEqual([answer.status, answer.json.error?.code, answer.headers.get('retry-after')], [503, 'service_unavailable', '5'])
+  for (const socket of sockets) socket.destroy()
+  for (let tries = 0; answer.status === 503 && tries < 600; tries++) {
+    await sleep(50)
+    answer = await upload(agentId, file('ninth.md', 'x'))
+  }
+  assert.equal(answer.status, 202)
+})
+
+void test('documents: the list has them newest first, page by page', async () => {
+  const agentId = await makeAgent()
+  const ids: string[] = []
+  for (const title of ['a', 'b', 'c', 'd', 'e'])
+    ids.push((await app.made('POST', `/agents/${agentId}/documents`, { title, text: title })).id)
+  assert.deepEqual(
+    (await documentsOf(agentId)).map(({ id }) => id),
+    ids.toReversed(),
+  )
+})
+
+void test('documents: one that is replaced keeps its id, and its former words are found no more once the new ones are', async () => {
+  const agentId = await makeAgent()
+  const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Opening', text: 'The aardvark opens at nine.' })
+  await ready(agentId, id)
+  const { status, json } = await send('PUT', `/agents/${agentId}/documents/${id}`, [file('new.md', 'The pangolin opens at ten.')])
+  assert.deepEqual([status, json.id, json.source, json.file_name], [202, id, 'file', 'new.md'])
+  await ready(agentId, id)
+  assert.match((await found(agentId, 'pangolin'))[0]!.text, /ten/)
+  assert.deepEqual(await found(agentId, 'aardvark'), [])
+  assert.equal((await documentsOf(agentId)).length, 1)
+})
+
+void test('documents: one that is deleted is found no more, at once, and is gone', async () => {
+  const agentId = await makeAgent()
+  const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Gone', text: 'The axolotl regrows.' })
+  await ready(agentId, id)
+  assert.equal((await found(agentId, 'axolotl')).length, 1)
+  const gone = await app.admin('DELETE', `/agents/${agentId}/documents/${id}`)
+  assert.deepEqual([gone.status, gone.text], [204, ''])
+  assert.deepEqual(await found(agentId, 'axolotl'), [])
+  await refused(app.admin('GET', `/agents/${agentId}/documents/${id}`), 404, 'not_found', /document/)
+  await refused(app.admin('DELETE', `/agents/${agentId}/documents/${id}`), 404, 'not_found', /document/)
+  await refused(app.admin('PUT', `/agents/${agentId}/documents/${id}`, { title: 't', text: 'x' }), 404, 'not_found', /document/)
+})
+
+void test("documents: another agent's document is not there, whatever is asked of it", async () => {
+  const [agentId, other] = [await makeAgent(), await makeAgent()]
+  const { id } = await app.made('POST', `/agents/${other}/documents`, { title: 'Theirs', text: 'The okapi is shy.' })
+  await ready(other, id)
+  const path = `/agents/${agentId}/documents/${id}`
+  await refused(app.admin('GET', path), 404, 'not_found', /document/)
+  await refused(app.admin('PUT', path, { title: 't', text: 'x' }), 404, 'not_found', /document/)
+  await refused(send('PUT', path, [file('a.md', 'x')]), 404, 'not_found', /document/)
+  await refused(app.admin('DELETE', path), 404, 'not_found', /document/)
+  assert.deepEqual(await documentsOf(agentId), [])
+  assert.deepEqual(await found(agentId, 'okapi'), [])
+  assert.match((await found(other, 'okapi'))[0]!.text, /shy/)
+})
+
+void test('documents: nothing is put into an agent that is not there', async () => {
+  for (const path of ['/documents', '/documents/doc_x', '/search']) {
+    const method = path === '/documents/doc_x' ? 'PUT' : 'POST'
+    const body = path === '/search' ? { query: 'x' } : { title: 't', text: 'x' }
+    await refused(app.admin(method, `/agents/agt_x${path}`, body), 404, 'not_found', /agent/)
+  }
+  await refused(upload('agt_x', file('a.md', 'x')), 404, 'not_found', /agent/)
+  await refused(app.admin('GET', '/agents/agt_x/documents'), 404, 'not_found', /agent/)
+})
+
+void test('search: any text is a query, and as many come as the agent would see, or as are asked for', async () => {
+  const { id: agentId } = await app.makeAgent(ownerId, { knowledge: { top_k: 2 } })
+  const text = Array.from({ length: 5 }, (_, n) => `# Part ${n}\n\n${`The narwhal number ${n} swims in C++. `.repeat(40)}`).join('\n\n')
+  const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Narwhals', text })
+  await ready(agentId, id)
+  assert.equal((await found(agentId, 'narwhal')).length, 2)
+  const all = await app.made('POST', `/agents/${agentId}/search`, { query: 'narwhal', limit: 50 })
+  assert.ok(all.data.length >= 5, `${all.data.length}`)
+  assert.equal((await app.made('POST', `/agents/${agentId}/search`, { query: 'narwhal', limit: 1 })).data.length, 1)
+  for (const query of ['What is C++?', "O'Brien", '"', '退款', '*', 'a AND', '\\', '%_']) {
+    assert.equal((await app.admin('POST', `/agents/${agentId}/search`, { query })).status, 200, query)
+  }
+  for (const body of [
+    { query: '' },
+    { query: 7 },
+    {},
+    { query: 'x', limit: 0 },
+    { query: 'x', limit: 51 },
+    { query: 'x', agent_id: 'agt_y' },
+  ])
+    await refused(app.admin('POST', `/agents/${agentId}/search`, body), 422, 'validation_error')
+})
+
+void test('documents: what is found is what a message brings up, and the reply says where it is from', async () => {
+  const caller = await app.makeCaller()
+  const text = readFileSync(new URL('../../src/demo-documents/billing.md', import.meta.url), 'utf8')
+  const { id } = await app.made('POST', `/agents/${caller.agentId}/documents`, { title: 'Billing', text })
+  await ready(caller.agentId, id)
+  const passages = await found(caller.agentId, 'What is charged for a reply?')
+  const { json } = await app.chat('What is charged for a reply?', { caller })
+  const prompt = app.model.calls.at(-1)!.messages[0]!.content!
+  for (const passage of passages) assert.ok(prompt.includes(passage.text), passage.text)
+  const [reply, message] = (await app.made('GET', `/conversations/${json.conversation_id}/messages`)).data
+  assert.deepEqual(message.citations, [])
+  assert.ok(reply.citations.length > 0)
+  for (const citation of reply.citations) assert.deepEqual([citation.document_id, citation.title], [id, 'Billing'])
+})

@@ -1,0 +1,334 @@
+/**
+ * Surfaces, Admin API: the tools of an agent, on a scripted MCP server over real HTTP: what is refused, what is pinned, who approves, and that no
+ * value of a header or secret is ever told. faults.md: mass assignment, secrets.
+ */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, test } from 'node:test'
+import { pino } from 'pino'
+import { freePort } from '../support/guarded-process.ts'
+import { refused } from '../support/admin-app.ts'
+import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { Answer, Json } from '../support/test-app.ts'
+
+const mcp = await startScriptedMcp({ tools: [tool('look'), tool('write', { annotations: { readOnlyHint: false } })] })
+const away = await freePort()
+const accessed: string[] = []
+const app = await startTestApp({
+  env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${mcp.port},127.0.0.1:${away}` },
+  accessLog: pino({ level: 'trace' }, { write: (line: string) => void accessed.push(line) }),
+})
+after(async () => {
+  await app.close()
+  await mcp.close()
+})
+const { ownerId } = app.caller
+
+const canary = 'Bearer sk-canary-0d1e2f3a4b5c'
+const secret = 'canary-secret-66b1'
+const http = (changes: Json = {}): Json => ({
+  type: 'http',
+  name: 'order_status',
+  description: 'Looks an order up.',
+  parameters: { type: 'object', properties: { order: { type: 'string' } }, required: ['order'] },
+  method: 'GET',
+  url: 'https://api.example.com/orders/{order}?key={key}',
+  headers: { Authorization: canary },
+  secrets: { key: secret },
+  ...changes,
+})
+const server = (changes: Json = {}): Json => ({ type: 'mcp', name: 'shop', url: mcp.url, headers: { 'X-Key': canary }, ...changes })
+
+const make = (...tools: Json[]): Promise<Json> => app.makeAgent(ownerId, { tools })
+const create = (...tools: Json[]): Promise<Answer> =>
+  app.admin('POST', '/agents', {
+    owner_id: ownerId,
+    name: 'a',
+    system_prompt: 's',
+    model: 'scripted/m',
+    price: { prompt_usd_per_million: '1', completion_usd_per_million: '1' },
+    tools,
+  })
+const patch = (id: string, ...tools: Json[]): Promise<Answer> => app.admin('PATCH', `/agents/${id}`, { tools })
+
+// Before the first test: while this waits, one that has begun could end and take the service with it.
+const bare = await make()
+
+void test('tools: every field is kept, defaults are filled in, and of headers and secrets the names alone are told', async () => {
+  const { status, json, text } = await create(
+    http(),
+    { type: 'builtin', name: 'now' },
+    { type: 'builtin', name: 'search_knowledge' },
+    server(),
+  )
+  assert.equal(status, 201, text)
+  assert.deepEqual(json.tools, [
+    {
+      type: 'http',
+      name: 'order_status',
+      description: 'Looks an order up.',
+      parameters: http().parameters,
+      method: 'GET',
+      url: http().url,
+      headers: { Authorization: null },
+      secrets: { key: null },
+      timeout_seconds: 10,
+      side_effects: true,
+    },
+    { type: 'builtin', name: 'now' },
+    { type: 'builtin', name: 'search_knowledge' },
+    {
+      type: 'mcp',
+      name: 'shop',
+      url: mcp.url,
+      headers: { 'X-Key': null },
+      allowed: null,
+      pinned: [
+        { name: 'look', description: 'Does look.', side_effects: true },
+        { name: 'write', description: 'Does write.', side_effects: true },
+      ],
+    },
+  ])
+  assert.deepEqual(await app.made('GET', `/agents/${json.id}`), json)
+  const [version] = (await app.made('GET', `/agents/${json.id}/versions`)).data
+  assert.deepEqual(version.tools, json.tools)
+  assert.equal(mcp.callsOf('tools/list').at(-1)!.headers['x-key'], canary)
+  const given = http({
+    timeout_seconds: 3,
+    side_effects: false,
+    headers: undefined,
+    secrets: undefined,
+    url: 'https://example.com/{order}',
+  })
+  const [kept] = (await make(given)).tools
+  assert.deepEqual([kept.timeout_seconds, kept.side_effects, kept.headers, kept.secrets], [3, false, {}, {}])
+})
+
+void test('tools: the model is told of them, and their length is part of the hold', async () => {
+  const caller = await app.makeCaller({ agent: { tools: [http(), server({ allowed: ['look'] }), { type: 'builtin', name: 'now' }] } })
+  await app.chat('hi', { caller })
+  const offered = app.model.calls.at(-1)!.body['tools'] as Json[]
+  assert.deepEqual(
+    offered.map(({ function: { name } }) => name),
+    ['order_status', 'shop__look', 'now'],
+  )
+  const [row] = await app.query(
+    `select fixed_tokens, (select min(v.fixed_tokens) from agent_versions v where v.agent_id = '${app.caller.agentId}') as bare
+     from agent_versions where agent_id = '${caller.agentId}'`,
+  )
+  assert.ok(Number(row!['fixed_tokens']) > Number(row!['bare']) + 100, JSON.stringify(row))
+})
+
+const parameters = (properties: Json): Json => ({ type: 'object', properties })
+const refusals: Record<string, [Json, RegExp]> = {
+  'no type': [{ name: 'now' }, /tools\.0/],
+  'an unknown type': [{ type: 'shell', name: 'x' }, /tools\.0\.type/],
+  'an unknown built-in': [{ type: 'builtin', name: 'delete_everything' }, /now, search_knowledge/],
+  'an unknown field': [http({ tenant: 'x' }), /unknown field: tenant/],
+  'pins of its own': [server({ pinned: [] }), /unknown field: pinned/],
+  'a name with a space': [http({ name: 'order status' }), /tools\.0\.name/],
+  'no description': [http({ description: undefined }), /tools\.0\.description is required/],
+  'another method': [http({ method: 'TRACE' }), /GET, POST, PUT, PATCH, DELETE/],
+  'parameters that are no object': [http({ parameters: { type: 'string' } }), /parameters must be a JSON Schema of type "object"/],
+  'a placeholder that nobody fills': [http({ url: 'https://example.com/{nobody}?key={key}' }), /\{nobody\}/],
+  'a placeholder as host': [http({ url: 'https://{order}/?key={key}' }), /scheme, host or port/],
+  'a secret that is a parameter': [http({ parameters: parameters({ order: {}, key: {} }) }), /key is a secret and a parameter/],
+  'a header that is ours': [http({ headers: { Host: 'example.com' } }), /host/],
+  'a line break in a header': [http({ headers: { 'X-A': 'a\r\nX-B: b' } }), /X-A/],
+  'a header with a strange name': [http({ headers: { 'a b': 'x' } }), /headers/],
+  'http to a host that is not allowed': [http({ url: 'http://example.com/{order}?key={key}' }), /https/],
+  'a private address': [http({ url: 'https://169.254.169.254/{order}?key={key}' }), /not public/],
+  'a user name in its address': [http({ url: 'https://me:secret@example.com/{order}?key={key}' }), /user name/],
+  'a timeout of more than a minute': [http({ timeout_seconds: 61 }), /timeout_seconds/],
+  'null for a header that is not stored': [http({ headers: { Authorization: null } }), /Authorization .*no stored value/],
+  'null for a secret that is not stored': [http({ secrets: { key: null } }), /key .*no stored value/],
+  'a private MCP server': [server({ url: 'http://127.0.0.1:1/mcp' }), /https|not public/],
+  'an MCP server that is not there': [server({ url: `http://127.0.0.1:${away}/mcp` }), /MCP server shop: .*(refused|reached)/],
+  'an MCP tool that is not offered': [server({ allowed: ['fly'] }), /fly/],
+}
+for (const [what, [given, words]] of Object.entries(refusals)) {
+  void test(`tools: ${what} is refused in words, and nothing is made or changed`, async () => {
+    const [before] = (await app.made('GET', '/agents?limit=1')).data
+    await refused(create(given), 422, 'validation_error', words)
+    assert.deepEqual((await app.made('GET', '/agents?limit=1')).data, [before])
+    await refused(patch(bare.id, given), 422, 'validation_error', words)
+    assert.deepEqual(await app.made('GET', `/agents/${bare.id}`), bare)
+    for (const hidden of [canary, secret]) assert.ok(!(await create(given)).text.includes(hidden))
+  })
+}
+
+void test('tools: two of one name, more than 32 and more words than a prompt can hold are refused', async () => {
+  await refused(create(http(), http()), 422, 'validation_error', /Two tools are called order_status/)
+  await refused(create(...Array.from({ length: 33 }, (_, n) => http({ name: `t${n}` }))), 422, 'validation_error', /tools/)
+  const long = Array.from({ length: 32 }, (_, n) => http({ name: `t${n}`, description: 'w'.repeat(8000) }))
+  await refused(create(...long), 422, 'validation_error', /100000/)
+  await refused(app.admin('PATCH', `/agents/${app.caller.agentId}`, { max_tool_calls: -1 }), 422, 'validation_error', /max_tool_calls/)
+})
+
+void test('tools: null keeps a stored value of the same tool and name, and saving the same again changes nothing', async () => {
+  const agent = await make(http(), server())
+  const listed = mcp.callsOf('tools/list').length
+  const shown = agent.tools.map(({ pinned: _, ...given }: Json) => given)
+  const same = await patch(agent.id, ...shown)
+  assert.deepEqual([same.status, same.json.version], [200, 1])
+  assert.equal((await patch(agent.id, http(), server())).json.version, 1, 'the same values, given once more')
+
+  const renamed = await patch(agent.id, ...shown.map((one: Json) => (one.type === 'http' ? { ...one, description: 'Other words.' } : one)))
+  assert.equal(renamed.json.version, 2)
+  assert.equal(mcp.callsOf('tools/list').length, listed, 'an MCP server that stays is not asked again')
+  await refused(patch(agent.id, { ...shown[0], name: 'another' }), 422, 'validation_error', /no stored value/)
+  await refused(patch(agent.id, { ...shown[0], headers: { 'X-Other': null } }), 422, 'validation_error', /X-Other/)
+  await refused(patch(agent.id, { ...shown[0], headers: { constructor: null } }), 422, 'validation_error', /constructor/)
+  assert.equal((await app.made('GET', `/agents/${agent.id}`)).version, 2)
+  const inherited = await patch(agent.id, { ...shown[0], headers: { constructor: 'value of its own' } })
+  assert.deepEqual([inherited.status, inherited.json.tools?.[0].headers], [200, { constructor: null }], inherited.text)
+  const otherwise = Object.fromEntries(Object.entries(inherited.json.tools[0]).toReversed())
+  assert.equal((await patch(agent.id, otherwise)).json.version, inherited.json.version, 'the same in another order')
+})
+
+void test('tools: what is sealed works after a change, a rollback and a restart of nothing: the server sees the value', async () => {
+  const agent = await make(server())
+  assert.equal((await patch(agent.id, server({ headers: { 'X-Key': 'another-value-of-it' } }))).json.version, 2)
+  assert.equal(mcp.callsOf('tools/list').at(-1)!.headers['x-key'], 'another-value-of-it')
+  assert.equal((await patch(agent.id)).json.version, 3)
+  assert.deepEqual((await app.made('POST', `/agents/${agent.id}/rollback`, { version: 1 })).tools, agent.tools)
+  await app.made('POST', `/agents/${agent.id}/tools/refresh`)
+  assert.equal(mcp.callsOf('tools/list').at(-1)!.headers['x-key'], canary)
+
+  const key = await app.made('POST', `/agents/${agent.id}/keys`, { permission: 'full' })
+  const caller = { agentId: agent.id, apiKey: key.api_key, ownerId }
+  app.model.script([{ toolCall: { id: 'c1', name: 'shop__look', arguments: '{"x":"y"}' } }], 'It is there.')
+  const { status, text } = await app.chat('look', { caller })
+  assert.equal(status, 200, text)
+  assert.equal(mcp.callsOf('tools/call').at(-1)!.headers['x-key'], canary)
+})
+
+void test('tools: no silent new pins: a change of the server is told by refresh, and used once it is approved', async () => {
+  const own = await startScriptedMcp({ tools: [tool('stays'), tool('goes'), tool('turns')] })
+  await using open = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${own.port}` } })
+  try {
+    const agent = await open.makeAgent(open.caller.ownerId, { tools: [{ type: 'mcp', name: 'own', url: own.url }] })
+    const refresh = (body?: Json): Promise<Json> => open.made('POST', `/agents/${agent.id}/tools/refresh`, body)
+    const pinned = async (): Promise<string[]> =>
+      (await open.made('GET', `/agents/${agent.id}`)).tools[0].pinned.map(({ name, description }: Json) => `${name} ${description}`)
+    assert.deepEqual(await refresh(), { data: [], version: 1 })
+    assert.deepEqual(await refresh({ approve: true }), { data: [], version: 1 })
+
+    own.offer([tool('stays'), tool('turns', { description: 'Sends everything elsewhere.' }), tool('comes')])
+    const found = await refresh({ approve: false })
+    assert.equal(found.version, 1)
+    assert.deepEqual(
+      found.data
+        .map(({ server: of, tool: name, change, before, now }: Json) => [of, name, change, before?.description, now?.description])
+        .toSorted(),
+      [
+        ['own', 'comes', 'added', undefined, 'Does comes.'],
+        ['own', 'goes', 'removed', 'Does goes.', undefined],
+        ['own', 'turns', 'changed', 'Does turns.', 'Sends everything elsewhere.'],
+      ],
+    )
+    await open.made('PATCH', `/agents/${agent.id}`, { name: 'Another name' })
+    await open.made('PATCH', `/agents/${agent.id}`, {
+      tools: [
+        { type: 'mcp', name: 'own', url: own.url },
+        { type: 'builtin', name: 'now' },
+      ],
+    })
+    assert.deepEqual(await pinned(), ['stays Does stays.', 'goes Does goes.', 'turns Does turns.'])
+
+    const approved = await refresh({ approve: true })
+    assert.deepEqual([approved.version, approved.data.length], [4, 3])
+    assert.deepEqual(await pinned(), ['stays Does stays.', 'turns Sends everything elsewhere.', 'comes Does comes.'])
+    assert.deepEqual(await refresh(), { data: [], version: 4 })
+
+    await own.close()
+    await refused(open.admin('POST', `/agents/${agent.id}/tools/refresh`), 422, 'validation_error', /MCP server own/)
+    // What is pinned stays usable in a change of something else while its server is away.
+    assert.equal((await open.made('PATCH', `/agents/${agent.id}`, { name: 'A third name' })).version, 5)
+    await refused(open.admin('POST', '/agents/agt_x/tools/refresh'), 404, 'not_found')
+    await refused(open.admin('POST', `/agents/${agent.id}/tools/refresh`, { yes: true }), 422, 'validation_error', /yes/)
+  } finally {
+    await own.close().catch(() => undefined)
+  }
+})
+
+void test('security: no value of a header or secret is in an answer, the log, the audit, the description or a file of the database', async () => {
+  const agent = await make(http(), server())
+  await patch(agent.id, http({ description: 'Changed.' }), server({ allowed: ['look'] }))
+  await app.made('POST', `/agents/${agent.id}/tools/refresh`, { approve: true })
+  await app.made('POST', `/agents/${agent.id}/rollback`, { version: 1 })
+  const key = await app.made('POST', `/agents/${agent.id}/keys`, { permission: 'full' })
+  app.model.script([{ toolCall: { id: 'c1', name: 'shop__look', arguments: '{}' } }], 'Done.')
+  const { json } = await app.chat('look', { caller: { agentId: agent.id, apiKey: key.api_key, ownerId } })
+  const told = await Promise.all(
+    ['/agents?limit=100', `/agents/${agent.id}/versions`, '/audit?limit=100', '/openapi.json', `/turns/${json.request_id}`].map((path) =>
+      app.admin('GET', path),
+    ),
+  )
+  for (const { status, text } of told) assert.equal(status, 200, text)
+  const said = told.map(({ text }) => text).join('\n') + accessed.join('\n')
+  assert.match(said, /order_status/)
+  const words = [canary, canary.split(' ')[1]!, secret]
+  for (const hidden of words) assert.ok(!said.includes(hidden), hidden)
+
+  const line = (await app.made('GET', '/audit?limit=100')).data.find(
+    ({ subject_id, verb }: Json) => subject_id === agent.id && verb === 'change',
+  )
+  assert.ok(line.fields.includes('tools'), JSON.stringify(line))
+  let rows = 0
+  for (const name of await app.data.files()) {
+    const content = await readFile(name)
+    if (content.includes('order_status')) rows += 1
+    for (const hidden of words) assert.equal(content.indexOf(hidden), -1, `${name} holds ${hidden}`)
+  }
+  assert.ok(rows > 0, 'the files with the rows were read')
+})
+
+void test('knowledge: an embedding model needs a provider that makes embeddings, a language one that is known', async () => {
+  const name = `anthropic-${ownerId.slice(-6)}`
+  await app.made('POST', '/providers', { name, kind: 'anthropic', api_key: 'k' })
+  const { agentId } = app.caller
+  const set = (knowledge: Json): Promise<Answer> => app.admin('PATCH', `/agents/${agentId}`, { knowledge })
+  await refused(set({ embedding_model: 'nobody/m' }), 422, 'validation_error', /no provider .*nobody\/m/)
+  await refused(set({ embedding_model: `${name}/m` }), 422, 'validation_error', /makes no embeddings/)
+  await refused(set({ embedding_model: 'demo/demo' }), 422, 'validation_error', /demo/)
+  await refused(set({ embedding_model: 'm' }), 422, 'validation_error', /embedding_model/)
+  await refused(set({ language: 'klingon' }), 422, 'validation_error', /english, .*german/)
+  const { json } = await set({ embedding_model: 'scripted/embed-small', language: 'german' })
+  assert.deepEqual(json.knowledge, { max_tokens: 1500, top_k: 6, embedding_model: 'scripted/embed-small', language: 'german' })
+  assert.deepEqual((await set({ embedding_model: null, language: null })).json.knowledge.embedding_model, null)
+})
+
+void test('knowledge: another language queues the documents again, and what is saved without one does not', async () => {
+  const { id } = await app.makeAgent(ownerId)
+  const document = await app.made('POST', `/agents/${id}/documents`, { title: 't', text: 'Die Häuser sind alt.' })
+  const ready = async (after: string | undefined): Promise<Json> => {
+    for (let tries = 0; tries < 600; tries++) {
+      const now = await app.made('GET', `/agents/${id}/documents/${document.id}`)
+      if (now.status === 'ready' && now.indexed_at !== after) return now
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    throw new Error('it was not indexed within half a minute')
+  }
+  const first = await ready(undefined)
+  await app.made('PATCH', `/agents/${id}`, { name: 'Other' })
+  assert.equal((await app.made('GET', `/agents/${id}/documents/${document.id}`)).indexed_at, first.indexed_at)
+  await app.made('PATCH', `/agents/${id}`, { knowledge: { language: 'german' } })
+  const second = await ready(first.indexed_at)
+  assert.match((await app.made('POST', `/agents/${id}/search`, { query: 'Haus' })).data[0]?.text ?? '', /Häuser/)
+  await app.made('POST', `/agents/${id}/rollback`, { version: 1 })
+  await ready(second.indexed_at)
+})
+
+void test('agents: the history that is not given fits the window of a model that is known', async () => {
+  const name = `openai-${ownerId.slice(-6)}`
+  await app.made('POST', '/providers', { name, kind: 'openai', api_key: 'k' })
+  const history = async (fields: Json): Promise<number> => (await app.makeAgent(ownerId, fields)).history.max_tokens
+  // 8,192 of the model, less 2,048 of output, 1,500 of knowledge, 2,000 for a message and 8 of the system prompt.
+  assert.equal(await history({ model: `${name}/gpt-4` }), 2636)
+  assert.equal(await history({ model: `${name}/gpt-4`, max_output_tokens: 8000 }), 0)
+  assert.equal(await history({ model: `${name}/gpt-4`, history: { max_tokens: 5000 } }), 5000)
+  assert.equal(await history({ model: `${name}/gpt-5.4-mini` }), 8000)
+  assert.equal(await history({ model: 'scripted/gpt-4' }), 8000)
+})
