@@ -77,7 +77,11 @@ describe('what never ends', () => {
     })
     try {
       const { text, isError } = await hasty.ask(slow, 'look')
-      assert.deepEqual([isError, text], [true, 'Error: the call of the tool failed: its server did not answer within 7 seconds.'], where)
+      assert.deepEqual(
+        [isError, text],
+        [true, 'Error: the call of the tool failed: its server did not answer within 7 seconds. Whether it took effect is not known.'],
+        where,
+      )
       await slow.until(() => closed && slow.callsOf('notifications/cancelled').length === 1)
       const calls = slow.callsOf('tools/call')
       assert.deepEqual([calls.length, slow.callsOf('notifications/cancelled')[0]!.params.requestId], [1, calls[0]!.id], where)
@@ -86,6 +90,18 @@ describe('what never ends', () => {
       await slow.close()
     }
   }
+
+  void test('of a call that only reads, and of one that was not sent, nobody says that it may have taken effect', async () => {
+    server.offer([tool('look', { annotations: { readOnlyHint: true } })])
+    const reading = await refusedBy((_seen, response) => void response.destroy())
+    assert.match(reading, /closed the connection before its answer was whole \([A-Z_]+\)\.$/)
+    server.offer([tool('look')])
+    const pinned = await caller.pin(server)
+    await caller.mcp.close()
+    server.on('initialize', (_seen, response) => void response.destroy())
+    const unsent = await caller.ask(server, 'look', { pinned, headers: { 'x-other': 'session' } })
+    assert.deepEqual([unsent.isError, /took effect/.test(unsent.text), server.callsOf('tools/call').length], [true, false, 1], unsent.text)
+  })
 
   void test('row 45: 1 GB of JSON is an error after the first MiB', async () => {
     const poured = Promise.withResolvers<number>()
@@ -164,9 +180,9 @@ describe('what is no answer', () => {
     [
       'a reset after its headers',
       (_seen, response) => void response.writeHead(200, json).write('{', () => response.destroy()),
-      /not whole|closed the connection|request failed/,
+      /(not whole|closed the connection|request failed).*Whether it took effect is not known\.$/,
     ],
-    ['a reset at once', (_seen, response) => void response.destroy(), /closed the connection/],
+    ['a reset at once', (_seen, response) => void response.destroy(), /closed the connection.*Whether it took effect is not known\.$/],
   ]
   for (const [what, handler, words] of broken)
     void test(`${what}: an error result, and the call is not sent again`, async () => {

@@ -7,6 +7,9 @@ import { ToolServerError } from './tool-config.ts'
 /** The server no longer knows the session: what was sent in it was refused unread. */
 export class SessionForgotten extends ToolServerError {}
 
+/** It was sent, and there was no whole answer: it may have been done. */
+export class OutcomeUnknown extends ToolServerError {}
+
 // Of a header of several words: longer than Bearer, Basic or Digest, and shorter than every token in use.
 const shortestWord = 8
 // A server's error message is one or two sentences.

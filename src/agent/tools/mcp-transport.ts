@@ -9,7 +9,7 @@ import { ModelError } from '../model.ts'
 import { isObject } from '../models/fields.ts'
 import { SseReader } from '../models/sse-reader.ts'
 import { GuardFailed, GuardRefused } from '../guard.ts'
-import { SessionForgotten } from './mcp-failure.ts'
+import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'
 import { ToolServerError } from './tool-config.ts'
 
 /** The call of a tool within which a message is sent; what carries it carries its key. */
@@ -252,14 +252,15 @@ function parsed(text: string): unknown {
   }
 }
 
-const noAnswer = (): ToolServerError => new ToolServerError('the server ended its answer without a result')
+const noAnswer = (): ToolServerError => new OutcomeUnknown('the server ended its answer without a result')
 
 /** The guard's own words may be told; those of a socket name addresses. */
 function unreachable(error: unknown): unknown {
   if (error instanceof ToolServerError) return error
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if (cause instanceof GuardRefused || cause instanceof GuardFailed) return new ToolServerError(cause.message, { cause })
-  return new ToolServerError('the server cannot be reached, or broke off its answer', { cause: error })
+  if (cause instanceof GuardRefused) return new ToolServerError(cause.message, { cause })
+  if (cause instanceof GuardFailed) return new OutcomeUnknown(cause.message, { cause })
+  return new OutcomeUnknown('the server cannot be reached, or broke off its answer', { cause: error })
 }
 
 /** Said for the server's sake: that it did not hear it changes nothing here. */

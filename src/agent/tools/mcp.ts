@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Guard } from '../guard.ts'
 import { fingerprint, pinnedTools } from './mcp-definitions.ts'
-import { SessionForgotten } from './mcp-failure.ts'
+import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'
 import { refusal, resultOf } from './mcp-result.ts'
 import { openSession } from './mcp-session.ts'
 import type { CallInSession, McpSession, ServerAddress } from './mcp-session.ts'
@@ -78,23 +78,24 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     const pinned = server.pinned.find(({ name }) => name === tool)
     if (!pinned) return refusal(`there is no tool named ${tool}`)
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(totalMs)])
+    let mayHaveActed = false
     try {
-      const outcome = await inSession({ url: server.url, headers }, signal, async (session) =>
-        (await isAsPinned(session, pinned, signal))
-          ? { kind: 'called' as const, answer: await session.callTool({ ...toCall(request), signal }) }
-          : { kind: 'changed' as const },
-      )
+      const outcome = await inSession({ url: server.url, headers }, signal, async (session) => {
+        if (!(await isAsPinned(session, pinned, signal))) return { kind: 'changed' as const }
+        mayHaveActed = pinned.sideEffects
+        return { kind: 'called' as const, answer: await session.callTool({ ...toCall(request), signal }) }
+      })
       tellOfChange(request, pinned, outcome.kind === 'changed')
       return outcome.kind === 'called'
         ? resultOf(outcome.answer, headers)
         : refusal(`the tool ${tool} has changed since the operator approved it, and is not called until it is approved again`)
     } catch (error) {
       if (request.signal.aborted) throw request.signal.reason
-      return failed(request, error)
+      return failed(request, error, mayHaveActed)
     }
   }
 
-  function failed({ server, tool }: McpCall, error: unknown): ToolResult {
+  function failed({ server, tool }: McpCall, error: unknown, mayHaveActed: boolean): ToolResult {
     const reason = isTimeout(error) ? `its server did not answer within ${totalMs / 1000} seconds` : undefined
     const said = reason ?? (error instanceof ToolServerError ? error.message : undefined)
     // What no one here put into words may hold a secret, so of that the kind alone.
@@ -102,7 +103,9 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
       { server: server.name, tool, reason: said ?? `unexpected ${error instanceof Error ? error.name : typeof error}` },
       'an MCP tool failed',
     )
-    return refusal(`the call of the tool failed: ${said ?? 'its server could not be asked'}`)
+    const wasAnswered = error instanceof ToolServerError && !(error instanceof OutcomeUnknown)
+    const unknown = mayHaveActed && !wasAnswered ? '. Whether it took effect is not known' : ''
+    return refusal(`the call of the tool failed: ${said ?? 'its server could not be asked'}${unknown}`)
   }
 
   /** Sent anew, once, where the server had forgotten the session: then it has refused unread whatever was in it. */
