@@ -16,6 +16,7 @@ import { createGuard, GuardFailed, GuardRefused } from '../src/agent/guard.ts'
 import type { GuardedRequest } from '../src/agent/guard.ts'
 import { isPublic } from '../src/agent/guard/address.ts'
 import { exchange } from '../src/agent/guard/exchange.ts'
+import { permittedPairs, reachableFrom, readTarget } from '../src/agent/guard/target.ts'
 import { startDnsServer } from './support/dns-server.ts'
 import type { DnsServer } from './support/dns-server.ts'
 import { startHostileServer } from './support/hostile-server.ts'
@@ -379,6 +380,13 @@ void test('tools.guard: the methods of redirects, and what goes along to another
   const { accept, 'idempotency-key': key, 'content-type': type } = abroad.call.headers
   assert.deepEqual([accept, key, type], ['text/plain', 'k', 'text/x'])
   assert.doesNotMatch(JSON.stringify(server.calls.map((call) => call.headers)), /crumb/)
+})
+
+void test('tools.guard: a public server leads nobody to a private pair that is allowed, whoever begins at one may go on to another', () => {
+  const pairs = permittedPairs(['orders.internal:8443', '10.0.0.7:8080'])
+  assert.equal(reachableFrom('https://api.example.com/', pairs).size, 0)
+  assert.throws(() => readTarget('http://10.0.0.7:8080/', reachableFrom('https://api.example.com/', pairs)), GuardRefused)
+  assert.ok(readTarget('http://10.0.0.7:8080/', reachableFrom('https://orders.internal:8443/', pairs)).permitted)
 })
 
 void test('row 46: a redirect without end, one too many, and one where none is followed are refused', async () => {

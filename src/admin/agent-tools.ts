@@ -96,14 +96,18 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
       Object.fromEntries(
         Object.entries(texts).map(([name, text]) => {
           const value = text ?? openOne(former, name, agentId)
-          if (value === undefined) throw invalid(`The ${kind} ${name} of the tool ${given.name} has no stored value to keep: give it.`)
-          return [name, value]
+          if (value !== undefined) return [name, value]
+          const why = moved ? 'must be given again, since the address leads to another server' : 'has no stored value to keep: give it'
+          throw invalid(`The ${kind} ${name} of the tool ${given.name} ${why}.`)
         }),
       )
     if (given.type === 'builtin') return given
-    const headers = fill('header', given.headers, stored?.type === given.type ? stored.headers : {})
+    // What is never shown again must not be sent to whom it was not meant for either.
+    const moved = stored !== undefined && stored.type !== 'builtin' && originOf(stored.url) !== originOf(given.url)
+    const kept = moved ? undefined : stored
+    const headers = fill('header', given.headers, kept?.type === given.type ? kept.headers : {})
     if (given.type === 'mcp') return { ...given, headers, pinned: [] }
-    return { ...given, headers, secrets: fill('secret', given.secrets, stored?.type === 'http' ? stored.secrets : {}) }
+    return { ...given, headers, secrets: fill('secret', given.secrets, kept?.type === 'http' ? kept.secrets : {}) }
   }
 
   return {
@@ -142,6 +146,8 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     },
   }
 }
+
+const originOf = (url: string): string | undefined => URL.parse(url)?.origin
 
 const withPins = (tool: OpenTool, resolved: ToolConfig): OpenTool =>
   tool.type === 'mcp' && resolved.type === 'mcp' ? { ...tool, pinned: resolved.pinned } : tool

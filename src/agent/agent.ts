@@ -30,6 +30,8 @@ export type Speech = {
   history: HistoryMessage[]
   /** What this run, and those it continues, have done: gone on from, neither paid nor done again. */
   journal: JournalEntry[]
+  /** Steps that were numbered by runs that this one does not continue. */
+  stepsBefore: number
   signal: AbortSignal
   /** Called for each piece of the reply, clean; the pieces add up to the reply's text. */
   onDelta(delta: string): void
@@ -101,7 +103,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     const passages = await knowledge.search(query)
     const toolbox = tools.open({ agentId, tools: config.tools, knowledge: config.knowledge })
 
-    const steps = new Steps(speech.journal)
+    const steps = new Steps(speech.journal, speech.stepsBefore)
     let { history } = speech
     const prompt = (): PromptMessage[] => [...buildPrompt({ systemPrompt, passages, history, message }), ...steps.messages()]
     const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })

@@ -7,7 +7,7 @@ import { Deadline } from './guard/deadline.ts'
 import { exchange } from './guard/exchange.ts'
 import type { HopAnswer } from './guard/exchange.ts'
 import { GuardFailed, GuardRefused } from './guard/refusal.ts'
-import { permittedPairs, readTarget, resolveTarget } from './guard/target.ts'
+import { permittedPairs, reachableFrom, readTarget, resolveTarget } from './guard/target.ts'
 
 export { GuardFailed, GuardRefused }
 
@@ -72,8 +72,8 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
   const permitted = permittedPairs(allowPrivateHosts)
   const running = new Set<Deadline>()
 
-  async function send(hop: Hop, mostBytes: number, signal: AbortSignal): Promise<HopAnswer> {
-    const target = readTarget(hop.url, permitted)
+  async function send(hop: Hop, within: Set<string>, mostBytes: number, signal: AbortSignal): Promise<HopAnswer> {
+    const target = readTarget(hop.url, within)
     const addresses = await resolveTarget(target, nameServers, signal)
     return exchange(target, addresses, { ...hop, mostBytes, signal })
   }
@@ -93,8 +93,9 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
       const deadline = new Deadline(request, request.timeoutMs, running)
       try {
         let hop: Hop = { url, method: request.method.toUpperCase(), headers: lowered(request.headers ?? {}), body: request.body }
+        const within = reachableFrom(url, permitted)
         for (let followed = 0; ; followed++) {
-          const answer = await deadline.bound(send(hop, request.mostBytes, deadline.signal))
+          const answer = await deadline.bound(send(hop, within, request.mostBytes, deadline.signal))
           const next = redirected(hop, answer)
           if (!next) return { ...(await deadline.bound(read(answer, request.mostBytes))), url: hop.url }
           answer.close()
@@ -114,7 +115,7 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
       try {
         const body = request.body ? new Uint8Array(await deadline.bound(request.arrayBuffer())) : undefined
         const hop = { url: request.url, method: request.method, headers: lowered(Object.fromEntries(request.headers)), body }
-        const answer = await deadline.bound(send(hop, webFetchBytes, deadline.signal))
+        const answer = await deadline.bound(send(hop, permitted, webFetchBytes, deadline.signal))
         if (redirected(hop, answer)) throw tooManyRedirects(0)
         return response(answer, deadline)
       } catch (error) {

@@ -6,7 +6,7 @@ import type { Citation, JournalEntry } from '../store/store.ts'
 import type { ModelUsage, ToolCall } from './model.ts'
 
 export type Step = {
-  /** 1 for a turn's first model call; runs that continue go on counting. */
+  /** 1 for a turn's first model call; later runs go on counting, so that no two tool calls of a request have one name. */
   step: number
   text: string
   /** In the model's order: the first one is part 1 of the step. */

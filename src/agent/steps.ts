@@ -16,11 +16,14 @@ const betweenSteps = '\n\n'
 
 export class Steps {
   readonly #steps: Step[]
+  readonly #stepsBefore: number
   /** Of all steps: what the reply will say. */
   text: string
   #stepText = ''
 
-  constructor(journal: JournalEntry[]) {
+  /** `stepsBefore`: see `AdmittedTurn`. */
+  constructor(journal: JournalEntry[], stepsBefore: number) {
+    this.#stepsBefore = stepsBefore
     this.#steps = readJournal(journal)
     this.text = this.#steps
       .map(({ text }) => text)
@@ -90,7 +93,7 @@ export class Steps {
       completionTokens: estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments)),
     }
     const step: Step = {
-      step: (this.last?.step ?? 0) + 1,
+      step: (this.last?.step ?? this.#stepsBefore) + 1,
       text,
       toolCalls,
       usage: answer.usage ?? estimated,

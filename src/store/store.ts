@@ -84,6 +84,8 @@ export type AdmittedTurn = {
    * started, finished. Empty at an admission that continues nothing. Steps go on counting over continued runs.
    */
   journal: JournalEntry[]
+  /** The highest step of earlier runs that this one does not continue, 0 for none: it counts on from there, since a tool call is named by its step. */
+  stepsBefore: number
 }
 
 export type StoredReply = {

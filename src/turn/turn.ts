@@ -155,7 +155,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   async function speak(turn: LiveTurn): Promise<Spoken> {
-    const { requestId, agentId, agentVersion, message, history, journal } = turn.admitted
+    const { requestId, agentId, agentVersion, message, history, journal, stepsBefore } = turn.admitted
     if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }
     try {
       await failpoints.reach('model.before-call', message)
@@ -166,6 +166,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
         message,
         history,
         journal,
+        stepsBefore,
         signal: turn.signal,
         onDelta(delta) {
           if (turn.firstDeltaMs === null) failpoints.hit('model.first-delta', message)

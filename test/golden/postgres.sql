@@ -505,6 +505,8 @@ create function spend_windows_v1(items json) returns json language plpgsql volat
   set jit=off
   set lock_timeout=250ms;
 
+create function steps_before_v1(turn turns) returns bigint language plpgsql stable;
+
 -- turnkeep: asciiword with turnkeep_stem (language = 'english')
 
 -- turnkeep: hword_part with simple

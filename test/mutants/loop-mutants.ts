@@ -51,6 +51,12 @@ export const loopMutants: Mutant[] = [
     caughtBy: { file: released, title: 'tools.journal a deadline while a tool with side effects is called' },
   },
   {
+    rule: 'tools.journal',
+    removes: 'a run that starts afresh counts its steps on',
+    edits: [edit('src/agent/steps.ts', '?? this.#stepsBefore) + 1', '?? 0) + 1')],
+    caughtBy: { file: released, title: 'tools.journal a run that starts afresh gives no call the key of a former run' },
+  },
+  {
     rule: 'retry.continues',
     removes: 'the store is told that a call with side effects has finished',
     edits: [edit(calls, 'options.writeJournal([entry], true)', 'options.writeJournal([entry], false)')],

@@ -179,6 +179,9 @@ void test('tools: null keeps a stored value of the same tool and name, and savin
   assert.equal(mcp.callsOf('tools/list').length, listed, 'an MCP server that stays is not asked again')
   await refused(patch(agent.id, { ...shown[0], name: 'another' }), 422, 'validation_error', /no stored value/)
   await refused(patch(agent.id, { ...shown[0], headers: { 'X-Other': null } }), 422, 'validation_error', /X-Other/)
+  const elsewhere = { url: 'https://elsewhere.example.com/{order}' }
+  await refused(patch(agent.id, { ...shown[0], ...elsewhere }), 422, 'validation_error', /given again, since the address leads to another/)
+  await refused(patch(agent.id, { ...shown[1], url: mcp.url.replace('127.0.0.1', 'localhost') }), 422, 'validation_error', /given again/)
   await refused(patch(agent.id, { ...shown[0], headers: { constructor: null } }), 422, 'validation_error', /constructor/)
   assert.equal((await app.made('GET', `/agents/${agent.id}`)).version, 2)
   const inherited = await patch(agent.id, { ...shown[0], headers: { constructor: 'value of its own' } })

@@ -150,6 +150,29 @@ void test('tools.journal a deadline while a tool with side effects is called: th
   await app.verify()
 })
 
+void test('tools.journal a run that starts afresh gives no call the key of a former run', async (t) => {
+  const { app, tools, model } = await start(t)
+  const idempotencyKey = randomUUID()
+  model.script([call('look', { day: 'Monday' })], ...thrice)
+  const released = await app.chat('book it', { idempotencyKey })
+  assert.equal(await stateOf(app, released), 'released')
+  // Somebody else is asked for now: a server that honours keys would take it for the first call.
+  model.script([call('book', { day: 'Tuesday' })], ...thrice)
+  assert.equal((await app.chat('book it', { idempotencyKey })).status, 503)
+  model.script([call('cancel', { day: 'Monday' })], 'Done.')
+  assert.equal((await app.chat('book it', { idempotencyKey })).status, 200)
+  const id = released.json.error.request_id
+  assert.deepEqual(
+    tools.calls.map(({ path, idempotencyKey: key }) => [path, key]),
+    [
+      ['/look', `${id}:1:1`],
+      ['/book', `${id}:2:1`],
+      ['/cancel', `${id}:3:1`],
+    ],
+  )
+  await app.verify()
+})
+
 void test('tools.journal a deadline while a tool without side effects is called: released, and it is called again', async (t) => {
   const { app, tools, model } = await start(t, { turnSettings: { turnMs: 4000 } })
   const idempotencyKey = randomUUID()

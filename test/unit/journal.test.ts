@@ -45,12 +45,10 @@ void test('tools.journal steps are read with what has ended of them, and nothing
 
 void test('tools.journal what goes on counts steps, tokens, calls and text of all of them, and hands the continuation back', () => {
   const first = step(1, { text: 'One.', continuation: 'sealed' })
-  const steps = new Steps([
-    modelEntry(first),
-    finishedEntry(first, 1, result),
-    finishedEntry(first, 2, result),
-    modelEntry(step(2, { text: 'Two.' })),
-  ])
+  const steps = new Steps(
+    [modelEntry(first), finishedEntry(first, 1, result), finishedEntry(first, 2, result), modelEntry(step(2, { text: 'Two.' }))],
+    0,
+  )
   assert.equal(steps.text, 'One.\n\nTwo.')
   assert.equal(steps.append('Three.'), '\n\nThree.')
   assert.deepEqual(steps.usage, { promptTokens: 20, completionTokens: 4 })
@@ -78,7 +76,7 @@ void test('tools.journal a step of a release without tools had its results besid
 })
 
 void test('text.well-formed what a model calls is cleaned before it is journalled or sent back', () => {
-  const steps = new Steps([])
+  const steps = new Steps([], 0)
   const { toolCalls } = steps.add(
     { text: '', toolCalls: [{ id: 'a\0', name: 'lo\ud800ok', arguments: '{"a":"\0\udc00"}' }], finishReason: 'tool_calls', usage },
     asked,

@@ -51,6 +51,11 @@ export function readTarget(text: string, permitted: Set<string>): Target {
   return target
 }
 
+/** The pairs that a request and its redirects may use: none where it begins at a public address, whose server must not lead to a private one. */
+export function reachableFrom(text: string, permitted: Set<string>): Set<string> {
+  return readTarget(text, permitted).permitted ? permitted : new Set()
+}
+
 /** Looks the host up once. Public names are asked of the name servers alone; a permitted one is whatever the machine says it is. */
 export async function resolveTarget({ host, permitted }: Target, servers: string[] | undefined, signal: AbortSignal): Promise<Address[]> {
   const family = isIP(host)

@@ -30,6 +30,7 @@ type TurnAnswer = {
   hold: string
   history: string[]
   journal: JournalEntry[]
+  steps_before: number
 }
 type ReplyAnswer = {
   request_id: string
@@ -112,6 +113,7 @@ const readTurn = (turn: TurnAnswer): AdmittedTurn => ({
     content,
   })),
   journal: turn.journal,
+  stepsBefore: turn.steps_before,
 })
 
 export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({

@@ -5,7 +5,7 @@
 import { recordLifetimeMs } from '../store.ts'
 import type { Admission, AdmissionOutcome, Row, StoredReply } from '../store.ts'
 import type { Clock } from './clock.ts'
-import { readHistory, readJournal } from './history.ts'
+import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
 
 // Rulings, Conversations and text: code points of a message where its agent is gone and says nothing.
@@ -87,6 +87,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const price = { promptPerMillion: promptPrice, completionPerMillion: completionPrice }
   const history = conversation ? readHistory(sql, conversationId, Number(window)) : []
   const journal = continued ? readJournal(sql, requestId, continued.continues_from!) : []
+  const stepsBefore = released ? readStepsBefore(sql, requestId, continued?.continues_from ?? run) : 0
   const { apiKeyId, agentId, message } = item
   const turn = {
     requestId,
@@ -102,6 +103,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
     hold,
     history,
     journal,
+    stepsBefore,
   }
   return { kind: 'admitted', turn }
 }

@@ -2,7 +2,7 @@
 import type { AdmittedTurn, Claims, Row } from '../store.ts'
 import type { Clock } from './clock.ts'
 import { endWithoutReply } from './end-turn.ts'
-import { readHistory, readJournal } from './history.ts'
+import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
 
 /** A run's attempts: one more crash than bad luck explains. The schema's check has the same number. */
@@ -38,6 +38,7 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
 function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: number): AdmittedTurn {
   const requestId = orphan.request_id as string
   const conversationId = orphan.conversation_id as string
+  const firstRun = orphan.continues_from ?? orphan.run!
   return {
     requestId,
     conversationId,
@@ -51,6 +52,7 @@ function readClaimed(sql: Statements, orphan: Row, attempt: number, fence: numbe
     price: { promptPerMillion: orphan.prompt_price as bigint, completionPerMillion: orphan.completion_price as bigint },
     hold: orphan.hold as bigint,
     history: readHistory(sql, conversationId, Number(orphan.history_max_tokens)),
-    journal: readJournal(sql, requestId, orphan.continues_from ?? orphan.run!),
+    journal: readJournal(sql, requestId, firstRun),
+    stepsBefore: readStepsBefore(sql, requestId, firstRun),
   }
 }

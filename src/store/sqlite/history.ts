@@ -31,3 +31,8 @@ export function readJournal(sql: Statements, requestId: string, firstRun: SqlVal
     payload: row.payload as string,
   }))
 }
+
+/** The highest step that runs before this one have journalled; 0 where there is none. */
+export function readStepsBefore(sql: Statements, requestId: string, firstRun: SqlValue): number {
+  return Number(sql.lastStepBefore.get(requestId, firstRun)!.step ?? 0)
+}

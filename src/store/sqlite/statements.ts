@@ -57,6 +57,7 @@ export function prepareStatements(db: DatabaseSync) {
       from turns t join agent_versions v on v.agent_id = t.agent_id and v.version = t.agent_version
       where t.state = 'running' and t.lease_until <= ? order by t.attempt, t.created_at, t.request_id`),
     claimTurn: db.prepare('update turns set attempt = ?, fence = ?, lease_until = ? where request_id = ?'),
+    lastStepBefore: db.prepare('select max(step) as step from journal where request_id = ? and run < ?'),
     findSteps: db.prepare(`select step, part, kind, payload from journal where request_id = ? and run >= ?
       order by run, step, part, case kind when 'model' then 0 when 'tool_started' then 1 else 2 end`),
   }

@@ -35,6 +35,12 @@ begin
     from journal j where j.request_id = turn.request_id and j.run >= coalesce(turn.continues_from, turn.run));
 end $$;
 
+-- The highest step of earlier runs that its present one does not continue: it counts on from there, since a tool call is named by its step.
+create function steps_before_v1(turn turns) returns bigint language plpgsql stable as $$
+begin
+  return (select coalesce(max(j.step), 0) from journal j where j.request_id = turn.request_id and j.run < coalesce(turn.continues_from, turn.run));
+end $$;
+
 -- A running turn as its process needs it.
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable as $$
   select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
@@ -42,7 +48,8 @@ create function running_turn_v1(turn turns, window_tokens bigint) returns json l
     'message', turn.message, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
     'history', case when window_tokens > 0 then history_v1(turn.conversation_id, window_tokens) else '[]' end,
     -- a first attempt that continues nothing has none
-    'journal', case when turn.attempt > 1 or turn.continues_from is not null then journal_v1(turn) else '[]' end)
+    'journal', case when turn.attempt > 1 or turn.continues_from is not null then journal_v1(turn) else '[]' end,
+    'steps_before', case when turn.run > 1 then steps_before_v1(turn) else 0 end)
 $$;
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
