@@ -58,7 +58,7 @@ void test(
       (await doctor({ DATABASE_URL: url, TURNKEEP_WORKERS: '900' })).checks,
       'connections',
       'warn',
-      /900 processes take up to 8100/,
+      /900 processes take up to 9900/,
       /max_connections/,
     )
     await withClient(url, (client) =>
