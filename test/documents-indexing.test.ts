@@ -296,7 +296,7 @@ void test('documents: one by its address is fetched by the guard, redirects and 
   assert.deepEqual([fares.title, fares.bytes], ['Ferries & fares – Harbour Line', file('page.html').length])
   assert.equal((await library.ready('doc_log')).title, 'Our log book')
   await library.ready('doc_old')
-  assert.match(await library.failed('doc_far'), /^The address may not be fetched: .*redirects more than 3 times/)
+  assert.match(await library.failed('doc_far'), /^The address may not be fetched: .*redirects more than 3 times\.$/)
   assert.equal(await library.failed('doc_gone'), 'The address answered with the status 404 and no document.')
   assert.match(await library.failed('doc_liar'), /^By its content type this is a PDF, but it is none/)
   assert.equal(seen.filter((path) => path === '/nowhere').length, 1)
@@ -314,7 +314,11 @@ void test('documents: an address that may not be reached is never connected to; 
   await library.put('doc_closed', { source: 'url', url: `${url}/`, title: 'x' })
   await library.put('doc_metadata', { source: 'url', url: 'https://169.254.169.254/latest/meta-data/', title: 'x' })
   const closed = library.index()
-  for (const id of ['doc_closed', 'doc_metadata']) assert.match(await library.failed(id), /^The address may not be fetched: /)
+  for (const id of ['doc_closed', 'doc_metadata'])
+    assert.match(
+      await library.failed(id),
+      /^The address may not be fetched: .*; to allow it, name \S+:\d+ in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/,
+    )
   assert.equal(calls, 0)
   await closed.stop()
   await library.put('doc_open', { source: 'url', url: `${url}/`, title: 'x' })
@@ -372,7 +376,7 @@ void test('documents: a provider of embeddings that refuses, or stays away, fail
   library.index({ retriesMs: { embedding: [10], address: [] } })
   await library.putFile('handbook.md', 'doc_refused')
   const refused = await library.failed('doc_refused')
-  assert.match(refused, /^The embedding model vectors\/small refuses this document: .*Incorrect API key/)
+  assert.match(refused, /^The embedding model vectors\/small makes no vectors of this text: .*Incorrect API key/)
   assert.ok(!refused.includes('sk-secret'))
   server.break({ status: 503 })
   await library.putFile('handbook.md', 'doc_away')

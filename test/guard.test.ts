@@ -85,6 +85,8 @@ const home = (): string => `127.0.0.1:${server.port}`
 const textOf = (body: Uint8Array): string => Buffer.from(body).toString()
 const here = (): string[] => corpus.map((url) => url.replaceAll('{port}', String(canary.port)))
 
+const onConnection = (): void => undefined
+
 void test('guard: the canary is heard on 127.0.0.1, on ::1 and on 0.0.0.0', async () => {
   const earlier = canary.connections
   for (const host of ['127.0.0.1', '::1', '0.0.0.0']) {
@@ -113,6 +115,65 @@ void test('tools.guard: an address that is refused by itself is told before anyt
   for (const url of here()) assert.equal(guard.refusedAddress(url) === undefined, byName.test(url) && !url.startsWith('http:'), url)
   assert.equal(guard.refusedAddress(server.url('/')), undefined)
   assert.equal(names.questions.length, asked)
+})
+
+void test('tools.guard: the operator is told what to allow, as the setting names it, and nobody else is', async () => {
+  const guard = guardOf(home())
+  const told: [string, string | undefined][] = [
+    ['https://10.0.0.7:8443/x', '10.0.0.7:8443'],
+    ['https://[fd00::7]/x', '[fd00::7]:443'],
+    ['https://Intranet/', 'intranet:443'],
+    ['http://api.example.com/', 'api.example.com:80'],
+    ['ftp://api.example.com/', undefined],
+    ['https://me:word@10.0.0.7/', undefined],
+  ]
+  for (const [url, pair] of told) {
+    const hint = / to allow it, name (\S+) in TURNKEEP_ALLOW_PRIVATE_HOSTS$/.exec(guard.refusedAddress(url) ?? '')?.[1]
+    assert.equal(hint, pair, url)
+    if (pair !== undefined) assert.equal(guardOf(pair).refusedAddress(url), undefined, 'what it says helps')
+    await assert.rejects(guard.fetch(url, request()), (error) => error instanceof Error && !error.message.includes('TURNKEEP'))
+  }
+  const byName = (error: unknown): boolean =>
+    error instanceof GuardRefused && error.forOperator.endsWith('name loopback.example.com:443 in TURNKEEP_ALLOW_PRIVATE_HOSTS')
+  await assert.rejects(guard.fetch('https://loopback.example.com/', request()), byName)
+})
+
+void test('guard: what fails before there is a connection was not sent; what fails after it, or after a redirect, may have been', async (t) => {
+  const gone = createServer().listen(0, '127.0.0.1')
+  await once(gone, 'listening')
+  const { port } = gone.address() as AddressInfo
+  await closed(gone)
+  // takes connections, and answers a handshake of TLS with what is none
+  const mute = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+  })
+  mute.listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  t.after(() => closed(mute))
+  const plain = (mute.address() as AddressInfo).port
+  const guard = guardOf(home(), `127.0.0.1:${port}`, `127.0.0.1:${plain}`)
+  const unsent = [
+    'https://nobody.example.com/',
+    'https://ever-silent.example.com/',
+    'https://10.0.0.7/',
+    `http://127.0.0.1:${port}/`,
+    `https://127.0.0.1:${plain}/`,
+  ]
+  const to = (url: string): string => server.url(`/redirect?status=302&to=${encodeURIComponent(url)}`)
+  const sent = [server.url('/hang'), server.url('/closes'), to(`http://127.0.0.1:${port}/`), to('https://10.0.0.7/'), server.url('/loop')]
+  const sentOf = async (asked: Promise<unknown>): Promise<unknown> =>
+    asked.then(
+      () => 'answered',
+      (error) => (error instanceof GuardRefused || error instanceof GuardFailed ? error.sent : error),
+    )
+  for (const url of unsent) {
+    assert.equal(await sentOf(guard.fetch(url, request({ timeoutMs: 2000 }))), false, url)
+    if (!url.includes('silent')) assert.equal(await sentOf(guard.webFetch(url)), false, url)
+  }
+  for (const url of sent) assert.equal(await sentOf(guard.fetch(url, request({ timeoutMs: 2000 }))), true, url)
+  for (const path of ['/closes', '/loop']) assert.equal(await sentOf(guard.webFetch(server.url(path))), true, path)
+  assert.equal(await sentOf(guard.webFetch(server.url('/cut')).then((response) => response.text())), true)
 })
 
 void test('row 46: no redirect leads to one of them', async () => {
@@ -151,7 +212,7 @@ void test('row 46 tools.guard: a name is looked up once, and what is connected t
     port: server.port,
     permitted: true,
   }
-  const hop = { method: 'GET', headers: {}, body: undefined, mostBytes: 1000, signal: new AbortController().signal }
+  const hop = { method: 'GET', headers: {}, body: undefined, mostBytes: 1000, signal: new AbortController().signal, onConnection }
   const answer = await exchange(pinned, [{ address: '127.0.0.1', family: 4 }], hop)
   answer.close()
   assert.deepEqual([answer.status, server.calls.at(-1)?.headers.host], [200, `pinned.example.com:${server.port}`])
@@ -176,7 +237,7 @@ void test('tools.guard: a connection that ends at another address than was check
   const heard = once(listener, 'connection')
   for (const protocol of ['http', 'https']) {
     const target = { url: new URL(`${protocol}://public.example.com:${port}/`), host: 'public.example.com', port, permitted: false }
-    const hop = { method: 'GET', headers: {}, body: undefined, mostBytes: 1000, signal: new AbortController().signal }
+    const hop = { method: 'GET', headers: {}, body: undefined, mostBytes: 1000, signal: new AbortController().signal, onConnection }
     await assert.rejects(exchange(target, [{ address: '127.0.0.1', family: 4 }], hop), GuardRefused)
   }
   await heard

@@ -103,6 +103,21 @@ describe('what never ends', () => {
     assert.deepEqual([unsent.isError, /took effect/.test(unsent.text), server.callsOf('tools/call').length], [true, false, 1], unsent.text)
   })
 
+  void test('of a call for which there was no connection nobody says that it may have taken effect', async () => {
+    const brief = await startScriptedMcp()
+    const asking = startCaller([brief])
+    try {
+      const pinned = await asking.pin(brief)
+      await asking.ask(brief, 'look', { pinned })
+      await brief.close()
+      const { text } = await asking.ask(brief, 'look', { pinned })
+      assert.match(text, /^Error: the call of the tool failed: the server refused the connection/)
+      assert.doesNotMatch(text, /took effect/)
+    } finally {
+      await asking.close()
+    }
+  })
+
   void test('row 45: 1 GB of JSON is an error after the first MiB', async () => {
     const poured = Promise.withResolvers<number>()
     const text = await refusedBy((_seen, response) => {
@@ -303,7 +318,7 @@ describe('what a server asks of us', () => {
       const outcome = await stranger.ask(server, 'look', { pinned: await caller.pin(server) })
       const arrived = server.seen.length
       assert.deepEqual([outcome.isError, outcome.text], [true, 'Error: the call of the tool failed: the address must begin with https://.'])
-      await assert.rejects(stranger.pin(server), /must begin with https/)
+      await assert.rejects(stranger.pin(server), /must begin with https.*in TURNKEEP_ALLOW_PRIVATE_HOSTS$/)
       assert.equal(server.seen.length, arrived)
     } finally {
       await stranger.close()

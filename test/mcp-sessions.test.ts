@@ -1,5 +1,6 @@
 /** Sessions with MCP servers: shared, left, forgotten; and what was pinned is what is called. Over real HTTP and the real guard. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { startCaller } from './support/mcp-caller.ts'
 import type { Caller } from './support/mcp-caller.ts'
@@ -30,6 +31,12 @@ describe('a session', () => {
     assert.equal(new Set(server.callsOf('tools/call').map(sessionOf)).size, 1)
     await caller.mcp.close()
     assert.deepEqual(server.callsOf('DELETE').map(sessionOf), server.callsOf('notifications/initialized').map(sessionOf))
+  })
+
+  void test('is opened in the name and version of the package', async () => {
+    await caller.pin(server)
+    const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+    assert.deepEqual(server.callsOf('initialize')[0]!.params.clientInfo, { name: 'turnkeep', version })
   })
 
   void test('belongs to one set of headers', async () => {
@@ -251,7 +258,7 @@ describe('pinned means pinned', () => {
   })
 
   void test('a living session looks again after a while, and a change within it is seen; the operator is told again after a new approval', async () => {
-    const hasty = startCaller([server], { listedMs: 0, doubtMs: 0 })
+    const hasty = startCaller([server], { listedMs: 0 })
     try {
       const first = await hasty.pin(server)
       assert.equal((await hasty.ask(server, 'act', { pinned: first })).text, 'did act')
@@ -277,13 +284,22 @@ describe('pinned means pinned', () => {
   })
 
   void test('one that was approved a moment ago is called in a session that is older', async () => {
-    const hasty = startCaller([server], { doubtMs: 0 })
-    try {
-      await hasty.ask(server, 'act')
-      server.offer([tool('act', { description: 'Acts otherwise.' })])
-      assert.equal((await hasty.ask(server, 'act')).text, 'did act')
-    } finally {
-      await hasty.close()
+    await caller.ask(server, 'act')
+    server.offer([tool('act', { description: 'Acts otherwise.' })])
+    assert.equal((await caller.ask(server, 'act')).text, 'did act')
+  })
+
+  void test('a tool that differs is refused by a list of this very call alone, which calls in parallel share', async () => {
+    const former = await caller.pin(server)
+    await caller.ask(server, 'act', { pinned: former })
+    server.offer([tool('look'), tool('act', { description: 'Acts otherwise.' })])
+    const now = await caller.pin(server)
+    assert.equal((await caller.ask(server, 'act', { pinned: now })).text, 'did act')
+    for (const _ of [1, 2]) {
+      const before = count('tools/list')
+      const outcomes = await Promise.all(['act', 'look', 'act'].map((name) => caller.ask(server, name, { pinned: former })))
+      for (const { text } of outcomes) assert.match(text, /has changed/)
+      assert.equal(count('tools/list') - before, 1)
     }
   })
 })

@@ -369,6 +369,15 @@ void test('row 46: a tool that redirects to an address of our own, or names one,
   }
 })
 
+void test('tools: whether it took effect is in doubt only where a request may have left', async () => {
+  const { text } = await call(boxOf({ url: 'https://nothing.invalid/' }), {})
+  assert.match(text, /^Error: the call of the tool failed: /)
+  assert.doesNotMatch(text, /took effect/)
+  for (const path of ['/closes', `/redirect?status=302&to=${encodeURIComponent('https://10.0.0.7/')}`])
+    assert.match((await call(boxOf({ url: server.url(path) }), {})).text, /\. Whether it took effect is not known\.$/, path)
+  assert.doesNotMatch((await call(boxOf({ url: 'https://10.0.0.7/' }), {})).text, /took effect|TURNKEEP/)
+})
+
 void test('tools: a call that is aborted rejects with the reason of its signal', async () => {
   const reason = new Error('the turn is over')
   const caller = new AbortController()

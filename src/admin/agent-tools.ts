@@ -98,7 +98,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
           const value = text ?? openOne(former, name, agentId)
           if (value !== undefined) return [name, value]
           const why = moved ? 'must be given again, since the address leads to another server' : 'has no stored value to keep: give it'
-          throw invalid(`The ${kind} ${name} of the tool ${given.name} ${why}.`)
+          throw invalid(`The ${kind} ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} of the tool ${given.name} ${why}.`)
         }),
       )
     if (given.type === 'builtin') return given

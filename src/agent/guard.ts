@@ -44,7 +44,10 @@ export interface Guard {
    * minute are errors. Ends with the signal it is given.
    */
   webFetch: typeof globalThis.fetch
-  /** Why nothing would be sent there, told by the address alone: its name is not looked up. Undefined where it may be. */
+  /**
+   * For the operator: why nothing would be sent there, and what would help. Told by the address alone: its name is not looked up. Undefined
+   * where it may be.
+   */
   refusedAddress(url: string): string | undefined
   /** Ends what still runs. */
   close(): Promise<void>
@@ -68,14 +71,17 @@ const connectionHeaders = ['host', 'connection', 'content-length', 'transfer-enc
 
 type Hop = { url: string; method: string; headers: Record<string, string>; body: string | Uint8Array | undefined }
 
+/** How far a request has come, its redirects included. */
+type Way = { sent: boolean }
+
 export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): Guard {
   const permitted = permittedPairs(allowPrivateHosts)
   const running = new Set<Deadline>()
 
-  async function send(hop: Hop, within: Set<string>, mostBytes: number, signal: AbortSignal): Promise<HopAnswer> {
+  async function send(hop: Hop, within: Set<string>, mostBytes: number, { signal }: Deadline, way: Way): Promise<HopAnswer> {
     const target = readTarget(hop.url, within)
     const addresses = await resolveTarget(target, nameServers, signal)
-    return exchange(target, addresses, { ...hop, mostBytes, signal })
+    return exchange(target, addresses, { ...hop, mostBytes, signal, onConnection: () => void (way.sent = true) })
   }
 
   return {
@@ -84,18 +90,19 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
         readTarget(url, permitted)
         return undefined
       } catch (error) {
-        if (error instanceof GuardRefused) return error.message
+        if (error instanceof GuardRefused) return error.forOperator
         throw error
       }
     },
 
     async fetch(url, request) {
       const deadline = new Deadline(request, request.timeoutMs, running)
+      const way: Way = { sent: false }
       try {
         let hop: Hop = { url, method: request.method.toUpperCase(), headers: lowered(request.headers ?? {}), body: request.body }
         const within = reachableFrom(url, permitted)
         for (let followed = 0; ; followed++) {
-          const answer = await deadline.bound(send(hop, within, request.mostBytes, deadline.signal))
+          const answer = await deadline.bound(send(hop, within, request.mostBytes, deadline, way))
           const next = redirected(hop, answer)
           if (!next) return { ...(await deadline.bound(read(answer, request.mostBytes))), url: hop.url }
           answer.close()
@@ -103,7 +110,7 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
           hop = next
         }
       } catch (error) {
-        throw deadline.reasonOf(error)
+        throw marked(deadline.reasonOf(error), way)
       } finally {
         deadline.end()
       }
@@ -112,14 +119,15 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
     async webFetch(input, init) {
       const request = new Request(input, init)
       const deadline = new Deadline(request, webFetchSilenceMs, running)
+      const way: Way = { sent: false }
       try {
         const body = request.body ? new Uint8Array(await deadline.bound(request.arrayBuffer())) : undefined
         const hop = { url: request.url, method: request.method, headers: lowered(Object.fromEntries(request.headers)), body }
-        const answer = await deadline.bound(send(hop, permitted, webFetchBytes, deadline.signal))
+        const answer = await deadline.bound(send(hop, permitted, webFetchBytes, deadline, way))
         if (redirected(hop, answer)) throw tooManyRedirects(0)
         return response(answer, deadline)
       } catch (error) {
-        const reason = deadline.reasonOf(error)
+        const reason = marked(deadline.reasonOf(error), way)
         deadline.stop(reason)
         throw reason
       }
@@ -129,6 +137,12 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
       for (const deadline of running) deadline.stop(new GuardFailed('the server is being stopped'))
     },
   }
+}
+
+/** Only from the first connection on may anything have left. */
+function marked(reason: unknown, { sent }: Way): unknown {
+  if (reason instanceof GuardRefused || reason instanceof GuardFailed) reason.sent = sent
+  return reason
 }
 
 async function read({ status, headers, body }: HopAnswer, mostBytes: number): Promise<Omit<GuardedAnswer, 'url'>> {
@@ -169,7 +183,7 @@ function response(answer: HopAnswer, deadline: Deadline): Response {
         if (bytes > webFetchBytes) throw new GuardFailed(`the body of the answer is longer than ${webFetchBytes} bytes`)
         controller.enqueue(new Uint8Array(next.value))
       } catch (error) {
-        const reason = deadline.reasonOf(error)
+        const reason = marked(deadline.reasonOf(error), { sent: true })
         deadline.stop(reason)
         throw reason
       }

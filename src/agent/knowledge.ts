@@ -122,7 +122,7 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
 
   return {
     async index({ text, ...document }) {
-      await store.write('indexDocument', { ...document, bytes: Buffer.byteLength(text), chunks: chunkDocument(text) })
+      await store.write('indexDocument', { ...document, text, chunks: chunkDocument(text) })
     },
 
     async search(asked) {

@@ -14,13 +14,14 @@ type Pinned = Extract<Shown, { type: 'mcp' }>['pinned'][number]
 
 const closed = { additionalProperties: false } as const
 
-// Providers take no other names, nor longer ones; the admin room says what else it must be.
-const ToolName = Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' })
+// Of which letters names are made is the admin room's to say, which does so in words: a pattern is refused without any.
+const ToolName = Type.String({ ...wellFormed({ minLength: 1, maxLength: 64 }), description: 'Letters, digits, _ and -.' })
 const Url = wellFormed({ minLength: 1, maxLength: 2000 })
 const Value = Type.Union([wellFormed({ minLength: 1, maxLength: 4096 }), Type.Null()], { description: 'null keeps the stored value.' })
-// A header's name, and what {name} may say of a secret.
-const Headers = Type.Record(Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$" }), Value, { ...closed, maxProperties: 20 })
-const Secrets = Type.Record(Type.String({ pattern: '^[a-zA-Z0-9_-]{1,64}$' }), Value, { ...closed, maxProperties: 20 })
+// A record of any string leaves out the names with a line break, whose values nobody would have looked at.
+const Texts = Type.Record(Type.String({ pattern: '^[\\s\\S]{0,100}$' }), Value, { ...closed, maxProperties: 20 })
+const Headers = Type.Unsafe<Static<typeof Texts>>({ ...Texts, description: 'By the name of a header.' })
+const Secrets = Type.Unsafe<Static<typeof Texts>>({ ...Texts, description: 'By the name that {name} says: letters, digits, _ and -.' })
 
 const Http = Type.Object(
   {
@@ -54,6 +55,8 @@ type GivenTool = Static<typeof Http> | Static<typeof Mcp> | Static<typeof BuiltI
 const Tool = Type.Unsafe<GivenTool>({
   type: 'object',
   required: ['type'],
+  // Before the discriminator, which does not say what there is.
+  properties: { type: { enum: ['http', 'mcp', 'builtin'] } },
   discriminator: { propertyName: 'type' },
   oneOf: [Http, Mcp, BuiltIn],
 })

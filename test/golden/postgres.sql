@@ -200,6 +200,7 @@ create table documents (
   reason text,
   generation bigint not null default 0,
   chunks bigint not null default 0,
+  serving_title text,
   language text,
   embedding_model text,
   next_language text,

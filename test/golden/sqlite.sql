@@ -153,7 +153,7 @@ CREATE TABLE documents (
 , source text not null default 'text' check (source in ('file', 'text', 'url')), media_type text, file_name text, url text constraint an_address_is_fetched check ((source = 'url') = (url is not null)), content_id text, updated_at integer not null default 0, indexed_at integer, deleted_at integer, attempt integer not null default 0 constraint three_attempts check (attempt between 0 and 3), fence integer not null default 0, holder text, lease_until integer
   constraint indexing_has_lease check ((status = 'indexing') = (lease_until is not null) and (status = 'indexing') = (holder is not null)), progress integer
   constraint progress_while_indexing check ((status = 'indexing') = (progress is not null) and progress between 0 and 100), reason text constraint failed_has_reason check ((status = 'failed') = (reason is not null)), generation integer not null default 0
-  constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0)), chunks integer not null default 0 constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0)), language text, embedding_model text, next_language text, next_embedding_model text, revision integer not null default 0) strict;
+  constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0)), chunks integer not null default 0 constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0)), serving_title text, language text, embedding_model text, next_language text, next_embedding_model text, revision integer not null default 0) strict;
 
 CREATE INDEX documents_by_revision on documents (agent_id, revision);
 

@@ -38,7 +38,9 @@ export const toolMutants: Mutant[] = [
   {
     rule: 'tools.guard',
     removes: 'https alone',
-    edits: [edit(target, "  if (url.protocol === 'http:') throw new GuardRefused('the address must begin with https://')\n")],
+    edits: [
+      edit(target, "  if (url.protocol === 'http:') throw new GuardRefused('the address must begin with https://', pairOf(target))\n"),
+    ],
     caughtBy: { file: guardTest, title: 'tools.guard: an address that is refused by itself' },
   },
   {

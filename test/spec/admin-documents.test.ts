@@ -157,7 +157,7 @@ const badBodies: Record<string, [Json | undefined, RegExp]> = {
   'an address that is http': [{ url: 'http://example.com/' }, /https/],
   'an address of a file': [{ url: 'file:///etc/passwd' }, /https/],
   'an address with a password': [{ url: 'https://me:secret@example.com/' }, /password/],
-  'a private address': [{ url: 'https://10.0.0.1/' }, /not public/],
+  'a private address': [{ url: 'https://10.0.0.1/' }, /not public.*name 10\.0\.0\.1:443 in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/],
   'an address of this machine': [{ url: 'https://localhost:8443/' }, /not public/],
   'no address': [{ url: 'somewhere' }, /url/],
 }
@@ -338,6 +338,31 @@ void test('documents: one that is replaced keeps its id, and its former words ar
   assert.match((await found(agentId, 'pangolin'))[0]!.text, /ten/)
   assert.deepEqual(await found(agentId, 'aardvark'), [])
   assert.equal((await documentsOf(agentId)).length, 1)
+})
+
+void test('documents: a replacement that fails leaves the former text, under its own title', async () => {
+  const agentId = await makeAgent()
+  const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Opening', text: 'The aardvark opens at nine.' })
+  await ready(agentId, id)
+  await send('PUT', `/agents/${agentId}/documents/${id}`, [file('damaged.pdf', '%PDF-1.7 nothing of one')])
+  let shown: Json = {}
+  for (let tries = 0; shown['status'] !== 'failed' && tries < 600; tries++) {
+    await sleep(50)
+    shown = await app.made('GET', `/agents/${agentId}/documents/${id}`)
+  }
+  assert.deepEqual([shown['status'], shown['title']], ['failed', 'damaged.pdf'])
+  const [passage] = await found(agentId, 'aardvark')
+  assert.deepEqual([passage!['title'], passage!['text']], ['Opening', 'The aardvark opens at nine.'])
+})
+
+void test('documents: what was indexed at once, as the first start does, is indexed anew in another language', async () => {
+  const agentId = await makeAgent()
+  await app.app.knowledge.index({ documentId: 'doc_at_once', agentId, title: 'Öffnung', text: '# Zeiten\n\nDie Häuser öffnen um neun.' })
+  assert.deepEqual(await found(agentId, 'Haus'), [])
+  await app.made('PATCH', `/agents/${agentId}`, { knowledge: { language: 'german' } })
+  for (let tries = 0; (await found(agentId, 'Haus')).length === 0 && tries < 600; tries++) await sleep(50)
+  await ready(agentId, 'doc_at_once')
+  assert.equal((await found(agentId, 'Haus'))[0]!['title'], 'Öffnung')
 })
 
 void test('documents: one that is deleted is found no more, at once, and is gone', async () => {

@@ -49,8 +49,8 @@ async function fetchOnce(url: string, guard: Pick<Guard, 'fetch'>, signal: Abort
     return answer
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof GuardRefused) return { reason: `The address may not be fetched: ${error.message}`, mayPass: false }
-    if (error instanceof GuardFailed) return { reason: `The address could not be fetched: ${error.message}`, mayPass: true }
+    if (error instanceof GuardRefused) return { reason: `The address may not be fetched: ${error.forOperator}.`, mayPass: false }
+    if (error instanceof GuardFailed) return { reason: `The address could not be fetched: ${error.message}.`, mayPass: true }
     throw error
   }
 }

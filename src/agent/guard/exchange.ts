@@ -3,6 +3,7 @@
  * uses a proxy, a cookie or a connection of another request.
  */
 import { connect, isIP } from 'node:net'
+import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream'
 import type { Transform } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
@@ -21,6 +22,8 @@ export type HopRequest = {
   /** What the body may be once decoded; on the wire it may be little more. */
   mostBytes: number
   signal: AbortSignal
+  /** There is a connection: from now on the request may have left. */
+  onConnection(): void
 }
 
 export type HopAnswer = {
@@ -45,7 +48,7 @@ export async function exchange(target: Target, addresses: Address[], request: Ho
   const over = new AbortController()
   const close = (): void => over.abort()
   const client = new Client(url.origin, {
-    connect: connectorTo(target, addresses, over.signal),
+    connect: connectorTo(target, addresses, over.signal, request.onConnection),
     // one request, one connection
     pipelining: 0,
     maxHeaderSize: mostHeaderBytes,
@@ -136,8 +139,17 @@ function decoderOf(coding: string, first: Buffer): Transform | undefined {
 }
 
 /** Connects to the addresses that were checked, in their order, and looks once more at what it is connected to before a byte is sent. */
-function connectorTo({ url, host, port, permitted }: Target, addresses: Address[], signal: AbortSignal): buildConnector.connector {
+function connectorTo(
+  { url, host, port, permitted }: Target,
+  addresses: Address[],
+  signal: AbortSignal,
+  onConnection: () => void,
+): buildConnector.connector {
   return (_origin, callback) => {
+    const hand = (connection: Socket): void => {
+      onConnection()
+      callback(null, connection)
+    }
     const answered = (_name: string, _options: object, done: (error: null, found: Address[]) => void): void => done(null, addresses)
     const socket = connect({
       host,
@@ -150,8 +162,8 @@ function connectorTo({ url, host, port, permitted }: Target, addresses: Address[
     })
     socket.on('error', (error) => callback(error, null))
     socket.once('connect', () => {
-      if (!permitted && !isPublic(socket.remoteAddress ?? '')) return void socket.destroy(notAllowed(host))
-      if (url.protocol === 'http:') return callback(null, socket)
+      if (!permitted && !isPublic(socket.remoteAddress ?? '')) return void socket.destroy(notAllowed({ host, port }))
+      if (url.protocol === 'http:') return hand(socket)
       const secure = connectTls({
         socket,
         host,
@@ -160,7 +172,7 @@ function connectorTo({ url, host, port, permitted }: Target, addresses: Address[
         ALPNProtocols: ['http/1.1'],
       })
       secure.on('error', (error) => callback(error, null))
-      secure.once('secureConnect', () => callback(null, secure))
+      secure.once('secureConnect', () => hand(secure))
     })
   }
 }

@@ -2,10 +2,28 @@
 import { errors } from 'undici'
 
 /** The address, scheme or redirect is not allowed; nothing was sent there. */
-export class GuardRefused extends Error {}
+export class GuardRefused extends Error {
+  /** Whether a request may have left before: the one that was answered with the redirect. */
+  sent = false
+  /** The `host:port` whose allowing would help; undefined where none would. */
+  readonly allow: string | undefined
+
+  constructor(message: string, allow?: string) {
+    super(message)
+    this.allow = allow
+  }
+
+  /** With what would help: for the operator alone, since a model has no settings. */
+  get forOperator(): string {
+    return this.allow === undefined ? this.message : `${this.message}; to allow it, name ${this.allow} in TURNKEEP_ALLOW_PRIVATE_HOSTS`
+  }
+}
 
 /** It was allowed and failed: no connection, no whole answer in time, no HTTP. */
-export class GuardFailed extends Error {}
+export class GuardFailed extends Error {
+  /** Whether the request may have left. */
+  sent = false
+}
 
 const byCode: Record<string, string> = {
   ECONNREFUSED: 'the server refused the connection',

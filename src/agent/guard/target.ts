@@ -46,8 +46,8 @@ export function readTarget(text: string, permitted: Set<string>): Target {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
   const target = { url, host, port, permitted: permitted.has(`${host}:${port}`) }
   if (target.permitted) return target
-  if (url.protocol === 'http:') throw new GuardRefused('the address must begin with https://')
-  if (!(isIP(host) ? isPublic(host) : isPublicName(host))) throw notAllowed(host)
+  if (url.protocol === 'http:') throw new GuardRefused('the address must begin with https://', pairOf(target))
+  if (!(isIP(host) ? isPublic(host) : isPublicName(host))) throw notAllowed(target)
   return target
 }
 
@@ -57,12 +57,13 @@ export function reachableFrom(text: string, permitted: Set<string>): Set<string>
 }
 
 /** Looks the host up once. Public names are asked of the name servers alone; a permitted one is whatever the machine says it is. */
-export async function resolveTarget({ host, permitted }: Target, servers: string[] | undefined, signal: AbortSignal): Promise<Address[]> {
+export async function resolveTarget(target: Target, servers: string[] | undefined, signal: AbortSignal): Promise<Address[]> {
+  const { host, permitted } = target
   const family = isIP(host)
   if (family !== 0) return [{ address: host, family }]
   try {
     const addresses = await (permitted ? lookup(host, { all: true }) : askServers(host, servers, signal))
-    if (!permitted && addresses.some(({ address }) => !isPublic(address))) throw notAllowed(host)
+    if (!permitted && addresses.some(({ address }) => !isPublic(address))) throw notAllowed(target)
     return addresses
   } catch (error) {
     throw lookupFailure(error)
@@ -89,9 +90,13 @@ function found(answer: PromiseSettledResult<string[]>, family: number): Address[
   return answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family })) : []
 }
 
-export function notAllowed(host: string): GuardRefused {
-  return new GuardRefused(`the address ${host.slice(0, 255)} is not public, and its host and port are not among those that are allowed`)
+export function notAllowed(target: Pick<Target, 'host' | 'port'>): GuardRefused {
+  const words = `the address ${target.host.slice(0, 255)} is not public, and its host and port are not among those that are allowed`
+  return new GuardRefused(words, pairOf(target))
 }
+
+/** As the settings name it. */
+const pairOf = ({ host, port }: Pick<Target, 'host' | 'port'>): string => `${isIP(host) === 6 ? `[${host}]` : host.slice(0, 255)}:${port}`
 
 const bareHost = (url: URL): string =>
   url.hostname

@@ -72,11 +72,12 @@ function secretsProblem({ secrets, parameters }: OpenHttpTool): string | undefin
   if (entries.length > mostTexts) return `it has more than ${mostTexts} secrets`
   const odd = entries.find(([name]) => !toolName.test(name))
   if (odd) return `the name ${JSON.stringify(odd[0].slice(0, 64))} of a secret is not 1 to 64 letters, digits, _ and -`
-  const unfit = entries.find(
-    ([, value]) => value.length < shortestSecret || Buffer.byteLength(value) > mostValueBytes || cleanText(value) !== value,
-  )
-  if (unfit)
-    return `the secret ${unfit[0]} is shorter than ${shortestSecret} letters, so that it could not be kept out of answers, or too long, or not well-formed text`
+  for (const [name, value] of entries) {
+    if (value.length < shortestSecret)
+      return `the secret ${name} is shorter than ${shortestSecret} letters, so that it could not be kept out of answers`
+    if (Buffer.byteLength(value) > mostValueBytes) return `the secret ${name} is longer than ${mostValueBytes} bytes`
+    if (cleanText(value) !== value) return `the secret ${name} is not well-formed text`
+  }
   const both = entries.find(([name]) => propertiesOf(parameters).includes(name))
   return both && `${both[0]} is a secret and a parameter too`
 }
@@ -113,8 +114,9 @@ function plainAddressProblem(url: string): string | undefined {
 function headersProblem(headers: Record<string, string>, secrets: Record<string, string> | undefined): string | undefined {
   const names = Object.keys(headers).map((name) => name.toLowerCase())
   if (names.length > mostTexts) return `it has more than ${mostTexts} headers`
-  const odd = names.find((name) => !headerName.test(name))
-  if (odd !== undefined) return `${JSON.stringify(odd.slice(0, 64))} is no name of a header`
+  const odd = Object.keys(headers).find((name) => !headerName.test(name))
+  if (odd !== undefined)
+    return `${JSON.stringify(odd.slice(0, 64))} is no name of a header: that has 1 to 64 letters, digits and marks as -, and no space`
   const ours = names.find((name, index) => ourHeaders.test(name) || (!secrets && mcpHeaders.test(name)) || names.indexOf(name) !== index)
   if (ours !== undefined) return `the header ${ours} cannot be set, or is set twice`
   for (const [name, value] of Object.entries(headers)) {

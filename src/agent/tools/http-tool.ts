@@ -43,7 +43,7 @@ export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpT
     return answerText({ ...answer, contentType: answer.headers.get('content-type') }, secrets)
   } catch (error) {
     if (!(error instanceof GuardRefused || error instanceof GuardFailed)) throw error
-    const unknown = tool.sideEffects && error instanceof GuardFailed ? ' Whether it took effect is not known.' : ''
+    const unknown = tool.sideEffects && error.sent ? ' Whether it took effect is not known.' : ''
     const failure = withoutSecrets(error.message, secrets)
     return { text: `Error: the call of the tool failed: ${failure}.${unknown}`, isError: true, failure }
   }

@@ -3,6 +3,7 @@
  * transport, so that calls in parallel carry their own. Never calls twice, and never judges what it may call.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { readFileSync } from 'node:fs'
 import type { CallToolResult, ListToolsResult } from '@ai-sdk/mcp'
 import { withoutSecrets } from './answer-text.ts'
 import { fingerprints, listTools } from './mcp-definitions.ts'
@@ -11,14 +12,16 @@ import { createTransport } from './mcp-transport.ts'
 import type { OneCall } from './mcp-transport.ts'
 import { ToolServerError } from './tool-config.ts'
 
+const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+
 export type ServerAddress = { url: string; headers: Record<string, string> }
 export type CallInSession = { tool: string; args: Record<string, unknown>; idempotencyKey: string; signal: AbortSignal }
 
 /** Everything rejects with ToolServerError (SessionForgotten among them), or with what a signal gave as its reason. */
 export interface McpSession {
   list(signal: AbortSignal): Promise<ListToolsResult['tools']>
-  /** The fingerprint of each tool by name, as of at most so long ago; asked for once by all who wait for it. */
-  known(mostAgeMs: number): Promise<Map<string, string>>
+  /** The fingerprint of each tool by name, asked for at this reading of `performance.now()` or later; once for all whom that list serves. */
+  known(since: number): Promise<Map<string, string>>
   /** Rejects with SessionForgotten only where the call was refused unread. */
   callTool(call: CallInSession): Promise<CallToolResult>
   /** Tells the server, as far as it listens. */
@@ -33,6 +36,7 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
     library.createMCPClient({
       transport: createTransport({ library, url, headers, fetch: options.fetch, calls }),
       clientName: 'turnkeep',
+      version,
       initializationOptions: { signal },
       // never by the library either
       maxRetries: 0,
@@ -42,8 +46,8 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
 
   return {
     list,
-    known(mostAgeMs) {
-      if (reading && performance.now() - reading.at <= mostAgeMs) return reading.list
+    known(since) {
+      if (reading && reading.at >= since) return reading.list
       const begun = { at: performance.now(), list: list(AbortSignal.timeout(timeoutMs)).then(fingerprints) }
       reading = begun
       begun.list.catch(() => {

@@ -258,8 +258,8 @@ const noAnswer = (): ToolServerError => new OutcomeUnknown('the server ended its
 function unreachable(error: unknown): unknown {
   if (error instanceof ToolServerError) return error
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if (cause instanceof GuardRefused) return new ToolServerError(cause.message, { cause })
-  if (cause instanceof GuardFailed) return new OutcomeUnknown(cause.message, { cause })
+  if (cause instanceof GuardRefused || cause instanceof GuardFailed)
+    return cause.sent ? new OutcomeUnknown(cause.message, { cause }) : new ToolServerError(cause.message, { cause })
   return new OutcomeUnknown('the server cannot be reached, or broke off its answer', { cause: error })
 }
 

@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
+import { GuardRefused } from '../guard.ts'
 import type { Guard } from '../guard.ts'
 import { fingerprint, pinnedTools } from './mcp-definitions.ts'
 import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'
@@ -42,17 +43,15 @@ export type McpLimits = {
   idleMs: number
   /** How old the server's list of tools may be when a tool is called. */
   listedMs: number
-  /** How old it may be when by it a tool is refused: one that was approved a moment ago must not be. */
-  doubtMs: number
 }
 
 // A minute: the pause between two messages of a conversation is rarely longer.
-const defaultLimits: McpLimits = { totalMs: 10_000, idleMs: 60_000, listedMs: 60_000, doubtMs: 2000 }
+const defaultLimits: McpLimits = { totalMs: 10_000, idleMs: 60_000, listedMs: 60_000 }
 
 type Shared = { session: Promise<McpSession>; users: number; idle: NodeJS.Timeout | undefined }
 
 export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; limits?: Partial<McpLimits> }): Mcp {
-  const { totalMs, idleMs, listedMs, doubtMs } = { ...defaultLimits, ...limits }
+  const { totalMs, idleMs, listedMs } = { ...defaultLimits, ...limits }
   const sessions = new Map<string, Shared>()
   /** What the operator was told of: server, tool and what of it was approved. */
   const toldOf = new Set<string>()
@@ -66,6 +65,8 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
       session = await open({ url, headers })
       return pinnedTools(await session.list(deadline), allowed)
     } catch (error) {
+      if (error instanceof ToolServerError && error.cause instanceof GuardRefused)
+        throw new ToolServerError(error.cause.forOperator, { cause: error.cause })
       throw isTimeout(error) ? new ToolServerError(`the server did not answer within ${totalMs / 1000} seconds`) : error
     } finally {
       void session?.close()
@@ -78,10 +79,11 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     const pinned = server.pinned.find(({ name }) => name === tool)
     if (!pinned) return refusal(`there is no tool named ${tool}`)
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(totalMs)])
+    const begun = performance.now()
     let mayHaveActed = false
     try {
       const outcome = await inSession({ url: server.url, headers }, signal, async (session) => {
-        if (!(await isAsPinned(session, pinned, signal))) return { kind: 'changed' as const }
+        if (!(await isAsPinned(session, pinned, begun, signal))) return { kind: 'changed' as const }
         mayHaveActed = pinned.sideEffects
         return { kind: 'called' as const, answer: await session.callTool({ ...toCall(request), signal }) }
       })
@@ -159,10 +161,11 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     return openSession({ ...address, fetch: guard.webFetch, timeoutMs: totalMs })
   }
 
-  async function isAsPinned(session: McpSession, pinned: PinnedTool, signal: AbortSignal): Promise<boolean> {
+  /** By an older list a tool may be called but not refused: it may have been approved after that list was asked for. */
+  async function isAsPinned(session: McpSession, pinned: PinnedTool, begun: number, signal: AbortSignal): Promise<boolean> {
     const approved = fingerprint(pinned)
-    for (const age of [listedMs, doubtMs]) {
-      const known = await within(signal, session.known(age))
+    for (const since of [begun - listedMs, begun]) {
+      const known = await within(signal, session.known(since))
       if (known.get(pinned.name) === approved) return true
     }
     return false

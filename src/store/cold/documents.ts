@@ -50,6 +50,9 @@ export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found
 /** As many as a search of one agent stays quick with; stands in the schema too, as `knowledge_is_bounded`. */
 export const mostDocuments = 10_000
 
+/** As the schema has it, `content_parts_are_small`. */
+export const largestPart = 256 * 1024
+
 export async function putContentPart(sql: Sql, { contentId, part, bytes }: ContentPart): Promise<void> {
   await sql.run(
     `insert into contents (id, unused_since) values ($1, $2)

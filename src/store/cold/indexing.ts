@@ -5,7 +5,7 @@
 import type { Row, Sql } from '../store.ts'
 import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from './columns.ts'
-import { documentColumns, indexedAsNow, putDocument, readDocument } from './documents.ts'
+import { documentColumns, indexedAsNow, largestPart, putContentPart, putDocument, readDocument } from './documents.ts'
 import type { IndexedAs, StoredDocument } from './documents.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 
@@ -43,7 +43,8 @@ export type IndexedDocument = {
   documentId: string
   agentId: string
   title: string
-  bytes: number
+  /** Kept as the document's content too, so that it can be indexed anew. */
+  text: string
   chunks: { headings: string; text: string }[]
 }
 
@@ -152,7 +153,7 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
   const revision = await touchBase(sql, agentId, { documents: 0 })
   const now = await sql.now()
   await sql.run(
-    `update documents set status = 'ready', title = $1, bytes = $2, chunks = $3, generation = $4, language = $5, embedding_model = $6,
+    `update documents set status = 'ready', title = $1, serving_title = $1, bytes = $2, chunks = $3, generation = $4, language = $5, embedding_model = $6,
        progress = null, reason = null, holder = null, lease_until = null, indexed_at = $7, updated_at = $7, revision = $8 where id = $9`,
     title,
     bytes,
@@ -180,7 +181,10 @@ export async function failDocument(
 }
 
 /** Writes a document and its chunks at once, in place of what was there under its id. Throws where the id belongs to another agent. */
-export async function indexDocument(sql: Sql, { documentId, agentId, title, bytes, chunks }: IndexedDocument): Promise<void> {
+export async function indexDocument(sql: Sql, { documentId, agentId, title, text: content, chunks }: IndexedDocument): Promise<void> {
+  const bytes = Buffer.byteLength(content)
+  const contentId = contentOf(documentId)
+  await putContent(sql, contentId, Buffer.from(content))
   const given = {
     id: documentId,
     agentId,
@@ -190,7 +194,7 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, byte
     mediaType: null,
     fileName: null,
     url: null,
-    contentId: null,
+    contentId,
   } as const
   const outcome = await putDocument(sql, given)
   if (outcome === 'document_not_found') throw new Error(`document ${documentId} belongs to another agent`)
@@ -200,6 +204,15 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, byte
   await addChunks(sql, { documentId, fence, from: 0, chunks: chunks.map((chunk) => ({ ...chunk, vector: null })) })
   const made = { documentId, fence, title, bytes, chunks: chunks.length, language: knowledge.language, embeddingModel: null }
   await finishDocument(sql, made)
+}
+
+/** The same for the same document, so that the same text put in again is stored once. */
+const contentOf = (documentId: string): string => `cnt_${documentId.slice(documentId.indexOf('_') + 1)}`
+
+async function putContent(sql: Sql, contentId: string, content: Buffer): Promise<void> {
+  await sql.run('delete from content_parts where content_id = $1', contentId)
+  for (let part = 0; part === 0 || part * largestPart < content.length; part++)
+    await putContentPart(sql, { contentId, part, bytes: content.subarray(part * largestPart, (part + 1) * largestPart) })
 }
 
 /** Of length 1, so that a product of two is the cosine of their angle; null where there is no direction. */

@@ -47,7 +47,7 @@ export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: str
   return rows.map((row) => readChunk(row, 0))
 }
 
-const chunkColumns = 'c.id, c.document_id, d.title, c.headings, c.text'
+const chunkColumns = 'c.id, c.document_id, d.serving_title as title, c.headings, c.text'
 /** `knowledge.serving`: what a search may show is the generation that serves, of a document that is not deleted. */
 const serving = 'chunks c join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null'
 

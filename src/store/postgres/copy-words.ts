@@ -20,10 +20,11 @@ export const countAllWords = `delete from chunk_words;
 
 /** For a row of `chunks`. */
 export function openIndex(db: DatabaseSync): (chunk: Row) => ChunkWords {
-  // What is still being made is in the language of its claim.
+  // What is still being made is under the title and in the language of its claim.
   const find = db.prepare(
-    `select k.number, d.title, case when d.generation = ? then d.language else d.next_language end as language
-     from documents d join knowledge_bases k on k.agent_id = d.agent_id where d.id = ?`,
+    `select k.number, case when d.generation = ?1 then d.serving_title else d.title end as title,
+       case when d.generation = ?1 then d.language else d.next_language end as language
+     from documents d join knowledge_bases k on k.agent_id = d.agent_id where d.id = ?2`,
   )
   return (chunk) => {
     const document = find.get(integer(chunk, 'generation'), text(chunk, 'document_id')) as Row

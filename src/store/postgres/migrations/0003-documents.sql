@@ -30,6 +30,8 @@ alter table documents add column reason text;
 -- What serves: the fence of the claim that wrote it, 0 for nothing.
 alter table documents add column generation bigint not null default 0;
 alter table documents add column chunks bigint not null default 0;
+-- Under what it is found: a replacement that fails must not give its name to the former text.
+alter table documents add column serving_title text;
 alter table documents add column language text;
 alter table documents add column embedding_model text;
 -- What the newest claim makes it for.

@@ -35,6 +35,8 @@ alter table documents add column reason text constraint failed_has_reason check 
 alter table documents add column generation integer not null default 0
   constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0));
 alter table documents add column chunks integer not null default 0 constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0));
+-- Under what it is found: a replacement that fails must not give its name to the former text.
+alter table documents add column serving_title text;
 alter table documents add column language text;
 alter table documents add column embedding_model text;
 -- What the newest claim makes it for.
