@@ -136,6 +136,8 @@ void test('tools.guard: the operator is told what to allow, as the setting names
   const byName = (error: unknown): boolean =>
     error instanceof GuardRefused && error.forOperator.endsWith('name loopback.example.com:443 in TURNKEEP_ALLOW_PRIVATE_HOSTS')
   await assert.rejects(guard.fetch('https://loopback.example.com/', request()), byName)
+  const led = (error: unknown): boolean => error instanceof GuardRefused && !error.forOperator.includes('TURNKEEP')
+  await assert.rejects(guard.fetch(server.url(`/redirect?status=302&to=${encodeURIComponent('https://10.0.0.7/')}`), request()), led)
 })
 
 void test('guard: what fails before there is a connection was not sent; what fails after it, or after a redirect, may have been', async (t) => {

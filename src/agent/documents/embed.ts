@@ -20,7 +20,8 @@ export async function embedWithRetries(texts: string[], { embeddings, model, sig
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof ModelError)) throw error
-      if (error.kind !== 'unavailable') throw new DocumentRefused(`The embedding model ${model} makes no vectors of this text: ${error.message}`)
+      if (error.kind !== 'unavailable')
+        throw new DocumentRefused(`The embedding model ${model} makes no vectors of this text: ${error.message}`)
       const pause = retriesMs[attempt]
       if (pause === undefined) throw new DocumentRefused(`The embedding model ${model} cannot be reached: ${error.message}`)
       // The timer rejects with an error of its own; the caller is promised the signal's reason.

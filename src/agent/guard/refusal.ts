@@ -13,9 +13,11 @@ export class GuardRefused extends Error {
     this.allow = allow
   }
 
-  /** With what would help: for the operator alone, since a model has no settings. */
+  /** For the operator alone, since a model has no settings. Of a redirect nothing helps: a public server may not lead there even then. */
   get forOperator(): string {
-    return this.allow === undefined ? this.message : `${this.message}; to allow it, name ${this.allow} in TURNKEEP_ALLOW_PRIVATE_HOSTS`
+    return this.allow === undefined || this.sent
+      ? this.message
+      : `${this.message}; to allow it, name ${this.allow} in TURNKEEP_ALLOW_PRIVATE_HOSTS`
   }
 }
 
