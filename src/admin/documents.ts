@@ -8,7 +8,7 @@ import type { Knowledge } from '../agent/knowledge.ts'
 import type { Passage } from '../agent/model.ts'
 import { ApiError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
-import { mostDocuments } from '../store/cold/documents.ts'
+import { mostDocuments, partsOf } from '../store/cold/documents.ts'
 import type { StoredDocument } from '../store/cold/documents.ts'
 import { pageOf, pageRequest } from '../store/cold/paging.ts'
 import type { Page, PageWanted } from '../store/cold/paging.ts'
@@ -48,9 +48,6 @@ type Options = {
   newId: Ids['newId']
 }
 
-// No write holds the store's one writer for longer than a commit of this takes, while turns are waiting.
-const partBytes = 256 * 1024
-
 export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options): DocumentsAdmin {
   async function refuseUnknownAgent(agentId: string): Promise<void> {
     if (!(await store.read('findAgent', agentId))) throw noSuchAgent()
@@ -81,9 +78,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
 
   async function putContent(bytes: Uint8Array): Promise<string> {
     const contentId = newId('cnt')
-    for (let part = 0; part * partBytes < bytes.length; part++) {
-      await store.write('putContentPart', { contentId, part, bytes: bytes.subarray(part * partBytes, (part + 1) * partBytes) })
-    }
+    for (const part of partsOf(contentId, bytes)) await store.write('putContentPart', part)
     return contentId
   }
 

@@ -14,6 +14,7 @@ import { createVectorSearch } from './knowledge/vector-search.ts'
 import type { Passage } from './model.ts'
 import { passageTokens } from './prompt.ts'
 import { SharedReads } from './shared-reads.ts'
+import { untilAborted } from './until-aborted.ts'
 
 export { passageTokens }
 
@@ -91,8 +92,8 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     const inTime = AbortSignal.timeout(meaningMs)
     const either = signal ? AbortSignal.any([signal, inTime]) : inTime
     try {
-      const [vector] = await ended(embeddings.embed(embeddingModel, [query], either), either)
-      return await ended(
+      const [vector] = await untilAborted(embeddings.embed(embeddingModel, [query], either), either)
+      return await untilAborted(
         vectors.search({ agentId, embeddingModel, revision: state.revision, vector: vector!, limit: Math.max(limit, leastFused) }),
         either,
       )
@@ -142,17 +143,5 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     },
 
     close: () => vectors.close(),
-  }
-}
-
-/** Rejects with the signal's reason, however long `work` takes. */
-async function ended<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const aborted = Promise.withResolvers<never>()
-  const tell = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', tell, { once: true })
-  try {
-    return await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', tell)
   }
 }

@@ -1,4 +1,5 @@
 /** The time of one guarded request: ends it when its caller, its clock or the guard says so. Knows nothing of what it bounds. */
+import { untilAborted } from '../until-aborted.ts'
 import { failure, GuardFailed } from './refusal.ts'
 
 export class Deadline {
@@ -28,16 +29,8 @@ export class Deadline {
   }
 
   /** Whatever the promise waits for: rejects with the signal's reason as soon as there is one. */
-  async bound<T>(promise: Promise<T>): Promise<T> {
-    const aborted = Promise.withResolvers<never>()
-    const onAbort = (): void => aborted.reject(this.signal.reason)
-    this.signal.addEventListener('abort', onAbort, { once: true })
-    if (this.signal.aborted) onAbort()
-    try {
-      return await Promise.race([promise, aborted.promise])
-    } finally {
-      this.signal.removeEventListener('abort', onAbort)
-    }
+  bound<T>(promise: Promise<T>): Promise<T> {
+    return untilAborted(promise, this.signal)
   }
 
   /** What the caller is told of an error: why the request was ended, where it was, and else what failed. */

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import { GuardRefused } from '../guard.ts'
 import type { Guard } from '../guard.ts'
+import { untilAborted } from '../until-aborted.ts'
 import { fingerprint, pinnedTools } from './mcp-definitions.ts'
 import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'
 import { refusal, resultOf } from './mcp-result.ts'
@@ -126,7 +127,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     one.users++
     clearTimeout(one.idle)
     try {
-      return await use(await within(signal, one.session))
+      return await use(await untilAborted(one.session, signal))
     } catch (error) {
       if (error instanceof SessionForgotten) forget(key, one)
       throw error
@@ -165,7 +166,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
   async function isAsPinned(session: McpSession, pinned: PinnedTool, begun: number, signal: AbortSignal): Promise<boolean> {
     const approved = fingerprint(pinned)
     for (const since of [begun - listedMs, begun]) {
-      const known = await within(signal, session.known(since))
+      const known = await untilAborted(session.known(since), signal)
       if (known.get(pinned.name) === approved) return true
     }
     return false
@@ -203,19 +204,6 @@ function keyOf({ url, headers }: ServerAddress): string {
 
 function toCall({ tool, args, idempotencyKey }: McpCall): Omit<CallInSession, 'signal'> {
   return { tool, args, idempotencyKey }
-}
-
-/** Waits for what belongs to others too: an abort ends the waiting alone. */
-async function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const abort = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }
 
 function isTimeout(error: unknown): boolean {

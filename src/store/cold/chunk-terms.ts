@@ -97,6 +97,12 @@ async function countWords(sql: Sql, counted: Map<string, number>): Promise<void>
   )
 }
 
+/** What says that an id is among those of `$1`, a list in JSON. An array: PostgreSQL takes a list of its own making for a long one, and reads the whole table for it. */
+export const amongGiven = ({ engine }: Sql): string =>
+  engine === 'postgres'
+    ? '= any (array(select cast(value as bigint) from json_array_elements_text(cast($1 as json))))'
+    : 'in (select value from json_each($1))'
+
 /** Takes up to `limit` chunks of a generation out; answers how many there were. */
 export async function dropFromIndex(
   sql: Sql,
@@ -111,7 +117,7 @@ export async function dropFromIndex(
   if (rows.length === 0) return 0
   const ids = JSON.stringify(rows.map((row) => integer(row, 'id')))
   const words = rows.reduce((sum, row) => sum + integer(row, 'words'), 0)
-  const among = sql.engine === 'postgres' ? amongGiven : 'in (select value from json_each($1))'
+  const among = amongGiven(sql)
   await sql.run(`delete from chunk_vectors where chunk_id ${among}`, ids)
   if (sql.engine === 'sqlite') await sql.run(`delete from chunk_terms where rowid ${among}`, ids)
   else await uncountWords(sql, ids)
@@ -120,12 +126,9 @@ export async function dropFromIndex(
   return rows.length
 }
 
-// An array: PostgreSQL takes a list of its own making for a long one, and reads the whole table for it.
-const amongGiven = '= any (array(select cast(value as bigint) from json_array_elements_text(cast($1 as json))))'
-
 async function uncountWords(sql: Sql, ids: string): Promise<void> {
   const going = `select lexeme, count(*) as chunks from chunks, unnest(terms)
-    where id ${amongGiven} group by lexeme`
+    where id ${amongGiven(sql)} group by lexeme`
   await sql.run(
     `with going as (${going}) delete from chunk_words w using going where w.word = going.lexeme and w.chunks = going.chunks`,
     ids,

@@ -50,8 +50,17 @@ export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found
 /** As many as a search of one agent stays quick with; stands in the schema too, as `knowledge_is_bounded`. */
 export const mostDocuments = 10_000
 
-/** As the schema has it, `content_parts_are_small`. */
-export const largestPart = 256 * 1024
+/** As the schema has it, `content_parts_are_small`: no write holds the store's one writer for longer than a commit of this takes. */
+const largestPart = 256 * 1024
+
+/** A content as the parts that `putContentPart` takes; an empty one has one. */
+export function partsOf(contentId: string, content: Uint8Array): ContentPart[] {
+  return Array.from({ length: Math.max(1, Math.ceil(content.length / largestPart)) }, (_, part) => ({
+    contentId,
+    part,
+    bytes: content.subarray(part * largestPart, (part + 1) * largestPart),
+  }))
+}
 
 export async function putContentPart(sql: Sql, { contentId, part, bytes }: ContentPart): Promise<void> {
   await sql.run(

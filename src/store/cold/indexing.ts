@@ -5,7 +5,7 @@
 import type { Row, Sql } from '../store.ts'
 import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from './columns.ts'
-import { documentColumns, indexedAsNow, largestPart, putContentPart, putDocument, readDocument } from './documents.ts'
+import { documentColumns, indexedAsNow, partsOf, putContentPart, putDocument, readDocument } from './documents.ts'
 import type { IndexedAs, StoredDocument } from './documents.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 
@@ -211,8 +211,7 @@ const contentOf = (documentId: string): string => `cnt_${documentId.slice(docume
 
 async function putContent(sql: Sql, contentId: string, content: Buffer): Promise<void> {
   await sql.run('delete from content_parts where content_id = $1', contentId)
-  for (let part = 0; part === 0 || part * largestPart < content.length; part++)
-    await putContentPart(sql, { contentId, part, bytes: content.subarray(part * largestPart, (part + 1) * largestPart) })
+  for (const part of partsOf(contentId, content)) await putContentPart(sql, part)
 }
 
 /** Of length 1, so that a product of two is the cosine of their angle; null where there is no direction. */

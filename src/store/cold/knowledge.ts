@@ -3,6 +3,7 @@
  * moment alone: no other agent's chunk, none of a deleted document, none that is still being made or was replaced.
  */
 import type { Row, Sql } from '../store.ts'
+import { amongGiven } from './chunk-terms.ts'
 import { integer, text } from './columns.ts'
 import { findBase } from './knowledge-state.ts'
 import type { KnowledgeBase } from './knowledge-state.ts'
@@ -35,12 +36,8 @@ export async function searchChunks(sql: Sql, { agentId, query, limit, languages 
 
 /** Those of the chunks that serve now, in no order. */
 export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: string; chunkIds: number[] }): Promise<FoundChunk[]> {
-  const among =
-    sql.engine === 'postgres'
-      ? '= any (array(select cast(value as bigint) from json_array_elements_text(cast($1 as json))))'
-      : 'in (select value from json_each($1))'
   const rows = await sql.all(
-    `select ${chunkColumns} from ${serving} where c.id ${among} and c.agent_id = $2`,
+    `select ${chunkColumns} from ${serving} where c.id ${amongGiven(sql)} and c.agent_id = $2`,
     JSON.stringify(chunkIds),
     agentId,
   )
