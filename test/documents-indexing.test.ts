@@ -522,15 +522,21 @@ void test('documents: 9 MiB of text become ready while the process goes on with 
   )
 })
 
-void test('documents: a process that is killed while it indexes leaves the document to the next one', async (t) => {
+/** A store at rest in which a document waits to be indexed, with vectors of a provider. */
+async function leaveQueued(t: TestContext, file: string, documentId: string) {
   const server = await startEmbeddings(t)
   const place = await makePlace(t)
   const first = await place.open()
   const bench = await Bench.make(first, 1_000_000n)
   const before = new Library(t, first, bench)
   await before.embedBy(server.baseUrl)
-  await before.putFile('log-book.pdf', 'doc_log')
+  await before.putFile(file, documentId)
   await first.close()
+  return { server, place, bench }
+}
+
+void test('documents: a process that is killed while it indexes leaves the document to the next one', async (t) => {
+  const { server, place, bench } = await leaveQueued(t, 'log-book.pdf', 'doc_log')
   // The first 64 chunks are stored, the next are being made.
   server.script({ vectors: somewhere(64) }, 'hang')
   await killWhen(t, { at: place.at, key: key.toString('base64'), settings: {} }, () => server.calls.length >= 2)
@@ -554,14 +560,7 @@ void test('documents: a process that is killed while it indexes leaves the docum
 })
 
 void test('documents: one that ends three processes fails with the reason, and the next one is indexed', async (t) => {
-  const server = await startEmbeddings(t)
-  const place = await makePlace(t)
-  const first = await place.open()
-  const bench = await Bench.make(first, 1_000_000n)
-  const before = new Library(t, first, bench)
-  await before.embedBy(server.baseUrl)
-  await before.putFile('handbook.md', 'doc_poison')
-  await first.close()
+  const { server, place, bench } = await leaveQueued(t, 'handbook.md', 'doc_poison')
   server.break('hang')
   for (let n = 1; n <= 3; n++) {
     const settings = { leaseMs: 600, restMs: 100, longestRestMs: 100 }
