@@ -207,12 +207,16 @@ async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Pro
 function listen(server: Server, at: { port: number; host: string; reusePort: boolean }): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(at, () => {
+    server.listen({ ...at, backlog }, () => {
       server.off('error', reject)
       resolve(`http://${reachable(at.host)}:${(server.address() as AddressInfo).port}`)
     })
   })
 }
+
+// Callers who connect in one moment and are not accepted yet; with Node's 511 a burst of a thousand waits for seconds, or is reset.
+// The system lowers it to its own limit (net.core.somaxconn, 4096 on Linux).
+const backlog = 4096
 
 /** A host that can be dialled where it stands for all of them. */
 function reachable(host: string): string {
