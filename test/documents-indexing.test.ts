@@ -33,6 +33,7 @@ import { embeddingDimensions, startEmbeddingServer } from './support/embedding-s
 import type { IndexingProcess } from './support/indexing-process.ts'
 import { ownPostgres, until } from './support/own-postgres.ts'
 import type { OwnStore } from './support/own-store.ts'
+import { readingProcessesOf } from './support/reading-processes.ts'
 import { storeKind } from './support/store-under-test.ts'
 
 const folder = join(import.meta.dirname, 'data', 'documents')
@@ -479,10 +480,9 @@ void test('documents: an indexer with nothing to do leaves the store alone', asy
   const before = asked.length
   await new Promise((resolve) => setTimeout(resolve, 2_000))
   assert.deepEqual(asked.slice(before), [])
-  assert.ok(
-    asked.every((name) => name !== 'reportProgress'),
-    `${asked}`,
-  )
+  // Its progress is told once a second; on a busy machine even this one may take one.
+  const seconds = Math.floor(Number(library.logged.find(({ message }) => message === 'a document is ready')!.fields['ms']) / 1_000)
+  assert.ok(asked.filter((name) => name === 'reportProgress').length <= seconds, `${asked} within ${seconds} s`)
   // Put in through this store it is taken up without waiting for the rest to end.
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The harbour is closed.') })
   await until('it is taken up', async () => (await library.status('doc_two')) === 'ready', 5_000)
@@ -572,6 +572,32 @@ void test('documents: one that ends three processes fails with the reason, and t
   library.index()
   assert.equal(await library.failed('doc_poison'), 'Indexing was begun three times and never came to its end.')
   assert.equal((await library.ready('doc_next')).chunks, 1)
+})
+
+void test('documents: one whose reading process is killed is begun anew, and fails with the reason when three were', async (t) => {
+  const library = await Library.make(t)
+  const killed = new Set<number>()
+  const killNext = (): Promise<void> =>
+    until(
+      'one is read',
+      () => {
+        const pid = readingProcessesOf(process.pid).find((one) => !killed.has(one))
+        if (pid !== undefined) process.kill(pid, 'SIGKILL')
+        return pid !== undefined && killed.add(pid).size > 0
+      },
+      60_000,
+    )
+  library.index({ leaseMs: 2_000 })
+  // Takes seconds to be read.
+  await library.put('doc_page', { fileName: 'a.html', content: Buffer.alloc(8 * 1024 * 1024, '<p>x') })
+  for (let n = 0; n < 3; n++) await killNext()
+  assert.equal(await library.failed('doc_page'), 'Indexing was begun three times and never came to its end.')
+  const brokenOff = library.logged.filter(({ message }) => message === 'the reading of a document was broken off')
+  assert.equal(brokenOff.length, 3)
+  assert.match(String(brokenOff[0]!.fields['err']), /was ended by SIGKILL$/)
+  await library.putFile('log-book.pdf', 'doc_log')
+  await killNext()
+  assert.equal((await library.ready('doc_log')).chunks, 300)
 })
 
 /** So many vectors of the model's size that mean nothing. */

@@ -1,5 +1,5 @@
 /**
- * Documents read in their thread: real ones of every kind, and awkward ones, each refused with a reason that somebody understands who sees nothing
+ * Documents read in their process: real ones of every kind, and awkward ones, each refused with a reason that somebody understands who sees nothing
  * but it. test/data/documents/README.md says how the files were made.
  */
 import assert from 'node:assert/strict'
@@ -405,7 +405,7 @@ void test('documents: a PDF whose pages swell beyond their memory is ended, and 
   }
 })
 
-void test('documents: a page that fills the heap ends its thread, not the process, and the next document is read', async () => {
+void test('documents: a page that fills the heap ends its reader, not the server, and the next document is read', async () => {
   const small = createExtractor({ log, mostHeapMegabytes: 64 })
   try {
     const page = Buffer.alloc(8 * 1024 * 1024, '<p>x')
@@ -456,7 +456,7 @@ void test('documents: parts that break off leave nothing behind for the next doc
   assert.equal(textOf((await chunksOf(Buffer.from('a whole text'), { fileName: 'a.txt' })).chunks), 'a whole text')
 })
 
-void test('documents: the thread ends when no document comes, and is there again for the next', async () => {
+void test('documents: the process that reads ends when no document comes, and is there again for the next', async () => {
   const brief = createExtractor({ log, idleMs: 20 })
   assert.equal((await read(file('handbook.md'), { by: brief })).chunks, 7)
   brief.release()
@@ -466,7 +466,7 @@ void test('documents: the thread ends when no document comes, and is there again
   await brief.close()
 })
 
-void test('documents: the process serves others while its thread reads; what each document costs', async (t) => {
+void test('documents: the server serves others while a document is read; what each document costs', async (t) => {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   const fresh = createExtractor({ log })
   let served = 0

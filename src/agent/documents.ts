@@ -13,6 +13,7 @@ import type { ExtractorOptions } from './documents/extractor.ts'
 import { ClaimLost, indexDocument } from './documents/index-document.ts'
 import type { Claim } from './documents/index-document.ts'
 import { DocumentRefused } from './documents/limits.ts'
+import { ReadingBrokenOff } from './documents/reading-process.ts'
 import type { Embeddings } from './embeddings.ts'
 import type { Guard } from './guard.ts'
 
@@ -153,8 +154,9 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       return log.info(told, 'the indexing of a document is given up: the process ends')
     }
     if (error instanceof ClaimLost) return log.info(told, 'a document was replaced, deleted or taken over while it was indexed')
-    // Its lease ends, and it is begun anew.
+    // Its lease ends, and it is begun anew, three times in all.
     if (error instanceof StoreUnavailable) return log.warn({ ...told, err: error }, 'the store failed while a document was indexed')
+    if (error instanceof ReadingBrokenOff) return log.warn({ ...told, err: error }, 'the reading of a document was broken off')
     const refused = error instanceof DocumentRefused
     if (refused) log.info({ ...told, reason: error.message }, 'a document cannot be indexed')
     else log.error({ ...told, err: error }, 'a document could not be indexed')

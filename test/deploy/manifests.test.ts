@@ -213,6 +213,8 @@ void describe('deploy/turnkeep.service', () => {
     assert.ok(seconds(unit['TimeoutStopSec']!) > drainSeconds + stuckSeconds)
     assert.equal(unit['KillMode'], 'mixed')
     assert.equal(unit['Restart'], 'on-failure')
+    // Else the kernel's end of the process that reads a document would be the end of all.
+    assert.equal(unit['OOMPolicy'], 'continue')
   })
 
   test('has no rights, and writes to its state directory alone', () => {

@@ -20,7 +20,7 @@ export async function readDocx(bytes: Uint8Array): Promise<string> {
     )
     return fragmentToMarkdown(value)
   } catch (error) {
-    // Too deep a nesting; the thread's limits are not errors and end it.
+    // Too deep a nesting; the limits of the process are not errors and end it.
     throw new DocumentRefused('This DOCX file is damaged: its text cannot be read.', { cause: error })
   }
 }

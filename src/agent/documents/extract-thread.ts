@@ -1,26 +1,27 @@
 /**
- * The thread in which documents are read: whatever a file does to its reader, it does it here. Keeps the chunks of one document until they are
- * taken. The process itself loads no reader.
+ * The thread that reads documents, in the process of extract-process.ts, and keeps the chunks of one document until they are taken. The server
+ * loads no reader.
  */
-import { enableCompileCache } from 'node:module'
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import type { Chunk } from '../knowledge/chunk.ts'
+import type { FromThread, ToReading } from './extract-messages.ts'
+import { extractDocument } from './extract.ts'
 import { DocumentRefused } from './limits.ts'
-import type { FromThread, ThreadData, ToThread } from './thread-messages.ts'
 
 // A message a page would be more messages than anybody looks at.
 const progressEveryMs = 100
 
-const { compileCache } = workerData as ThreadData
-if (compileCache !== null) enableCompileCache(compileCache)
-const { extractDocument } = await import('./extract.ts')
+// A thread of a thread could be started without the limits of this process, so from here on there is none. Node's older versions cannot give up
+// what they were allowed, and its types do not know it yet.
+const permission: NodeJS.ProcessPermission & { drop?(scope: string): void } = process.permission
+permission.drop?.('worker')
 
 let parts: Uint8Array[] = []
 let chunks: Chunk[] = []
 
 const say = (message: FromThread): void => parentPort!.postMessage(message)
 
-parentPort!.on('message', (message: ToThread) => {
+parentPort!.on('message', (message: ToReading) => {
   switch (message.kind) {
     case 'begin':
       parts = []
@@ -35,7 +36,7 @@ parentPort!.on('message', (message: ToThread) => {
   }
 })
 
-async function read(source: Extract<ToThread, { kind: 'read' }>['source']): Promise<void> {
+async function read(source: Extract<ToReading, { kind: 'read' }>['source']): Promise<void> {
   const bytes = together(parts)
   parts = []
   let saidAt = 0

@@ -1,6 +1,6 @@
 /**
  * A document to the chunks that are found and shown, whatever its kind: bytes in, clean text in pieces out, each with the way to it (headings, or
- * the page of a PDF). Runs in the thread of extract-thread.ts; knows no store and no agent.
+ * the page of a PDF). Runs in the process of extract-process.ts; knows no store and no agent.
  */
 import { cleanText } from '../clean-text.ts'
 import { chunkDocument } from '../knowledge/chunk.ts'

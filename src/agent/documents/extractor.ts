@@ -1,17 +1,18 @@
 /**
- * Reads documents in a thread of its own, one at a time. The thread is started with the first document, ended when none comes for a while, and
- * ended at once when it takes too long or too much; the process goes on and the document is refused with the reason.
+ * Reads documents in a process of their own, one at a time. The process is started with the first document, ended when none comes for a while, and
+ * ended at once when it takes too long or too much. It may die of anything: the server goes on, and the document is refused with the reason, or
+ * begun anew where the reason may not be the document's.
  */
-import { getCompileCacheDir } from 'node:module'
-import { Worker } from 'node:worker_threads'
 import type { Chunk } from '../knowledge/chunk.ts'
 import type { Source } from './extract.ts'
-import { DocumentRefused, inMebibytes, longestReadMs, mostHeapMegabytes, mostOutsideBytes } from './limits.ts'
-import type { FromThread, ThreadData, ToThread } from './thread-messages.ts'
+import type { ReadingLimits } from './extract-messages.ts'
+import { DocumentRefused, longestReadMs, mostHeapMegabytes, mostOutsideBytes, needsTooLong } from './limits.ts'
+import { startReadingProcess } from './reading-process.ts'
+import type { ReadingProcess } from './reading-process.ts'
 
 export type DocumentToRead = Omit<Source, 'bytes'> & {
-  /** Its bytes in order. What is handed over is gone: the memory goes to the thread. */
-  parts: AsyncIterable<Uint8Array<ArrayBuffer>>
+  /** Its bytes in order. */
+  parts: AsyncIterable<Uint8Array>
   /** Told now and then, from 0 to 1. */
   onProgress(share: number): void
   signal: AbortSignal
@@ -21,13 +22,13 @@ export type DocumentToRead = Omit<Source, 'bytes'> & {
 export type ReadDocument = { title: string | null; chunks: number; bytes: number }
 
 export interface Extractor {
-  /** One at a time. Throws DocumentRefused with the reason, or `signal.reason`. */
+  /** One at a time. Throws DocumentRefused with the reason, ReadingBrokenOff, or `signal.reason`. */
   read(document: DocumentToRead): Promise<ReadDocument>
-  /** Some chunks of the document that was read last. */
+  /** Some chunks of the document that was read last. Throws ReadingBrokenOff. */
   take(from: number, count: number): Promise<Chunk[]>
-  /** Nothing more is taken of it: the thread may end. */
+  /** Nothing more is taken of it: the process may end. */
   release(): void
-  /** Ends the thread, whatever it does. */
+  /** Ends the process, whatever it does. */
   close(): Promise<void>
 }
 
@@ -42,162 +43,70 @@ export type ExtractorOptions = {
 }
 export type ExtractorLog = { warn(fields: object, message: string): void }
 
-// The thread and its readers hold 60 MB; the next document of a batch comes at once, the next one after that perhaps tomorrow.
+// The process and its readers hold 100 MB; the next document of a batch comes at once, the next one after that perhaps tomorrow.
 const idleMs = 30_000
-// A file that swells does it by some 100 MB in this time.
-const watchEveryMs = 100
 // How much longer than it computes a document may take, on a machine that has other things to do, or where its reader waits for ever.
 const patience = 5
-// Enough for the deepest page that is no attack; the stack of a thread comes out of its memory.
-const stackMegabytes = 4
+// Each piece is copied while nothing else is done.
+const pieceBytes = 256 * 1024
 
 export function createExtractor(options: ExtractorOptions): Extractor {
-  let thread: Thread | undefined
+  const limits: ReadingLimits = {
+    computingMs: options.longestReadMs ?? longestReadMs,
+    heapMegabytes: options.mostHeapMegabytes ?? mostHeapMegabytes,
+    outsideBytes: options.mostOutsideBytes ?? mostOutsideBytes,
+  }
+  let reading: ReadingProcess | undefined
   let idle: NodeJS.Timeout | undefined
 
   function release(): void {
     clearTimeout(idle)
-    if (thread) idle = setTimeout(() => void close(), options.idleMs ?? idleMs)
+    if (reading) idle = setTimeout(() => void close(), options.idleMs ?? idleMs)
     idle?.unref()
   }
 
   async function close(): Promise<void> {
     clearTimeout(idle)
-    const open = thread
-    thread = undefined
-    await open?.end(new Error('the thread that reads documents was closed'))
+    const open = reading
+    reading = undefined
+    await open?.end(new Error('the process that reads documents was closed'))
   }
 
   return {
     async read({ parts, onProgress, signal, ...source }) {
       signal.throwIfAborted()
       clearTimeout(idle)
-      if (!thread || thread.hasEnded()) thread = startThread(options.mostHeapMegabytes ?? mostHeapMegabytes)
-      const present = thread
+      if (!reading || reading.hasEnded()) reading = startReadingProcess(limits)
+      const present = reading
       const onAbort = (): void => void present.end(signal.reason as Error)
       signal.addEventListener('abort', onAbort)
-      const limitMs = options.longestReadMs ?? longestReadMs
-      let timer: NodeJS.Timeout | undefined
-      let spentBeforeMs: number | undefined
-      let done = false
-      const keepWithin = async (): Promise<void> => {
-        const seen = await present.look()
-        if (!seen || done) return
-        spentBeforeMs ??= seen.cpuMs
-        if (seen.outsideBytes > (options.mostOutsideBytes ?? mostOutsideBytes)) await present.end(tooMuch())
-        if (seen.cpuMs - spentBeforeMs > limitMs) await present.end(tooLong(limitMs))
-      }
-      // A thread that cannot be watched reads nothing.
-      const watch = setInterval(() => keepWithin().catch((error: Error) => present.end(error)), watchEveryMs)
+      const late = (): void => void present.end(needsTooLong(limits.computingMs))
+      const timer = setTimeout(late, limits.computingMs * (options.patience ?? patience))
       try {
-        present.say({ kind: 'begin' })
-        for await (const bytes of parts) present.say({ kind: 'part', bytes }, [bytes.buffer])
-        timer = setTimeout(() => void present.end(tooLong(limitMs)), limitMs * (options.patience ?? patience))
+        await present.say({ kind: 'begin' })
+        for await (const bytes of parts) {
+          for (let at = 0; at < bytes.length; at += pieceBytes)
+            await present.say({ kind: 'part', bytes: bytes.subarray(at, at + pieceBytes) })
+        }
         const answer = await present.ask({ kind: 'read', source }, onProgress)
         if (answer.kind === 'read') return answer
-        if (answer.kind !== 'refused') throw new Error(`a thread that was to read has answered ${answer.kind}`)
+        if (answer.kind !== 'refused') throw new Error(`a process that was to read has answered ${answer.kind}`)
         if (answer.cause !== null) options.log.warn({ reason: answer.reason, cause: answer.cause }, 'a document could not be read')
         throw new DocumentRefused(answer.reason)
       } finally {
-        done = true
         clearTimeout(timer)
-        clearInterval(watch)
         signal.removeEventListener('abort', onAbort)
       }
     },
 
     async take(from, count) {
-      if (!thread) throw new Error('nothing was read that could be taken')
-      const answer = await thread.ask({ kind: 'take', from, count })
-      if (answer.kind !== 'taken') throw new Error(`a thread that was to hand over has answered ${answer.kind}`)
+      if (!reading) throw new Error('nothing was read that could be taken')
+      const answer = await reading.ask({ kind: 'take', from, count })
+      if (answer.kind !== 'taken') throw new Error(`a process that was to hand over has answered ${answer.kind}`)
       return answer.chunks
     },
 
     release,
     close,
-  }
-}
-
-const tooLong = (limitMs: number): DocumentRefused =>
-  new DocumentRefused(`This document could not be read within ${limitMs / 1000} seconds of computing. Split it into smaller ones.`)
-const tooMuch = (): DocumentRefused =>
-  new DocumentRefused(
-    `This document needs more memory to be read than a document is given (${mostHeapMegabytes} MB, and ${inMebibytes(mostOutsideBytes)} for what it decompresses to). Split it into smaller ones.`,
-  )
-
-type Thread = {
-  hasEnded(): boolean
-  /** Lost on a thread that has ended. */
-  say(message: ToThread, transfer?: ArrayBuffer[]): void
-  /** One at a time; rejects with the reason for which the thread ended. */
-  ask(message: ToThread, onProgress?: (share: number) => void): Promise<FromThread>
-  /** What it holds outside of its heap, and what it has computed since it began; also while it is busy. Undefined before and after its life. */
-  look(): Promise<{ outsideBytes: number; cpuMs: number } | undefined>
-  end(reason: Error): Promise<void>
-}
-
-function startThread(heapMegabytes: number): Thread {
-  const data: ThreadData = { compileCache: getCompileCacheDir() ?? null }
-  const worker = new Worker(new URL('./extract-thread.ts', import.meta.url), {
-    workerData: data,
-    resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, stackSizeMb: stackMegabytes },
-    // It reads files of strangers: it is shown no setting and no secret of the process.
-    env: {},
-    // What libraries print of a file is no line of ours.
-    stdout: true,
-    stderr: true,
-  })
-  worker.stdout.resume()
-  worker.stderr.resume()
-  let waiting:
-    | { resolve(answer: FromThread): void; reject(error: Error): void; onProgress: ((share: number) => void) | undefined }
-    | undefined
-  let ended: Error | undefined
-  // Only a document that is being read keeps the process.
-  worker.unref()
-
-  function settle(outcome: FromThread | Error): void {
-    const asked = waiting
-    waiting = undefined
-    worker.unref()
-    if (outcome instanceof Error) asked?.reject(outcome)
-    else asked?.resolve(outcome)
-  }
-
-  async function end(reason: Error): Promise<void> {
-    ended ??= reason
-    await worker.terminate()
-  }
-
-  worker.on('message', (message: FromThread) => {
-    if (message.kind === 'progress') waiting?.onProgress?.(message.share)
-    else settle(message)
-  })
-  worker.on('error', (error: Error & { code?: string }) => {
-    ended ??= error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch() : error
-  })
-  worker.on('exit', () => settle((ended ??= new Error('the thread that reads documents ended by itself'))))
-
-  return {
-    hasEnded: () => ended !== undefined,
-    say: (message, transfer) => worker.postMessage(message, transfer),
-    ask(message, onProgress) {
-      if (ended) return Promise.reject(ended)
-      worker.ref()
-      return new Promise((resolve, reject) => {
-        waiting = { resolve, reject, onProgress }
-        worker.postMessage(message)
-      })
-    },
-    async look() {
-      try {
-        const [{ external_memory: outsideBytes }, { user, system }] = await Promise.all([worker.getHeapStatistics(), worker.cpuUsage()])
-        return { outsideBytes, cpuMs: (user + system) / 1000 }
-      } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_NOT_RUNNING') return undefined
-        throw error
-      }
-    },
-    end,
   }
 }

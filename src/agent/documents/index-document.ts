@@ -1,5 +1,5 @@
 /**
- * One claimed document, from its content to what is found: read in the thread, its vectors made where the agent names an embedding model, and
+ * One claimed document, from its content to what is found: read in a process of its own, its vectors made where the agent names an embedding model, and
  * written a few dozen chunks at a time. Every write is fenced by the claim; what served before goes on serving until all is there.
  */
 import type { ClaimedDocument, NewChunk } from '../../store/cold/indexing.ts'
@@ -76,7 +76,7 @@ export async function indexDocument(
     return extractor.read({ parts: partsOf(contentId), mediaType, fileName, isText: source === 'text', ...common })
   }
 
-  async function* partsOf(contentId: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  async function* partsOf(contentId: string): AsyncGenerator<Uint8Array> {
     for (let part = 0, size = 0; ; part++) {
       claim.signal.throwIfAborted()
       const bytes = await store.read('readContentPart', contentId, part)
@@ -84,8 +84,7 @@ export async function indexDocument(
       size += bytes.length
       if (size > largestFileBytes)
         throw new DocumentRefused(`This file is larger than ${inMebibytes(largestFileBytes)}. Split it into smaller ones.`)
-      // A copy: what a driver answers may be a window on memory that others use, and this is handed to the thread.
-      yield new Uint8Array(bytes)
+      yield bytes
     }
   }
 
@@ -95,7 +94,7 @@ export async function indexDocument(
   }
 }
 
-async function* one(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 

@@ -9,7 +9,7 @@ export const largestFileBytes = 20 * 1024 * 1024
 // The longest manuals; at 4 ms a page a reader is done well before its time.
 export const mostPages = 2_000
 
-// Of the thread's own computing, so that a busy machine refuses nothing. The longest documents that pass the other limits take a third of it.
+// Of the reading thread's own computing, so that a busy machine refuses nothing. The longest documents that pass the other limits take a third of it.
 export const longestReadMs = 60_000
 
 // The XML of a DOCX file of 5,000 pages. Twenty megabytes can be made to inflate to twenty gigabytes.
@@ -21,7 +21,7 @@ export const mostTextBytes = 10 * 1024 * 1024
 // A text of 10 MiB has half as many; only a heap of headings and short pages has more.
 export const mostChunks = 20_000
 
-// Of JavaScript objects: a page of HTML is fifteen times its size as a tree. Beyond it V8 ends the thread and nothing else.
+// Of JavaScript objects: a page of HTML is fifteen times its size as a tree. Beyond it V8 ends the thread, or the process that reads.
 export const mostHeapMegabytes = 384
 
 // Of bytes outside that heap, where V8 does not count: a PDF of 1.5 MB was seen to inflate its pages to 3,400 MB there.
@@ -32,3 +32,11 @@ export class DocumentRefused extends Error {}
 
 /** `20 MiB` of a number of bytes. */
 export const inMebibytes = (bytes: number): string => `${bytes / 1024 / 1024} MiB`
+
+/** The two limits of `reading-process.ts`, which ends a reader that goes beyond them. */
+export const needsTooLong = (limitMs: number): DocumentRefused =>
+  new DocumentRefused(`This document could not be read within ${limitMs / 1000} seconds of computing. Split it into smaller ones.`)
+export const needsTooMuch = (): DocumentRefused =>
+  new DocumentRefused(
+    `This document needs more memory to be read than a document is given (${mostHeapMegabytes} MB, and ${inMebibytes(mostOutsideBytes)} for what it decompresses to). Split it into smaller ones.`,
+  )

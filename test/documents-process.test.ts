@@ -1,0 +1,234 @@
+/**
+ * The process in which documents are read, from outside: it dies of anything and the server goes on; it ends with its server; it has nothing of the
+ * server's, and what a file might make of a reader it may not do. What is read: documents-reading.test.ts.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { createExtractor } from '../src/agent/documents/extractor.ts'
+import type { DocumentToRead, Extractor } from '../src/agent/documents/extractor.ts'
+import { ReadingBrokenOff } from '../src/agent/documents/reading-process.ts'
+import { until } from './support/own-postgres.ts'
+import { readingProcessesOf } from './support/reading-processes.ts'
+
+const root = join(import.meta.dirname, '..')
+const logBook = readFileSync(join(import.meta.dirname, 'data', 'documents', 'log-book.pdf'))
+const log = { warn: () => undefined }
+
+async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+function document(bytes: Uint8Array, given: Partial<DocumentToRead> = {}): DocumentToRead {
+  const signal = new AbortController().signal
+  return { parts: one(bytes), fileName: null, mediaType: null, isText: false, onProgress: () => undefined, signal, ...given }
+}
+
+function open(t: TestContext): Extractor {
+  const extractor = createExtractor({ log })
+  t.after(() => extractor.close())
+  return extractor
+}
+
+/** The one of this process. */
+function readingProcess(): number {
+  const [pid, ...others] = readingProcessesOf(process.pid)
+  assert.ok(pid !== undefined && others.length === 0, `${others.length + (pid === undefined ? 0 : 1)} processes read`)
+  return pid
+}
+
+void test('documents: the process that reads dies in the middle of one, which is broken off; the next one is read', async (t) => {
+  const extractor = open(t)
+  for (const signal of ['SIGKILL', 'SIGABRT'] as const) {
+    let killed = 0
+    const onProgress = (): void => {
+      if (killed++ === 0) process.kill(readingProcess(), signal)
+    }
+    await assert.rejects(extractor.read(document(logBook, { onProgress })), (error) => {
+      assert.ok(error instanceof ReadingBrokenOff)
+      assert.equal(error.message, `the process that reads documents was ended by ${signal}`)
+      return true
+    })
+    assert.equal((await extractor.read(document(Buffer.from('The harbour is open.')))).chunks, 1)
+  }
+  process.kill(readingProcess(), 'SIGKILL')
+  await assert.rejects(extractor.take(0, 1), ReadingBrokenOff)
+})
+
+void test('documents: signals of a terminal to all that run in it do not end the process that reads', async (t) => {
+  const extractor = open(t)
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  let told = 0
+  const onProgress = (): void => {
+    for (const signal of told++ === 0 ? signals : []) process.kill(readingProcess(), signal)
+  }
+  assert.equal((await extractor.read(document(logBook, { onProgress }))).chunks, 300)
+  assert.ok(told > 0)
+  assert.equal((await extractor.take(290, 50)).length, 10)
+})
+
+/** A server reduced to its extractor. */
+async function startReader(t: TestContext, then: string): Promise<ReturnType<typeof spawn>> {
+  const program = `
+    import { createExtractor } from './src/agent/documents/extractor.ts'
+    const extractor = createExtractor({ log: { warn() {} } })
+    async function* one(bytes) { yield bytes }
+    const read = (bytes) => extractor.read(
+      { parts: one(bytes), fileName: 'a.html', mediaType: null, isText: false, onProgress() {}, signal: new AbortController().signal })
+    ${then}`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+void test('documents: a server that is killed takes the process that reads with it, in the middle of a document', async (t) => {
+  const server = await startReader(t, `await read(Buffer.alloc(8 * 1024 * 1024, '<p>x'))`)
+  const ended = once(server, 'exit')
+  // It computes, and would for seconds.
+  const cpuOf = (pid: number): number => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[11])
+  await until('it reads', () => readingProcessesOf(server.pid!).some((pid) => cpuOf(pid) > 100))
+  const [pid] = readingProcessesOf(server.pid!)
+  server.kill('SIGKILL')
+  await ended
+  t.after(() => isThere(pid!) && process.kill(pid!, 'SIGKILL'))
+  await until('it is gone too', () => !isThere(pid!), 5_000)
+})
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+void test('documents: a process that reads nothing at present keeps no server alive', async (t) => {
+  const server = await startReader(t, `console.log((await read(Buffer.from('<p>The harbour is open.'))).chunks)`)
+  let output = ''
+  server.stdout!.setEncoding('utf8').on('data', (text: string) => (output += text))
+  const [code] = await Promise.race([once(server, 'close'), wait(20_000, ['it goes on'], { ref: false })])
+  assert.deepEqual([code, output], [0, '1\n'])
+})
+
+void test('documents: the process that reads has no socket, file or setting of its server', async (t) => {
+  const extractor = open(t)
+  const listening = createServer().listen(0, '127.0.0.1')
+  await once(listening, 'listening')
+  t.after(() => listening.close())
+  await extractor.read(document(Buffer.from('The harbour is open.')))
+  const pid = readingProcess()
+  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean)
+  assert.deepEqual(
+    environment.filter((line) => !/^NODE_CHANNEL_(?:FD|SERIALIZATION_MODE)=/.test(line)),
+    [],
+  )
+  const held = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+  const others = held.filter((file) => !/^(?:\/dev\/null|(?:pipe|socket|anon_inode):.*)$/.test(file))
+  assert.deepEqual(
+    others.filter((file) => !leftOpen().includes(file)),
+    [],
+  )
+  // Its end of the channel and of the pipe of its last words.
+  const sockets = held.filter((file) => file.startsWith('socket:')).map((file) => /\d+/.exec(file)![0])
+  const listeners = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/)[9])
+  assert.ok(listeners.length > 2)
+  assert.deepEqual(
+    sockets.filter((inode) => listeners.includes(inode)),
+    [],
+  )
+  assert.equal(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'), '1000\n')
+})
+
+/** What whoever started the tests left open to all that comes after; Node's own files are closed to it. */
+function leftOpen(): string[] {
+  const closeOnExec = 0o2000000
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    if (!existsSync(`/proc/self/fdinfo/${fd}`)) return []
+    const flags = /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!
+    return Number.parseInt(flags, 8) & closeOnExec ? [] : readlinkSync(`/proc/self/fd/${fd}`)
+  })
+}
+
+/** An extractor whose reader does what a file wants, in the place of decoding a text. `folder` is that of its code. */
+async function openTakenOver(t: TestContext, decodeText: string): Promise<{ extractor: Extractor; folder: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-test-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  cpSync(join(root, 'src', 'agent'), join(folder, 'src', 'agent'), { recursive: true })
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'src', 'agent', 'documents', 'decode.ts'), decodeText)
+  const copy = (await import(join(folder, 'src', 'agent', 'documents', 'extractor.ts'))) as { createExtractor: typeof createExtractor }
+  const extractor = copy.createExtractor({ log, mostHeapMegabytes: 64 })
+  t.after(() => extractor.close())
+  return { extractor, folder }
+}
+
+void test('documents: a heap that is full is the reason, whether V8 ends the thread or the whole process', async (t) => {
+  for (const [filling, who] of [
+    ['{}', 'the thread'],
+    // It grows by more than is left, which V8 takes for the end of everything.
+    ['0.5', 'the process'],
+  ]) {
+    const { extractor } = await openTakenOver(t, `export function decodeText() { const all = []; for (;;) all.push(${filling}) }`)
+    await assert.rejects(extractor.read(document(Buffer.from('x'))), /^Error: This document needs more memory to be read/, who)
+    await extractor.close()
+  }
+})
+
+void test('documents: a reader that a file has taken over reads no other file, writes none, runs no program and no text', async (t) => {
+  const { extractor, folder } = await openTakenOver(t, takenOver)
+  writeFileSync(join(folder, 'admin.token'), 'secret')
+  await extractor.read(document(Buffer.from(folder), { isText: true }))
+  const [chunk] = await extractor.take(0, 1)
+  assert.deepEqual(JSON.parse(chunk!.text), {
+    'its own code': 'done',
+    'a secret': 'ERR_ACCESS_DENIED',
+    'the compiled code of others': 'ERR_ACCESS_DENIED',
+    'a file of its own': 'ERR_ACCESS_DENIED',
+    'a program': 'ERR_ACCESS_DENIED',
+    'a thread without limits': 'ERR_ACCESS_DENIED',
+    'a text as a program': 'EvalError',
+  })
+})
+
+const takenOver = `
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+
+export function decodeText({ bytes }: { bytes: Uint8Array }): string {
+  const folder = Buffer.from(bytes).toString()
+  const wishes: Record<string, () => unknown> = {
+    'its own code': () => readFileSync(join(folder, 'src/agent/documents/decode.ts')),
+    'a secret': () => readFileSync(join(folder, 'admin.token')),
+    'the compiled code of others': () => writeFileSync(join(folder, 'node_modules/.cache/turnkeep/taken-over'), ''),
+    'a file of its own': () => writeFileSync(join(folder, 'taken-over'), ''),
+    'a program': () => {
+      const { error } = spawnSync('true')
+      if (error) throw error
+    },
+    'a thread without limits': () => new Worker('0', { eval: true, execArgv: [] }),
+    'a text as a program': () => new Function('return 1')(),
+  }
+  const outcomes = Object.entries(wishes).map(([wish, fulfil]) => {
+    try {
+      fulfil()
+      return [wish, 'done']
+    } catch (error) {
+      return [wish, error.code ?? error.name]
+    }
+  })
+  return JSON.stringify(Object.fromEntries(outcomes))
+}
+`
