@@ -17,6 +17,7 @@ import { createGuard } from './agent/guard.ts'
 import { createKnowledge } from './agent/knowledge.ts'
 import type { Knowledge } from './agent/knowledge.ts'
 import { createModels } from './agent/models.ts'
+import type { ModelsOptions } from './agent/models.ts'
 import { createTools } from './agent/tools.ts'
 import type { Config } from './config.ts'
 import type { Failpoints } from './failpoints.ts'
@@ -45,6 +46,7 @@ export type AppOptions = {
   among?: { port: number; adminPort: number | undefined; scrape(): Promise<string> } | undefined
   /** Deadlines and leases other than the ruled ones, for tests. */
   turnSettings?: Partial<TurnSettings>
+  modelSettings?: ModelsOptions
 }
 
 /** What is reached without the door: by the first start, by tests. */
@@ -68,26 +70,26 @@ const limiterDeadlineMs = 250
 
 /** Opens the store, recovers what a dead process left, listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the listener's error. */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
-  const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, among, turnSettings } = options
+  const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, among, turnSettings, modelSettings } = options
   const monotonicMs = (): number => performance.now()
   const { store, window } = await openStores(config, { monotonicMs, failpoints, log })
   const { newId, newRequestId } = createIds()
 
   const sealer = createSealer(encryptionKeys)
-  const models = createModels()
+  const models = createModels(modelSettings)
   const metrics = createMetrics()
   const guard = createGuard({ allowPrivateHosts: config.allowedPrivateHosts })
-  const embeddings = createEmbeddings({ store, sealer, models })
+  const embeddings = createEmbeddings({ store, sealer, models, failpoints })
   const knowledge = createKnowledge({ store, embeddings, log })
   const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
   const indexer = createIndexer({ store, guard, embeddings, log })
   const lastUse = createLastUse({ store, monotonicMs, log })
-  const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, log })
+  const access = createAccess({ store, window, monotonicMs, onUse: lastUse.saw, failpoints, log })
   const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints, log, metrics })
   const settings = { maxTurns: config.maxTurns, ...turnSettings }
   const turns = createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings })
   const conversations = createConversations({ store })
-  const erasure = createErasure({ store, retentionDays: config.retentionDays, log, newId })
+  const erasure = createErasure({ store, retentionDays: config.retentionDays, failpoints, log, newId })
   const admin = createAdmin({ store, sealer, models, tools, knowledge, guard, newId, randomBytes })
 
   const rooms = { admin, knowledge, store, turns }
@@ -98,7 +100,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   }
   metrics.watch({ running: () => turns.running, mostRunning: settings.maxTurns, waiting: turns.waiting, ready })
   const told = among ? { ...metrics, scrape: among.scrape } : metrics
-  const common = { log, accessLog, metrics: told, newRequestId, publicUrl: config.publicUrl, ready }
+  const common = { log, accessLog, metrics: told, newRequestId, publicUrl: config.publicUrl, ready, failpoints }
   const publicRooms = { access, turns, conversations }
   const adminRooms = { admin, adminToken, turns, erasure }
   const shared = config.adminPort === undefined

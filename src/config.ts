@@ -17,6 +17,7 @@ import {
   wholeNumber,
   withoutPassword,
 } from './config-values.ts'
+import { misplacedFailpoint } from './failpoints.ts'
 
 /** `read` answers undefined, or throws BadValue with a reason of its own, for a text that is not accepted. */
 export type Setting<Value> = {
@@ -180,7 +181,7 @@ export const settings = {
     name: 'TURNKEEP_FAILPOINTS',
     initial: '',
     meaning: 'Named crash points for tests; only with NODE_ENV=test.',
-    accepted: 'a list of name=kill|throw|delay:<ms>',
+    accepted: 'a list of name=kill|throw|drop|delay:<ms>',
     read: failpointSpec,
   },
 } as const satisfies Record<string, Setting<unknown>>
@@ -218,6 +219,9 @@ export function readConfig(environment: Environment): ConfigOutcome {
     problems.push('TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process')
   if (values['failpoints'] !== '' && environment['NODE_ENV'] !== 'test')
     problems.push('TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test')
+  const misplaced =
+    typeof values['failpoints'] === 'string' && misplacedFailpoint(values['failpoints'], isShared(environment) ? 'postgres' : 'sqlite')
+  if (misplaced) problems.push(`TURNKEEP_FAILPOINTS: ${misplaced}`)
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'config', config: values as Config }
 }
 

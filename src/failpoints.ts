@@ -1,11 +1,21 @@
 /**
- * Named crash points: places where a test makes the process die, fail or wait, so that "killed at any moment" is a list one can walk.
- * `TURNKEEP_FAILPOINTS` names them; it is refused outside NODE_ENV=test. Off, a point is one call of an empty function.
+ * Named crash points: places where a test makes the process die, fail or wait, or cuts a connection, so that "killed at any moment" is a list one
+ * can walk. `TURNKEEP_FAILPOINTS` names them; it is refused outside NODE_ENV=test. Off, a point is one call of an empty function. A point that acts
+ * says so first, in one line of JSON on stderr.
  */
+import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Every point and the moment it stands for. The `key` a point is called with is the user's message, where it has one. */
+/**
+ * Every point and the moment it stands for. The `key` a point is called with is the user's message where it has one, and at commits of the store the
+ * name of what is committed. docs/failpoints.md is this table.
+ */
 export const failpointNames = {
+  'start.before-migrations': 'The database is open, and about to be brought to this schema.',
+  'start.after-migrations': 'The database has this schema, nothing is served yet.',
+  'start.after-leases-ended': 'The leases of the former process are ended, nothing is served yet.',
+  'limiter.before-spend': 'A request is about to spend a unit of its window.',
+  'limiter.after-spend': 'A unit is spent, or did not fit, and the request has not gone on yet.',
   'admit.before-commit': 'A batch of admissions is written, not yet committed.',
   'admit.after-commit': 'A batch of admissions is durable, its callers are not yet told.',
   'settle.before-commit': 'A batch of settlements is written, not yet committed.',
@@ -14,11 +24,14 @@ export const failpointNames = {
   'fail.after-commit': 'Failed or released turns are durable, their callers are not yet told.',
   'advance.before-commit': 'A step is journalled and the hold extended, not yet committed.',
   'advance.after-commit': 'A journalled step is durable, the turn has not gone on yet.',
+  'claim.before-commit': 'Recovery has claimed what orphans there are, not yet committed.',
+  'claim.after-commit': 'The claim of orphans is durable, they do not run yet.',
+  'give-up.before-commit': 'A drain has given up leases, not yet committed.',
+  'give-up.after-commit': 'The leases that a drain has given up may be claimed.',
+  'commit.sent': 'A commit has been sent to PostgreSQL, its answer is not there yet.',
   'renew.before': 'The timer is about to renew the leases of the running turns.',
   'renew.after': 'The leases of the running turns are renewed.',
-  'claim.before-commit': 'Recovery has claimed orphans, not yet committed.',
-  'claim.after-commit': 'The claim of orphans is durable, they do not run yet.',
-  'model.before-call': 'A turn is about to call the model.',
+  'model.before-call': 'A model is about to be asked.',
   'model.first-delta': 'The first piece of text of a model call has arrived.',
   'model.delta': 'A piece of text has arrived, the first one too.',
   'model.done': 'The model has answered completely, nothing of it is stored.',
@@ -26,18 +39,71 @@ export const failpointNames = {
   'tool.after-call': 'A tool has answered, nothing of it is stored.',
   'tool.after-journal': 'The end of a tool call with side effects is durable, the turn has not gone on yet.',
   'reply.before-send': 'A turn has ended durably, its answer has not left.',
+  'stream.before-created': 'A stream is about to be established, nothing of it has left.',
+  'stream.before-delta': 'A delta is about to be written to a caller.',
+  'stream.before-end': 'The last event of a stream is about to be written.',
+  'answer.before-send': 'The answer of a request that did not stream is about to leave.',
   'recovery.before-run': 'A recovered turn is about to run.',
+  'recovery.after-run': 'A recovered turn has ended.',
   'drain.begin': 'The drain begins: the process is no longer ready.',
   'drain.give-up': 'The drain limit has passed, the leases are about to be given up.',
+  'drain.end': 'No turn runs any more, and the rooms are about to be closed.',
+  'write.before-commit': "An operator's or the service's own change is written, not yet committed.",
+  'write.after-commit': "An operator's or the service's own change is durable, nobody is told yet.",
+  'erase.before-commit': 'Conversations are erased, not yet committed.',
+  'erase.after-commit': 'The erasure of conversations is durable, their bytes are still in the files.',
+  'forget.before': 'What was erased is about to be taken out of the files.',
+  'forget.after': 'What was erased is out of the files, as far as readers let it.',
+  'touch-keys.before-commit': 'When keys were last used is written, not yet committed.',
+  'touch-keys.after-commit': 'When keys were last used is durable.',
+  'claim-document.before-commit': 'The indexer has claimed what document there is, not yet committed.',
+  'claim-document.after-commit': 'The claim of a document is durable, nothing of it is read yet.',
+  'add-chunks.before-commit': 'Some chunks of a document are written, not yet committed.',
+  'add-chunks.after-commit': 'Some chunks of a document are durable, and not found yet.',
+  'finish-document.before-commit': 'A document is marked as ready, not yet committed.',
+  'finish-document.after-commit': 'A document is ready and found, the indexer has not gone on yet.',
+  'embed.before-call': 'A provider is about to be asked for vectors.',
+  'embed.after-call': 'A provider has answered with vectors, nothing of it is stored.',
 } as const
 
 export type FailpointName = keyof typeof failpointNames
 
+/** What the action `drop` cuts at a point; at every other point it is refused. The database's connections are those to PostgreSQL. */
+export const failpointDrops: { readonly [Name in FailpointName]?: 'caller' | 'model' | 'database' } = {
+  'stream.before-created': 'caller',
+  'stream.before-delta': 'caller',
+  'stream.before-end': 'caller',
+  'answer.before-send': 'caller',
+  'model.before-call': 'model',
+  'model.first-delta': 'model',
+  'model.delta': 'model',
+  'embed.before-call': 'model',
+  'admit.before-commit': 'database',
+  'settle.before-commit': 'database',
+  'fail.before-commit': 'database',
+  'advance.before-commit': 'database',
+  'claim.before-commit': 'database',
+  'give-up.before-commit': 'database',
+  'commit.sent': 'database',
+  'write.before-commit': 'database',
+  'erase.before-commit': 'database',
+  'touch-keys.before-commit': 'database',
+  'claim-document.before-commit': 'database',
+  'add-chunks.before-commit': 'database',
+  'finish-document.before-commit': 'database',
+}
+
+/** The points that stand in one store alone: SQLite answers a commit where it is asked, and PostgreSQL's leases run out by themselves. */
+export const failpointStores: { readonly [Name in FailpointName]?: 'sqlite' | 'postgres' } = {
+  'start.after-leases-ended': 'sqlite',
+  'commit.sent': 'postgres',
+}
+
 export interface Failpoints {
-  /** Acts at a point in synchronous code; a delay blocks the thread. Throws FailpointThrown, or never returns. */
-  hit(name: FailpointName, key?: string): void
+  /** Acts at a point in synchronous code; a delay blocks the thread. Throws FailpointThrown, or never returns. `drop` cuts the point's connection. */
+  hit(name: FailpointName, key?: string, drop?: () => void): void
   /** Acts at a point in asynchronous code; a delay lets others go on. */
-  reach(name: FailpointName, key?: string): Promise<void>
+  reach(name: FailpointName, key?: string, drop?: () => void): Promise<void>
   /** What `createFailpoints` was given, so that a worker thread can be given the same. */
   readonly spec: string
 }
@@ -48,55 +114,75 @@ export class FailpointThrown extends Error {}
 /** The text of `TURNKEEP_FAILPOINTS` is not a list of points; the message says why. */
 export class FailpointSyntaxError extends Error {}
 
-type Action = { kind: 'kill' } | { kind: 'throw' } | { kind: 'delay'; ms: number }
+type Action = { kind: 'kill' } | { kind: 'throw' } | { kind: 'drop' } | { kind: 'delay'; ms: number }
 type Rule = { name: FailpointName; action: Action; atHit: number | undefined; ifKeyHas: string | undefined; hits: number }
 
 export const noFailpoints: Failpoints = { hit: () => {}, reach: async () => {}, spec: '' }
 
 /**
- * Reads `name=action[@n][ if:text]`, separated by `;`. Actions: `kill` (SIGKILL to this process), `throw`, `delay:<ms>`.
- * `@n` acts at the n-th hit only, otherwise at every hit; `if:text` counts only hits whose key contains the text.
+ * Reads `name=action[@n][ if:text]`, separated by `;`. Actions: `kill` (SIGKILL to this process), `throw`, `drop` (cuts the point's connection),
+ * `delay:<ms>`. `@n` acts at the n-th hit only, otherwise at every hit; `if:text` counts only hits whose key contains the text.
  * For example `settle.before-commit=kill@3; model.delta=kill if:poison`. Throws FailpointSyntaxError.
  */
 export function createFailpoints(spec: string): Failpoints {
-  const rules = spec
-    .split(';')
-    .filter((entry) => entry.trim() !== '')
-    .map(parseRule)
+  const rules = rulesOf(spec)
   if (rules.length === 0) return noFailpoints
 
-  function due(name: FailpointName, key: string | undefined): Action[] {
+  function due(name: FailpointName, key: string | undefined): Rule[] {
     const matching = rules.filter((rule) => rule.name === name && (rule.ifKeyHas === undefined || key?.includes(rule.ifKeyHas)))
     for (const rule of matching) rule.hits += 1
-    return matching.filter((rule) => rule.atHit === undefined || rule.atHit === rule.hits).map((rule) => rule.action)
+    return matching.filter((rule) => rule.atHit === undefined || rule.atHit === rule.hits)
   }
 
   return {
     spec,
-    hit(name, key) {
-      for (const action of due(name, key)) {
-        if (action.kind === 'delay') block(action.ms)
-        else endHere(action.kind, name)
+    hit(name, key, drop) {
+      for (const rule of due(name, key)) {
+        tell(rule)
+        if (rule.action.kind === 'delay') block(rule.action.ms)
+        else act(rule.action.kind, name, drop)
       }
     },
-    async reach(name, key) {
-      for (const action of due(name, key)) {
-        if (action.kind === 'delay') await sleep(action.ms)
-        else endHere(action.kind, name)
+    async reach(name, key, drop) {
+      for (const rule of due(name, key)) {
+        tell(rule)
+        if (rule.action.kind === 'delay') await sleep(rule.action.ms)
+        else act(rule.action.kind, name, drop)
       }
     },
   }
 }
 
+/** Why a specification can never act with this store, or undefined. Throws FailpointSyntaxError. */
+export function misplacedFailpoint(spec: string, store: 'sqlite' | 'postgres'): string | undefined {
+  for (const { name, action } of rulesOf(spec)) {
+    const only = failpointStores[name]
+    if (only !== undefined && only !== store) return `"${name}" stands nowhere in this store`
+    if (action.kind === 'drop' && failpointDrops[name] === 'database' && store === 'sqlite')
+      return `"${name}" has no connection to drop: the embedded database is in the process`
+  }
+  return undefined
+}
+
+function rulesOf(spec: string): Rule[] {
+  return spec
+    .split(';')
+    .filter((entry) => entry.trim() !== '')
+    .map(parseRule)
+}
+
 function parseRule(entry: string): Rule {
-  const match = /^\s*([^=\s]+)=(?:(kill|throw)|delay:(\d{1,6}))(?:@(\d{1,9}))?(?:\s+if:(.+?))?\s*$/s.exec(entry)
+  const match = /^\s*([^=\s]+)=(?:(kill|throw|drop)|delay:(\d{1,6}))(?:@(\d{1,9}))?(?:\s+if:(.+?))?\s*$/s.exec(entry)
   if (!match) {
-    throw new FailpointSyntaxError(`"${entry.trim()}" is not of the form name=kill|throw|delay:<ms>, with @<n> and if:<text> where wanted`)
+    throw new FailpointSyntaxError(
+      `"${entry.trim()}" is not of the form name=kill|throw|drop|delay:<ms>, with @<n> and if:<text> where wanted`,
+    )
   }
   const [, name = '', kind, ms, atHit, ifKeyHas] = match
   if (!isFailpointName(name)) throw new FailpointSyntaxError(`"${name}" is not the name of a failpoint`)
   if (atHit !== undefined && Number(atHit) === 0) throw new FailpointSyntaxError(`"${entry.trim()}": hits count from 1`)
-  const action: Action = kind === 'kill' ? { kind } : kind === 'throw' ? { kind } : { kind: 'delay', ms: Number(ms) }
+  if (kind === 'drop' && failpointDrops[name] === undefined) throw new FailpointSyntaxError(`"${name}" has no connection to drop`)
+  const action: Action = kind === 'kill' || kind === 'throw' || kind === 'drop' ? { kind } : { kind: 'delay', ms: Number(ms) }
   return { name, action, atHit: atHit === undefined ? undefined : Number(atHit), ifKeyHas, hits: 0 }
 }
 
@@ -104,8 +190,27 @@ function isFailpointName(name: string): name is FailpointName {
   return Object.hasOwn(failpointNames, name)
 }
 
-function endHere(kind: 'kill' | 'throw', name: FailpointName): never {
+/** So that a run knows which of its points acted. Written by this thread itself: what is handed to the main thread would die with the process. */
+function tell({ name, action, hits }: Rule): void {
+  const line = `${JSON.stringify({ failpoint: name, action: action.kind, hit: hits, pid: process.pid })}\n`
+  for (;;) {
+    try {
+      // Shorter than PIPE_BUF, so it is written whole or not at all, beside lines of the log too.
+      return void writeSync(2, line)
+    } catch (error) {
+      // Somebody made the pipe one that does not wait; where its reader has gone, the action counts all the same.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return
+      block(1)
+    }
+  }
+}
+
+function act(kind: 'kill' | 'throw' | 'drop', name: FailpointName, drop: (() => void) | undefined): void {
   if (kind === 'throw') throw new FailpointThrown(`failpoint ${name}`)
+  if (kind === 'drop') {
+    if (!drop) throw new Error(`the failpoint ${name} was given no connection to drop`)
+    return drop()
+  }
   process.kill(process.pid, 'SIGKILL')
   // The signal may arrive a moment later, and nothing after this point may happen.
   for (;;) block(Infinity)

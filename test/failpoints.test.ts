@@ -1,10 +1,23 @@
-/** Named crash points: what they read, count and do; killed in a process of their own. */
+/**
+ * Named crash points: what they read, count, say and do; killed in a process of their own. docs/failpoints.md has their table (after a wanted change:
+ * `node test/failpoints.test.ts --update-golden`). What comes of each in a real server: race/every-failpoint.ts.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { createFailpoints, failpointNames, FailpointSyntaxError, FailpointThrown, noFailpoints } from '../src/failpoints.ts'
+import {
+  createFailpoints,
+  failpointDrops,
+  failpointNames,
+  failpointStores,
+  FailpointSyntaxError,
+  FailpointThrown,
+  misplacedFailpoint,
+  noFailpoints,
+} from '../src/failpoints.ts'
+import type { FailpointName } from '../src/failpoints.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -55,7 +68,28 @@ describe('failpoints', () => {
     assert.throws(() => failpoints.hit('model.delta'), FailpointThrown)
   })
 
+  test('drop cuts what the point gives it, and goes on', async () => {
+    const failpoints = createFailpoints('model.delta=drop@2; commit.sent=drop')
+    const cut: string[] = []
+    failpoints.hit('model.delta', 'm', () => void cut.push('first'))
+    failpoints.hit('model.delta', 'm', () => void cut.push('second'))
+    await failpoints.reach('commit.sent', 'settle_v1', () => void cut.push('third'))
+    assert.deepEqual(cut, ['second', 'third'])
+    assert.throws(() => createFailpoints('stream.before-delta=drop').hit('stream.before-delta'), /no connection to drop/)
+  })
+
+  test('what can never act in a store is told, and what can is not', () => {
+    assert.match(misplacedFailpoint('commit.sent=kill', 'sqlite')!, /commit\.sent/)
+    assert.match(misplacedFailpoint('start.after-leases-ended=kill', 'postgres')!, /start\.after-leases-ended/)
+    assert.match(misplacedFailpoint('model.delta=drop; settle.before-commit=drop', 'sqlite')!, /settle\.before-commit/)
+    assert.equal(misplacedFailpoint('commit.sent=drop; settle.before-commit=drop', 'postgres'), undefined)
+    assert.equal(misplacedFailpoint('settle.before-commit=kill; model.delta=drop', 'sqlite'), undefined)
+  })
+
   for (const spec of [
+    'model.done=drop',
+    'settle.after-commit=drop',
+    'model.delta=drop:5',
     'model.delta',
     'model.delta=',
     'model.delta=stop',
@@ -90,6 +124,60 @@ describe('failpoints', () => {
       assert.equal(stdout, '')
     })
   }
+
+  test('a point that acts says so in one whole line, beside a log that is written at the same time by every thread', () => {
+    const source = (thread: string): string => `
+      import { writeSync } from 'node:fs'
+      import { createFailpoints } from ${JSON.stringify(import.meta.resolve('../src/failpoints.ts'))}
+      const failpoints = createFailpoints('model.delta=delay:0; model.done=throw@2; model.delta=kill@501 if:${thread}')
+      for (let n = 0; n < 500; n++) {
+        failpoints.hit('model.delta', '${thread}')
+        log({ log: 'x'.repeat(n) })
+      }
+      failpoints.hit('model.done')
+      try { failpoints.hit('model.done') } catch {}
+      // As the log does it where a pipe does not wait.
+      function log(line) {
+        for (;;) try { return writeSync(2, JSON.stringify(line) + '\\n') } catch (error) { if (error.code !== 'EAGAIN') throw error }
+      }
+      ${thread === 'writer' ? "await new Promise((resolve) => setTimeout(resolve, 300)); failpoints.hit('model.delta', 'writer')" : ''}`
+    const script = `
+      import { Worker } from 'node:worker_threads'
+      new Worker(new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(source('writer'))}`)}))
+      ${source('main')}`
+    const { signal, stderr, pid } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      encoding: 'utf8',
+      timeout: 30_000,
+    })
+    assert.equal(signal, 'SIGKILL', stderr.slice(-1000))
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const acted = lines.filter(({ failpoint }) => failpoint !== undefined)
+    assert.equal(lines.length - acted.length, 1000)
+    assert.deepEqual(acted.at(-1), { failpoint: 'model.delta', action: 'kill', hit: 501, pid })
+    assert.deepEqual(
+      acted.filter(({ action }) => action === 'throw'),
+      Array.from({ length: 2 }, () => ({ failpoint: 'model.done', action: 'throw', hit: 2, pid })),
+    )
+    // The kill's own rule comes after the delay of the same hit.
+    assert.equal(acted.filter(({ action }) => action === 'delay').length, 1001)
+  })
+
+  test('docs/failpoints.md has the table of points', () => {
+    const file = join(root, 'docs/failpoints.md')
+    const rows = (Object.keys(failpointNames) as FailpointName[]).map(
+      (name) => `| \`${name}\` | ${failpointNames[name]} | ${failpointDrops[name] ?? ''} | ${failpointStores[name] ?? ''} |\n`,
+    )
+    const table = `| point | the moment | drop | store |\n|---|---|---|---|\n${rows.join('').replaceAll(/ {2,}\|/g, ' |')}`
+    const page = readFileSync(file, 'utf8')
+    const before = page.slice(0, page.indexOf('## The points'))
+    const intro = page.slice(before.length, page.indexOf('\n\n', page.indexOf('\n\n', before.length) + 2) + 2)
+    const wanted = before + intro + table
+    if (process.argv.includes('--update-golden')) writeFileSync(file, wanted)
+    assert.equal(readFileSync(file, 'utf8'), wanted)
+  })
 
   test('every named point stands somewhere in the code', () => {
     const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter(

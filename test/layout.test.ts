@@ -72,7 +72,7 @@ const doors: Record<string, string[]> = {
 /** The files outside of all rooms, and who may import them; `rooms` is every room. app.ts, main.ts and first-start.ts know the rooms. */
 const outside: Record<string, string[]> = {
   'errors.ts': ['rooms', 'metrics.ts', 'worker-link.ts'],
-  'failpoints.ts': ['rooms', 'app.ts', 'main.ts', 'config-values.ts'],
+  'failpoints.ts': ['rooms', 'app.ts', 'main.ts', 'config.ts', 'config-values.ts'],
   'metrics.ts': ['rooms', 'app.ts', 'shared-page.ts', 'worker-link.ts'],
   'shared-page.ts': ['workers.ts'],
   'worker-link.ts': ['main.ts', 'workers.ts'],

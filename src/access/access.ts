@@ -4,6 +4,8 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Logger } from 'pino'
+import { noFailpoints } from '../failpoints.ts'
+import type { Failpoints } from '../failpoints.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { digestSecret, parseApiKey } from './api-key.ts'
@@ -21,6 +23,7 @@ export type AccessOptions = {
   windowDeadlineMs?: number
   /** Told of every key that authenticated. */
   onUse?: (apiKeyId: string) => void
+  failpoints?: Failpoints
   log: Logger
 }
 
@@ -33,7 +36,15 @@ const noDigest = new Uint8Array(32)
 // A key has one secret, or two while it is rotated; as many comparisons are made for an unknown key.
 const usualSecrets = 2
 
-export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 250, onUse, log }: AccessOptions): Access {
+export function createAccess({
+  store,
+  window,
+  monotonicMs,
+  windowDeadlineMs = 250,
+  onUse,
+  failpoints = noFailpoints,
+  log,
+}: AccessOptions): Access {
   const keys = createKeyCache({ load: (keyId) => store.read('findApiKey', keyId), monotonicMs })
   store.onChange(keys.clear)
   let toldAt = -Infinity
@@ -82,7 +93,12 @@ export function createAccess({ store, window, monotonicMs, windowDeadlineMs = 25
 
     /** `rate.fail-closed`: an error, or no answer in time, is `unavailable`; never a pass and never `exceeded`. */
     async spend({ id, rateLimit, rateWindowSeconds }: ApiKey) {
-      const spent = Promise.try(() => window.spend({ apiKeyId: id, limit: rateLimit, windowSeconds: rateWindowSeconds }))
+      const spent = Promise.try(async () => {
+        await failpoints.reach('limiter.before-spend')
+        const outcome = await window.spend({ apiKeyId: id, limit: rateLimit, windowSeconds: rateWindowSeconds })
+        await failpoints.reach('limiter.after-spend')
+        return outcome
+      })
       try {
         return await within(windowDeadlineMs, spent)
       } catch (error) {

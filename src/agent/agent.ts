@@ -10,6 +10,7 @@ import type { Citation, HistoryMessage, JournalEntry, Store } from '../store/sto
 import { createVersions } from './agent-versions.ts'
 import { TextCleaner } from './clean-text.ts'
 import { countedModel } from './counted-model.ts'
+import { droppableModel } from './droppable-model.ts'
 import type { Knowledge } from './knowledge.ts'
 import { ModelError } from './model.ts'
 import type { ModelStep, ModelUsage, Passage, PromptMessage } from './model.ts'
@@ -166,7 +167,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         if (text.length > 0) speech.onDelta(steps.append(text))
       }
       const request = { modelId, messages: prompt(), tools: toolbox.definitions, maxOutputTokens, temperature, passages }
-      const answer = await generateWithRetries(countedModel(model, metrics), request, {
+      const answer = await generateWithRetries(countedModel(droppableModel(model, failpoints, message), metrics), request, {
         signal,
         onText: (text) => emit(cleaner.push(text)),
         // `stream.after-delta`: once a piece of the turn has left, nothing is generated again

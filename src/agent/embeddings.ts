@@ -2,7 +2,10 @@
  * Vectors of texts, by the embedding model that an agent names: looks the provider up, asks in batches, and asks again where it may. Never cuts a
  * text, keeps no vector, and counts no money: embeddings are the operator's cost (rulings, Money).
  */
+import { noFailpoints } from '../failpoints.ts'
+import type { Failpoints } from '../failpoints.ts'
 import { splitModel } from './agent-config.ts'
+import { droppableEmbed } from './droppable-model.ts'
 import { ModelError } from './model.ts'
 import type { Embed, Models } from './models.ts'
 import { createProviders } from './providers.ts'
@@ -24,8 +27,10 @@ export interface Embeddings {
   embed(embeddingModel: string, texts: string[], signal: AbortSignal): Promise<Float32Array[]>
 }
 
-export function createEmbeddings({ store, sealer, models }: { store: Store; sealer: Sealer; models: Models }): Embeddings {
-  const providers = createProviders<Embed>({ store, sealer, open: (provider) => models.openEmbed(provider) })
+export type EmbeddingsOptions = { store: Store; sealer: Sealer; models: Models; failpoints?: Failpoints }
+
+export function createEmbeddings({ store, sealer, models, failpoints = noFailpoints }: EmbeddingsOptions): Embeddings {
+  const providers = createProviders<Embed>({ store, sealer, open: (provider) => droppableEmbed(models.openEmbed(provider), failpoints) })
 
   return {
     async embed(embeddingModel, texts, signal) {

@@ -11,7 +11,7 @@ import { describeFailures, describeHeaders } from './api-answers.ts'
 import { ChatEvent } from './api-schemas.ts'
 import { sendBegun } from './chat-routes.ts'
 import type { Turns } from './chat-routes.ts'
-import type { StreamTimes } from './event-stream.ts'
+import type { StreamOptions } from './event-stream.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { longestMessage, wellFormedPattern } from './invalid-input.ts'
 
@@ -53,16 +53,14 @@ const schema = {
   },
 }
 
-export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: StreamTimes }> = async (
-  app,
-  { turns, streamTimes },
-) => {
+export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
   app.post('/agents/:id/playground', { schema }, async (request, reply) => {
     const { message, external_user_id: externalUserId = usualUser } = request.body
     const given = request.headers['idempotency-key'] !== undefined
     const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
     const agentId = request.params.id
     const apiKeyId = await request.admin.openPlayground(agentId)
-    return sendBegun(request, reply, await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message }), streamTimes)
+    const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message })
+    return sendBegun(request, reply, begun, message, streams)
   })
 }

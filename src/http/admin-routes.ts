@@ -16,7 +16,7 @@ import { providerRoutes } from './admin-providers.ts'
 import { usageRoutes } from './admin-usage.ts'
 import { watchMethods, wrongMethod } from './allowed-methods.ts'
 import type { Turns } from './chat-routes.ts'
-import type { StreamTimes } from './event-stream.ts'
+import type { StreamOptions } from './event-stream.ts'
 
 export type AdminRoutesOptions = {
   admin: Admin
@@ -24,7 +24,7 @@ export type AdminRoutesOptions = {
   /** For the playground. */
   turns: Turns
   erasure: Erasure
-  streamTimes: StreamTimes
+  streams: StreamOptions
   publicUrl: string | undefined
 }
 
@@ -35,7 +35,7 @@ declare module 'fastify' {
   }
 }
 
-export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, { admin, auth, turns, erasure, streamTimes, publicUrl }) => {
+export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, { admin, auth, turns, erasure, streams, publicUrl }) => {
   app.addHook('onRequest', async (request) => {
     auth(request.raw)
     request.admin = admin.calledBy(request.id)
@@ -47,7 +47,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, {
     for (const routes of [ownerRoutes, providerRoutes, agentRoutes, documentRoutes, keyRoutes, historyRoutes, usageRoutes])
       await known.register(routes)
     await known.register(erasureRoutes, { erasure })
-    await known.register(playgroundRoutes, { turns, streamTimes })
+    await known.register(playgroundRoutes, { turns, streams })
   })
   // Every other path is a route too, so that a stranger is told 401 and never which paths and methods there are.
   await app.register(async (rest) => {

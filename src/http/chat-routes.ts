@@ -11,7 +11,7 @@ import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
 import { jsonType, sendFailure } from './envelope.ts'
 import { streamReply, streamTurn } from './event-stream.ts'
-import type { StreamTimes } from './event-stream.ts'
+import type { StreamOptions } from './event-stream.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { tooLong } from './invalid-input.ts'
 import { parseJson, receiveBody } from './request-body.ts'
@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: StreamTimes }> = async (app, { turns, streamTimes }) => {
+export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
   app.addHook('preParsing', async (request, reply) => {
     const bytes = await receiveBody(request.raw, reply.raw)
     request.idempotencyKey = readIdempotencyKey(request.raw)
@@ -34,8 +34,11 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: 
   })
 
   app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {
+    const { message } = request.body
     const begun = await turns.begin(turnRequest(request))
     noteBegun(request.raw, begun)
+    if (begun.kind === 'running') await begun.turn.end
+    await streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
     switch (begun.kind) {
       case 'refused':
         throw new ApiError(begun.code)
@@ -55,12 +58,18 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streamTimes: 
   })
 
   app.post('/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
-    return sendBegun(request, reply, await turns.begin(turnRequest(request)), streamTimes)
+    return sendBegun(request, reply, await turns.begin(turnRequest(request)), request.body.message, streams)
   })
 }
 
 /** A turn as an event stream; what was refused before the stream is established is JSON with its status. Throws ApiError. */
-export async function sendBegun(request: FastifyRequest, reply: FastifyReply, begun: Begun, times: StreamTimes): Promise<void> {
+export async function sendBegun(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  begun: Begun,
+  message: string,
+  streams: StreamOptions,
+): Promise<void> {
   noteBegun(request.raw, begun, 'stream')
   switch (begun.kind) {
     case 'refused':
@@ -71,10 +80,10 @@ export async function sendBegun(request: FastifyRequest, reply: FastifyReply, be
       return void sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
     case 'replay':
       reply.hijack()
-      return streamReply(reply.raw, begun.reply, times)
+      return streamReply(reply.raw, begun.reply, message, streams)
     case 'running':
       reply.hijack()
-      return streamTurn(reply.raw, begun.turn, times)
+      return streamTurn(reply.raw, begun.turn, message, streams)
   }
 }
 

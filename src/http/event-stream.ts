@@ -3,7 +3,9 @@
  * who leaves or does not read changes nothing about the turn. Specification section 6; rulings, Streams.
  */
 import type { ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
+import type { Failpoints } from '../failpoints.ts'
 import type { RunningTurn } from '../turn/outcome.ts'
 import { chatResponse } from './chat-response.ts'
 import type { StoredReply } from './chat-response.ts'
@@ -17,23 +19,42 @@ export type StreamTimes = {
   stallMs: number
 }
 
+export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger }
+
 // Rulings, `stream.slow-reader`: some minutes of speech for a slow reader, and 10,000 of them still fit into a machine's memory.
 const unsentLimitBytes = 262_144
 
-/** Headers and `response.created` leave at once; resolves when the turn has ended and its last event was written. */
-export async function streamTurn(response: ServerResponse, turn: RunningTurn, times: StreamTimes): Promise<void> {
-  const stream = new EventStream(response, turn, times)
-  const stopListening = turn.listen((delta) => stream.delta(delta))
+/**
+ * Headers and `response.created` leave at once; resolves when the turn has ended and its last event was written. `message` is the user's. Never
+ * rejects: a stream that fails by a fault of ours breaks off, which its caller understands and the turn does not feel.
+ */
+export async function streamTurn(response: ServerResponse, turn: RunningTurn, message: string, options: StreamOptions): Promise<void> {
+  const orBreak = breakingOff(response, turn.requestId, options)
+  const stream = orBreak(() => new EventStream(response, turn, message, options))
+  if (!stream) return
+  const stopListening = turn.listen((delta) => orBreak(() => stream.delta(delta)))
   response.once('close', stopListening)
   const end = await turn.end
   stopListening()
-  if (end.kind === 'completed') stream.complete(end.reply)
-  else stream.fail(new ApiError(end.code), turn.requestId)
+  orBreak(() => (end.kind === 'completed' ? stream.complete(end.reply) : stream.fail(new ApiError(end.code), turn.requestId)))
 }
 
-/** `idempotency.replay`: created, then completed; deltas are not replayed. */
-export function streamReply(response: ServerResponse, reply: StoredReply, times: StreamTimes): void {
-  new EventStream(response, reply, times).complete(reply)
+/** `idempotency.replay`: created, then completed; deltas are not replayed. Never throws, as `streamTurn`. */
+export function streamReply(response: ServerResponse, reply: StoredReply, message: string, options: StreamOptions): void {
+  breakingOff(response, reply.requestId, options)(() => new EventStream(response, reply, message, options).complete(reply))
+}
+
+/** Does what writes to a stream. Of a status that has left no error can be told, so the connection is the answer, and the log has the reason. */
+function breakingOff(response: ServerResponse, requestId: string, { log }: StreamOptions) {
+  return <Result>(write: () => Result): Result | undefined => {
+    try {
+      return write()
+    } catch (error) {
+      log.error({ err: error, request_id: requestId }, 'an event stream broke off by a fault of ours')
+      response.destroy()
+      return undefined
+    }
+  }
 }
 
 class EventStream {
@@ -41,6 +62,10 @@ class EventStream {
   readonly #heartbeat: NodeJS.Timeout
   /** After every write. */
   readonly #watchReader: () => void
+  readonly #failpoints: Failpoints
+  /** For failpoints. */
+  readonly #message: string
+  readonly #drop = (): void => void this.#response.destroy()
   /** Deltas of the running tick; they leave in one write. */
   #pending = ''
   #started = false
@@ -48,8 +73,16 @@ class EventStream {
   #dropping = false
 
   /** `stream.established` */
-  constructor(response: ServerResponse, { requestId, conversationId }: { requestId: string; conversationId: string }, times: StreamTimes) {
+  constructor(
+    response: ServerResponse,
+    { requestId, conversationId }: { requestId: string; conversationId: string },
+    message: string,
+    { times, failpoints }: StreamOptions,
+  ) {
     this.#response = response
+    this.#message = message
+    this.#failpoints = failpoints
+    failpoints.hit('stream.before-created', message, this.#drop)
     response.writeHead(200, {
       'x-request-id': requestId,
       'content-type': 'text/event-stream',
@@ -65,6 +98,7 @@ class EventStream {
 
   delta(text: string): void {
     if (this.#dropping || this.#response.destroyed) return
+    this.#failpoints.hit('stream.before-delta', this.#message, this.#drop)
     const next = event('response.output_text.delta', JSON.stringify({ delta: text }))
     if (this.#response.writableLength + this.#pending.length + next.length > unsentLimitBytes) {
       this.#dropping = true
@@ -87,6 +121,7 @@ class EventStream {
 
   #end(last: string): void {
     clearInterval(this.#heartbeat)
+    this.#failpoints.hit('stream.before-end', this.#message, this.#drop)
     this.#response.end(this.#pending + last)
     this.#pending = ''
     this.#watchReader()

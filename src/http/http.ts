@@ -11,6 +11,8 @@ import type { Logger } from 'pino'
 import type { Access } from '../access/outcome.ts'
 import type { Admin } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
+import { noFailpoints } from '../failpoints.ts'
+import type { Failpoints } from '../failpoints.ts'
 import type { Metrics, MetricsPage } from '../metrics.ts'
 import type { Erasure } from '../turn/erasure.ts'
 import { createAccessLog, note } from './access-log.ts'
@@ -26,6 +28,7 @@ import type { Conversations } from './conversation-routes.ts'
 import { docsRoute } from './docs-route.ts'
 import { isMultipart } from './document-upload.ts'
 import { sendFailure } from './envelope.ts'
+import type { StreamOptions } from './event-stream.ts'
 import { createFailureReader } from './failure-reader.ts'
 import { framingFault } from './headers.ts'
 import { metricsRoute } from './metrics-route.ts'
@@ -50,6 +53,7 @@ export type DoorOptions = {
   /** Base address shown in /openapi.json and /docs; absent: the address listened on. */
   publicUrl?: string | undefined
   ready: () => Promise<Readiness>
+  failpoints?: Failpoints
   times?: Partial<DoorTimes>
 }
 
@@ -78,7 +82,8 @@ export type Door = {
 
 export async function createDoor(options: DoorOptions): Promise<Door> {
   const times = { ...defaultTimes, ...options.times }
-  const { metrics } = options
+  const { metrics, log, failpoints = noFailpoints } = options
+  const streams = { times, failpoints, log }
   const accessLog = options.accessLog && createAccessLog(options.accessLog)
   const refusals = createRefusals(options.newRequestId, (refusal, requestId, request) => {
     metrics.refused(refusal.code)
@@ -117,8 +122,8 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   await app.register(statusRoutes, { ready: options.ready })
   let listenedAt = ''
   const baseUrl = (): string => options.publicUrl ?? listenedAt
-  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, times })
-  if (options.admin) await app.register(adminScope, { ...options.admin, publicUrl: options.publicUrl, times, prefix: '/admin/v1' })
+  if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, streams })
+  if (options.admin) await app.register(adminScope, { ...options.admin, publicUrl: options.publicUrl, streams, prefix: '/admin/v1' })
   if (options.admin) {
     const auth = options.public && createAdminAuth(options.admin.adminToken)
     await app.register(metricsRoute, { metrics, auth })
@@ -146,13 +151,19 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
 /** `order.request-id`, then `order.route`, what comes before any caller is known: 400 for a request that may be read in two ways, 404, 405. */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
+  // Their bytes may be cut elsewhere than their sender meant: what comes behind such a request is nobody's.
+  const misread = new WeakSet<Socket>()
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     note(raw, { requestId: request.id, route: request.routeOptions.url })
-    const fault = framingFault(raw)
-    if (fault !== undefined) return done(new ApiError('bad_request', fault))
+    const fault = misread.has(raw.socket) ? 'Nothing is read behind a request that is none.' : framingFault(raw)
+    if (fault !== undefined) {
+      misread.add(raw.socket)
+      reply.raw.shouldKeepAlive = false
+      return done(new ApiError('bad_request', fault))
+    }
     if (request.is404) {
       const methods = methodsOf(raw.url ?? '')
       if (methods.length === 0) return done(new ApiError('not_found'))
@@ -180,28 +191,28 @@ function endSlowBodies(app: FastifyInstance, requestMs: number): void {
   })
 }
 
-type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; baseUrl: () => string; times: DoorTimes }
+type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; baseUrl: () => string; streams: StreamOptions }
 
 async function publicRoutes(
   app: FastifyInstance,
-  { access, turns, conversations, publicUrl, baseUrl, times }: PublicOptions,
+  { access, turns, conversations, publicUrl, baseUrl, streams }: PublicOptions,
 ): Promise<void> {
   for (const schema of namedSchemas) app.addSchema(schema)
   await describeApi(app, publicUrl)
   await app.register(docsRoute, { baseUrl })
   await app.register(async (api) => {
     api.addHook('onRequest', admitCaller(access))
-    await api.register(chatRoutes, { turns, streamTimes: times })
+    await api.register(chatRoutes, { turns, streams })
     await api.register(conversationRoutes, { conversations })
   })
 }
 
-type AdminScopeOptions = NonNullable<DoorOptions['admin']> & { publicUrl: string | undefined; times: DoorTimes }
+type AdminScopeOptions = NonNullable<DoorOptions['admin']> & { publicUrl: string | undefined; streams: StreamOptions }
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
-  const { admin, adminToken, turns, erasure, publicUrl, times } = options
+  const { admin, adminToken, turns, erasure, publicUrl, streams } = options
   app.addHook('preParsing', receiveJson)
-  await app.register(adminRoutes, { admin, auth: createAdminAuth(adminToken), turns, erasure, streamTimes: times, publicUrl })
+  await app.register(adminRoutes, { admin, auth: createAdminAuth(adminToken), turns, erasure, streams, publicUrl })
 }
 
 function listen(server: Server, at: { port: number; host: string; reusePort: boolean }): Promise<string> {

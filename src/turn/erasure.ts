@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Author } from '../store/cold/audit.ts'
 import type { IdleConversation } from '../store/cold/erasure.ts'
+import { noFailpoints } from '../failpoints.ts'
+import type { Failpoints } from '../failpoints.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 
@@ -37,6 +39,7 @@ export type ErasureOptions = {
   store: Pick<Store, 'read' | 'write' | 'writeAs' | 'forget'>
   /** Conversations idle for longer are erased; undefined: they are kept. */
   retentionDays: number | undefined
+  failpoints?: Failpoints
   log: Logger
   newId(prefix: 'aud'): string
 }
@@ -51,7 +54,7 @@ const rowsEach = 200
 const forgetTries = 50
 const forgetPauseMs = 20
 
-export function createErasure({ store, retentionDays, log, newId }: ErasureOptions): Erasure {
+export function createErasure({ store, retentionDays, failpoints = noFailpoints, log, newId }: ErasureOptions): Erasure {
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> = Promise.resolve()
   const stop = new AbortController()
@@ -70,6 +73,12 @@ export function createErasure({ store, retentionDays, log, newId }: ErasureOptio
   }
 
   async function forget(depth: 'log' | 'file'): Promise<void> {
+    await failpoints.reach('forget.before')
+    await untilForgotten(depth)
+    await failpoints.reach('forget.after')
+  }
+
+  async function untilForgotten(depth: 'log' | 'file'): Promise<void> {
     for (let tries = 0; tries < forgetTries; tries++) {
       const outcome = await store.forget(depth)
       if (outcome === 'too_large')

@@ -116,6 +116,10 @@ export function keepLeases({
     try {
       await failpoints.reach('recovery.before-run', turn.message)
       await launch(turn).end
+      await failpoints.reach('recovery.after-run', turn.message)
+    } catch (error) {
+      // Its lease runs out, and it is claimed once more.
+      log.error({ err: error, request_id: turn.requestId }, 'a turn could not be recovered here')
     } finally {
       if (which === 'suspect') suspectRuns = false
       else freshRuns--

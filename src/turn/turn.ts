@@ -158,7 +158,6 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     const { requestId, agentId, agentVersion, message, history, journal, stepsBefore } = turn.admitted
     if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }
     try {
-      await failpoints.reach('model.before-call', message)
       return await agents.speak({
         requestId,
         agentId,
@@ -168,11 +167,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
         journal,
         stepsBefore,
         signal: turn.signal,
-        onDelta(delta) {
-          if (turn.firstDeltaMs === null) failpoints.hit('model.first-delta', message)
-          failpoints.hit('model.delta', message)
-          turn.deliver(delta)
-        },
+        onDelta: (delta) => turn.deliver(delta),
         beforeStep: (next) => writes.beforeStep(turn, next),
         writeJournal: (entries, finishedSideEffects) => writes.journal(turn, entries, finishedSideEffects),
       })
@@ -231,11 +226,13 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     await leases.stop()
     gaveUp = true
     const rest = [...live.values()]
-    if (rest.length === 0) return
-    await failpoints.reach('drain.give-up')
-    for (const turn of rest) turn.stop('drain')
-    giveUp(rest.map((turn) => turn.lease))
-    for (const turn of rest) turn.finish({ kind: 'failed', code: 'service_unavailable' })
+    if (rest.length > 0) {
+      await failpoints.reach('drain.give-up')
+      for (const turn of rest) turn.stop('drain')
+      giveUp(rest.map((turn) => turn.lease))
+      for (const turn of rest) turn.finish({ kind: 'failed', code: 'service_unavailable' })
+    }
+    await failpoints.reach('drain.end')
   }
 
   /** The store answers in order, so this is done before it closes. Where it cannot, the leases run out by themselves. */

@@ -6,7 +6,7 @@ const admit = 'src/store/sqlite/admit.ts'
 const statements = 'src/store/sqlite/statements.ts'
 const fingerprint = 'src/turn/fingerprint.ts'
 const suite = 'store/sqlite.test.ts'
-const oneAnswer = 'race/one-answer.test.ts'
+const oneAnswer = 'spec/one-answer.test.ts'
 const tooLong = 'order.validation a message that is too long'
 
 export const admissionMutants: Mutant[] = [

@@ -111,7 +111,7 @@ export const endingMutants: Mutant[] = [
     removes: 'what was rolled back is not answered as done',
     edits: [
       edit(
-        'src/store/sqlite/writer.ts',
+        'src/store/sqlite/group-commit.ts',
         "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return false\n",
         "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return true\n",
       ),

@@ -34,7 +34,9 @@ export const erasureMutants: Mutant[] = [
   {
     rule: 'erase',
     removes: "the text leaves the store's files",
-    edits: [edit('src/store/sqlite/writer.ts', "{ value: forget(this.#db, depth === 'file' ? 'file' : 'log') }", "{ value: 'forgotten' }")],
+    edits: [
+      edit('src/store/sqlite/group-commit.ts', "{ value: forget(this.#db, depth === 'file' ? 'file' : 'log') }", "{ value: 'forgotten' }"),
+    ],
     caughtBy: { file: erasureTest, title: 'erase: the bytes are gone from the database and its log' },
   },
   {

@@ -26,7 +26,7 @@ export type Edit = { file: string; find: string; replace: string }
 export const edit = (file: string, find: string, replace = ''): Edit => ({ file, find, replace })
 
 /** What is wrong with the mutant's edits against this tree; undefined where each fits exactly once. */
-export function staleness(mutant: Mutant, tree: string): string | undefined {
+export function staleness(mutant: Pick<Mutant, 'edits'>, tree: string): string | undefined {
   for (const { file, find } of mutant.edits) {
     const count = read(tree, file).split(find).length - 1
     if (count !== 1) return `its text stands ${count} times in ${file}: ${find.trim().split('\n')[0]}`
@@ -35,7 +35,7 @@ export function staleness(mutant: Mutant, tree: string): string | undefined {
 }
 
 /** Plants the fault into the tree; answers what takes it out again. */
-export function plant(mutant: Mutant, tree: string): () => void {
+export function plant(mutant: Pick<Mutant, 'edits'>, tree: string): () => void {
   const before = new Map(mutant.edits.map(({ file }) => [file, read(tree, file)]))
   for (const { file, find, replace } of mutant.edits)
     writeFileSync(

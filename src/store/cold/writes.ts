@@ -1,4 +1,5 @@
 /** Every cold write, by name; each runs in one transaction. */
+import type { FailpointName } from '../../failpoints.ts'
 import { clearKnowledge } from './clearing.ts'
 import { deleteDocument, putContentPart, putDocument, requeueDocuments } from './documents.ts'
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './indexing.ts'
@@ -41,6 +42,18 @@ export const writes = {
   indexDocument,
 }
 export type Writes = typeof writes
+
+/** The failpoints around the commit of a write. */
+export const writePoints = (name: keyof Writes): [before: FailpointName, after: FailpointName] =>
+  ownPoints[name] ?? ['write.before-commit', 'write.after-commit']
+
+const ownPoints: Partial<Record<keyof Writes, [FailpointName, FailpointName]>> = {
+  touchApiKeys: ['touch-keys.before-commit', 'touch-keys.after-commit'],
+  eraseConversations: ['erase.before-commit', 'erase.after-commit'],
+  claimDocument: ['claim-document.before-commit', 'claim-document.after-commit'],
+  addChunks: ['add-chunks.before-commit', 'add-chunks.after-commit'],
+  finishDocument: ['finish-document.before-commit', 'finish-document.after-commit'],
+}
 
 /** After these nobody need read anew what is kept in memory: agents, keys, providers, what a search finds. */
 export const unseen: ReadonlySet<keyof Writes> = new Set<keyof Writes>([

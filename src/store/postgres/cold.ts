@@ -6,10 +6,12 @@ import { performWrite } from '../cold/audit.ts'
 import type { Author } from '../cold/audit.ts'
 import { reads, reports, searches } from '../cold/reads.ts'
 import type { Reads } from '../cold/reads.ts'
-import { unseen } from '../cold/writes.ts'
+import { unseen, writePoints } from '../cold/writes.ts'
 import type { Writes } from '../cold/writes.ts'
+import type { Failpoints } from '../../failpoints.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Row, Sql, SqlValue } from '../store.ts'
+import { commitBetween } from './commit-points.ts'
 import type { Connection, Connections } from './connections.ts'
 import { isConnectionLost } from './failure.ts'
 import { changed } from './listen.ts'
@@ -41,7 +43,7 @@ export type Cold = {
   write(call: { name: keyof Writes; args: unknown[]; author: Author | undefined }): Promise<unknown>
 }
 
-export function createCold(connections: Connections): Cold {
+export function createCold(connections: Connections, failpoints: Failpoints): Cold {
   return {
     read(name, args) {
       const purpose = reports.has(name) ? 'report' : searches.has(name) ? 'search' : 'look-up'
@@ -60,8 +62,12 @@ export function createCold(connections: Connections): Cold {
       connections.askDurably('write', writeMs, async (connection) => {
         await connection.query(`begin; set local lock_timeout = ${writeMs / 2}; ${leaving}; select pg_advisory_xact_lock(${coldWrites})`)
         const value = await performWrite(sqlOf(connection), { name, args: args as never, author })
-        const commit = unseen.has(name) ? 'commit' : `select pg_notify('${changed}', ''); commit`
-        await connection.query(commit).catch((error: unknown) => {
+        const statement = unseen.has(name) ? 'commit' : `select pg_notify('${changed}', ''); commit`
+        const committed =
+          failpoints.spec === ''
+            ? connection.query(statement)
+            : commitBetween(writePoints(name), { connection, failpoints, key: name, statement })
+        await committed.catch((error: unknown) => {
           if (!isConnectionLost(error)) throw error
           // Made again it would find its own change and tell it as somebody else's. Until here it is asked again: nothing of it is stored.
           throw new StoreUnavailable('it is not known whether the change was stored', { cause: error })

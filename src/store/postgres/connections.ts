@@ -30,6 +30,8 @@ export type Connection = {
   query(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult>
   /** As the server told it when the connection was made. */
   processId: number | undefined
+  /** Closes its socket, as a network does that breaks; for failpoints. */
+  drop(): void
 }
 
 // Reaching a server of the same network takes milliseconds; one that does not answer in a second is told as gone (faults, row 21).
@@ -120,7 +122,7 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
     begun ||= typeof text === 'string' && text.startsWith('begin')
     return client.query(text as string, values)
   }
-  const done = work({ query, processId })
+  const done = work({ query, processId, drop: () => hangUp(client) })
   try {
     const result = await before(until, done, 'the database did not answer in time')
     client.release()

@@ -3,7 +3,7 @@
  * not hold twice is sent in turns; a batch that fails as a whole is sent again item by item, so that one bad row never takes others with it.
  */
 import { randomUUID } from 'node:crypto'
-import type { Failpoints, FailpointName } from '../../failpoints.ts'
+import type { Failpoints } from '../../failpoints.ts'
 import { StoreUnavailable } from '../store.ts'
 import type {
   Admission,
@@ -19,6 +19,8 @@ import type {
   TurnFailureOutcome,
   WindowSpent,
 } from '../store.ts'
+import { commitBetween } from './commit-points.ts'
+import type { CommitPoints } from './commit-points.ts'
 import type { Connections, Purpose } from './connections.ts'
 import { isConnectionLost, isLockTimeout } from './failure.ts'
 import {
@@ -58,18 +60,22 @@ const awayMs = 100
 
 export function createHot({ connections, failpoints, named, deadlines }: HotOptions): Hot {
   /** One call of a function in one transaction, with the failpoints around its commit where there are any. */
-  function call<Answer>(purpose: Purpose, name: HotFunction, values: unknown[], deadlineMs: number): Promise<Answer> {
+  function call<Answer>(
+    purpose: Purpose,
+    name: HotFunction,
+    values: unknown[],
+    deadlineMs: number,
+    around: CommitPoints | undefined = commitPoints[name],
+  ): Promise<Answer> {
     const places = values.map((_, index) => `$${index + 1}`).join(', ')
     const query = { text: `select ${name}(${places}) as outcomes`, values, ...(named ? { name } : {}) }
-    const points = failpoints.spec === '' ? undefined : commitPoints[name]
+    const points = failpoints.spec === '' ? undefined : around
     const ask = withoutFlush.has(name) ? connections.ask : connections.askDurably
     return ask(purpose, deadlineMs, async (connection) => {
       if (!points) return (await connection.query(query)).rows[0].outcomes
       await connection.query('begin')
       const { outcomes } = (await connection.query(query)).rows[0]
-      failpoints.hit(points[0])
-      await connection.query('commit')
-      failpoints.hit(points[1])
+      await commitBetween(points, { connection, failpoints, key: name })
       return outcomes
     })
   }
@@ -184,7 +190,7 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
       return leases.filter(({ requestId }) => lost.has(requestId))
     },
     async giveUpLeases(leases) {
-      await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs)
+      await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs, giveUpPoints)
     },
     async claimOrphans({ which, limit, leaseMs, running }): Promise<Claims> {
       const claimed = await call<ClaimsAnswer>('settlement', 'claim_v1', [which, limit, leaseMs, running, claimers[which]], settlementMs)
@@ -203,13 +209,15 @@ type HotFunction = 'admit_v1' | 'settle_v1' | 'fail_v1' | 'advance_v1' | 'renew_
 const withoutFlush = new Set<HotFunction>(['renew_v1', 'spend_windows_v1'])
 
 /** A failpoint may stand before and after the commit of these. */
-const commitPoints: Partial<Record<HotFunction, [FailpointName, FailpointName]>> = {
+const commitPoints: Partial<Record<HotFunction, CommitPoints>> = {
   admit_v1: ['admit.before-commit', 'admit.after-commit'],
   settle_v1: ['settle.before-commit', 'settle.after-commit'],
   fail_v1: ['fail.before-commit', 'fail.after-commit'],
   advance_v1: ['advance.before-commit', 'advance.after-commit'],
   claim_v1: ['claim.before-commit', 'claim.after-commit'],
 }
+/** Leases are given up by the function that renews them. */
+const giveUpPoints: CommitPoints = ['give-up.before-commit', 'give-up.after-commit']
 
 type Batch<Item, Outcome, Answer> = {
   purpose: Purpose

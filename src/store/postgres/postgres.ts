@@ -3,6 +3,7 @@
  * database's too: a commit is told as it tells it (docs/operate/postgresql.md says what that needs).
  */
 import { createFailpoints } from '../../failpoints.ts'
+import type { Failpoints } from '../../failpoints.ts'
 import { unseen } from '../cold/writes.ts'
 import { SchemaRefused } from '../schema-refused.ts'
 import type { SharedStore } from '../store.ts'
@@ -40,7 +41,8 @@ const firstContactMs = 30_000
 const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
 
 /** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is just starting. */
-export async function openPostgresStore({ url, failpoints = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
+export async function openPostgresStore({ url, failpoints: spec = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
+  const failpoints = createFailpoints(spec)
   const connections = createConnections(url, log)
   try {
     const { pooled, settings } = await connections.ask('look-up', firstContactMs, async (connection) => {
@@ -50,7 +52,9 @@ export async function openPostgresStore({ url, failpoints = '', deadlines, migra
     })
     if (settings.synchronous_commit === 'off' || settings.fsync === 'off')
       log.warn(settings, 'this database tells of commits that are not on its disk: a crash of it may lose answered turns')
+    await failpoints.reach('start.before-migrations')
     const newer = await connections.ask('look-up', openMs, (connection) => migrate(connection, migrations ?? readMigrations()))
+    await failpoints.reach('start.after-migrations')
     await connections.ask('look-up', openMs, (connection) => refuseHalfCopied(sqlOf(connection)))
     if (newer.length > 0) log.warn({ newer }, 'the database has been migrated by a newer Turnkeep, which this one can work beside')
     if (pooled) log.info({}, 'a pooler stands before the database: statements go without names, and changes are heard of within a second')
@@ -61,18 +65,18 @@ export async function openPostgresStore({ url, failpoints = '', deadlines, migra
   }
 }
 
-type StoreParts = { pooled: boolean; failpoints: string; deadlines: Deadlines; log: Log }
+type StoreParts = { pooled: boolean; failpoints: Failpoints; deadlines: Deadlines; log: Log }
 
 function createStore(url: string, connections: Connections, { pooled, failpoints, deadlines, log }: StoreParts): SharedStore {
   const listeners: (() => void)[] = []
   const tell = (): void => listeners.forEach((listener) => listener())
   // Behind a pooler a connection is another one at each transaction: what it once listened to is not ours.
   const listener = pooled ? undefined : listen(url, tell, log)
-  const cold = createCold(connections)
+  const cold = createCold(connections, failpoints)
   let vacuumedAt = 0
 
   return {
-    ...createHot({ connections, failpoints: createFailpoints(failpoints), named: !pooled, deadlines }),
+    ...createHot({ connections, failpoints, named: !pooled, deadlines }),
     read: (name, ...args) => cold.read(name, args) as never,
     async write(name, ...args) {
       const value = await cold.write({ name, args, author: undefined })

@@ -9,7 +9,10 @@ import type { DatabaseSync } from 'node:sqlite'
 const largestRebuiltBytes = 256 * 1024 * 1024
 
 /** See store.ts. `file` does nothing where nothing was erased since the last time. */
-export function forget(db: DatabaseSync, depth: 'log' | 'file'): 'forgotten' | 'busy' | 'too_large' {
+export function forget(
+  db: Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>,
+  depth: 'log' | 'file',
+): 'forgotten' | 'busy' | 'too_large' {
   if (depth === 'log') return foldLog(db)
   const erased = db
     .prepare('select 1 from turns where erased_at is not null and erased_at >= (select coalesce(max(rebuilt_at), 0) from rebuilds) limit 1')
@@ -31,7 +34,7 @@ export function forget(db: DatabaseSync, depth: 'log' | 'file'): 'forgotten' | '
 }
 
 /** Never waits for a reader: commits wait behind it. */
-function foldLog(db: DatabaseSync): 'forgotten' | 'busy' {
+function foldLog(db: Pick<DatabaseSync, 'exec' | 'prepare'>): 'forgotten' | 'busy' {
   db.exec('pragma busy_timeout = 0')
   try {
     return db.prepare('pragma wal_checkpoint(truncate)').get()?.['busy'] === 0n ? 'forgotten' : 'busy'

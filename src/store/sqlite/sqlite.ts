@@ -44,7 +44,7 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
     await writer.open()
     await reader.open()
     const [searcher, reporter] = [createLateThread(startReader), createLateThread(startReader)]
-    return createStore({ writer, reader, searcher, reporter, lock, clockOffset: new Float64Array(clockOffset) })
+    return storeOver({ writer, reader, searcher, reporter, lock, clockOffset: new Float64Array(clockOffset) })
   } catch (error) {
     await Promise.all([writer.close(), reader.close()])
     lock.close()
@@ -53,15 +53,16 @@ export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions
 }
 
 type Parts = {
-  writer: StoreThread
-  reader: StoreThread
+  writer: Pick<StoreThread, 'call' | 'ask' | 'close'>
+  reader: LateThread
   searcher: LateThread
   reporter: LateThread
   lock: { close(): void }
   clockOffset: Float64Array
 }
 
-function createStore({ writer, reader, searcher, reporter, lock, clockOffset }: Parts): SqliteStore {
+/** The port over what answers its calls: threads, or what a simulation has in their place. */
+export function storeOver({ writer, reader, searcher, reporter, lock, clockOffset }: Parts): SqliteStore {
   const readerOf = (name: keyof Reads): LateThread => (reports.has(name) ? reporter : searches.has(name) ? searcher : reader)
   const listeners: (() => void)[] = []
   const each = async (operation: string, items: unknown[]): Promise<never[]> => {

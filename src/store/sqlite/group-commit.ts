@@ -1,0 +1,141 @@
+/**
+ * The commit of a group: whatever waits is taken together into one transaction and one flush of the disk, with a savepoint per item, so that
+ * items succeed or fail one by one; nothing is answered before the commit is durable. Knows no thread.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Failpoints, FailpointName } from '../../failpoints.ts'
+import { performWrite } from '../cold/audit.ts'
+import type { Author } from '../cold/audit.ts'
+import { writePoints } from '../cold/writes.ts'
+import type { Writes } from '../cold/writes.ts'
+import type { Sql } from '../store.ts'
+import type { Hot } from './hot.ts'
+import { forget } from './forget.ts'
+import { toWire } from './protocol.ts'
+import type { Answer, Call, WireOutcome } from './protocol.ts'
+
+/** A failpoint may stand before and after the commit of these operations. */
+const commitPoints: Record<string, [FailpointName, FailpointName]> = {
+  admit: ['admit.before-commit', 'admit.after-commit'],
+  settle: ['settle.before-commit', 'settle.after-commit'],
+  fail: ['fail.before-commit', 'fail.after-commit'],
+  advance: ['advance.before-commit', 'advance.after-commit'],
+  claim: ['claim.before-commit', 'claim.after-commit'],
+  giveUp: ['give-up.before-commit', 'give-up.after-commit'],
+}
+
+type ColdWrite = { name: keyof Writes; args: never; author: Author | undefined }
+type Item = { operation: string; argument: unknown; keep(outcome: WireOutcome): void }
+
+/** What it needs of the connection. */
+export type Writable = Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>
+
+export class Writer {
+  readonly #db: Writable
+  readonly #hot: Hot
+  readonly #sql: Sql
+  readonly #failpoints: Failpoints
+
+  constructor(db: Writable, hot: Hot, sql: Sql, failpoints: Failpoints) {
+    this.#db = db
+    this.#hot = hot
+    this.#sql = sql
+    this.#failpoints = failpoints
+  }
+
+  /** One outcome for each item of each call. Never rejects, and awaits nothing but settled promises. */
+  async answer(calls: Call[]): Promise<Answer[]> {
+    const answers = calls.map(({ id, items }): Answer => ({ id, outcomes: Array.from({ length: items.length }) }))
+    const items = calls.flatMap((call, callIndex) =>
+      (call.operation === 'forget' ? [] : call.items).map((argument, index): Item => {
+        const { outcomes } = answers[callIndex]!
+        return { operation: call.operation, argument, keep: (outcome) => (outcomes[index] = outcome) }
+      }),
+    )
+    // A transaction that failed as a whole (a full disk at the commit) is tried again item by item: one bad row never takes others with it.
+    if (items.length > 0 && !(await this.#commitTogether(items))) {
+      for (const item of items) await this.#commitAlone(item)
+    }
+    // Between transactions: within one, the log cannot be folded back.
+    for (const [index, { operation, items: depths }] of calls.entries()) {
+      if (operation === 'forget') answers[index]!.outcomes = [this.#forget(depths[0])]
+    }
+    return answers
+  }
+
+  async #commitTogether(items: Item[]): Promise<boolean> {
+    try {
+      this.#db.exec('begin immediate')
+      for (const item of items) {
+        item.keep(await this.#inSavepoint(item))
+        if (!this.#db.isTransaction) return false
+      }
+      this.#commit(items)
+      return true
+    } catch {
+      // Told by each item's own attempt, which meets the same failure alone.
+      if (this.#db.isTransaction) this.#db.exec('rollback')
+      return false
+    }
+  }
+
+  async #inSavepoint(item: Item): Promise<WireOutcome> {
+    this.#db.exec('savepoint item')
+    try {
+      const value = await this.#operate(item)
+      this.#db.exec('release item')
+      return { value }
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('rollback to item; release item')
+      return { error: toWire(error) }
+    }
+  }
+
+  async #commitAlone(item: Item): Promise<void> {
+    try {
+      this.#db.exec('begin immediate')
+      const value = await this.#operate(item)
+      item.keep({ value })
+      this.#commit([item])
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('rollback')
+      item.keep({ error: toWire(error) })
+    }
+  }
+
+  #commit(items: Item[]): void {
+    if (!this.#failpoints.spec) return this.#db.exec('commit')
+    const around = new Map(items.map((item) => [keyOf(item), pointsAround(item)]))
+    for (const [key, points] of around) if (points) this.#failpoints.hit(points[0], key)
+    this.#db.exec('commit')
+    for (const [key, points] of around) if (points) this.#hitAfter(points[1], key, items)
+  }
+
+  /** What is durable is not done again: a point that throws here takes away the answer, as a fault after a commit would. */
+  #hitAfter(point: FailpointName, key: string, items: Item[]): void {
+    try {
+      this.#failpoints.hit(point, key)
+    } catch (error) {
+      for (const item of items) if (keyOf(item) === key) item.keep({ error: toWire(error) })
+    }
+  }
+
+  #forget(depth: unknown): WireOutcome {
+    try {
+      return { value: forget(this.#db, depth === 'file' ? 'file' : 'log') }
+    } catch (error) {
+      return { error: toWire(error) }
+    }
+  }
+
+  #operate({ operation, argument }: Item): unknown {
+    if (operation === 'write') return performWrite(this.#sql, argument as ColdWrite)
+    return (this.#hot[operation as keyof Hot] as (item: unknown) => unknown)(argument)
+  }
+}
+
+/** What is committed: a hot operation, or a cold write by its name. */
+const keyOf = ({ operation, argument }: Item): string => (operation === 'write' ? (argument as ColdWrite).name : operation)
+
+const pointsAround = ({ operation, argument }: Item): [FailpointName, FailpointName] | undefined =>
+  operation === 'write' ? writePoints((argument as ColdWrite).name) : commitPoints[operation]

@@ -1,0 +1,88 @@
+/**
+ * Every failpoint of the table by every action it allows, in real servers under a load that comes to all of them. Each says that it acts, and
+ * whatever it does to its process or its connection, every key has one answer in the end and the books are right.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { failpointDrops, failpointNames, failpointStores } from '../../src/failpoints.ts'
+import type { FailpointName } from '../../src/failpoints.ts'
+import { missing } from '../support/tool-lives.ts'
+import type { StoreKind } from '../support/tool-lives.ts'
+import { walkLives } from '../support/walked-lives.ts'
+import type { Life, Walk } from '../support/walked-lives.ts'
+
+const all = Object.keys(failpointNames) as FailpointName[]
+/** Where PostgreSQL has a way of its own: its commits and its start. The other points stand in code that knows no store. */
+const ownOf: Record<StoreKind, (name: FailpointName) => boolean> = {
+  sqlite: () => true,
+  postgres: (name) => /commit|^start\./.test(name),
+}
+const pointsOf = (store: StoreKind): FailpointName[] =>
+  all.filter((name) => (failpointStores[name] ?? store) === store && ownOf[store](name))
+const droppedOn = (store: StoreKind): FailpointName[] =>
+  pointsOf(store).filter((name) => failpointDrops[name] !== undefined && (store === 'postgres') === (failpointDrops[name] === 'database'))
+
+/** What throws here ends the life, and so has one of its own: a start that fails, a drain that fails. */
+const endsLife = (name: FailpointName): boolean => /^(start|drain)\./.test(name)
+const isAfterCommit = (name: FailpointName): boolean => name.endsWith('.after-commit')
+const armed = (names: FailpointName[], action: string): string => names.map((name) => `${name}=${action}@1`).join(';')
+
+function assertActed({ acted, pid, shown }: Life, names: FailpointName[], action: string): void {
+  const said = acted.filter((line) => line.action === action && line.hit === 1 && line.pid === pid).map(({ failpoint }) => failpoint)
+  assert.deepEqual(said.toSorted(), names.toSorted(), shown)
+}
+
+async function killAtEach(walk: Walk, names: FailpointName[]): Promise<void> {
+  for (const name of names) {
+    const life = await walk.live(`${name}=kill`)
+    assert.equal(life.signal, 'SIGKILL', `${name} was not come to\n${life.shown}`)
+    assertActed(life, [name], 'kill')
+  }
+  await walk.end()
+}
+
+async function throwAtEach(walk: Walk, names: FailpointName[]): Promise<void> {
+  for (const name of names.filter(endsLife)) {
+    const life = await walk.live(`${name}=throw`)
+    assert.equal(life.code, 1, life.shown)
+    assertActed(life, [name], 'throw')
+  }
+  // A throw before a commit may keep the load from what comes after it, so those have a life of their own.
+  const others = names.filter((name) => !endsLife(name))
+  for (const half of [others.filter((name) => !isAfterCommit(name)), others.filter(isAfterCommit)]) {
+    const life = await walk.live(armed(half, 'throw'))
+    assert.equal(life.code, 0, `none of them ends the process\n${life.shown}`)
+    assertActed(life, half, 'throw')
+  }
+  await walk.end()
+}
+
+async function together(walk: Walk, names: FailpointName[], action: string): Promise<void> {
+  const life = await walk.live(armed(names, action))
+  assert.equal(life.code, 0, life.shown)
+  assertActed(life, names, action.split(':')[0]!)
+  await walk.end()
+}
+
+// Servers at once, each with a load of its own.
+const chains: Record<StoreKind, number> = { sqlite: 4, postgres: 2 }
+// Some seventy lives take longer than other tests do where the machine has much else to do; the file's own deadline comes a little later.
+const limitMs = 590_000
+
+/** Every point of one store. */
+export function walkEveryFailpoint(store: StoreKind): void {
+  const names = pointsOf(store)
+  void describe(`every failpoint on ${store}`, { concurrency: 4, timeout: limitMs, skip: missing(store) }, () => {
+    for (let chain = 0; chain < chains[store]; chain++) {
+      const own = names.filter((_, index) => index % chains[store] === chain)
+      void test(`rows 11, 12, 13, 14, 15, 16 turn.states kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) =>
+        killAtEach(await walkLives(t, store), own))
+    }
+    void test('unavailable.unknown billing.once what throws loses nothing, and only a start or a drain that fails ends the process', async (t) =>
+      throwAtEach(await walkLives(t, store), names))
+    void test('billing.once a delay at each', async (t) => together(await walkLives(t, store), names, 'delay:20'))
+    const rows = store === 'sqlite' ? 'rows 1, 2, 39 stream.after-delta' : 'rows 19, 22'
+    void test(`${rows} billing.once a connection dropped at each that has one`, async (t) =>
+      together(await walkLives(t, store), droppedOn(store), 'drop'))
+  })
+}
