@@ -1,0 +1,77 @@
+/**
+ * Who sends messages and remembers every answer: one who was told a reply may ask for it again for 24 hours and be told the same, and what was
+ * told as completed is stored. Judges only what a caller can see, and the book at that moment.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { StoredReply } from '../../src/store/store.ts'
+import type { Begun, TurnRequest } from '../../src/turn/outcome.ts'
+import type { Accuse, Book } from './book.ts'
+
+/** How a message that was sent came out; `open`: no answer yet, or none ever, where its process died. */
+export type Answer =
+  | { kind: 'open' }
+  | { kind: 'reply'; reply: StoredReply }
+  | { kind: 'failed'; requestId: string; code: string }
+  | { kind: 'refused'; code: string }
+
+export type Sent = { request: TurnRequest; answer: Answer }
+
+export function createCallers({ book, accuse }: { book: Book; accuse: Accuse }) {
+  const sent: Sent[] = []
+  const told = new Map<string, StoredReply>()
+
+  function hear(one: Sent, begun: Begun, leaves: boolean): void {
+    switch (begun.kind) {
+      case 'replay':
+        return hearReply(one, begun.reply)
+      case 'replayed_failure':
+        one.answer = { kind: 'failed', requestId: begun.requestId, code: begun.code }
+        return
+      case 'refused':
+        one.answer = { kind: 'refused', code: begun.code }
+        return
+      case 'message_too_long':
+        one.answer = { kind: 'refused', code: begun.kind }
+        return
+      case 'running': {
+        let heard = ''
+        const leave = begun.turn.listen((delta) => (heard += delta))
+        if (leaves) return leave()
+        void begun.turn.end.then((end) => {
+          if (end.kind === 'failed') {
+            one.answer = { kind: 'failed', requestId: begun.turn.requestId, code: end.code }
+            return
+          }
+          hearReply(one, end.reply)
+          if (heard !== end.reply.content) accuse('deltas', `${begun.turn.requestId}: heard "${heard}", stored "${end.reply.content}"`)
+        })
+      }
+    }
+  }
+
+  function hearReply(one: Sent, reply: StoredReply): void {
+    const { requestId } = reply
+    const turn = book.turns.get(requestId)
+    one.answer = { kind: 'reply', reply }
+    if (turn?.state !== 'completed' || !isDeepStrictEqual(turn.reply, reply))
+      accuse(
+        'reply-stored',
+        `${requestId} was told as completed and is stored as ${turn?.state} with ${JSON.stringify(turn?.reply?.content)}`,
+      )
+    if (turn?.message !== one.request.message) accuse('reply-stored', `${requestId} answers another message`)
+    const before = told.get(requestId)
+    if (before && !isDeepStrictEqual(before, reply)) accuse('replay', `${requestId} was told in two ways`)
+    told.set(requestId, reply)
+  }
+
+  return {
+    sent,
+    told,
+    hear,
+    send(request: TurnRequest): Sent {
+      const one: Sent = { request, answer: { kind: 'open' } }
+      sent.push(one)
+      return one
+    },
+  }
+}

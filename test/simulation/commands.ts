@@ -1,0 +1,235 @@
+/**
+ * What a schedule is made of: callers who send, leave and come again, an operator who edits and erases, faults of processes, store, model and
+ * tools, and time. Each is followed by as many events as were drawn with it, so that the next one falls anywhere between two of them.
+ */
+import fc from 'fast-check'
+import { recordLifetimeMs } from '../../src/store/store.ts'
+import type { TurnRequest } from '../../src/turn/outcome.ts'
+import type { ModelFault, ToolFault } from './scripted-model.ts'
+import { agentId, apiKeyIds, contentOf, ownerId } from './simulated-database.ts'
+import type { World } from './world.ts'
+
+export type Command = fc.AsyncCommand<World, World>
+
+const plans = [
+  '',
+  '',
+  'plan: effect',
+  'plan: look',
+  'plan: look, effect',
+  'plan: effect+look',
+  'plan: effect, effect',
+  'plan: effect+effect',
+]
+const modelFaults: ModelFault[] = ['unavailable', 'unavailable', 'cut', 'hang', 'hang', 'refused', 'empty', 'too_long']
+const toolFaults: ToolFault[] = ['hang', 'error']
+const operations = ['any', 'admit', 'settle', 'settle', 'fail', 'advance', 'advance', 'claim', 'renew', 'giveUp']
+// Each of the numbers a turn lives by, from just below to well beyond.
+const moves = [1, 20, 60, 250, 1000, 1000, 1000, 3000, 4000, 4000, 8000, 11_999, 12_000, 13_000, 13_000, 30_000, 110_000, 116_000]
+
+/** The three places of a shared store; an embedded one has the first alone, and a command for another one is for it. */
+const place = fc.nat(2)
+
+function command<Given extends object>(
+  name: string,
+  given: fc.Arbitrary<Given>,
+  run: (world: World, given: Given) => Promise<void> | void,
+  check: (world: World, given: Given) => boolean = () => true,
+): fc.Arbitrary<Command> {
+  const events = fc.oneof({ weight: 3, arbitrary: fc.nat(3) }, { weight: 3, arbitrary: fc.nat(12) }, { weight: 1, arbitrary: fc.nat(60) })
+  return fc.tuple(given, events).map(([given, events]) => ({
+    check: (world) => check(world, given),
+    async run(_, world) {
+      await run(world, given)
+      await world.steps(events)
+      world.commandEnded()
+    },
+    toString: () => `${name}(${JSON.stringify(given).slice(1, -1)}) +${events}`,
+  }))
+}
+
+const at = (world: World, place: number): number => place % world.places
+const up = (world: World, { place }: { place: number }): boolean => world.isUp(at(world, place))
+
+const send = command(
+  'send',
+  fc.record({
+    place,
+    user: fc.nat(2),
+    apiKey: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) }),
+    key: fc.nat(4),
+    /** Nearly always the same for a key, so that most of what is sent again is a retry. */
+    body: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) }),
+    plan: fc.nat(plans.length - 1),
+    leaves: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+  }),
+  (world, { place, leaves, ...drawn }) => request(world, at(world, place), messageOf(drawn), leaves),
+)
+
+/** What was sent before, once more, wherever: what callers do after a cut. */
+const sendAgain = command(
+  'sendAgain',
+  fc.record({ place, which: fc.nat() }),
+  (world, { place, which }) => {
+    const { sent } = world.callers
+    return request(world, at(world, place), sent[which % sent.length]!.request, false)
+  },
+  (world) => world.callers.sent.length > 0,
+)
+
+/** A key has one user and one plan, whoever sends it: what differs is the body. */
+function messageOf({
+  user,
+  apiKey,
+  key,
+  body,
+  plan,
+}: {
+  user: number
+  apiKey: number
+  key: number
+  body: number
+  plan: number
+}): TurnRequest {
+  const message = `user ${user} key ${key} of ${apiKey}${body === 0 ? '' : ' reworded'} ${plans[(plan + key) % plans.length]}`.trim()
+  return { apiKeyId: apiKeyIds[apiKey]!, agentId, idempotencyKey: `key ${key}`, externalUserId: `user ${user}`, message }
+}
+
+/** Refused by a dead process at once, as a closed port does. */
+async function request(world: World, place: number, asked: TurnRequest, leaves: boolean): Promise<void> {
+  const life = world.lifeAt(place)
+  if (!life) return
+  const sent = world.callers.send(asked)
+  world.later(life, `${place} request`, () => void life.turns.begin(asked).then((begun) => world.callers.hear(sent, begun, leaves)))
+}
+
+const kill = command('kill', fc.record({ place }), (world, { place }) => world.kill(at(world, place)), up)
+const start = command(
+  'start',
+  fc.record({ place }),
+  (world, { place }) => world.start(at(world, place)),
+  (world, given) => !up(world, given),
+)
+/** Once more the same process, as after a crash of the program alone. */
+const restart = command('restart', fc.record({ place }), async (world, { place }) => {
+  if (world.isUp(at(world, place))) await world.kill(at(world, place))
+  await world.start(at(world, place))
+})
+const freeze = command('freeze', fc.record({ place }), (world, { place }) => world.freeze(at(world, place)), up)
+const thaw = command('thaw', fc.record({ place }), (world, { place }) => world.thaw(at(world, place)), up)
+const drain = command(
+  'drain',
+  fc.record({ place, limitMs: fc.constantFrom(0, 1000, 30_000) }),
+  (world, { place, limitMs }) => world.drain(at(world, place), limitMs),
+  up,
+)
+const move = command('move', fc.record({ ms: fc.constantFrom(...moves) }), (world, { ms }) => world.move(ms))
+/** Row 48: to the end of a record's life, and a millisecond to either side. */
+const moveToExpiry = command('moveToExpiry', fc.record({ which: fc.nat(), by: fc.constantFrom(-1, 0, 1) }), (world, { which, by }) => {
+  const ended = [...world.book.turns.values()].filter(({ state }) => state !== 'running')
+  if (ended.length === 0) return
+  const ms = ended[which % ended.length]!.endedAt + recordLifetimeMs + by - world.now().now
+  if (ms > 0) world.move(ms)
+})
+const skew = command(
+  'skew',
+  fc.record({ place, ms: fc.constantFrom(-3_600_000, -1000, 1000, 3_600_000) }),
+  (world, { place, ms }) => world.skew(at(world, place), ms),
+  up,
+)
+
+const storeFails = command(
+  'storeFails',
+  fc.record({
+    place,
+    operation: fc.constantFrom(...operations),
+    when: fc.constantFrom('before' as const, 'after' as const),
+    times: fc.constantFrom(1, 1, 2, 6),
+  }),
+  (world, { place, ...fault }) => void world.lifeAt(at(world, place))!.storeFaults.push(fault),
+  up,
+)
+const diskFull = command('diskFull', fc.record({ times: fc.constantFrom(1, 2, 5) }), (world, { times }) => world.store.failCommits(times))
+const modelFails = command(
+  'modelFails',
+  fc.record({ fault: fc.constantFrom(...modelFaults) }),
+  (world, { fault }) => void world.upstream.faults.model.push(fault),
+)
+const toolFails = command(
+  'toolFails',
+  fc.record({ fault: fc.constantFrom(...toolFaults) }),
+  (world, { fault }) => void world.upstream.faults.tool.push(fault),
+)
+
+/** What the operator asks of a process; where the store fails, it is for the operator to ask again. */
+function operate(world: World, place: number, act: (life: NonNullable<ReturnType<World['lifeAt']>>) => Promise<unknown>): void {
+  const life = world.lifeAt(at(world, place))!
+  world.later(life, `${place} operator`, () => void act(life).catch(ifUnavailable))
+}
+
+function ifUnavailable(error: unknown): void {
+  if (!(error instanceof Error && error.constructor.name === 'StoreUnavailable')) throw error
+}
+
+const balance = command(
+  'balance',
+  fc.record({ place, amount: fc.constantFrom(-60_000, -20_000, 40_000, 200_000), entry: fc.nat(1_000_000_000) }),
+  (world, { place, amount, entry }) =>
+    operate(world, place, ({ store }) =>
+      store.write('appendLedgerEntry', {
+        id: `led_operator_${entry}`,
+        ownerId,
+        idempotencyKey: `entry ${entry}`,
+        amount: BigInt(amount),
+        note: null,
+        largestBalance: 10n ** 17n,
+      }),
+    ),
+  up,
+)
+const editAgent = command(
+  'editAgent',
+  fc.record({
+    place,
+    price: fc.constantFrom(0, 1, 3, 6),
+    enabled: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  }),
+  (world, { place, price, enabled }) =>
+    operate(world, place, async ({ store }) => {
+      const agent = await store.read('findAgent', agentId)
+      const next = { after: agent!.present.version, provider: null, content: contentOf(BigInt(price)) }
+      await store.write('changeAgent', { id: agentId, enabled, next })
+    }),
+  up,
+)
+const eraseUser = command(
+  'eraseUser',
+  fc.record({ place, user: fc.nat(2) }),
+  (world, { place, user }) =>
+    operate(world, place, async ({ store }) => {
+      const conversationIds = await store.read('findConversationsOfEndUser', agentId, `user ${user}`)
+      await store.write('eraseConversations', { conversationIds: conversationIds ?? [] })
+    }),
+  up,
+)
+
+export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 10, arbitrary: send },
+  { weight: 8, arbitrary: sendAgain },
+  { weight: 4, arbitrary: kill },
+  { weight: 5, arbitrary: start },
+  { weight: 4, arbitrary: restart },
+  { weight: 2, arbitrary: freeze },
+  { weight: 3, arbitrary: thaw },
+  { weight: 1, arbitrary: drain },
+  { weight: 10, arbitrary: move },
+  { weight: 1, arbitrary: moveToExpiry },
+  { weight: 1, arbitrary: skew },
+  { weight: 4, arbitrary: storeFails },
+  { weight: 1, arbitrary: diskFull },
+  { weight: 4, arbitrary: modelFails },
+  { weight: 2, arbitrary: toolFails },
+  { weight: 2, arbitrary: balance },
+  { weight: 1, arbitrary: editAgent },
+  { weight: 1, arbitrary: eraseUser },
+)

@@ -1,0 +1,61 @@
+/** One engine as a process has it: the real turn room and the real agent room, over a simulated store and a scripted model. */
+import { pino } from 'pino'
+import { createAgents } from '../../src/agent/agent.ts'
+import { noFailpoints } from '../../src/failpoints.ts'
+import type { Metrics } from '../../src/metrics.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createTurns } from '../../src/turn/turn.ts'
+import type { Turns } from '../../src/turn/turn.ts'
+import type { Accuse } from './book.ts'
+import type { Pause, Upstream } from './scripted-model.ts'
+
+export type EngineOptions = { store: Store; upstream: Upstream; pause: Pause; accuse: Accuse; nextId(): string }
+
+const noMetrics: Metrics = {
+  turnEnded: () => {},
+  turnRecovered: () => {},
+  replayed: () => {},
+  refused: () => {},
+  modelCalled: () => {},
+  modelRetried: () => {},
+}
+
+let listen: Accuse = () => {}
+/** Made once, since it costs as much as a schedule. What is logged with a cause of ours is a fault of ours. */
+const log = pino(
+  { level: 'error' },
+  {
+    write(line: string) {
+      const { err, msg } = JSON.parse(line) as { err?: { type: string; message: string }; msg: string }
+      if (err && err.type !== 'StoreUnavailable') listen('fault-of-ours', `${msg}: ${err.message}`)
+    },
+  },
+)
+
+/** Its timers and calls are those of whoever is at work. */
+export function openEngine({ store, upstream, pause, accuse, nextId }: EngineOptions): Turns {
+  listen = accuse
+  const agents = createAgents({
+    store,
+    sealer: { seal: refuse, open: refuse },
+    models: { open: () => upstream.openModel(pause), openEmbed: refuse, list: refuse, close: refuse },
+    knowledge: { search: async () => [], index: refuse, close: refuse },
+    tools: { open: () => upstream.openToolbox(pause), pin: refuse, close: refuse },
+    failpoints: noFailpoints,
+    log,
+    metrics: noMetrics,
+  })
+  return createTurns({
+    store,
+    agents,
+    failpoints: noFailpoints,
+    log,
+    metrics: noMetrics,
+    newRequestId: () => `00000000-0000-7000-8000-${nextId()}`,
+    newId: (prefix) => `${prefix}_${nextId()}`,
+  })
+}
+
+const refuse = (): never => {
+  throw new Error('this room is not part of the simulation')
+}

@@ -1,0 +1,199 @@
+/**
+ * Schedule after schedule from one seed, until the time is over or something breaks. A schedule ends when every fault has ended and nothing runs
+ * any more; then the invariants are asked of the rows, and every message that was sent is sent again, twice.
+ */
+import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { anyCommand } from './commands.ts'
+import { realMs } from './moved-time.ts'
+import { createSimulatedDatabase } from './simulated-database.ts'
+import { Broken, createWorld } from './world.ts'
+import type { World } from './world.ts'
+
+export type Explored = {
+  schedules: number
+  commands: number
+  events: number
+  kills: number
+  starts: number
+  /** Of the store's rows without their ids and times, after a command. */
+  states: number
+  seconds: number
+  /** How often what happened, by its name. */
+  seen: Record<string, number>
+  failure: { check: string; what: string; seed: number; path: string; schedule: string; atSchedule: number } | undefined
+}
+
+export type ExploreOptions = {
+  seconds: number
+  seed: number
+  /** A failing case as it was printed: which schedule of the seed. It is made smaller again, by the same steps. */
+  path?: string
+  /** Smaller cases that fail too are looked for. */
+  shrink?: boolean
+  /** Ends sooner, after so many. */
+  mostSchedules?: number
+}
+
+// So many schedules have one seed; the next ones have the next.
+// Between two of them the time is looked at: fast-check's own limit would leave a schedule in the middle.
+const batch = 20
+const mostCommands = 40
+// Parts of the names of events, and twice nothing.
+const slowOnes = [
+  '',
+  '',
+  'arrives',
+  'answers',
+  'admit',
+  'settle',
+  'advance',
+  'claim',
+  'renew',
+  'timer',
+  'model',
+  'tool',
+  'reads',
+  'request',
+  '0 ',
+  '1 ',
+]
+// One `Set` holds some 16 million; what is beyond is not counted as new.
+const mostStates = 16_000_000
+// Retries that a caller makes until an answer is final; a released turn and a conversation that is busy need a few.
+const mostRetries = 8
+
+export async function explore({ seconds, seed, path, shrink = true, mostSchedules = Infinity }: ExploreOptions): Promise<Explored> {
+  const database = await createSimulatedDatabase()
+  const states = new Set<string>()
+  const found: Explored = { schedules: 0, commands: 0, events: 0, kills: 0, starts: 0, states: 0, seconds: 0, seen: {}, failure: undefined }
+  const beganAt = realMs()
+  const elapsed = (): number => (realMs() - beganAt) / 1000
+  /** Shrinking runs schedules too, which are not counted. */
+  let failedAt: number | undefined
+
+  const schedule = fc.asyncProperty(
+    fc.scheduler(),
+    fc.commands([anyCommand], { maxCommands: mostCommands, size: 'max' }),
+    fc.record({
+      seed: fc.nat(),
+      mode: fc.constantFrom('embedded' as const, 'shared' as const, 'shared' as const),
+      slow: fc.constantFrom(...slowOnes),
+    }),
+    async (scheduler, commands, drawn) => {
+      const world = createWorld({ database, scheduler, commandEnded, ...drawn })
+      try {
+        await world.start(0)
+        await fc.asyncModelRun(() => ({ model: world, real: world }), commands)
+        await finish(world)
+      } catch (error) {
+        failedAt ??= found.schedules
+        throw error
+      } finally {
+        world.close()
+        if (failedAt === undefined) {
+          found.schedules++
+          found.events += world.counts.steps
+          found.kills += world.counts.kills
+          found.starts += world.counts.starts
+          for (const [what, count] of world.book.seen) found.seen[what] = (found.seen[what] ?? 0) + count
+        }
+      }
+    },
+  )
+
+  function commandEnded(world: World): void {
+    if (failedAt !== undefined) return
+    found.commands++
+    if (states.size < mostStates) states.add(stateOf(world))
+  }
+
+  const longest = path === undefined ? seconds : Infinity
+  for (let next = seed; elapsed() < longest && found.schedules < mostSchedules; next++) {
+    const numRuns = Math.min(batch, mostSchedules - found.schedules)
+    const replay = path === undefined ? {} : { path }
+    const result = await fc.check(schedule, { seed: next, numRuns, endOnFailure: !shrink, ...replay })
+    if (result.failed && result.counterexample) {
+      const [scheduler, commands, drawn] = result.counterexample
+      const { errorInstance } = result as { errorInstance?: unknown }
+      const text = `${drawn.mode} ${drawn.seed} ${drawn.slow}\n  ${[...commands].map(String).join('\n  ')}\n${String(scheduler).split('\n').length} events`
+      const check = errorInstance instanceof Broken ? errorInstance.check : 'fault-of-the-simulation'
+      const what =
+        errorInstance instanceof Broken ? errorInstance.message : ((errorInstance as Error | undefined)?.stack ?? String(errorInstance))
+      found.failure = {
+        check,
+        what,
+        seed: result.seed,
+        path: result.counterexamplePath!.split(':')[0]!,
+        schedule: text,
+        atSchedule: (failedAt ?? 0) + 1,
+      }
+      break
+    }
+    if (path !== undefined) break
+  }
+  return { ...found, states: states.size, seconds: elapsed() }
+}
+
+/** Everything ends, nothing is broken, and every message has one final answer that does not change. */
+async function finish(world: World): Promise<void> {
+  // What holds, holds at every moment, whoever is dead or frozen.
+  if (world.isLookedAt()) await world.verify()
+  await world.heal()
+  checkHolds(world)
+  const requests = new Map(world.callers.sent.map(({ request }) => [JSON.stringify(request), request]))
+  for (const request of requests.values()) {
+    const first = await untilFinal(world, request)
+    const second = await untilFinal(world, request)
+    if (!isDeepStrictEqual(first, second)) throw new Broken('replay', `${request.message}: ${JSON.stringify([first, second], plain)}`)
+  }
+  await world.verify()
+  checkHolds(world)
+  checkTold(world)
+}
+
+async function untilFinal(world: World, request: World['callers']['sent'][number]['request']): Promise<object> {
+  const passing = new Set(['idempotency_in_progress', 'conversation_busy', 'service_unavailable'])
+  for (let tries = 0; tries < mostRetries; tries++) {
+    const sent = world.callers.send(request)
+    const life = world.lifeAt(0)!
+    await world.as(life, () => void life.turns.begin(request).then((begun) => world.callers.hear(sent, begun, false)))
+    await world.quiet()
+    const { answer } = sent
+    if (answer.kind === 'open') throw new Broken('liveness', `${request.message} has no answer`)
+    if (answer.kind === 'reply') return { content: answer.reply }
+    // A turn that was released answers its first caller alone; a retry runs again.
+    const maySucceed = answer.kind === 'failed' && answer.code !== 'insufficient_balance' && isReleased(world, answer.requestId)
+    if (!passing.has(answer.code) && !maySucceed) return { code: answer.code }
+  }
+  const answers = world.callers.sent.slice(-mostRetries).map(({ answer }) => JSON.stringify(answer, plain))
+  throw new Broken('liveness', `${request.message} comes to no final answer without a fault: ${answers.join(' ')}`)
+}
+
+const isReleased = (world: World, requestId: string): boolean => world.book.turns.get(requestId)?.state === 'released'
+
+function checkHolds(world: World): void {
+  const held = Number(world.store.query('select sum(held) as held from owners')[0]!.held)
+  if (held !== 0) throw new Broken('holds', `${held} are held and nothing runs`)
+}
+
+function checkTold(world: World): void {
+  for (const reply of world.callers.told.values()) {
+    if (world.book.turns.get(reply.requestId)!.erased) continue
+    const [row] = world.store.query('select content from messages where id = ? and request_id = ?', reply.messageId, reply.requestId)
+    if (row?.content !== reply.content) throw new Broken('reply-stored', `${reply.requestId} was told and is gone`)
+  }
+}
+
+const plain = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value)
+
+function stateOf(world: World): string {
+  const rows = [
+    ...world.store
+      .query(`select state, run, attempt, fence, hold, message, idempotency_key, lease_until > 0 as leased, continues_from, charged, failure_code,
+      erased_at is null as kept, agent_version, (select count(*) from journal j where j.request_id = t.request_id) as steps from turns t order by created_at, request_id`),
+    ...world.store.query('select balance, held from owners'),
+  ]
+  return hash('sha1', JSON.stringify(rows, plain), 'base64').slice(0, 12)
+}

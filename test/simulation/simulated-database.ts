@@ -1,0 +1,119 @@
+/**
+ * The one database of all schedules, in memory, with its statements prepared once: the schema by the real migrations, one owner, one agent with
+ * two tools, two API keys, and the real writer. What a schedule writes is in a savepoint and rolled back at its end, so a transaction of the
+ * writer is a savepoint too: cloning the database instead, and preparing anew, took longer than most schedules.
+ */
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { formatStoredConfig } from '../../src/agent/agent-config.ts'
+import type { AgentContent } from '../../src/store/cold/agents.ts'
+import { createAgent } from '../../src/store/cold/agents.ts'
+import { createApiKey } from '../../src/store/cold/api-key-records.ts'
+import { createOwner } from '../../src/store/cold/owners.ts'
+import { sqlOf } from '../../src/store/sqlite/database.ts'
+import { Writer } from '../../src/store/sqlite/group-commit.ts'
+import type { Writable } from '../../src/store/sqlite/group-commit.ts'
+import { createHot } from '../../src/store/sqlite/hot.ts'
+import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
+import { noFailpoints } from '../../src/failpoints.ts'
+import type { Row } from '../../src/store/store.ts'
+import type { Moment } from './book.ts'
+
+export const ownerId = 'own_one'
+export const agentId = 'agt_one'
+export const apiKeyIds = ['key_one', 'key_two']
+
+/** Any day; the wall clock of every schedule begins here. */
+export const beginsAt = Date.UTC(2026, 0, 1)
+
+export type SimulatedDatabase = Awaited<ReturnType<typeof createSimulatedDatabase>>
+
+/** 10⁻⁸ USD; a turn of one step holds some 45,000 of it, so that a few at once come to the end of it. */
+const firstBalance = 400_000n
+
+/** `price` of a million tokens either way, in USD. */
+export function contentOf(price: bigint): AgentContent {
+  const config = {
+    systemPrompt: 'Be brief.',
+    model: 'demo/scripted',
+    temperature: null,
+    maxSteps: 5,
+    maxToolCalls: 8,
+    maxOutputTokens: 100,
+    historyMaxTokens: 4000,
+    knowledge: { maxTokens: 0, topK: 1, embeddingModel: null, language: null },
+    tools: [],
+    maxMessageLength: 1000,
+  }
+  const perMillion = price * 100_000_000n
+  return {
+    ...config,
+    name: 'scripted',
+    config: formatStoredConfig(config),
+    fixedTokens: 50,
+    knowledgeMaxTokens: 0,
+    price: { promptPerMillion: perMillion, completionPerMillion: perMillion },
+  }
+}
+
+/** The database with what every schedule begins with; each takes place between a `begin` and an `end`, which leaves nothing of it. */
+export async function createSimulatedDatabase() {
+  const db = new DatabaseSync(':memory:', { readBigInts: true })
+  migrate(db, readMigrations(), undefined)
+  let moment = (): Moment => ({ now: beginsAt, leaseNow: beginsAt })
+  const sql = sqlOf(db, () => moment().now)
+  await createOwner(sql, { id: ownerId, name: 'one', credit: { ledgerEntryId: 'led_first', amount: firstBalance } })
+  await createAgent(sql, { id: agentId, ownerId, provider: null, content: contentOf(2n) })
+  for (const [index, id] of apiKeyIds.entries()) {
+    const limits = { permission: 'full', rateLimit: 100, rateWindowSeconds: 60 } as const
+    await createApiKey(sql, { id, keyId: `${id}_public`, agentId, name: null, ...limits, digest: new Uint8Array(32).fill(index) })
+  }
+  const hot = createHot(db, { now: () => moment().now, leaseNow: () => moment().leaseNow })
+  let failingCommits = 0
+  let inTransaction = false
+  const transactions: Record<string, () => void> = {
+    'begin immediate'() {
+      db.exec('savepoint writer')
+      inTransaction = true
+    },
+    commit() {
+      // SQLITE_FULL
+      if (failingCommits-- > 0) throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+      db.exec('release writer')
+      inTransaction = false
+    },
+    rollback() {
+      db.exec('rollback to writer; release writer')
+      inTransaction = false
+    },
+  }
+  const writing: Writable = {
+    exec: (text) => (transactions[text] ?? (() => db.exec(text)))(),
+    prepare: (text) => db.prepare(text),
+    get isTransaction() {
+      return inTransaction
+    },
+  }
+  const prepared = new Map<string, StatementSync>()
+
+  return {
+    hot,
+    sql,
+    writer: new Writer(writing, hot, sql, noFailpoints),
+    /** Of the store's clock. */
+    begin(clockOfWorld: () => Moment): void {
+      moment = clockOfWorld
+      failingCommits = 0
+      inTransaction = false
+      db.exec('savepoint schedule')
+    },
+    end: (): void => db.exec('rollback to schedule; release schedule'),
+    /** So many commits find a full disk. */
+    failCommits: (times: number): void => void (failingCommits = times),
+    query(text: string, ...values: SQLInputValue[]): Row[] {
+      const statement = prepared.get(text) ?? db.prepare(text)
+      prepared.set(text, statement)
+      return statement.all(...values) as Row[]
+    },
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * One store for all engines of a world: the real statements and the real grouped commit on a database in memory, in this thread. What lies
+ * between an engine and its store is the world's to decide: when a call arrives and with which others it is committed, when its answer comes,
+ * whether either is lost. Every commit is held against the book.
+ */
+import { verify } from '../../src/store/cold/invariants.ts'
+import { reads } from '../../src/store/cold/reads.ts'
+import type { Reads } from '../../src/store/cold/reads.ts'
+import { fromWire, toWire } from '../../src/store/sqlite/protocol.ts'
+import type { WireOutcome } from '../../src/store/sqlite/protocol.ts'
+import { storeOver } from '../../src/store/sqlite/sqlite.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import type { Sql, Store } from '../../src/store/store.ts'
+import type { Random } from '../chaos/random.ts'
+import type { Accuse, Book, Moment } from './book.ts'
+import type { SimulatedDatabase } from './simulated-database.ts'
+
+/** Whose call it is: a life of an engine. */
+export type Asking = {
+  place: number
+  alive: boolean
+  /** Its process has ended in good order: what it asked before is still done. */
+  closed: boolean
+  /** Of an embedded store, in order. */
+  answers: (() => void)[]
+  /** What becomes of its next calls of an operation. */
+  storeFaults: { operation: string; when: 'before' | 'after'; times: number }[]
+}
+
+type Call = {
+  id: number
+  of: Asking
+  operation: string
+  items: unknown[]
+  fault: 'before' | 'after' | undefined
+  resolve(outcomes: WireOutcome[]): void
+}
+
+export type SimulatedStoreOptions = {
+  database: SimulatedDatabase
+  book: Book
+  accuse: Accuse
+  random: Random
+  /** Embedded: one process, whose thread takes all that waits and answers in order. Shared: several, each call on a connection of its own. */
+  mode: 'embedded' | 'shared'
+  moment(): Moment
+  /** Something happens later, at the store or, where it is given, in a process. */
+  later(asking: Asking | undefined, label: string, act: () => void | Promise<void>): void
+}
+
+/** As a thread has it: what its caller changes afterwards is not seen. A whole clone costs more than the statements. */
+const copyOf = (item: unknown): unknown => (typeof item === 'object' ? { ...item } : item)
+
+const away: WireOutcome = { error: toWire(new StoreUnavailable('the store is away')) }
+
+export function createSimulatedStore({ database, book, accuse, random, mode, moment, later }: SimulatedStoreOptions) {
+  const { hot, sql, writer } = database
+  let waiting: Call[] = []
+  /** Committed, and not told yet. */
+  const answering = new Set<Call>()
+  let lastId = 0
+  database.begin(moment)
+
+  function call(of: Asking, operation: string, items: unknown[]): Promise<WireOutcome[]> {
+    if (of.closed) return Promise.reject(new StoreUnavailable('the store is closed'))
+    const fault = of.storeFaults.find((one) => one.times > 0 && (one.operation === 'any' || one.operation === operation))
+    if (fault) fault.times--
+    const { promise, resolve } = Promise.withResolvers<WireOutcome[]>()
+    const one: Call = { id: ++lastId, of, operation, items: items.map(copyOf), fault: fault?.when, resolve }
+    waiting.push(one)
+    later(undefined, `${of.place} ${operation} arrives`, () => commitWith(one))
+    return promise
+  }
+
+  async function commitWith(first: Call): Promise<void> {
+    if (!waiting.includes(first)) return
+    const together = mode === 'embedded' || random.chance(0.3)
+    const group = together ? waiting : [first]
+    waiting = waiting.filter((one) => !group.includes(one))
+    const taken = group.filter(({ fault }) => fault !== 'before')
+    const answers = await writer.answer(taken)
+    const at = moment()
+    for (const [index, { operation, items }] of taken.entries())
+      for (const [position, outcome] of answers[index]!.outcomes.entries())
+        if ('value' in outcome) book.committed(operation, items[position], outcome.value, at)
+        else if (outcome.error.kind === 'fault') accuse('fault-of-ours', `${operation}: ${outcome.error.message}`)
+    book.compare(database.query('select request_id, state, run, attempt, fence from turns'))
+    const told = group.map((one) => ({
+      one,
+      outcomes: one.fault === undefined ? answers[taken.indexOf(one)]!.outcomes : one.items.map(() => away),
+    }))
+    for (const one of group) if (one.of.alive) answering.add(one)
+    const tell = ({ one, outcomes }: (typeof told)[number]): void => {
+      answering.delete(one)
+      one.resolve(outcomes)
+    }
+    if (mode === 'shared') {
+      for (const answer of told) later(answer.one.of, `${answer.one.of.place} ${answer.one.operation} answers`, () => tell(answer))
+      return
+    }
+    // Whichever of them comes, it is the oldest.
+    const { answers: queue } = first.of
+    queue.push(() => told.forEach(tell))
+    later(first.of, `${first.of.place} answers`, () => queue.shift()!())
+  }
+
+  async function ask(of: Asking, operation: string, item: unknown): Promise<unknown> {
+    const [outcome] = await call(of, operation, [item])
+    if ('error' in outcome!) throw fromWire(outcome.error)
+    return outcome!.value
+  }
+
+  function read(of: Asking, item: unknown): Promise<unknown> {
+    const { name, args } = item as { name: keyof Reads; args: unknown[] }
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    later(of, `${of.place} reads ${name}`, () =>
+      (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sql, ...args).then(resolve, reject),
+    )
+    return promise
+  }
+
+  return {
+    /** The port as an engine has it. */
+    open(of: Asking): Store {
+      if (mode === 'embedded') {
+        hot.endAllLeases()
+        book.endAllLeases()
+      }
+      const close = async (): Promise<void> => undefined
+      const reader = { ask: (_operation: string, item: unknown) => read(of, item), close }
+      const thread = { call: (operation: string, items: unknown[]) => call(of, operation, items), close }
+      const threads = { writer: { ...thread, ask: (operation: string, item: unknown) => ask(of, operation, item) }, reader }
+      return storeOver({
+        ...threads,
+        searcher: reader,
+        reporter: reader,
+        lock: { close: () => undefined },
+        clockOffset: new Float64Array(1),
+      })
+    },
+    /** A process died: of what it had asked, some may be on its way and is still done, and nobody hears the answer. */
+    died(of: Asking): void {
+      for (const one of answering) if (one.of === of) answering.delete(one)
+      waiting = waiting.filter((one) => one.of !== of || (mode === 'shared' && random.chance(0.5)))
+    },
+    hasWaiting: (of: Asking): boolean => waiting.some((one) => one.of === of) || answering.values().some((one) => one.of === of),
+    failCommits: database.failCommits,
+    get idle() {
+      return waiting.length === 0 && answering.size === 0
+    },
+    /** Each invariant that is broken is accused. */
+    async verify(): Promise<void> {
+      for (const { id, name, rows: broken } of await verify(sql))
+        if (broken.length > 0)
+          accuse(id, `${name}: ${JSON.stringify(broken, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))}`)
+    },
+    query: database.query,
+    close: database.end,
+  }
+}

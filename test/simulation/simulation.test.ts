@@ -1,0 +1,52 @@
+/**
+ * A minute of schedules of the turn engine, other ones in each run: whatever is killed, frozen, drained, lost or late between any two events, every
+ * message is answered once, stored once and charged once. What a failure prints is what `npm run simulate` takes to show it again.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { explore } from './explore.ts'
+import { realMs } from './moved-time.ts'
+
+const seconds = 60
+// A twentieth of what one slow core does in that time.
+const leastSchedules = 100
+/** What schedules are there for; each comes about many times in a minute. */
+const mustHappen = [
+  'a renewal is lost',
+  'a settlement is lost',
+  'a step is lost',
+  'a released turn continues',
+  'a released turn runs again',
+  'an expired key is free again',
+  'a lease is given up',
+  'claim: attempt 3',
+  'admission: replay',
+  'erasure: erased',
+]
+
+void test('rows 11, 12, 13, 14, 15, 16, 17, 18, 22, 48, 57 a minute of schedules keeps every promise', { timeout: 280_000 }, async (t) => {
+  const seed = Math.floor(realMs() * 1000 + process.pid * 7919) % 2 ** 31
+  const { failure, seen, ...figures } = await explore({ seconds, seed })
+  t.diagnostic(`seed ${seed}: ${JSON.stringify(figures)}`)
+  assert.equal(
+    failure,
+    undefined,
+    failure && `${failure.what}\n${failure.schedule}\nnpm run simulate -- --seed ${failure.seed} --path '${failure.path}'`,
+  )
+  assert.ok(figures.schedules >= leastSchedules, `only ${figures.schedules} schedules`)
+  if (figures.schedules >= 10 * leastSchedules)
+    assert.deepEqual(
+      mustHappen.filter((what) => !seen[what]),
+      [],
+      'these never came about',
+    )
+})
+
+void test('the simulation does the same again from the same seed', async () => {
+  const [first, second] = [
+    await explore({ seconds: 60, seed: 1, mostSchedules: 20 }),
+    await explore({ seconds: 60, seed: 1, mostSchedules: 20 }),
+  ]
+  assert.equal(first.schedules, 20)
+  assert.deepEqual({ ...second, seconds: 0 }, { ...first, seconds: 0 })
+})
