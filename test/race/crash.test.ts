@@ -6,23 +6,24 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FailpointName } from '../../src/failpoints.ts'
+import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { Lives } from '../support/lives.ts'
 
 const killedAt: { point: FailpointName; row: string; modelCalls: number }[] = [
-  { point: 'admit.before-commit', row: 'row 11, P0', modelCalls: 1 },
-  { point: 'admit.after-commit', row: 'row 12, P1', modelCalls: 1 },
-  { point: 'model.before-call', row: 'row 12, P1', modelCalls: 1 },
-  { point: 'model.first-delta', row: 'row 13, P2', modelCalls: 2 },
-  { point: 'model.delta', row: 'row 13, P2', modelCalls: 2 },
-  { point: 'model.done', row: 'row 14, P3', modelCalls: 2 },
-  { point: 'settle.before-commit', row: 'row 14, P3', modelCalls: 2 },
-  { point: 'settle.after-commit', row: 'row 15, P4', modelCalls: 1 },
-  { point: 'reply.before-send', row: 'row 15, P4', modelCalls: 1 },
+  { point: 'admit.before-commit', row: 'row 11 P0', modelCalls: 1 },
+  { point: 'admit.after-commit', row: 'row 12 P1', modelCalls: 1 },
+  { point: 'model.before-call', row: 'row 12 P1', modelCalls: 1 },
+  { point: 'model.first-delta', row: 'row 13 P2', modelCalls: 2 },
+  { point: 'model.delta', row: 'row 13 P2', modelCalls: 2 },
+  { point: 'model.done', row: 'row 14 P3', modelCalls: 2 },
+  { point: 'settle.before-commit', row: 'row 14 P3', modelCalls: 2 },
+  { point: 'settle.after-commit', row: 'row 15 P4', modelCalls: 1 },
+  { point: 'reply.before-send', row: 'row 15 P4', modelCalls: 1 },
 ]
 
 for (const { point, row, modelCalls } of killedAt) {
   for (const transport of ['chat', 'stream'] as const) {
-    void test(`${row}: billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
+    void test(`${row} billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
       const lives = await Lives.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
       const idempotencyKey = randomUUID()
       lives.model.when('hello', ['one ', 'two ', 'three ', 'four'])
@@ -33,6 +34,9 @@ for (const { point, row, modelCalls } of killedAt) {
       )
       assert.equal((await lives.server!.exited).signal, 'SIGKILL')
       await lives.verify()
+      // `verify` holds that nothing is held for a turn that is not there.
+      const left = await readSnapshot(lives.folder, (sql) => sql.all('select 1 from turns'))
+      assert.equal(left.length, row === 'row 11 P0' ? 0 : 1, 'what was not admitted has left no row')
       await lives.start()
       const answer = await lives.retry('hello', { idempotencyKey })
       assert.equal(answer.status, 200, answer.text)

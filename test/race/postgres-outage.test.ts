@@ -49,28 +49,24 @@ async function refuses(fleet: Fleet): Promise<{ sent: Sent[]; longestMs: number 
 const storedOf = (fleet: Fleet, message: string): Promise<Record<string, string>[]> =>
   fleet.rows('select state, attempt from turns where message = $1', [message])
 
-void test(
-  'row 19, P0: a session ended before an admission commits: 503 and nothing stored, then the same key runs',
-  { skip },
-  async (t) => {
-    const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'admit.before-commit=delay:2000@1' } })
-    const sent = fleet.sent('hello')
-    const asked = fleet.try(sent, 0)
-    await inTransaction(fleet, 'admit_v1')
-    await endSessions(fleet)
-    assert.deepEqual(await asked, { kind: 'error', status: 503, code: 'service_unavailable' })
-    assert.deepEqual(await storedOf(fleet, 'hello'), [])
-    assert.equal(fleet.model.calls.length, 0)
-    await fleet.checkReplies([await fleet.send(sent)])
-  },
-)
+void test('row 19 P0 a session ended before an admission commits: 503 and nothing stored, then the same key runs', { skip }, async (t) => {
+  const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'admit.before-commit=delay:2000@1' } })
+  const sent = fleet.sent('hello')
+  const asked = fleet.try(sent, 0)
+  await inTransaction(fleet, 'admit_v1')
+  await endSessions(fleet)
+  assert.deepEqual(await asked, { kind: 'error', status: 503, code: 'service_unavailable' })
+  assert.deepEqual(await storedOf(fleet, 'hello'), [])
+  assert.equal(fleet.model.calls.length, 0)
+  await fleet.checkReplies([await fleet.send(sent)])
+})
 
 const heldAt: { point: string; parts(held: Part): Part[] }[] = [
   { point: 'P1', parts: (held) => [held, 'one ', 'two'] },
   { point: 'P2', parts: (held) => ['one ', held, 'two'] },
 ]
 for (const { point, parts } of heldAt) {
-  void test(`row 19, ${point}: sessions ended while a turn runs: the result is delivered late and not lost`, { skip }, async (t) => {
+  void test(`row 19 ${point} sessions ended while a turn runs: the result is delivered late and not lost`, { skip }, async (t) => {
     const fleet = await Fleet.begin(t)
     const held = gate()
     fleet.model.when('hello', parts(held))
@@ -97,7 +93,7 @@ for (const { point, parts } of heldAt) {
 }
 const keptForLater = 'the store cannot keep a result yet'
 
-void test('row 19, P3: a session ended before a settlement commits: settled by the next one, once', { skip }, async (t) => {
+void test('row 19 P3 a session ended before a settlement commits: settled by the next one, once', { skip }, async (t) => {
   const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'settle.before-commit=delay:1000@1' } })
   const asked = fleet.send(fleet.sent('hello', { transport: 'stream' }))
   await inTransaction(fleet, 'settle_v1')

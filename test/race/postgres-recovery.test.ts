@@ -103,7 +103,7 @@ void test('row 18 turn.states two processes that see the same orphans: each is c
 })
 
 void test(
-  'row 58 a newer build on the same database beside an older one: both answer, and each what the other stored',
+  'rows 58, 74 a newer build on the same database beside an older one: both answer, and each what the other stored',
   { skip },
   async (t) => {
     const fleet = await Fleet.begin(t, { count: 1 })

@@ -21,7 +21,7 @@ const known = `Content-Length: ${pushed}\r\n`
 const chunked = 'Transfer-Encoding: chunked\r\n'
 
 /** Pushes until the connection is gone; answers what the caller could read, and what the server took in: the kernel's buffers do not count. */
-async function push(port: number, bytes: string, more: Buffer): Promise<{ raw: RawSocket; read: number }> {
+async function push(port: number, bytes: string, more: Buffer, most = pushed): Promise<{ raw: RawSocket; read: number }> {
   const served = new Map<number | undefined, Socket>()
   const onServed = (message: unknown): void => {
     const { socket } = message as { socket: Socket }
@@ -32,7 +32,7 @@ async function push(port: number, bytes: string, more: Buffer): Promise<{ raw: R
   const ours = raw.socket.localPort
   let sent = 0
   const goOn = (): void => {
-    while (sent < pushed && !raw.socket.destroyed) {
+    while (sent < most && !raw.socket.destroyed) {
       sent += more.length
       if (!raw.write(more)) return
     }
@@ -68,6 +68,22 @@ void describe('order.rate-limit, order.body-size: a caller who pushes on', { con
       assert.equal(raw.answers[0]!.headers['x-request-id'], raw.answers[0]!.json.error.request_id)
       // What the kernel had given before the answer was written, and one read more than the limit.
       assert.ok(read <= mebibyte + 4 * 65_536, `${read} bytes were read`)
+    })
+  }
+
+  for (const [what, headers, more] of [
+    ['1 GB', 'Content-Length: 1000000000\r\n', piece],
+    ['chunks without end', chunked, chunk],
+  ] as const) {
+    void test(`row 62 order.body-size ${what}: 413, 1 MiB at most is taken, the connection is closed, and nothing began`, async () => {
+      await using door = await startTestDoor()
+      const { raw, read } = await push(door.port, head(headers), more, Infinity)
+      assert.ok(raw.ended, 'FIN came before any reset')
+      assert.deepEqual([raw.answers.length, raw.answers[0]?.status], [1, 413])
+      assert.deepEqual(raw.answers[0]!.json.error.code, 'payload_too_large')
+      assert.ok(read <= mebibyte + 4 * 65_536, `${read} bytes were read`)
+      assert.deepEqual(door.begun, [])
+      assert.equal((await door.chat()).status, 200, 'and others are served')
     })
   }
 

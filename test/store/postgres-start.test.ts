@@ -99,7 +99,7 @@ const expanding: Migration = {
 }
 
 void test(
-  'postgres: row 58, two versions work on one database at the same time, and the older one starts again on the newer schema',
+  'row 58 postgres: two versions work on one database at the same time, and the older one starts again on the newer schema',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -146,7 +146,7 @@ void test(
 )
 
 void test(
-  'postgres: row 58, a migration that takes something away refuses a version that does not know it; one that was changed refuses too',
+  'row 58 postgres: a migration that takes something away refuses a version that does not know it; one that was changed refuses too',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)

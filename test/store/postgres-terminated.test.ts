@@ -25,7 +25,7 @@ async function terminateAll({ rows }: OwnPostgres): Promise<number> {
 }
 
 void test(
-  'postgres: row 19, all connections thrown away again and again during turns: one outcome each and right books',
+  'row 19 postgres: all connections thrown away again and again during turns: one outcome each and right books',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -99,7 +99,7 @@ void test(
 )
 
 void test(
-  'postgres: row 19, connections that idle when they are thrown away are told to the log and replaced',
+  'row 19 postgres: connections that idle when they are thrown away are told to the log and replaced',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -116,7 +116,7 @@ void test(
 )
 
 void test(
-  'postgres: row 23, a database that takes no writes is told as away, and found again when it does, without a restart',
+  'row 23 postgres: a database that takes no writes is told as away, and found again when it does, without a restart',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)

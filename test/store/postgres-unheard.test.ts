@@ -49,7 +49,7 @@ const losses: Record<string, Cut> = {
 
 for (const [words, cut] of Object.entries(losses)) {
   void test(
-    `postgres: row 22, ${words}: every operation has one effect and tells it under its own ids`,
+    `row 22 postgres: ${words}: every operation has one effect and tells it under its own ids`,
     { skip: noPostgres() },
     async (t) => {
       const { proxy, bench, store, direct, database } = await setUp(t)
@@ -121,7 +121,7 @@ for (const [words, cut] of Object.entries(losses)) {
 }
 
 void test(
-  "postgres: row 22, an operator's change whose commit is not heard of is told as unknown and never made again",
+  "row 22 postgres: an operator's change whose commit is not heard of is told as unknown and never made again",
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store, direct } = await setUp(t)
@@ -152,7 +152,7 @@ void test(
   },
 )
 
-void test('postgres: row 22, a batch whose answer is lost tells each item its own outcome', { skip: noPostgres() }, async (t) => {
+void test('row 22 postgres: a batch whose answer is lost tells each item its own outcome', { skip: noPostgres() }, async (t) => {
   const { proxy, bench, store } = await setUp(t)
   const admissions = Array.from({ length: 20 }, () => bench.admission())
   const poor = { ...bench.admission(), agentId: 'agt_none' }
@@ -181,7 +181,7 @@ void test('postgres: row 22, a batch whose answer is lost tells each item its ow
 })
 
 void test(
-  'postgres: row 22, unheard and meanwhile claimed by another process: in progress or lost, never two effects',
+  'row 22 postgres: unheard and meanwhile claimed by another process: in progress or lost, never two effects',
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store, direct } = await setUp(t, { admissionMs: 500, settlementMs: 500 })
@@ -240,7 +240,7 @@ void test(
 )
 
 void test(
-  'postgres: row 21, a database that falls silent is told within the deadline, and the next call after it comes back goes through',
+  'row 21 postgres: a database that falls silent is told within the deadline, and the next call after it comes back goes through',
   { skip: noPostgres() },
   async (t) => {
     const deadlines = { admissionMs: 400, settlementMs: 800 }
@@ -270,7 +270,7 @@ void test(
   },
 )
 
-void test('postgres: row 21, a silent database is told once for a whole batch of many waves', { skip: noPostgres() }, async (t) => {
+void test('row 21 postgres: a silent database is told once for a whole batch of many waves', { skip: noPostgres() }, async (t) => {
   const deadlines = { admissionMs: 300, settlementMs: 300 }
   const { proxy, bench, store } = await setUp(t, deadlines)
   const admission = bench.admission()
@@ -281,21 +281,17 @@ void test('postgres: row 21, a silent database is told once for a whole batch of
   for (const outcome of outcomes) assert.ok(outcome.kind === 'error' && outcome.error instanceof StoreUnavailable)
 })
 
-void test(
-  'postgres: row 21, a store that is closed while the database is silent closes all the same',
-  { skip: noPostgres() },
-  async (t) => {
-    const { proxy, bench, store } = await setUp(t)
-    await bench.admitted()
-    proxy.blackhole()
-    const closing = store.close().then(() => 'closed')
-    const tooLong = new Promise((resolve) => setTimeout(() => resolve('still open'), 20_000).unref())
-    assert.equal(await Promise.race([closing, tooLong]), 'closed')
-  },
-)
+void test('row 21 postgres: a store that is closed while the database is silent closes all the same', { skip: noPostgres() }, async (t) => {
+  const { proxy, bench, store } = await setUp(t)
+  await bench.admitted()
+  proxy.blackhole()
+  const closing = store.close().then(() => 'closed')
+  const tooLong = new Promise((resolve) => setTimeout(() => resolve('still open'), 20_000).unref())
+  assert.equal(await Promise.race([closing, tooLong]), 'closed')
+})
 
 void test(
-  'postgres: row 21, connections reset in the middle of their calls end no process and lose no item',
+  'row 21 postgres: connections reset in the middle of their calls end no process and lose no item',
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store } = await setUp(t)
@@ -317,7 +313,7 @@ void test(
 )
 
 void test(
-  'postgres: row 25, a commit that waits for its standby is told in time, never let go of, and found once it is through',
+  'row 25 postgres: a commit that waits for its standby is told in time, never let go of, and found once it is through',
   { skip: noPostgresServer() },
   async (t) => {
     const server = await startPostgres()

@@ -54,7 +54,8 @@ type Trap = { done: () => void; how: How } & ({ bytes: number } | { pattern: Buf
 /** A pattern may lie across two pieces, so this much of the former one is kept. */
 const seam = 4096
 
-export async function startFaultProxy(firstPort: number): Promise<FaultProxy> {
+/** `port`: its own; where it is to refuse for long, one from which no connection of the machine goes out, or it is gone when it is wanted back. */
+export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = {}): Promise<FaultProxy> {
   let targetPort = firstPort
   let mode: 'pass' | 'blackhole' = 'pass'
   let delayMs = 0
@@ -210,7 +211,7 @@ export async function startFaultProxy(firstPort: number): Promise<FaultProxy> {
       traps.push(make(resolve))
     })
 
-  await listen(0)
+  await listen(wanted)
   const { port } = server.address() as AddressInfo
   return {
     port,

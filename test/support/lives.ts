@@ -15,16 +15,23 @@ export class Lives {
   readonly folder: string
   readonly model: ModelServer
   readonly client = new TestClient('')
+  /** More settings of every life. */
+  readonly env: Record<string, string>
   server: ServerProcess | undefined
 
-  constructor(folder: string, model: ModelServer) {
+  constructor(folder: string, model: ModelServer, env: Record<string, string> = {}) {
     this.folder = folder
     this.model = model
+    this.env = env
   }
 
   /** The first life, with a provider, owner, agent and key made; `failpoints` as in TURNKEEP_FAILPOINTS. */
-  static async begin(t: TestContext, failpoints = ''): Promise<Lives> {
-    const lives = new Lives(await makeFolder(), await startModelServer())
+  static async begin(
+    t: TestContext,
+    failpoints = '',
+    { folder, env = {} }: { folder?: string; env?: Record<string, string> } = {},
+  ): Promise<Lives> {
+    const lives = new Lives(folder ?? (await makeFolder()), await startModelServer(), env)
     t.after(async () => {
       await lives.server?.kill()
       await lives.model.close()
@@ -42,6 +49,7 @@ export class Lives {
       TURNKEEP_DEMO: 'off',
       TURNKEEP_ADMIN_TOKEN: adminToken,
       TURNKEEP_FAILPOINTS: failpoints,
+      ...this.env,
     })
     this.client.url = this.client.adminUrl = this.server.url
   }

@@ -110,7 +110,9 @@ function parseAnswers(text: string): RawAnswer[] {
 /** The body that begins at `start`, its chunks apart, and where the next answer begins. */
 function bodyOf(bytes: Buffer, start: number, headers: Record<string, string>): { parts: Buffer[]; next: number } {
   if (headers['transfer-encoding'] !== 'chunked') {
-    const next = start + Number(headers['content-length'] ?? 0)
+    const length = headers['content-length']
+    // HTTP/1.0 has no chunks: what has no length lasts as long as the connection.
+    const next = length === undefined && headers['connection'] === 'close' ? bytes.length : start + Number(length ?? 0)
     return { parts: [bytes.subarray(start, next)], next }
   }
   const parts: Buffer[] = []

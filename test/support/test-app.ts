@@ -13,6 +13,7 @@ import { startApp } from '../../src/app.ts'
 import type { App } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createFailpoints } from '../../src/failpoints.ts'
+import type { ModelsOptions } from '../../src/agent/models.ts'
 import type { TurnSettings } from '../../src/turn/turn.ts'
 import { startModelServer } from './model-server.ts'
 import type { ModelServer } from './model-server.ts'
@@ -31,6 +32,9 @@ export type TestAppOptions = {
   key?: Json
   env?: Record<string, string>
   turnSettings?: Partial<TurnSettings>
+  modelSettings?: ModelsOptions
+  /** What the service logs; by default nothing is. */
+  log?: Logger
   /** A folder that outlives the app, for restarts, and its database too; by default one of its own that is removed. */
   folder?: string
   model?: ModelServer
@@ -237,10 +241,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const app = await startApp(config, {
     adminToken,
     encryptionKeys: [encryptionKey],
-    log: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
+    log: options.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
     failpoints: createFailpoints(config.failpoints),
     ...(options.accessLog ? { accessLog: options.accessLog } : {}),
     ...(options.turnSettings ? { turnSettings: options.turnSettings } : {}),
+    ...(options.modelSettings ? { modelSettings: options.modelSettings } : {}),
   })
   const test = new TestApp(app, { model, folder, encryptionKey, data }, options)
   if (!options.seeded) await test.makeProvider(model)

@@ -1,0 +1,138 @@
+/**
+ * Rows 56 and 57 of the fault matrix with real processes: SIGTERM with a hundred streams under way, a second signal, and turns that take longer than
+ * the drain. Nothing is lost, nothing is charged twice, and what was given up is answered by the next life or by another process.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { Fleet, noFleet, until } from '../support/fleet.ts'
+import { Lives } from '../support/lives.ts'
+import { gate } from '../support/model-server.ts'
+import { RawSocket } from '../support/raw-socket.ts'
+
+const streams = 100
+const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
+
+void test('row 56 SIGTERM with a hundred streams under way: no probe is told ready, all end whole and are charged once, exit code 0', async (t) => {
+  const lives = await Lives.begin(t)
+  const { caller } = lives.client
+  const held = gate()
+  lives.model.when('hello', ['one ', held, 'two'])
+  const sent = Array.from({ length: streams }, (_, n) => ({ user: `user-${n}`, idempotencyKey: randomUUID() }))
+  const [last, ...others] = sent
+  const asked = others.map((one) => lives.client.stream('hello', one))
+  // One caller writes on his own connection, so that he can ask for more on it when no new one is taken.
+  using raw = await RawSocket.open(Number(new URL(lives.server!.url).port))
+  const body = JSON.stringify({ external_user_id: last!.user, message: 'hello' })
+  raw.write(
+    `POST /v1/agents/${caller.agentId}/chat/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${caller.apiKey}\r\n` +
+      `Idempotency-Key: ${last!.idempotencyKey}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  await lives.model.waitForCalls(streams)
+  await raw.until('"one "')
+  assert.equal((await fetch(`${lives.server!.url}/readyz`)).status, 200)
+
+  const server = lives.server!
+  server.child.kill('SIGTERM')
+  await until('the drain', () => server.log.some(({ msg }) => String(msg).startsWith('draining')))
+  await assert.rejects(fetch(`${server.url}/readyz`), 'no new connection is taken')
+  raw.write('GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  held.open()
+  const answers = await Promise.all(asked)
+  await raw.rest()
+  assert.deepEqual(await server.exited, { code: 0, signal: null })
+  const replies = answers.map(({ events }) => events.at(-1)!)
+  for (const { event, data } of replies) assert.deepEqual([event, data.message?.content], ['response.completed', 'one two'])
+  assert.match(raw.answers[0]!.body, /event: response\.completed\ndata: .*"content":"one two".*\n\n$/)
+  assert.deepEqual([raw.answers[1]?.status, raw.answers[1]?.json.status], [503, 'draining'])
+  await lives.verify()
+
+  await lives.start()
+  let charged = 0n
+  for (const [index, one] of sent.entries()) {
+    const replay = await lives.client.chat('hello', one)
+    assert.deepEqual([replay.status, replay.json.message?.content], [200, 'one two'], replay.text)
+    if (index > 0) assert.deepEqual(replay.json, replies[index - 1]!.data)
+    charged += units(replay.json.usage.charged_usd)
+  }
+  assert.equal(lives.model.calls.length, streams)
+  const { balance_usd: balance, held_usd: onHold } = await lives.client.owner()
+  assert.deepEqual([units(balance) + charged, onHold], [units('10.00000000'), '0.00000000'])
+  await lives.verify()
+})
+
+void test('row 56 billing.once a second SIGTERM ends the process at once: the next life answers, charged once', async (t) => {
+  const lives = await Lives.begin(t)
+  const idempotencyKey = randomUUID()
+  lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
+  const asked = lives.client.stream('hello', { idempotencyKey }).then(
+    ({ text }) => text.includes('completed'),
+    () => false,
+  )
+  await lives.model.waitForCalls(1)
+  const server = lives.server!
+  server.child.kill('SIGTERM')
+  await until('the drain', () => server.log.some(({ msg }) => String(msg).startsWith('draining')))
+  // Sent until it counts: two that arrive together are one.
+  const again = setInterval(() => server.child.kill('SIGTERM'), 100)
+  assert.deepEqual(await server.exited, { code: 1, signal: null })
+  clearInterval(again)
+  assert.equal(await asked, false)
+  await lives.verify()
+  await lives.start()
+  const answer = await lives.retry('hello', { idempotencyKey })
+  assert.deepEqual([answer.status, answer.json.message?.content], [200, 'one two'], answer.text)
+  assert.equal(await lives.charges(), 1)
+  assert.equal((await lives.client.owner()).held_usd, '0.00000000')
+  await lives.verify()
+})
+
+for (const transport of ['chat', 'stream'] as const) {
+  void test(`row 57 billing.once a turn that takes longer than the drain, on ${transport}: told as unavailable, answered by the next life`, async (t) => {
+    const lives = await Lives.begin(t, '', { env: { TURNKEEP_DRAIN_SECONDS: '1' } })
+    const idempotencyKey = randomUUID()
+    lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
+    const asked = transport === 'chat' ? lives.client.chat('hello', { idempotencyKey }) : lives.client.stream('hello', { idempotencyKey })
+    await lives.model.waitForCalls(1)
+    assert.equal(await lives.server!.stop(), 0)
+    const { status, json, text } = await asked
+    if (transport === 'chat') assert.deepEqual([status, json.error?.code], [503, 'service_unavailable'])
+    else assert.match(text, /event: error\ndata: \{"code":"service_unavailable",.*\n\n$/)
+    await lives.verify()
+    assert.equal(await lives.model.calls[0]!.ended, 'aborted')
+
+    await lives.start()
+    const answer = await lives.retry('hello', { idempotencyKey })
+    assert.deepEqual([answer.status, answer.json.message?.content], [200, 'one two'], answer.text)
+    assert.equal(lives.model.calls.length, 2)
+    assert.equal(await lives.charges(), 1)
+    assert.deepEqual(
+      (await lives.client.messages()).map(({ content }) => content),
+      ['hello', 'one two'],
+    )
+    assert.equal((await lives.client.owner()).held_usd, '0.00000000')
+    await lives.verify()
+  })
+}
+
+void test(
+  'row 57 billing.once turns that take longer than the drain of one of two processes: the other one answers them, charged once',
+  { skip: noFleet() },
+  async (t) => {
+    const fleet = await Fleet.begin(t, { count: 2, env: { TURNKEEP_DRAIN_SECONDS: '1' } })
+    fleet.model.script(['old ', gate(), 'never'], ['old ', gate(), 'never'])
+    const sent = (['chat', 'stream'] as const).map((transport) => fleet.sent(`hello ${transport}`, { user: transport, transport }))
+    const atFirst = sent.map((one) => fleet.try(one, 0))
+    await fleet.model.waitForCalls(2)
+    assert.equal(await fleet.leave(0).stop(), 0)
+    assert.deepEqual(await Promise.all(atFirst), [
+      { kind: 'error', status: 503, code: 'service_unavailable' },
+      { kind: 'error', status: 200, code: 'service_unavailable' },
+    ])
+    const told = await Promise.all(sent.map((one) => fleet.send(one)))
+    await fleet.checkReplies(told)
+    assert.equal(fleet.model.calls.length, 4)
+    const claimed = await fleet.rows('select distinct attempt from turns')
+    assert.deepEqual(claimed, [{ attempt: '2' }])
+  },
+)

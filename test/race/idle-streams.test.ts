@@ -1,0 +1,97 @@
+/**
+ * Row 70 of the fault matrix: streams by the thousand whose models say nothing for long. Each is kept awake by its heartbeat, others are answered
+ * beside them, and the memory of the process stays bounded. `STREAMS=9900` asks for as many as 20,000 file descriptors on each side let.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { until } from '../support/fleet.ts'
+import { Lives } from '../support/lives.ts'
+import { gate } from '../support/model-server.ts'
+import { RawSocket } from '../support/raw-socket.ts'
+
+const streams = Number(process.env['STREAMS'] ?? 1200)
+const mostBytes = 2 ** 30
+const others = 40
+// So many callers connect in one moment.
+const atOnce = 200
+
+/** Of Linux: what the process has in memory now, and had at most. */
+function memoryOf(pid: number): { now: number; most: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)![1]) * 1024
+  return { now: kilobytes('VmRSS'), most: kilobytes('VmHWM') }
+}
+
+void test(
+  `row 70 stream.established ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all end whole`,
+  { skip: process.platform !== 'linux' && '/proc is of Linux' },
+  async (t) => {
+    const lives = await Lives.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })
+    const { client, model } = lives
+    client.caller = await client.makeCaller({ balanceUsd: '1000' })
+    // The model thinks aloud now and then, which no stream tells: a model that says nothing at all is given up after 30 s.
+    const thoughts = Array.from({ length: 12 }, () => gate())
+    model.when('idle', ['one ', ...thoughts.flatMap((thought) => [thought, { reasoning: 'hm' }]), 'two'])
+    let thought = 0
+    const thinking = setInterval(() => thoughts[thought++]?.open(), 10_000)
+    t.after(() => clearInterval(thinking))
+    const { pid } = lives.server!.child
+    const [agentId, apiKey] = [client.caller.agentId, client.caller.apiKey]
+
+    /** Times of callers who come one after the other. */
+    async function serve(name: string): Promise<number[]> {
+      const times: number[] = []
+      for (let count = 0; count < others; count++) {
+        const from = performance.now()
+        assert.equal((await client.chat(`other ${name} ${count}`, { user: `other ${count}` })).status, 200)
+        times.push(performance.now() - from)
+      }
+      return times.toSorted((a, b) => a - b)
+    }
+
+    const alone = await serve('alone')
+    const before = memoryOf(pid!).now
+    const raws: RawSocket[] = []
+    t.after(() => raws.forEach(({ socket }) => socket.destroy()))
+    const port = Number(new URL(lives.server!.url).port)
+    while (raws.length < streams) {
+      const some = Array.from({ length: Math.min(atOnce, streams - raws.length) }, async (_, n) => {
+        const body = JSON.stringify({ external_user_id: `idle ${raws.length + n}`, message: 'idle' })
+        const raw = await RawSocket.open(port)
+        raw.write(
+          `POST /v1/agents/${agentId}/chat/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${apiKey}\r\n` +
+            `Idempotency-Key: ${randomUUID()}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        )
+        await raw.until('response.created')
+        return raw
+      })
+      raws.push(...(await Promise.all(some)))
+    }
+    await Promise.all(raws.map((raw) => raw.until('"one "')))
+
+    const beside = await serve('beside')
+    // None has to wait for longer than two of its beats, and what a busy machine adds.
+    let quiet = raws
+    const beatless = (): boolean => {
+      quiet = quiet.filter(({ received }) => !/\n:[^\n]*\n\n/.test(received))
+      return quiet.length > 0
+    }
+    await until('a heartbeat on each stream', () => !beatless(), 120_000)
+    const { now, most } = memoryOf(pid!)
+    assert.ok(most <= mostBytes, `${most} bytes of memory`)
+    const at = (share: number, times: number[]): number => Math.round(times[Math.floor(times.length * share)]! * 10) / 10
+    t.diagnostic(
+      `${streams} streams: ${Math.round(now / 2 ** 20)} MiB now, ${Math.round(most / 2 ** 20)} MiB at most, ${Math.round((now - before) / streams / 1024)} KiB ` +
+        `each; others p50 ${at(0.5, alone)} → ${at(0.5, beside)} ms, p99 ${at(0.99, alone)} → ${at(0.99, beside)} ms`,
+    )
+
+    for (const one of thoughts) one.open()
+    await Promise.all(raws.map((raw) => raw.rest()))
+    for (const raw of raws) assert.match(raw.answers[0]!.body, /\nevent: response\.completed\ndata: .*"content":"one two".*\n\n$/)
+    assert.equal(model.calls.length, streams + 2 * others)
+    assert.equal((await client.owner()).held_usd, '0.00000000')
+    await lives.verify()
+  },
+)

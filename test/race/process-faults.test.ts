@@ -1,0 +1,135 @@
+/**
+ * Rows 60 and 61 of the fault matrix: a process that ends of a fault of its own while a turn runs, and one that does nothing for longer than its
+ * leases. Each turn is answered once and charged once, and what comes too late is fenced off.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
+import { Fleet, noFleet, until } from '../support/fleet.ts'
+import { Lives } from '../support/lives.ts'
+import { gate } from '../support/model-server.ts'
+import { clockOf } from '../support/own-postgres.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+/** A module that every process of these settings begins with: what it does at the signal is not in the product. */
+const atSignal = (fault: string): string => `--import=data:text/javascript,process.on('SIGUSR2',()=>{${encodeURIComponent(fault)}})`
+
+const deaths = [
+  { what: 'an exception that nobody caught', options: '', fault: `throw new Error('planted')`, ends: { code: 1, signal: null } },
+  {
+    what: 'a rejection that nobody caught',
+    options: '',
+    fault: `void Promise.reject(new Error('planted'))`,
+    ends: { code: 1, signal: null },
+  },
+  {
+    what: 'no memory left',
+    options: '--max-old-space-size=100 ',
+    fault: `const kept=[];for(;;)kept.push(new Array(10000).fill(kept.length))`,
+    // V8 ends the process itself.
+    ends: { code: null, signal: 'SIGABRT' },
+  },
+] as const
+
+for (const { what, options, fault, ends } of deaths) {
+  for (const transport of ['chat', 'stream'] as const) {
+    void test(`row 60 billing.once ${what} while a turn runs on ${transport}: the process ends, the next life answers, once`, async (t) => {
+      const lives = await Lives.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
+      const idempotencyKey = randomUUID()
+      lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
+      const asked = lives.client[transport]('hello', { idempotencyKey }).then(
+        ({ text }) => text.includes('completed'),
+        () => false,
+      )
+      await lives.model.waitForCalls(1)
+      lives.server!.child.kill('SIGUSR2')
+      assert.deepEqual(await lives.server!.exited, ends)
+      assert.equal(await asked, false, 'nothing was said to be complete')
+      await lives.verify()
+      await lives.start()
+      const answer = await lives.retry('hello', { idempotencyKey })
+      assert.deepEqual([answer.status, answer.json.message?.content], [200, 'one two'], answer.text)
+      assert.equal(lives.model.calls.length, 2)
+      assert.equal(await lives.charges(), 1)
+      assert.deepEqual(
+        (await lives.client.messages()).map(({ content }) => content),
+        ['hello', 'one two'],
+      )
+      assert.equal((await lives.client.owner()).held_usd, '0.00000000')
+      await lives.verify()
+    })
+  }
+}
+
+void test('row 61 running_has_lease one process alone, blocked for longer than its leases: it renews before it looks for orphans', async () => {
+  await using app = await startTestApp({ turnSettings: { leaseMs: 200, renewMs: 50, sweepMs: 50 } })
+  const held = gate()
+  app.model.script(['one ', held, 'two'])
+  const asked = app.stream('hello')
+  await held.reached
+  const leaseOf = async (): Promise<unknown> => (await app.query('select lease_until from turns'))[0]!['lease_until']
+  const before = await leaseOf()
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
+  // By the first round after it, whatever that does with a lease which has run out; then some more of them.
+  await until('a round of leases', async () => (await leaseOf()) !== before)
+  for (let round = 0; round < 5; round++) await pass(50)
+  assert.deepEqual(await app.query('select attempt, fence from turns'), [{ attempt: 1, fence: 1 }], 'nothing was claimed')
+  held.open()
+  const { events } = await asked
+  assert.equal(events.at(-1)!.event, 'response.completed')
+  assert.equal(events.at(-1)!.data.message.content, 'one two')
+  assert.equal(app.model.calls.length, 1, 'the model was asked once')
+  assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 1)
+  assert.equal((await app.owner()).held_usd, '0.00000000')
+  await app.verify()
+})
+
+for (const { transport, wakes } of [
+  { transport: 'chat', wakes: 'when another one has answered' },
+  { transport: 'stream', wakes: 'while another one runs it' },
+] as const) {
+  void test(
+    `row 61 billing.once one of two processes with a blocked loop that goes on ${wakes}, on ${transport}: fenced off, charged once`,
+    { skip: noFleet() },
+    async (t) => {
+      const folder = await mkdtemp(join(tmpdir(), 'turnkeep-blocked-'))
+      t.after(() => rm(folder, { recursive: true, force: true }))
+      const end = join(folder, 'end')
+      // Busy to the process's own eyes, and nothing of its loop runs: only the file ends it.
+      const fault =
+        `const fs=process.getBuiltinModule('node:fs');fs.writeSync(2,'{"msg":"blocked"}\\n');` +
+        `const nothing=new Int32Array(new SharedArrayBuffer(4));while(!fs.existsSync(${JSON.stringify(end)}))Atomics.wait(nothing,0,0,20)`
+      const fleet = await Fleet.begin(t, { count: 2, env: { NODE_OPTIONS: atSignal(fault) } })
+      const [late, living] = [gate(), gate()]
+      fleet.model.script(['from ', late, 'the blocked'], ['from ', living, 'the other'])
+      const sent = fleet.sent('hello', { transport })
+      const atBlocked = fleet.try(sent, 0)
+      await late.reached
+      const blocked = fleet.servers[0]!
+      blocked.child.kill('SIGUSR2')
+      t.after(() => blocked.child.kill('SIGKILL'))
+      await until('the blocked loop', () => blocked.log.some(({ msg }) => msg === 'blocked'))
+      // Twenty seconds and more, to the database, which alone decides.
+      await clockOf(fleet.databaseUrl)(60_000)
+      const asked = fleet.send(sent, { choose: () => 1 })
+      await living.reached
+      if (wakes === 'when another one has answered') {
+        living.open()
+        await asked
+      }
+      late.open()
+      await fleet.model.calls[0]!.ended
+      await writeFile(end, '')
+      assert.deepEqual(await atBlocked, { kind: 'error', status: transport === 'chat' ? 503 : 200, code: 'service_unavailable' })
+      living.open()
+      const told = await asked
+      assert.equal(JSON.parse(told.reply!).message.content, 'from the other')
+      await fleet.checkReplies([told])
+      assert.equal(fleet.model.calls.length, 2)
+    },
+  )
+}

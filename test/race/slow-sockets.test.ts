@@ -1,0 +1,51 @@
+/**
+ * Row 69 of the fault matrix: callers by the thousand who send their headers or bodies a byte at a time. Each is told 408 in the envelope when its
+ * time is over, and whoever sends a whole request meanwhile is answered. The door's times are shortened; its own are 10 s and 30 s.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
+import { RawSocket } from '../support/raw-socket.ts'
+import { chatPath, startTestDoor } from '../support/test-door.ts'
+
+const slow = 1500
+const head = `POST ${chatPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n`
+
+for (const [what, begin, times] of [
+  ['headers', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', { headersMs: 2000, requestMs: 60_000 }],
+  ['bodies', `${head}Content-Length: 1000\r\n\r\n{"external_user_id":"`, { headersMs: 1000, requestMs: 2000 }],
+] as const) {
+  void test(`row 69 order.request-id ${slow} callers with slow ${what}: each is told 408, others are answered meanwhile`, async (t) => {
+    await using door = await startTestDoor({ times })
+    const raws: RawSocket[] = []
+    t.after(() => raws.forEach(({ socket }) => socket.destroy()))
+    // None of them is ever idle.
+    const drip = setInterval(() => raws.forEach(({ socket, ended }) => ended || socket.write('a')), 200)
+    t.after(() => clearInterval(drip))
+    let served = 0
+    while (raws.length < slow) {
+      const some = await Promise.all(Array.from({ length: 50 }, () => RawSocket.open(door.port)))
+      for (const raw of some) raw.write(begin)
+      raws.push(...some)
+      assert.equal((await door.chat()).status, 200)
+      served += 1
+    }
+    const told = Promise.all(raws.map((raw) => raw.rest())).then(() => 'told' as const)
+    for (let over = false; !over; served += 1) {
+      assert.equal((await door.chat()).status, 200)
+      over = (await Promise.race([told, pass(20)])) === 'told'
+    }
+    const ids = new Set<string>()
+    for (const { answers } of raws) {
+      assert.deepEqual(
+        answers.map(({ status, json, headers }) => [status, json.error?.code, headers['connection']]),
+        [[408, 'bad_request', 'close']],
+      )
+      assert.equal(answers[0]!.headers['x-request-id'], answers[0]!.json.error.request_id)
+      ids.add(answers[0]!.json.error.request_id)
+    }
+    assert.equal(ids.size, slow)
+    assert.equal(door.begun.length, served, 'nothing of the slow ones began')
+    t.diagnostic(`${served} others were answered`)
+  })
+}

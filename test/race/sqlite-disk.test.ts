@@ -1,0 +1,126 @@
+/**
+ * Rows 27 and 28 of the fault matrix: the disk of the embedded database is full, and its process dies in the moment after it has answered. Refused
+ * meanwhile, what is said is kept, what was answered is never lost. The disk is a small file system of its own, in memory.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openForWriting } from '../../src/store/sqlite/database.ts'
+import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
+import { makeDisk, noDisk } from '../chaos/disk.ts'
+import { until } from '../support/fleet.ts'
+import { Lives } from '../support/lives.ts'
+import { gate } from '../support/model-server.ts'
+import { makeFolder } from '../support/test-app.ts'
+import type { Answer } from '../support/test-app.ts'
+
+// Texts that do not compress, so that each turn needs pages of its own.
+const long = (name: string): string => name + Array.from({ length: 800 }, () => Math.random().toString(36).slice(2)).join(' ')
+const errorOf = ({ status, json }: Answer): unknown[] => [status, json.error?.code]
+
+void test(
+  'row 27 a full disk: refused with no half turn, reads and replays are answered, what was said is stored late, and all goes on with space',
+  { skip: noDisk() },
+  async (t) => {
+    const outer = await mkdtemp(join(tmpdir(), 'turnkeep-disk-'))
+    const disk = makeDisk(join(outer, 'disk'))
+    const lives = await Lives.begin(t, '', { folder: join(disk.folder, 'data') })
+    t.after(async () => {
+      disk.remove()
+      await rm(outer, { recursive: true })
+    })
+    const { client, model } = lives
+    const [beforeKey, slowKey] = [randomUUID(), randomUUID()]
+    const before = await client.chat('before', { idempotencyKey: beforeKey, user: 'before' })
+    assert.equal(before.status, 200)
+    const held = gate()
+    const slow = long('slow')
+    model.when('slow', ['one ', held, 'two'])
+    const running = client.stream(slow, { idempotencyKey: slowKey, user: 'slow' })
+    await held.reached
+
+    disk.fill()
+    // A few pages of its log may still be there to be written over.
+    const refused: { message: string; user: string; idempotencyKey: string }[] = []
+    let answered = 0
+    for (let count = 0; refused.length < 3; count++) {
+      assert.ok(count < 500, 'the disk never was full')
+      const sent = { message: long(`full ${count}`), user: `full ${count}`, idempotencyKey: randomUUID() }
+      const answer = await client.chat(sent.message, sent)
+      if (answer.status === 200) answered += 1
+      else {
+        assert.deepEqual([...errorOf(answer), answer.headers.get('retry-after')], [503, 'service_unavailable', '5'])
+        refused.push(sent)
+      }
+    }
+    const calls = model.calls.length
+    const told = await client.stream(refused[0]!.message, refused[0]!)
+    assert.deepEqual(errorOf(told), [503, 'service_unavailable'], 'JSON with its status, no stream')
+    held.open()
+    await until('a result that is kept', () => lives.server!.log.some(({ msg }) => msg === 'the store cannot keep a result yet'))
+    const replay = await client.chat('before', { idempotencyKey: beforeKey, user: 'before' })
+    assert.deepEqual([replay.status, replay.json], [200, before.json])
+    assert.deepEqual(
+      (await client.messages('before')).map(({ content }) => content),
+      ['before', 'You said: before'],
+    )
+    assert.equal((await fetch(`${lives.server!.url}/readyz`)).status, 200)
+    assert.equal(model.calls.length, calls, 'no model was called for what was refused')
+    for (const { user } of refused) assert.deepEqual(await client.messages(user), [])
+    await lives.verify()
+
+    disk.free()
+    const late = (await running).events.at(-1)!
+    assert.deepEqual([late.event, late.data.message?.content], ['response.completed', 'one two'], 'told late, and not said again')
+    for (const sent of refused) assert.equal((await lives.retry(sent.message, sent)).status, 200)
+    assert.equal(await lives.charges(), 2 + answered + refused.length)
+    assert.equal(model.calls.length, calls + refused.length)
+    assert.equal((await client.owner()).held_usd, '0.00000000')
+    await lives.verify()
+  },
+)
+
+void test('row 28 the connection that writes waits for the disk at every commit', async (t) => {
+  const folder = await makeFolder()
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const db = openForWriting(folder)
+  t.after(() => db.close())
+  // 2 is FULL, 3 is EXTRA: https://www.sqlite.org/pragma.html#pragma_synchronous
+  assert.ok(Number(db.prepare('pragma synchronous').get()!['synchronous']) >= 2)
+  assert.equal(db.prepare('pragma journal_mode').get()!['journal_mode'], 'wal')
+})
+
+// kill -9 leaves the system's own cache alone, so this shows the order of answer and commit, and nothing about a power cut (docs/exactly-once.md).
+void test('row 28 kill -9 in the moment after an answer: none that was told is lost, and each is told again', async (t) => {
+  const lives = await Lives.begin(t)
+  const acked = new Map<string, { message: string; user: string; answer: Answer }>()
+  for (let life = 0; life < 3; life++) {
+    const first = Promise.withResolvers<void>()
+    const asked = Array.from({ length: 10 }, async (_, n) => {
+      const idempotencyKey = randomUUID()
+      const message = `hello ${n} in life ${life}`
+      // A user of an earlier life may still have a turn that is being finished.
+      const user = `user ${n} of life ${life}`
+      const answer = await lives.client.chat(message, { idempotencyKey, user }).catch(() => undefined)
+      if (answer?.status !== 200) return
+      acked.set(idempotencyKey, { message, user, answer })
+      first.resolve()
+    })
+    await first.promise
+    await lives.server!.kill()
+    await Promise.all(asked)
+    const stored = await readSnapshot(lives.folder, (sql) => sql.all(`select idempotency_key from turns where state = 'completed'`))
+    const keys = new Set(stored.map((row) => String(row['idempotency_key'])))
+    for (const [key, { message }] of acked) assert.ok(keys.has(key), `${message} was answered and is not stored`)
+    await lives.verify()
+    await lives.start()
+  }
+  for (const [idempotencyKey, { message, user, answer }] of acked) {
+    const replay = await lives.client.chat(message, { idempotencyKey, user })
+    assert.deepEqual([replay.status, replay.json], [200, answer.json])
+  }
+  await lives.verify()
+})

@@ -1,0 +1,106 @@
+/**
+ * Row 74 of the fault matrix: what an operator does beside a working service, on either store. Invariants are checked, backups are taken and end users
+ * are erased while messages are answered: every look finds whole books, every reply is told again, every charge is in the balance.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Fleet, noFleet } from '../support/fleet.ts'
+import { Lives } from '../support/lives.ts'
+import { noPostgresServer } from '../support/postgres-server.ts'
+import { runCommand } from '../support/run-command.ts'
+import type { Answer, TestClient } from '../support/test-app.ts'
+
+type Service = { client: () => TestClient; settings: Record<string, string>; folder: string; verify(): Promise<void>; balanceUsd: string }
+type Told = { client: TestClient; message: string; user: string; idempotencyKey: string; answer: Answer; erased: boolean }
+
+const rounds = 2
+const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
+
+/** A caller who comes back until he has his reply. */
+async function say(client: TestClient, message: string, user: string): Promise<Told> {
+  const idempotencyKey = randomUUID()
+  for (let tries = 0; ; tries++) {
+    const answer = await client.chat(message, { idempotencyKey, user })
+    if (answer.status === 200) return { client, message, user, idempotencyKey, answer, erased: false }
+    assert.ok([409, 503].includes(answer.status) && tries < 1000, answer.text)
+  }
+}
+
+async function eraseUser(client: TestClient, user: string): Promise<void> {
+  const path = `/agents/${client.caller.agentId}/end-users?external_user_id=${encodeURIComponent(user)}`
+  const { status, text } = await client.admin('DELETE', path)
+  assert.equal(status, 200, text)
+}
+
+async function keepUp({ client, settings, folder, verify, balanceUsd }: Service): Promise<number> {
+  const told: Told[] = []
+  const stopped = new AbortController()
+  const load = Array.from({ length: 8 }, async (_, caller) => {
+    // Every second one is erased after each of his messages, and goes on in a new conversation.
+    const erases = caller % 2 === 1
+    for (let count = 0; !stopped.signal.aborted; count++) {
+      const one = await say(client(), `message ${count} of ${caller}`, `user ${caller}`)
+      told.push(one)
+      if (!erases) continue
+      await eraseUser(one.client, one.user)
+      one.erased = true
+    }
+  })
+  // Whoever finds something wrong ends it for all.
+  const loading = Promise.all(load).finally(() => stopped.abort())
+  const upkeep = async (): Promise<void> => {
+    for (let round = 0; round < rounds && !stopped.signal.aborted; round++) {
+      const from = told.length
+      const checked = await runCommand(['verify'], settings)
+      assert.equal(checked.code, 0, checked.stdout + checked.stderr)
+      const made = await runCommand(['backup', join(folder, `backup ${round}`), '--json'], settings)
+      assert.equal(made.code, 0, made.stderr)
+      assert.deepEqual([JSON.parse(made.stdout).ok, JSON.parse(made.stdout).broken], [true, []])
+      assert.ok(told.length > from, 'nothing was answered meanwhile')
+    }
+    stopped.abort()
+  }
+  await Promise.all([loading, upkeep()])
+  await verify()
+
+  let charged = 0n
+  for (const { client: by, message, user, idempotencyKey, answer, erased } of told) {
+    charged += units(answer.json.usage.charged_usd)
+    const replay = await by.chat(message, { idempotencyKey, user })
+    if (erased) assert.deepEqual([replay.status, replay.json.error?.code], [404, 'not_found'], message)
+    else assert.deepEqual([replay.status, replay.json], [200, answer.json], message)
+  }
+  const { balance_usd: balance, held_usd: held } = await client().owner()
+  assert.deepEqual([units(balance) + charged, held], [units(balanceUsd), '0.00000000'])
+  await verify()
+  return told.length
+}
+
+void test('row 74 on SQLite: checks, backups and erasures beside load leave the books whole and every reply as it was', async (t) => {
+  const lives = await Lives.begin(t)
+  const settings = { TURNKEEP_DATA_DIR: lives.folder }
+  const client = (): TestClient => lives.client
+  const answered = await keepUp({ client, settings, folder: lives.folder, verify: () => lives.verify(), balanceUsd: '10.00000000' })
+  assert.equal(lives.model.calls.length, answered)
+  t.diagnostic(`${answered} turns`)
+})
+
+void test(
+  'row 74 on PostgreSQL: checks, backups and erasures beside load on two processes leave the books whole and every reply as it was',
+  { skip: noFleet() || noPostgresServer() },
+  async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'turnkeep-upkeep-'))
+    t.after(() => rm(folder, { recursive: true, force: true }))
+    const fleet = await Fleet.begin(t, { count: 2 })
+    let turn = 0
+    const client = (): TestClient => fleet.client(turn++ % 2)
+    const settings = { DATABASE_URL: fleet.databaseUrl }
+    const answered = await keepUp({ client, settings, folder, verify: () => fleet.verify(), balanceUsd: '1000.00000000' })
+    assert.equal(fleet.model.calls.length, answered)
+    t.diagnostic(`${answered} turns`)
+  },
+)

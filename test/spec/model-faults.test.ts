@@ -1,0 +1,239 @@
+/**
+ * Rows 34 to 40 of the fault matrix, whole: what the model's side may do wrong, over real HTTP and on both transports, and what the caller is
+ * told, what stands stored, charged and held, and what the same key gets afterwards. A model that fails leaves nothing; text is never cut.
+ */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as pass } from 'node:timers/promises'
+import { pino } from 'pino'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import type { How } from '../support/fault-proxy.ts'
+import { withTcpServer } from '../support/ask-model.ts'
+import { cut, gate } from '../support/model-server.ts'
+import type { Part, Script } from '../support/model-server.ts'
+import { answeredOnce, callsOf, makeSent, names, nothingKept, send, transports } from '../support/outcome.ts'
+import type { Sent, Told } from '../support/outcome.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { TestApp, TestAppOptions } from '../support/test-app.ts'
+
+const delta = 'response.output_text.delta'
+// Long enough for a machine that does much else, short enough for a test.
+const modelSettings = { connectMs: 500, deadlines: { firstTokenMs: 1500, idleMs: 1500, tailMs: 1500 } }
+
+/** A request that ends without a reply: told as it must be, and nothing is left of it. */
+async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls: number; deltas?: number }): Promise<Told> {
+  const { code, calls, deltas = 0 } = expected
+  const told = await send(app, sent)
+  assert.equal(told.code, code, told.answer.text)
+  const status = code === 'service_unavailable' ? 503 : 500
+  const { error = told.events.at(-1)?.data } = told.answer.json
+  if (sent.transport === 'chat')
+    assert.deepEqual([told.status, told.answer.headers.get('retry-after')], [status, status === 503 ? '5' : null])
+  else assert.equal(names(told.events), ['response.created', ...Array(deltas).fill(delta), 'error'].join(' '))
+  assert.deepEqual(Object.keys(error!), ['code', 'message', 'request_id'])
+  await nothingKept(app, sent, { requestId: error!['request_id'], calls, code })
+  return told
+}
+
+/** The same key runs again under the same request id, and is answered once. */
+async function runsAgain(app: TestApp, sent: Sent, failed: Told, calls: number): Promise<void> {
+  const { request_id: requestId } = failed.answer.json['error'] ?? failed.events.at(-1)!.data
+  app.model.when(sent.message, 'well again')
+  const { reply } = await send(app, sent)
+  assert.equal(reply?.['request_id'], requestId)
+  await answeredOnce(app, sent, { content: 'well again', calls: calls + 1 })
+}
+
+/** A caller for each case on each transport, of the one app of all, or of one with settings of its own. */
+async function eachTransport(what: string, run: (app: TestApp, sent: Sent) => Promise<void>, options?: TestAppOptions): Promise<void> {
+  const app = options ? await startTestApp(options) : usual
+  try {
+    for (const transport of transports) await run(app, await makeSent(app, `${what} on ${transport}`, { transport }))
+  } finally {
+    if (options) await app.close()
+  }
+}
+
+let usual: TestApp
+before(async () => void (usual = await startTestApp()))
+after(() => usual.close())
+
+for (const status of [429, 500, 503]) {
+  void test(`row 34 stream.after-delta a model that answers ${status}: asked three times, then 503, and the same key runs again`, () =>
+    eachTransport(`status ${status}`, async (app, sent) => {
+      app.model.script({ status }, { status }, { status })
+      const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
+      await runsAgain(app, sent, told, 3)
+    }))
+}
+
+void test('row 34 stream.after-delta a model that is well again at the third call: one reply, one charge, and its Retry-After was kept', () =>
+  eachTransport('third time', async (app, sent) => {
+    const at: number[] = []
+    const arrived = (reply: Script) => (): never => (at.push(performance.now()), reply) as never
+    app.model.script(
+      arrived({ status: 503, headers: { 'retry-after': '1' } }),
+      arrived({ status: 429, headers: { 'retry-after': '0' } }),
+      arrived('third'),
+    )
+    await send(app, sent)
+    await answeredOnce(app, sent, { content: 'third', calls: 3 })
+    assert.ok(at[1]! - at[0]! >= 1000, `asked again after ${at[1]! - at[0]!} ms`)
+  }))
+
+void test('row 34 turn.states a model that wants to be asked later than anybody waits: 503 at once', () =>
+  eachTransport('much later', async (app, sent) => {
+    app.model.script({ status: 503, headers: { 'retry-after': '3600' } })
+    await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
+  }))
+
+for (const status of [400, 401, 404]) {
+  void test(`row 35 turn.states a model that answers ${status}: internal_error at once, told to the operator, and the same key runs again`, async () => {
+    const lines: string[] = []
+    const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
+    await eachTransport(
+      `status ${status}`,
+      async (app, sent) => {
+        app.model.script({ status, body: { error: { message: 'CANARY of a provider' } } })
+        const told = await failsAs(app, sent, { code: 'internal_error', calls: 1 })
+        assert.doesNotMatch(told.answer.text, /CANARY/)
+        const { request_id: requestId } = told.answer.json['error'] ?? told.events.at(-1)!.data
+        assert.ok(lines.some((line) => line.includes(requestId) && line.includes('the model call failed')))
+        await runsAgain(app, sent, told, 1)
+      },
+      { log },
+    )
+  })
+}
+
+void test('row 36 a model that takes no connection, and one that takes it and says nothing: 503 within the deadlines, nothing kept', async () => {
+  const silent = (): void => undefined
+  await using app = await startTestApp({ modelSettings })
+  await withTcpServer(silent, async (port) => {
+    // The first is a handshake that never ends, the second headers that never come.
+    for (const [name, baseUrl] of Object.entries({
+      unconnected: `https://127.0.0.1:${port}/v1`,
+      speechless: `http://127.0.0.1:${port}/v1`,
+    })) {
+      await app.made('POST', '/providers', { name, kind: 'openai-compatible', base_url: baseUrl, api_key: 'model-key' })
+      await Promise.all(
+        transports.map(async (transport) => {
+          const sent = await makeSent(app, `${name} on ${transport}`, { transport, agent: { model: `${name}/test-model` } })
+          await failsAs(app, sent, { code: 'service_unavailable', calls: 0 })
+        }),
+      )
+    }
+  })
+})
+
+void test('row 36 turn.states a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn', () =>
+  eachTransport(
+    'silent',
+    async (app, sent) => {
+      app.model.script([gate(), 'never'])
+      const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
+      await runsAgain(app, sent, told, 1)
+    },
+    { turnSettings: { turnMs: 1500 } },
+  ))
+
+void test('row 37 stream.after-delta a model that falls silent within its reply: error after the idle deadline, nothing kept, not asked again', () =>
+  eachTransport(
+    'silence',
+    async (app, sent) => {
+      app.model.script(['half', gate(), 'never'])
+      const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
+      await runsAgain(app, sent, told, 1)
+    },
+    { modelSettings },
+  ))
+
+const words = 'Grüße 退款 😀 naïve — «two words»'
+const noise: Part[] = [
+  { raw: ': a comment\r\n\r\n:\n\nretry: 10\n\n' },
+  { raw: 'event: message\r\nid: 7\r\ndata: {"choices":[{"index":0,\r\ndata: "delta":{"role":"assistant","content":""}}]}\r\n\r\n' },
+]
+for (const bytesEach of [1, 2, 3, 7]) {
+  void test(`row 38 an event stream in pieces of ${bytesEach} bytes, with comments and every kind of line ending, is read as it was meant`, () =>
+    eachTransport(`pieces of ${bytesEach}`, async (app, sent) => {
+      app.model.script({ parts: [...noise, words, ...noise, { raw: 'data: {"choices":[{"delta":{"content":" end"}}]}\r\r' }], bytesEach })
+      const told = await send(app, sent)
+      await answeredOnce(app, sent, { content: `${words} end` })
+      if (sent.transport === 'stream') assert.equal(told.events.map(({ data }) => data['delta'] ?? '').join(''), `${words} end`)
+    }))
+}
+
+const garbage: Record<string, Part> = {
+  'a line of 10 MB': { raw: `data: ${'x'.repeat(10_000_000)}` },
+  'half a JSON': { raw: 'data: {"choices":[{"delta":{"content":"half\n\n' },
+  'another JSON': { raw: 'data: [1,2]\n\n' },
+}
+for (const [what, part] of Object.entries(garbage)) {
+  void test(`row 38 ${what} in the stream: before the first text the model is asked again, after it the turn ends with error, nothing kept`, () =>
+    eachTransport(what, async (app, sent) => {
+      app.model.script([part], 'fine')
+      await send(app, sent)
+      await answeredOnce(app, sent, { content: 'fine', calls: 2 })
+      const later = await makeSent(app, `${sent.message}, later`, { transport: sent.transport })
+      app.model.script(['half', part])
+      await failsAs(app, later, { code: 'service_unavailable', calls: 1, deltas: 1 })
+    }))
+}
+
+for (const how of ['end', 'fin', 'rst'] as const) {
+  void test(`row 39 stream.after-delta a reply cut off by ${how}: no completion, error, no charge, no reply stored`, () =>
+    eachTransport(how, async (app, sent) => {
+      const held = gate()
+      app.model.script(['half', held, cut(how)])
+      const asked = failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
+      await held.reached
+      // A reset takes along what was not read yet. The service is in this process: it reads before a timer of ours fires.
+      await pass(50)
+      held.open()
+      const told = await asked
+      await runsAgain(app, sent, told, 1)
+    }))
+}
+
+void test('row 39 a reply cut at any byte of the wire is whole and charged once, or error with nothing kept; never a part of it', async (t) => {
+  await using app = await startTestApp()
+  const proxy = await startFaultProxy(Number(new URL(app.model.baseUrl).port))
+  t.after(() => proxy.close())
+  await app.made('POST', '/providers', { name: 'cut', kind: 'openai-compatible', base_url: proxy.through(app.model.baseUrl), api_key: 'k' })
+  const content = 'one two three'
+  const outcomes = { whole: 0, broken: 0 }
+  // The answer has some 1,200 bytes; a step that shares no factor with a line's length comes by every kind of place.
+  for (let bytes = 1, n = 0; bytes < 1300; bytes += 53, n++) {
+    const how: How = n % 2 ? 'rst' : 'fin'
+    const sent = await makeSent(app, `cut at ${bytes}`, { transport: transports[n % 2]!, agent: { model: 'cut/test-model' } })
+    app.model.when(sent.message, ['one ', 'two ', 'three'])
+    proxy.reset()
+    void proxy.cutAfter(bytes, how)
+    const told = await send(app, sent)
+    if (told.reply) {
+      outcomes.whole += 1
+      await answeredOnce(app, sent, { content, calls: callsOf(app, sent) })
+    } else {
+      outcomes.broken += 1
+      assert.equal(told.code, 'service_unavailable')
+      const { request_id: requestId } = told.answer.json['error'] ?? told.events.at(-1)!.data
+      await nothingKept(app, sent, { requestId, calls: 1, code: 'service_unavailable' })
+    }
+  }
+  t.diagnostic(`${outcomes.whole} whole, ${outcomes.broken} broken`)
+  assert.ok(outcomes.whole > 2 && outcomes.broken > 2)
+})
+
+const inStream: Part = { event: { error: { message: 'CANARY overloaded', code: 503 } } }
+void test('row 40 an error within a 200: before the first text the model is asked again, at most twice; after it the turn ends with error', () =>
+  eachTransport('error within', async (app, sent) => {
+    app.model.script([inStream], [inStream], [inStream])
+    const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
+    assert.doesNotMatch(told.answer.text, /CANARY/)
+    await runsAgain(app, sent, told, 3)
+    const later = await makeSent(app, `after a word on ${sent.transport}`, { transport: sent.transport })
+    app.model.script(['half', inStream])
+    const broken = await failsAs(app, later, { code: 'service_unavailable', calls: 1, deltas: 1 })
+    assert.doesNotMatch(broken.answer.text, /CANARY/)
+    await runsAgain(app, later, broken, 1)
+  }))

@@ -1,0 +1,98 @@
+/**
+ * Rows 45 and 46 of the fault matrix, whole: tools that hang, drip, flood, or lead to places of our own. The model is told, the turn goes on and is
+ * answered and charged once, and nobody is reached who must not be.
+ */
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { startHostileServer } from '../support/hostile-server.ts'
+import type { HostileServer } from '../support/hostile-server.ts'
+import { answeredOnce, makeSent, send, transports } from '../support/outcome.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { Json, TestApp } from '../support/test-app.ts'
+import { call } from '../support/tool-lives.ts'
+
+let server: HostileServer
+let app: TestApp
+/** Nobody may come here. */
+const elsewhere = createServer((socket) => {
+  visitors += 1
+  socket.destroy()
+})
+let visitors = 0
+let trap = 0
+
+before(async () => {
+  server = await startHostileServer()
+  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve))
+  trap = (elsewhere.address() as AddressInfo).port
+  app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${server.port}` } })
+})
+after(async () => {
+  await app.close()
+  await server.close()
+  await new Promise((resolve) => elsewhere.close(resolve))
+})
+
+const toolAt = (url: string): Json => ({
+  type: 'http',
+  name: 'look',
+  description: 'Use it to look.',
+  parameters: { type: 'object', properties: {}, additionalProperties: false },
+  method: 'GET',
+  url,
+  side_effects: false,
+  timeout_seconds: 1,
+})
+
+/** A turn on each transport whose tool does this; what the model was told of it. */
+async function toldOf(what: string, url: string): Promise<string[]> {
+  const told: string[] = []
+  for (const transport of transports) {
+    const sent = await makeSent(app, `${what} on ${transport}`, { transport, agent: { tools: [toolAt(url)] } })
+    app.model.when(sent.message, ({ messages }) => {
+      const result = messages.findLast(({ role }) => role === 'tool')
+      if (!result) return [call('look', {})]
+      told.push(String(result.content))
+      return 'Never mind.'
+    })
+    await send(app, sent)
+    await answeredOnce(app, sent, { content: 'Never mind.', calls: 2 })
+  }
+  assert.equal(told.length, 2)
+  return told
+}
+
+for (const path of ['/hang', '/drip', '/hang-within'])
+  void test(`row 45 a tool that does ${path}: given up in its time, the model is told, the turn goes on`, async () => {
+    for (const text of await toldOf(path, server.url(path))) assert.match(text, /there was no whole answer within 1 s/)
+    await server.gone(path)
+  })
+
+for (const path of ['/huge', '/bomb'])
+  void test(`row 45 a tool that answers with a gigabyte, ${path}: cut at 1 MiB, the model is told, the turn goes on`, async () => {
+    for (const text of await toldOf(path, server.url(path))) {
+      assert.match(text, /\[The answer is longer and is cut here\.\]$/)
+      assert.ok(Buffer.byteLength(text) <= 32_768)
+    }
+    // Of /huge, what the kernel's buffers took; of /bomb, whose gigabyte is a megabyte on the wire, much less.
+    assert.ok(server.written(path) < 128 * 1_048_576, `${server.written(path)} bytes`)
+  })
+
+void test('row 46 tools.guard a tool that leads to an address of our own: nobody is reached there, the model is told, the turn goes on', async () => {
+  const places = [
+    'http://169.254.169.254/latest/meta-data/',
+    `http://127.0.0.1:${trap}/`,
+    `https://127.0.0.1:${trap}/`,
+    `https://127.1:${trap}/`,
+    `https://2130706433:${trap}/`,
+    `https://localhost:${trap}/`,
+    `https://[::ffff:127.0.0.1]:${trap}/`,
+  ]
+  for (const to of places) {
+    const told = await toldOf(to, server.url(`/redirect?status=302&to=${encodeURIComponent(to)}`))
+    for (const text of told) assert.match(text, /^Error: .*(not public|must begin with https)/, to)
+  }
+  assert.equal(visitors, 0)
+})
