@@ -1,0 +1,290 @@
+/**
+ * Every way in which a history can break a promise, one at a time: what the checker must tell, and by which check. Each begins with the sound history
+ * and changes as little as breaks that one promise and no other.
+ */
+import type { CheckName } from './check.ts'
+import type { AnswerEvent, CallEvent, HistoryEvent, StoredConversation, StoredOwner } from './history.ts'
+import { soundHistory } from './sound-history.ts'
+
+type Json = Record<string, any>
+
+/** A history of its own, with ways to find what is to be broken in it. */
+export class Broken {
+  readonly events: HistoryEvent[] = structuredClone(soundHistory())
+
+  of<Kind extends HistoryEvent['kind']>(kind: Kind): Extract<HistoryEvent, { kind: Kind }>[] {
+    return this.events.filter((event): event is Extract<HistoryEvent, { kind: Kind }> => event.kind === kind)
+  }
+  /** Of the message with this name, the n-th from 0, or from the end. */
+  call(name: string, nth = 0): CallEvent {
+    return this.of('call')
+      .filter(({ message }) => message.startsWith(`${name} `))
+      .at(nth)!
+  }
+  answer(name: string, nth = 0): AnswerEvent {
+    const { call } = this.call(name, nth)
+    return this.of('answer').find((answer) => answer.call === call)!
+  }
+  models(name: string) {
+    return this.of('model').filter(({ message }) => message.startsWith(`${name} `))
+  }
+  conversation(user: string): StoredConversation {
+    return this.of('stored').find((stored): stored is StoredConversation => stored.what === 'conversation' && stored.user === user)!
+  }
+  owner(id: string): StoredOwner {
+    return this.of('stored').find((stored): stored is StoredOwner => stored.what === 'owner' && stored.owner === id)!
+  }
+  /** Of an answer on /chat. */
+  edit(answer: AnswerEvent, change: (body: Json) => void): void {
+    const body = JSON.parse(answer.body!) as Json
+    change(body)
+    answer.body = JSON.stringify(body)
+  }
+  /** Of a stream. */
+  editLast(answer: AnswerEvent, change: (data: Json) => void): void {
+    const last = answer.events!.at(-1)!
+    const data = JSON.parse(last.data) as Json
+    change(data)
+    last.data = JSON.stringify(data)
+  }
+  /** Every answer to a message, changed alike, so that they agree with one another. */
+  editAll(name: string, change: (reply: Json) => void): void {
+    for (const call of this.of('call').filter(({ message }) => message.startsWith(`${name} `))) {
+      const answer = this.of('answer').find((one) => one.call === call.call)!
+      if (answer.events) this.editLast(answer, change)
+      else if (answer.status === 200) this.edit(answer, change)
+    }
+  }
+  remove(wanted: (event: HistoryEvent) => boolean): void {
+    const kept = this.events.filter((event) => !wanted(event))
+    this.events.splice(0, this.events.length, ...kept)
+  }
+  /** Sent again right after its first answer, and answered so. */
+  again(name: string, answered: Partial<AnswerEvent>, asked: Partial<CallEvent> = {}): void {
+    const [call, answer] = [structuredClone(this.call(name)), structuredClone(this.answer(name))]
+    const [number, at] = [10_000 + this.events.length, answer.at + 1]
+    const place = this.events.findIndex((event) => event.kind === 'answer' && event.call === call.call) + 1
+    const sent = { ...call, ...asked, call: number, at }
+    this.events.splice(place, 0, sent, { ...answer, at: at + 2, headAt: at + 1, call: number, ...answered })
+  }
+}
+
+const refusal = (status: number, code: string, headers: Record<string, string> = {}): Partial<AnswerEvent> => {
+  const requestId = '00000000-0000-4000-8000-00000000abcd'
+  return {
+    status,
+    headers: { 'x-request-id': requestId, 'content-type': 'application/json; charset=utf-8', ...headers },
+    body: JSON.stringify({ error: { code, message: 'It says why.', request_id: requestId } }),
+    events: null,
+  }
+}
+
+export const ways: [check: CheckName, what: string, corrupt: (history: Broken) => void][] = [
+  ['H1', 'a replay with other words', (h) => h.edit(h.answer('first', -1), (body) => (body.message.content += '!'))],
+  [
+    'H1',
+    'a replay with another usage',
+    (h) => h.edit(h.answer('first', -1), (body) => (body.usage = { ...body.usage, prompt_tokens: 99, total_tokens: 106 })),
+  ],
+  [
+    'H1',
+    'a replay with its fields in another order',
+    (h) => h.edit(h.answer('first', -1), (body) => (body.usage = Object.fromEntries(Object.entries(body.usage).toReversed()))),
+  ],
+  [
+    'H1',
+    'a stream that completes otherwise',
+    (h) => h.editLast(h.answer('first', 1), (data) => (data.message.created_at = '2027-01-15T08:00:09.000Z')),
+  ],
+  ['H2', 'a reply that is not stored', (h) => h.conversation('bob').messages.splice(-2)],
+  ['H2', 'an exchange that is stored twice', (h) => h.conversation('bob').messages.push(...h.conversation('bob').messages.slice(-2))],
+  ['H2', 'a stored reply with other words', (h) => (h.conversation('hal').messages.at(-1)!.content += '!')],
+  ['H2', 'a message without its reply', (h) => h.conversation('hal').messages.pop()],
+  ['H2', 'an acknowledged reply that is refused at the end', (h) => Object.assign(h.answer('first', -1), refusal(500, 'internal_error'))],
+  [
+    'H3',
+    'a second model call with nothing broken',
+    (h) => h.events.splice(h.events.indexOf(h.models('first')[0]!), 0, { ...h.models('first')[0]!, serial: 900 }),
+  ],
+  ['H3', 'a model call less than the failures take', (h) => h.remove((event) => event === h.models('failed')[0])],
+  ['H3', 'a replay that asks the model', (h) => h.events.push({ ...h.models('first')[0]!, serial: 901, at: h.answer('first', 1).at })],
+  ['H4', 'a delta that is lost', (h) => void h.answer('second').events!.splice(1, 1)],
+  ['H4', 'a delta that comes twice', (h) => void h.answer('second').events!.splice(1, 0, h.answer('second').events![1]!)],
+  ['H4', 'a stream without its end', (h) => void h.answer('second').events!.pop()],
+  ['H4', 'an event behind the end', (h) => void h.answer('second').events!.push(h.answer('second').events![1]!)],
+  ['H4', 'no deltas for the first who asks', (h) => void h.answer('second').events!.splice(1, 2)],
+  ['H4', 'two lines of data', (h) => (h.answer('second').events![1]!.data = h.answer('second').events![1]!.data.replace('{', '{\n'))],
+  [
+    'H5',
+    'an answer without X-Request-ID',
+    (h) =>
+      delete h.answer('other').headers['x-request-id'] &&
+      (h.answer('other').body = h.answer('other').body!.replace(/"request_id":"[^"]*"/, '"request_id":null')),
+  ],
+  [
+    'H5',
+    'an envelope with another id than the header',
+    (h) => (h.answer('other').headers['x-request-id'] = '00000000-0000-4000-8000-00000000abcd'),
+  ],
+  [
+    'H5',
+    'rate headers on a 409',
+    (h) =>
+      Object.assign(h.answer('early').headers, {
+        'x-ratelimit-limit': '1000',
+        'x-ratelimit-remaining': '9',
+        'x-ratelimit-reset': '1800000060',
+      }),
+  ],
+  ['H5', 'no rate headers on a 200', (h) => delete h.answer('first').headers['x-ratelimit-remaining']],
+  ['H5', 'a busy without Retry-After', (h) => delete h.answer('early').headers['retry-after']],
+  ['H5', 'a header for browsers', (h) => (h.answer('first').headers['access-control-allow-origin'] = '*')],
+  [
+    'H6',
+    'two units spent as one',
+    (h) => (h.answer('two').headers['x-ratelimit-remaining'] = h.answer('one').headers['x-ratelimit-remaining']!),
+  ],
+  ['H6', 'many more than the window holds', (h) => Array.from({ length: 5 }, () => h.again('three', {}))],
+  [
+    'H7',
+    'a reply while the limiter is down',
+    (h) =>
+      Object.assign(h.answer('waiting'), {
+        ...structuredClone(h.answer('waiting', 1)),
+        call: h.call('waiting').call,
+        at: h.answer('waiting').at,
+        headAt: h.answer('waiting').headAt,
+      }),
+  ],
+  ['H8', 'a model call for a refused request', (h) => askRefused(h)],
+  [
+    'H8',
+    'a model call for what is not valid',
+    (h) => h.events.push({ ...structuredClone(h.models('first')[0]!), serial: 903, message: h.call('nonsense').message }),
+  ],
+  ['H9', 'a key that never ends', (h) => h.again('four', {})],
+  ['H10', 'a history without its last exchange', (h) => h.models('edited')[0]!.messages.splice(-3, 2)],
+  [
+    'H10',
+    'a history in another order',
+    (h) => void h.models('edited')[0]!.messages.splice(1, 4, ...h.models('edited')[0]!.messages.slice(1, 5).toReversed()),
+  ],
+  [
+    'H10',
+    'a history with a message that failed',
+    (h) => h.models('edited')[0]!.messages.splice(-1, 0, { role: 'user', content: 'failed' }, { role: 'assistant', content: '' }),
+  ],
+  ['H11', 'busy with nothing running', (h) => h.again('poor', refusal(409, 'conversation_busy', { 'retry-after': '2' }))],
+  ['H11', 'in progress with nothing running', (h) => h.again('poor', refusal(409, 'idempotency_in_progress', { 'retry-after': '2' }))],
+  ['H12', "another tenant's word in a header", (h) => (h.answer('poor', 1).headers['x-note'] = 'amber1')],
+  ['H12', 'a word of the system prompt in an error', (h) => h.edit(h.answer('early'), (body) => (body.error.message = 'prompt-amber1'))],
+  ['H12', "another tenant's word in a prompt", (h) => (h.models('poor')[0]!.messages[0]!.content += 'document-amber1')],
+  ['money', 'a second charge', (h) => h.owner('own_amber').ledger.push({ ...h.owner('own_amber').ledger.at(-1)!, id: 'led_x' })],
+  ['money', 'a reply without a charge', (h) => void h.owner('own_amber').ledger.pop()],
+  ['money', 'a charge above the price', (h) => chargeMore(h)],
+  ['money', 'a hold that is left', (h) => (h.owner('own_birch').heldUsd = '0.00000001')],
+  [
+    'money',
+    'a balance below zero',
+    (h) =>
+      Object.assign(
+        h.of('admin').find(({ what }) => what === 'balance')!,
+        { balanceUsd: '-0.00000001' },
+      ),
+  ],
+  ['money', 'a top-up that counts twice', (h) => creditTwice(h)],
+  [
+    'money',
+    'a usage that the model never told',
+    (h) => Object.assign(h.models('first')[0]!, { usage: { prompt_tokens: 90, completion_tokens: 7 } }),
+  ],
+  [
+    'money',
+    'a charge for a turn that nobody was answered',
+    (h) => Object.assign(h.owner('own_amber').ledger.at(-1)!, { requestId: '00000000-0000-4000-8000-00000000abcd' }),
+  ],
+  [
+    'tools',
+    'a call with side effects that is made twice',
+    (h) => h.events.splice(h.events.indexOf(h.of('tool')[0]!), 0, structuredClone(h.of('tool')[0]!)),
+  ],
+  ['tools', 'a booking under another key than its own', (h) => (h.of('tool')[0]!.idempotencyKey = 'made-up')],
+  ['tools', 'a booking that was never made', (h) => h.remove(({ kind }) => kind === 'tool')],
+  ['envelope', 'an error in another shape', (h) => (h.answer('off').body = '{"message":"off"}')],
+  ['envelope', 'a code with another status', (h) => (h.answer('off').status = 404)],
+  ['envelope', 'a field that nobody ruled', (h) => h.editAll('waiting', (reply) => (reply.debug = true))],
+  ['envelope', 'a stack in an error', (h) => h.edit(h.answer('off'), (body) => (body.error.message = 'SqliteError: disk'))],
+  ['envelope', 'a valid answer to nonsense', (h) => Object.assign(h.answer('nonsense'), refusal(404, 'agent_not_found'))],
+  ['envelope', 'no balance for a rich owner', (h) => h.again('first', refusal(402, 'insufficient_balance'))],
+  ['own', 'a message id of two requests', (h) => shareId(h)],
+  ['own', 'a reply that was said about another message', (h) => swapWords(h)],
+  [
+    'own',
+    'a reply that the model never finished',
+    (h) => (h.of('modelEnd').find(({ serial }) => serial === h.models('first')[0]!.serial)!.answered = 'aborted'),
+  ],
+  ['own', 'a conflict without another body', (h) => h.again('poor', refusal(409, 'idempotency_conflict'))],
+  ['operator', 'a reply to what was erased', (h) => answerAs(h, 'gone')],
+  ['operator', 'an answer for a key that was revoked', (h) => answerAs(h, 'stale')],
+  ['operator', 'an agent that is on and refuses', (h) => [h.call('off'), h.answer('off')].forEach((event) => (event.at += 500))],
+  ['operator', 'an agent that is off and answers', (h) => switchOff(h)],
+  [
+    'operator',
+    'an old version of the prompt',
+    (h) => (h.models('edited')[0]!.messages[0]!.content = h.models('first')[0]!.messages[0]!.content),
+  ],
+  ['calm', 'an error with nothing broken', (h) => h.again('early', refusal(503, 'service_unavailable', { 'retry-after': '5' }))],
+]
+
+function askRefused(h: Broken): void {
+  const [{ message }, like] = [h.call('four'), structuredClone(h.models('three')[0]!)]
+  const history = h.conversation('dan').messages.map(({ role, content }) => ({ role, content }))
+  h.events.push({ ...like, serial: 902, message, messages: [like.messages[0]!, ...history, { role: 'user', content: message }] })
+}
+
+function shareId(h: Broken): void {
+  const { id } = JSON.parse(h.answer('first').body!).message as Json
+  h.editAll('poor', (reply) => (reply.message.id = id))
+  h.conversation('cid').messages.at(-1)!.id = id
+}
+
+/** What was answered first is answered again, where it was refused. */
+function answerAs(h: Broken, name: string): void {
+  const [first, { call, at, headAt }] = [structuredClone(h.answer(name)), h.answer(name, 1)]
+  first.headers['x-ratelimit-remaining'] = '1'
+  Object.assign(h.answer(name, 1), { ...first, call, at, headAt })
+}
+
+function switchOff(h: Broken): void {
+  const change = { kind: 'admin', what: 'switch', agent: 'agt_main' } as const
+  const [before, after] = [h.call('edited').at - 1, h.answer('edited').at + 1]
+  h.events.push({ ...change, enabled: false, begunAt: before, at: before }, { ...change, enabled: true, begunAt: after, at: after })
+}
+
+/** The same on every side, but not the price. */
+function chargeMore(h: Broken): void {
+  const more = '0.00009999'
+  const { request_id: requestId } = JSON.parse(h.answer('waiting', 1).body!) as Json
+  h.editAll('waiting', (reply) => (reply.usage.charged_usd = more))
+  const owner = h.owner('own_amber')
+  const entry = owner.ledger.find((one) => one.requestId === requestId)!
+  const before = BigInt(entry.amountUsd.replace('.', ''))
+  entry.amountUsd = `-${more}`
+  owner.balanceUsd = owner.availableUsd = usd(BigInt(owner.balanceUsd.replace('.', '')) - before - 9999n)
+}
+
+function creditTwice(h: Broken): void {
+  const owner = h.owner('own_birch')
+  owner.ledger.splice(1, 0, { ...owner.ledger[1]!, id: 'led_x' })
+  owner.balanceUsd = owner.availableUsd = usd(BigInt(owner.balanceUsd.replace('.', '')) + 1_000_000n)
+}
+
+const usd = (units: bigint): string => `${units / 100_000_000n}.${(units % 100_000_000n).toString().padStart(8, '0')}`
+
+/** Everywhere alike, so that only what the model said tells. */
+function swapWords(h: Broken): void {
+  const { content } = JSON.parse(h.answer('first').body!).message as Json
+  const own = JSON.parse(h.answer('waiting', 1).body!).message.content as string
+  h.editAll('waiting', (reply) => (reply.message.content = content))
+  for (const message of h.conversation('hal').messages) if (message.content === own) message.content = content
+}

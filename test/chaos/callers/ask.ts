@@ -1,0 +1,151 @@
+/**
+ * A caller that does what the specification tells it: one message under one Idempotency-Key, sent again with the same key until the answer is
+ * final. Writes every try into the history. Never gives a key up but where a key may be: on a balance that stays empty, and when the run is over.
+ */
+import { Agent } from 'node:http'
+import { setTimeout as pass } from 'node:timers/promises'
+import type { CallEvent, Flaw, History, KeySetup } from '../history.ts'
+import type { Random } from '../random.ts'
+import { send } from './send.ts'
+import type { Came } from './send.ts'
+
+export type Target = {
+  /** By place, fixed for the whole run; a dead place refuses connections. */
+  urls: string[]
+  adminToken: string
+  store: 'sqlite' | 'postgres'
+  /** A place that lives now. */
+  adminUrl(): string
+}
+
+/** An API key with its secret. */
+export type Key = KeySetup & { text: string }
+
+/** A message to be answered once. */
+export type Turn = { key: Key; user: string; idempotencyKey: string; message: string }
+
+/** How one try is made; all of it is left out of the retries that follow. */
+export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final'> & {
+  transport: CallEvent['transport']
+  place?: number
+}
+
+/** `refused`: final, and nothing was stored. */
+export type Outcome = 'replied' | 'failed' | 'refused' | 'open'
+
+export type Asking = {
+  once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Came>
+  /** Until it is final. `copies` more are sent with the first try, to places of their own. */
+  resolve(turn: Turn, manner: Manner & { copies?: number }, random: Random, connections: Agent): Promise<Outcome>
+  counts: { calls: number; retries: number; left: number }
+}
+
+// What is told to come back later, with the same key.
+const comeBack = new Set([
+  'service_unavailable',
+  'api_rate_limit_unavailable',
+  'idempotency_in_progress',
+  'conversation_busy',
+  'rate_limit_exceeded',
+])
+// Callers obey Retry-After up to here: a run has more to see in its minutes.
+const longestPauseMs = 1000
+// A provider that refuses may be mended, a released turn runs again; what is still the same after so many is the turn's stored failure.
+const mostFailures = 3
+const mostEmptyBalances = 5
+
+type AskingOptions = {
+  target: Target
+  history: History
+  /** Nothing is tried any more. */
+  over: AbortSignal
+}
+
+export function createAsking({ target, history, over }: AskingOptions): Asking {
+  const counts = { calls: 0, retries: 0, left: 0 }
+
+  async function once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Came> {
+    const { place = random.int(0, target.urls.length - 1), transport, flaw, ...how } = manner
+    const { key, user, idempotencyKey, message } = turn
+    const call = ++counts.calls
+    const header = flaw === 'no Idempotency-Key' ? null : flaw === 'long Idempotency-Key' ? idempotencyKey.padEnd(256, 'x') : idempotencyKey
+    history.write({
+      kind: 'call',
+      at: history.now(),
+      call,
+      key: key.name,
+      user,
+      idempotencyKey: header,
+      transport,
+      message,
+      place,
+      ...(flaw === undefined ? {} : { flaw }),
+      ...how,
+    })
+    const came = await send({
+      ...how,
+      url: `${target.urls[place]}/v1/agents/${flaw === 'another agent' ? `${key.agentId}x` : key.agentId}/${transport === 'chat' ? 'chat' : 'chat/stream'}`,
+      headers: {
+        'content-type': 'application/json',
+        ...(header === null ? {} : { 'idempotency-key': Buffer.from(header).toString('latin1') }),
+        ...(flaw === 'no key' ? {} : { authorization: `Bearer ${flaw === 'wrong secret' ? `${key.text}x` : key.text}` }),
+      },
+      body: bodyOf(turn, flaw),
+      connections: how.halfCloses ? undefined : connections,
+      patienceMs: random.int(8_000, 20_000),
+      now: history.now,
+    })
+    if (came.end === 'left') counts.left++
+    history.write({ kind: 'answer', call, ...came })
+    return came
+  }
+
+  async function resolve(turn: Turn, { copies = 0, ...manner }: Manner & { copies?: number }, random: Random, connections: Agent) {
+    let failures = 0
+    let emptyBalances = 0
+    const first = Array.from({ length: copies }, (_, n) => once(turn, manner, random.fork(`copy ${n}`), undefined))
+    let came = await once(turn, manner, random, connections)
+    await Promise.all(first)
+    for (;;) {
+      const code = codeOf(came)
+      if (code === 'reply') return 'replied'
+      if (code === 'internal_error' && ++failures >= mostFailures) return 'failed'
+      if (code === 'insufficient_balance' && ++emptyBalances >= mostEmptyBalances) return 'refused'
+      const again = code === undefined || comeBack.has(code) || code === 'internal_error' || code === 'insufficient_balance'
+      if (!again) return 'refused'
+      if (over.aborted) return 'open'
+      await pass(pauseOf(came, random), undefined, { signal: over }).catch(() => undefined)
+      counts.retries++
+      came = await once(turn, { transport: random.chance(0.8) ? manner.transport : random.pick(['chat', 'stream']) }, random, connections)
+    }
+  }
+
+  return { once, resolve, counts }
+}
+
+/** `reply` for a whole 200; undefined where no answer came to its end. */
+export function codeOf({ end, status, body, events }: Came): string | undefined {
+  if (end !== 'whole') return undefined
+  const last = events?.at(-1)
+  if (events && last?.event === 'response.completed') return 'reply'
+  if (events) return last?.event === 'error' ? (JSON.parse(last.data) as { code: string }).code : 'no end'
+  if (status === 200) return 'reply'
+  try {
+    return (JSON.parse(body ?? '') as { error: { code: string } }).error.code
+  } catch {
+    return 'no envelope'
+  }
+}
+
+function pauseOf({ headers }: Came, random: Random): number {
+  const asked = Number(headers['retry-after'] ?? 0) * 1000
+  return asked > 0 ? Math.min(asked, longestPauseMs) : random.int(100, longestPauseMs)
+}
+
+function bodyOf({ user, message }: Turn, flaw: Flaw | undefined): string {
+  if (flaw === 'no JSON') return '{"external_user_id":'
+  const body = { external_user_id: user, message: flaw === 'empty message' ? '' : message }
+  return JSON.stringify(flaw === 'unknown field' ? { ...body, __proto__x: 1 } : body)
+}
+
+export const keptAlive = (): Agent => new Agent({ keepAlive: true })

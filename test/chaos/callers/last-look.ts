@@ -1,0 +1,78 @@
+/**
+ * The end of a run, when no fault is left: every key is asked once more, and all that is stored is read. Judges nothing; the checker compares it
+ * with what was told before.
+ */
+import type { History } from '../history.ts'
+import type { Random } from '../random.ts'
+import { codeOf } from './ask.ts'
+import type { Asking } from './ask.ts'
+import type { Book } from './caller.ts'
+import type { Admin, World } from './operator.ts'
+
+type LastLookOptions = { admin: Admin; world: World; asking: Asking; book: Book; history: History; random: Random }
+
+// As many as a small machine does side by side.
+const atOnce = 8
+// A store that has just come back may say 503 once or twice.
+const mostTries = 5
+
+export async function lookLast({ admin, world, asking, book, history, random }: LastLookOptions): Promise<void> {
+  // What was refused left nothing that could be read, and would run now.
+  const known = book.turns.filter(({ outcome }) => outcome !== 'refused')
+  await sideBySide(known, async ({ turn }, at) => {
+    const draw = random.fork(`replay ${at}`)
+    for (let tries = 0; tries < mostTries; tries++) {
+      const came = await asking.once(turn, { transport: draw.pick(['chat', 'stream']), final: true }, draw)
+      if (!again.has(codeOf(came))) return
+    }
+  })
+  const keys = world.tenants.flatMap((tenant) => tenant.keys)
+  for (const key of keys) {
+    const conversations = await admin.all(`/conversations?key_id=${key.id}`)
+    await sideBySide(conversations, async ({ id, external_user_id: user }) => {
+      const messages = (await admin.all(`/conversations/${id}/messages`)).toReversed().map(readMessage)
+      history.write({ kind: 'stored', what: 'conversation', at: history.now(), key: key.name, user, id, messages, by: 'admin' })
+    })
+  }
+  const nameOf = new Map(keys.map(({ id, name }) => [id, name]))
+  for (const { owner, agents } of world.tenants) {
+    const { balance_usd: balanceUsd, held_usd: heldUsd, available_usd: availableUsd } = (await admin.call('GET', `/owners/${owner.id}`))!
+    const ledger = (await admin.all(`/owners/${owner.id}/ledger`)).toReversed().map((entry) => ({
+      id: String(entry['id']),
+      kind: String(entry['kind']),
+      amountUsd: String(entry['amount_usd']),
+      writtenOffUsd: String(entry['written_off_usd']),
+      requestId: entry['request_id'] as string | null,
+    }))
+    history.write({ kind: 'stored', what: 'owner', at: history.now(), owner: owner.id, balanceUsd, heldUsd, availableUsd, ledger })
+    for (const agent of agents) {
+      const turns = (await admin.all(`/turns?agent_id=${agent.id}`)).map((turn) => ({
+        requestId: String(turn['request_id']),
+        key: nameOf.get(String(turn['key_id'])) ?? '',
+        state: String(turn['state']),
+        run: Number(turn['run']),
+        attempts: Number(turn['attempts']),
+        heldUsd: String(turn['held_usd']),
+      }))
+      history.write({ kind: 'stored', what: 'turns', at: history.now(), turns })
+    }
+  }
+}
+
+const again = new Set([undefined, 'service_unavailable', 'api_rate_limit_unavailable', 'rate_limit_exceeded', 'idempotency_in_progress'])
+
+const readMessage = (message: Record<string, unknown>) => ({
+  id: String(message['id']),
+  role: String(message['role']),
+  content: String(message['content']),
+  requestId: String(message['request_id']),
+  createdAt: String(message['created_at']),
+})
+
+async function sideBySide<Item>(items: Item[], make: (item: Item, at: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const worker = async (): Promise<void> => {
+    for (let at = next++; at < items.length; at = next++) await make(items[at]!, at)
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+}

@@ -1,0 +1,254 @@
+/**
+ * The operator of a run: makes the tenants, and then changes things under the callers' hands. Each change is told in the history once it was
+ * answered well; what breaks off is sent again, to whichever process lives.
+ */
+import { setTimeout as pass } from 'node:timers/promises'
+import type { AdminChange, History, Tenant } from '../history.ts'
+import { hiddenWords } from '../messages.ts'
+import type { Random } from '../random.ts'
+import type { Upstream } from '../upstream.ts'
+import type { Key, Target } from './ask.ts'
+
+type Json = Record<string, any>
+
+export type Admin = {
+  /** Until it is answered well, or until a 4xx says that it never will be; undefined where the run is over before. */
+  call(method: string, path: string, body?: Json, headers?: Record<string, string>): Promise<Json | undefined>
+  /** All pages, newest first. */
+  all(path: string): Promise<Json[]>
+}
+
+// An admin call waits for nothing but the store.
+const patienceMs = 10_000
+const pauseMs = 200
+
+export function createAdmin({ target, over }: { target: Target; over?: AbortSignal }): Admin {
+  async function call(method: string, path: string, body?: Json, headers: Record<string, string> = {}): Promise<Json | undefined> {
+    for (;;) {
+      if (over?.aborted) return undefined
+      const response = await fetch(`${target.adminUrl()}/admin/v1${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${target.adminToken}`,
+          ...(body ? { 'content-type': 'application/json' } : {}),
+          ...headers,
+        },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+        signal: AbortSignal.timeout(patienceMs),
+      }).catch(() => undefined)
+      const text = await response?.text().catch(() => undefined)
+      if (response && text !== undefined && response.status < 300) return text === '' ? {} : (JSON.parse(text) as Json)
+      // 409: a turn runs, where something is to be erased.
+      if (response && response.status < 500 && response.status !== 409) {
+        // A change that was sent twice, since the first answer was lost.
+        if (method === 'DELETE' && response.status === 404) return {}
+        throw new Error(`${method} ${path}: ${response.status} ${text}`)
+      }
+      await pass(pauseMs)
+    }
+  }
+
+  async function all(path: string): Promise<Json[]> {
+    const found: Json[] = []
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page = await call(
+        'GET',
+        `${path}${path.includes('?') ? '&' : '?'}limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
+      )
+      found.push(...(page?.['data'] ?? []))
+      cursor = page?.['next_cursor'] ?? null
+    }
+    return found
+  }
+
+  return { call, all }
+}
+
+export type World = { tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
+
+/** Who there is; money in USD. `thin` has room for a few holds and is topped up, `poor` never is. */
+const cast = [
+  { name: 'plain', canary: 'quartz7', balanceUsd: '100000', rich: true, agents: ['plain', 'switched'], tools: false, outputTokens: 2048 },
+  { name: 'tools', canary: 'umbra31', balanceUsd: '100000', rich: true, agents: ['tools'], tools: true, outputTokens: 2048 },
+  { name: 'thin', canary: 'fjord55', balanceUsd: '0.005', rich: false, agents: ['thin'], tools: false, outputTokens: 400 },
+  { name: 'poor', canary: 'zebra90', balanceUsd: '0.02', rich: false, agents: ['poor'], tools: false, outputTokens: 400 },
+]
+const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: number; windowSeconds?: number }[]> = {
+  // Enough calls for one caller, too few for the bursts of one.
+  plain: [
+    { name: 'plain' },
+    { name: 'plain-2' },
+    { name: 'plain-read', permission: 'read-only' },
+    { name: 'plain-limited', limit: 25, windowSeconds: 5 },
+    { name: 'plain-revoked' },
+  ],
+  switched: [{ name: 'switched' }],
+  tools: [{ name: 'tools' }, { name: 'tools-2' }],
+  thin: [{ name: 'thin' }],
+  poor: [{ name: 'poor' }],
+}
+// A conversation of a run fits whole, so that the checker knows all of what a model is to be shown.
+const historyTokens = 100_000
+const price = { prompt_usd_per_million: '0.50', completion_usd_per_million: '1.50' }
+
+const promptOf = (canary: string, version: number): string =>
+  `You are version ${version} of an agent. Never say ${hiddenWords(canary).prompt}.`
+
+/** Makes all of it over the admin API; what was made by a call whose answer was lost is left behind and never used. */
+export async function makeWorld({ admin, upstream, history }: { admin: Admin; upstream: Upstream; history: History }): Promise<World> {
+  const make = async (path: string, body: Json): Promise<Json> => (await admin.call('POST', path, body))!
+  const provider = await make('/providers', {
+    name: `upstream${Math.round(history.now())}`,
+    kind: 'openai-compatible',
+    base_url: upstream.modelUrl,
+    api_key: 'model-key',
+  })
+  const tenants = await Promise.all(
+    cast.map(async ({ name, canary, balanceUsd, rich, agents, tools, outputTokens }) => {
+      const owner = await make('/owners', { name, balance_usd: balanceUsd })
+      const made = await Promise.all(
+        agents.map(async (agentName) => {
+          const agent = await make('/agents', {
+            owner_id: owner['id'],
+            name: agentName,
+            system_prompt: promptOf(canary, 1),
+            model: `${provider['name']}/model`,
+            price,
+            max_output_tokens: outputTokens,
+            history: { max_tokens: historyTokens },
+            ...(tools ? { tools: toolsOf(upstream), knowledge: { embedding_model: `${provider['name']}/embedder` } } : {}),
+          })
+          await make(`/agents/${agent['id']}/documents`, documentOf(canary, 'Harbour', 0))
+          const keys = await Promise.all(
+            keysOf[agentName]!.map(async ({ name: keyName, permission = 'full', limit = 1_000_000, windowSeconds = 60 }) => {
+              const rate = { limit, window_seconds: windowSeconds }
+              const key = await make(`/agents/${agent['id']}/keys`, { name: keyName, permission, rate_limit: rate })
+              return { name: keyName, id: key['id'], agentId: agent['id'], permission, limit, windowSeconds, text: key['api_key'] } as Key
+            }),
+          )
+          return { agent: { id: String(agent['id']), name: agentName }, keys }
+        }),
+      )
+      return {
+        name,
+        canary,
+        hidden: hiddenWords(canary),
+        owner: { id: String(owner['id']), balanceUsd, rich },
+        agents: made.map(({ agent }) => ({
+          ...agent,
+          promptUsdPerMillion: price.prompt_usd_per_million,
+          completionUsdPerMillion: price.completion_usd_per_million,
+          historyTokens,
+        })),
+        keys: made.flatMap(({ keys }) => keys),
+      }
+    }),
+  )
+  const told = tenants.map((tenant) => ({ ...tenant, keys: tenant.keys.map(({ text: _secret, ...key }) => key) }))
+  history.write({ kind: 'setup', at: history.now(), tenants: told })
+  return {
+    tenants,
+    key: (name) => tenants.flatMap(({ keys }) => keys).find((key) => key.name === name)!,
+    tenantOf: (key) => tenants.find(({ keys }) => keys.includes(key))!,
+  }
+}
+
+function toolsOf({ toolUrl }: Upstream): Json[] {
+  const parameters = {
+    type: 'object',
+    properties: { about: { type: 'string' }, how: { type: 'string' }, secret: { type: 'string' } },
+    required: ['about', 'how', 'secret'],
+    additionalProperties: false,
+  }
+  const http = (name: string, sideEffects: boolean): Json => ({
+    type: 'http',
+    name,
+    description: `Use it to ${name}.`,
+    parameters,
+    method: 'POST',
+    url: `${toolUrl}/${name}`,
+    side_effects: sideEffects,
+  })
+  return [http('look', false), http('book', true), { type: 'builtin', name: 'now' }, { type: 'builtin', name: 'search_knowledge' }]
+}
+
+const documentOf = (canary: string, title: string, edition: number): Json => ({
+  title,
+  text: `# ${title}\n\nThe harbour opens at ${edition % 24} o'clock; shipping of crates and return of goods by ${hiddenWords(canary).document}.\n\n${`A line about shipping, edition ${edition}.\n\n`.repeat(20)}`,
+})
+
+type OperatorOptions = { admin: Admin; world: World; random: Random; history: History; stopped: AbortSignal }
+
+// The thin owner's callers spend about a thousandth of a cent a turn and hold a twentieth of one.
+const topUpUsd = '0.0015'
+
+/** One change after the other until `stopped`; leaves every agent switched on. */
+export async function operate({ admin, world, random, history, stopped }: OperatorOptions): Promise<void> {
+  const [plain, tools, thin, poor] = world.tenants as [World['tenants'][0], World['tenants'][0], World['tenants'][0], World['tenants'][0]]
+  const switched = plain.agents.find(({ name }) => name === 'switched')!
+  const versions = new Map<string, number>()
+  let acts = 0
+
+  async function tell(change: AdminChange, make: () => Promise<unknown>): Promise<void> {
+    const begunAt = history.now()
+    // Undefined where the run was over before it was answered.
+    if ((await make()) !== undefined) history.write({ kind: 'admin', at: history.now(), begunAt, ...change })
+  }
+
+  async function topUp(): Promise<void> {
+    const idempotencyKey = `top-up ${acts}`
+    const body = { amount_usd: topUpUsd }
+    await tell({ what: 'top-up', owner: thin.owner.id, amountUsd: topUpUsd, idempotencyKey }, () =>
+      admin.call('POST', `/owners/${thin.owner.id}/ledger`, body, { 'idempotency-key': idempotencyKey }),
+    )
+  }
+
+  async function edit(): Promise<void> {
+    const { canary, agents } = random.pick([plain, tools])
+    const agent = agents[0]!
+    const version = (versions.get(agent.id) ?? 1) + 1
+    versions.set(agent.id, version)
+    await tell({ what: 'edit', agent: agent.id, version }, () =>
+      admin.call('PATCH', `/agents/${agent.id}`, { system_prompt: promptOf(canary, version) }),
+    )
+  }
+
+  const turn = (enabled: boolean): Promise<void> =>
+    tell({ what: 'switch', agent: switched.id, enabled }, () => admin.call('PATCH', `/agents/${switched.id}`, { enabled }))
+
+  async function offAndOn(): Promise<void> {
+    await turn(false)
+    await pass(random.int(300, 2000))
+    await turn(true)
+  }
+
+  async function document(): Promise<void> {
+    const { canary, agents } = random.pick([plain, tools])
+    const title = random.pick(['Harbour', 'Shipping', 'Returns'])
+    await tell({ what: 'document', agent: agents[0]!.id, title }, async () => {
+      const found = (await admin.all(`/agents/${agents[0]!.id}/documents`)).find((one) => one['title'] === title)
+      const [method, at] = found ? ['PUT', `/${found['id']}`] : ['POST', '']
+      return admin.call(method!, `/agents/${agents[0]!.id}/documents${at}`, documentOf(canary, title, acts))
+    })
+  }
+
+  async function look(): Promise<void> {
+    const { owner } = random.pick([thin, poor])
+    const begunAt = history.now()
+    const read = await admin.call('GET', `/owners/${owner.id}`)
+    if (!read) return
+    const { balance_usd: balanceUsd, held_usd: heldUsd, available_usd: availableUsd } = read
+    history.write({ kind: 'admin', at: history.now(), begunAt, what: 'balance', owner: owner.id, balanceUsd, heldUsd, availableUsd })
+  }
+
+  const key = world.key('plain-revoked')
+  // Late enough that it has something to lose, early enough for a run of a minute and a half.
+  const revokesAfter = random.int(8, 14)
+  while (!stopped.aborted) {
+    acts++
+    if (acts === revokesAfter) await tell({ what: 'revoke', key: key.name }, () => admin.call('DELETE', `/keys/${key.id}`))
+    else await random.pick([topUp, topUp, look, look, edit, offAndOn, document])()
+    await pass(random.int(300, 1500), undefined, { signal: stopped }).catch(() => undefined)
+  }
+  await turn(true)
+}

@@ -1,0 +1,110 @@
+/**
+ * One HTTP request as callers of every kind send it: patient ones and those who leave, half-close or read slowly. Tells what came and how it
+ * ended; never repeats, never throws for what a server or a network does.
+ */
+import { request as open } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
+import type { AnswerEvent, CallEvent } from '../history.ts'
+
+export type Outgoing = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses'> & {
+  url: string
+  method?: 'GET' | 'POST'
+  headers: Record<string, string>
+  body?: string
+  /** Undefined: a connection of its own. */
+  connections: Agent | undefined
+  patienceMs: number
+  now: () => number
+}
+
+export type Came = Omit<AnswerEvent, 'kind' | 'call'>
+
+// Long enough for a server to be in the middle of it.
+const leavesAfterMs = 15
+// With a stream of some hundred events it takes seconds, in which what is not read piles up.
+const slowlyMs = 120
+
+export function send({
+  url,
+  method = 'POST',
+  headers,
+  body,
+  connections,
+  patienceMs,
+  leaves,
+  reads,
+  halfCloses,
+  now,
+}: Outgoing): Promise<Came> {
+  return new Promise((resolve) => {
+    let response: IncomingMessage | undefined
+    let headAt: number | null = null
+    let text = ''
+    let told = false
+    const request = open(url, { method, headers, agent: connections ?? false })
+    const patience = setTimeout(leave, patienceMs)
+
+    function tell(end: Came['end'], error?: string): void {
+      if (told) return
+      told = true
+      clearTimeout(patience)
+      const isStream = response?.headers['content-type']?.startsWith('text/event-stream') ?? false
+      resolve({
+        at: now(),
+        headAt,
+        status: response?.statusCode ?? null,
+        headers: Object.fromEntries(Object.entries(response?.headers ?? {}).map(([name, value]) => [name, String(value)])),
+        body: response && !isStream ? text : null,
+        events: isStream ? readEvents(text) : null,
+        end,
+        ...(error === undefined ? {} : { error }),
+      })
+    }
+
+    function leave(): void {
+      tell('left')
+      request.destroy()
+    }
+
+    const fails = (error: NodeJS.ErrnoException): void => tell(response ? 'cut' : 'broken', error.code ?? error.message)
+
+    request.on('error', fails)
+    request.on('response', (came) => {
+      response = came
+      headAt = now()
+      if (leaves === 'headers') return leave()
+      came.setEncoding('utf8')
+      came.on('data', (piece: string) => {
+        text += piece
+        if (typeof leaves === 'number' && readEvents(text).length >= leaves) return leave()
+        if (reads !== 'slowly' || told) return
+        came.pause()
+        setTimeout(() => came.resume(), slowlyMs)
+      })
+      came.on('end', () => tell('whole'))
+      came.on('error', fails)
+      came.on('close', () => tell('cut'))
+    })
+    // As bytes: Node would encode the headers as it does a text behind them.
+    request.end(body === undefined ? undefined : Buffer.from(body), () => {
+      if (leaves === 'waiting') setTimeout(leave, leavesAfterMs)
+      if (halfCloses) request.socket?.end()
+    })
+  })
+}
+
+/** The events that are whole; comments are left out. */
+function readEvents(text: string): { event: string; data: string }[] {
+  return text
+    .split('\n\n')
+    .slice(0, -1)
+    .flatMap((block) => {
+      const lines = block.split('\n').filter((line) => !line.startsWith(':'))
+      const field = (name: string): string =>
+        lines
+          .filter((line) => line.startsWith(`${name}: `))
+          .map((line) => line.slice(name.length + 2))
+          .join('\n')
+      return lines.length === 0 ? [] : [{ event: field('event'), data: field('data') }]
+    })
+}

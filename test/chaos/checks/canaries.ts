@@ -1,0 +1,36 @@
+/** H12: nobody sees a word of another tenant, and nobody at all a word of a prompt, a document, a tool or a thought. Section 5, 4.2.5; `tools.private`. Pure. */
+import type { Reading, Violation } from './reading.ts'
+
+export function* checkCanaries({ tenants, tries, conversations, models }: Reading): Generator<Violation> {
+  const tenantOf = new Map(tenants.flatMap((tenant) => tenant.keys.map(({ name }) => [name, tenant] as const)))
+  const hidden = tenants.flatMap((tenant) => Object.values(tenant.hidden))
+
+  /** What stands in the text and must not; `own` may. */
+  function found(text: string, own: string | undefined, secrets: string[]): string | undefined {
+    const foreign = tenants.filter(({ name }) => name !== own).map(({ canary }) => canary)
+    return [...secrets, ...foreign].find((word) => text.includes(word))
+  }
+
+  for (const { call, answer, events } of tries) {
+    if (!answer) continue
+    const text = [...Object.values(answer.headers), answer.body ?? '', ...(answer.events ?? []).map(({ data }) => data)].join('\n')
+    // Pieces of a stream hide a word that runs over their edge.
+    const said = (answer.events ?? []).map(({ data }) => deltaOf(data)).join('')
+    const word = found(`${text}\n${said}`, tenantOf.get(call.key)?.name, hidden)
+    if (word !== undefined) yield { check: 'H12', what: `an answer to ${call.key} has the word ${word}`, events }
+  }
+  for (const { key, messages, index } of conversations) {
+    const word = found(messages.map(({ content }) => content).join('\n'), tenantOf.get(key)?.name, hidden)
+    if (word !== undefined) yield { check: 'H12', what: `a conversation of ${key} has the word ${word}`, events: [index] }
+  }
+  for (const { message, messages, index } of models) {
+    const own = tenants.find(({ canary }) => message.split(' ')[1] === canary)
+    const word = found(messages.map(({ content }) => content ?? '').join('\n'), own?.name, [])
+    if (word !== undefined) yield { check: 'H12', what: `a prompt of ${own?.name} has the word ${word}`, events: [index] }
+  }
+}
+
+const deltaOf = (data: string): string => {
+  const [, text = ''] = /^\{"delta":"(.*)"\}$/s.exec(data) ?? []
+  return text
+}

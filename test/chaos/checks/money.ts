@@ -1,0 +1,118 @@
+/** Every amount, against the usage that was told, the prices, and the ledger: charged once, never more than it costs, never below zero. Section 2; rulings, Money. Pure. */
+import type { StoredOwner, Tenant } from '../history.ts'
+import { mostCallsPerAttempt } from '../messages.ts'
+import type { Reading, Reply, Request, Violation } from './reading.ts'
+
+export function checkMoney(reading: Reading): Violation[] {
+  const stored = reading.events.flatMap((event, index) => (event.kind === 'stored' && event.what === 'owner' ? [{ ...event, index }] : []))
+  return [...reads(reading), ...stored.flatMap((owner) => [...ledger(owner, reading), ...charges(owner, reading)]), ...usage(reading)]
+}
+
+type Owner = StoredOwner & { index: number }
+
+const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
+/** As an operator writes it, with fewer places. */
+const unitsOf = (usd: string): bigint => {
+  const [whole, places = ''] = usd.split('.')
+  return BigInt(whole! + places.padEnd(8, '0'))
+}
+
+/** No balance that anybody read was below zero, and its parts add up. */
+function* reads({ admin }: Reading): Generator<Violation> {
+  for (const read of admin) {
+    if (read.what !== 'balance') continue
+    const [balance, held, available] = [read.balanceUsd, read.heldUsd, read.availableUsd].map(units) as [bigint, bigint, bigint]
+    if (balance < 0n || held < 0n || available < 0n || balance - held !== available)
+      yield {
+        check: 'money',
+        what: `a balance of ${read.balanceUsd}, ${read.heldUsd} held, ${read.availableUsd} available`,
+        events: [read.index],
+      }
+  }
+}
+
+/** The ledger adds up to the balance, nothing is held at the end, and what was credited was credited once. */
+function* ledger(owner: Owner, { tenants, admin }: Reading): Generator<Violation> {
+  const wrong = (what: string): Violation => ({ check: 'money', what, events: [owner.index] })
+  const sum = owner.ledger.reduce((total, { amountUsd }) => total + units(amountUsd), 0n)
+  if (sum !== units(owner.balanceUsd)) yield wrong(`a ledger of ${sum} and a balance of ${owner.balanceUsd}`)
+  if (units(owner.balanceUsd) < 0n) yield wrong(`a balance of ${owner.balanceUsd}`)
+  if (units(owner.heldUsd) !== 0n) yield wrong(`${owner.heldUsd} is held when nothing runs`)
+  const tenant = tenants.find((one) => one.owner.id === owner.owner)
+  const topUps = admin.filter((change) => change.what === 'top-up' && change.owner === owner.owner)
+  const paid = topUps.reduce(
+    (total, change) => total + (change.what === 'top-up' ? unitsOf(change.amountUsd) : 0n),
+    unitsOf(tenant?.owner.balanceUsd ?? '0'),
+  )
+  const credited = owner.ledger.filter(({ kind }) => kind !== 'charge').reduce((total, { amountUsd }) => total + units(amountUsd), 0n)
+  if (credited !== paid)
+    yield { ...wrong(`${credited} credited, ${paid} paid in`), events: [owner.index, ...topUps.map(({ index }) => index)] }
+}
+
+/** One charge for each reply, of what it said, at the agent's price; none for anything else. */
+function* charges(owner: Owner, reading: Reading): Generator<Violation> {
+  const tenant = reading.tenants.find((one) => one.owner.id === owner.owner)
+  if (!tenant) return
+  const entries = owner.ledger.filter(({ kind }) => kind === 'charge')
+  const byRequest = Map.groupBy(entries, ({ requestId }) => requestId ?? '')
+  const replied = new Map(
+    reading.requests.flatMap((request) =>
+      request.reply && request.tenant === tenant ? [[request.reply.said.request_id, request] as const] : [],
+    ),
+  )
+  for (const [requestId, request] of replied) {
+    const own = byRequest.get(requestId) ?? []
+    const { said } = request.reply!
+    const events = [owner.index, ...request.tries.find(({ reply }) => reply)!.events]
+    if (own.length !== 1) yield { check: 'money', what: `${own.length} charges for "${request.message}"`, events }
+    else if (units(own[0]!.amountUsd) !== -units(said.usage.charged_usd))
+      yield { check: 'money', what: `charged ${own[0]!.amountUsd} and told ${said.usage.charged_usd}`, events }
+    else if (units(said.usage.charged_usd) + units(own[0]!.writtenOffUsd) !== costOf(said, tenant, request))
+      yield {
+        check: 'money',
+        what: `${said.usage.charged_usd} for ${said.usage.prompt_tokens} + ${said.usage.completion_tokens} tokens`,
+        events,
+      }
+  }
+  for (const [requestId, [entry]] of byRequest) {
+    if (replied.has(requestId)) continue
+    const run = reading.runs.get(requestId)
+    // The caller of a key that was revoked in the middle is told nothing more, and its turn is paid for.
+    const unheard = reading.admin.some((change) => change.what === 'revoke' && change.key === run?.key)
+    if (run?.state !== 'completed' || !unheard)
+      yield { check: 'money', what: `${entry!.amountUsd} charged for ${requestId}, which nobody was answered`, events: [owner.index] }
+  }
+}
+
+/** Rounded up, once. */
+function costOf({ usage }: Reply, { agents }: Tenant, { key }: Request): bigint {
+  const agent = agents.find(({ id }) => id === key.agentId)!
+  const exact =
+    BigInt(usage.prompt_tokens) * unitsOf(agent.promptUsdPerMillion) +
+    BigInt(usage.completion_tokens) * unitsOf(agent.completionUsdPerMillion)
+  return (exact + 999_999n) / 1_000_000n
+}
+
+const oneStep = mostCallsPerAttempt('')
+
+/** The tokens of a reply of one step are those that its model call reported, or a quarter of its bytes where it reported none. */
+function* usage({ requests, models }: Reading): Generator<Violation> {
+  const calls = new Map(models.map((model) => [model.serial, model]))
+  for (const { reply, message, tries } of requests) {
+    if (!reply || mostCallsPerAttempt(message) !== oneStep) continue
+    const [, serial] = /\[c(\d+)\]/.exec(reply.said.message.content) ?? []
+    const model = calls.get(Number(serial))
+    // An empty answer before it has cost something too.
+    if (!model || message.includes(' empty ')) continue
+    const { prompt_tokens: prompt, completion_tokens: completion } = reply.said.usage
+    const isRight = model.usage
+      ? prompt === model.usage.prompt_tokens && completion === model.usage.completion_tokens
+      : prompt > 0 && completion === Math.ceil(Buffer.byteLength(reply.said.message.content) / 4)
+    if (!isRight)
+      yield {
+        check: 'money',
+        what: `a usage of ${prompt} + ${completion} for "${message}"`,
+        events: [model.index, ...tries.find((one) => one.reply)!.events],
+      }
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * A history, read once for all checks: each call beside its answer, each Idempotency-Key with its tries, what the operator changed, and when
+ * anything was broken. Judges nothing. Pure.
+ */
+import type { AdminEvent, AnswerEvent, CallEvent, HistoryEvent, KeySetup, ModelCallEvent, StoredConversation, Tenant } from '../history.ts'
+
+export type CheckName =
+  | `H${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12}`
+  /** Sums, charges and balances. */
+  | 'money'
+  /** Calls of tools and their effects. */
+  | 'tools'
+  /** Shape and codes of what is answered. */
+  | 'envelope'
+  /** Ids are one's own, a reply is of one's own message. */
+  | 'own'
+  /** What the operator changed holds from then on, and not before. */
+  | 'operator'
+  /** Where nothing was broken, nothing breaks. */
+  | 'calm'
+
+/** `events` are places in the history. */
+export type Violation = { check: CheckName; what: string; events: number[] }
+
+/** The data of `response.completed`, and of a 200 on /chat. */
+export type Reply = {
+  request_id: string
+  conversation_id: string
+  message: { id: string; role: string; content: string; created_at: string }
+  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number; charged_usd: string }
+}
+
+export type Try = {
+  call: CallEvent
+  /** Undefined where the history ends before it. */
+  answer: AnswerEvent | undefined
+  /** Places of the two in the history. */
+  events: number[]
+  /** `reply`, the code of an error, or undefined where no answer came to its end. */
+  code: string | undefined
+  reply: { text: string; said: Reply } | undefined
+  /** Of the answer's own words, where they name one. */
+  requestId: string | undefined
+}
+
+/** Nobody was there to hear it. */
+export const isUnheard = ({ answer }: Try): boolean => answer?.end === 'broken' && answer.error === 'ECONNREFUSED'
+
+/** One body under one Idempotency-Key of one API key. */
+export type Request = {
+  key: KeySetup
+  tenant: Tenant
+  user: string
+  message: string
+  idempotencyKey: string
+  /** In the order in which they were sent; without those that have a flaw. */
+  tries: Try[]
+  /** Of the first that was seen. */
+  reply: { text: string; said: Reply; at: number } | undefined
+  /** Of every reply and every stream. */
+  requestIds: Set<string>
+  openedAt: number
+}
+
+export type Reading = {
+  events: HistoryEvent[]
+  tenants: Tenant[]
+  tries: Try[]
+  requests: Request[]
+  /** By the message, which no two requests share. */
+  byMessage: Map<string, Request>
+  models: (ModelCallEvent & { index: number })[]
+  modelsOf: Map<string, (ModelCallEvent & { index: number })[]>
+  admin: (AdminEvent & { index: number })[]
+  conversations: (StoredConversation & { index: number })[]
+  /** Something was broken, or had been a moment before, between these two times. */
+  disturbed(from: number, to: number): boolean
+  lastDisturbanceAt: number
+  /** The user's data was erased by a call that was under way or done by then. */
+  erasedBy(request: Pick<Request, 'key' | 'user'>, at: number): (AdminEvent & { index: number }) | undefined
+  runs: Map<string, { run: number; attempts: number; state: string; key: string }>
+}
+
+// A server's own line about a failpoint, and the end of a process, are heard a little later than they happen; what they broke is felt after.
+const beforeMs = 1500
+const afterMs = 3000
+
+export function readHistoryOf(events: HistoryEvent[]): Reading {
+  const indexed = events.map((event, index) => ({ ...event, index }))
+  const of = <Kind extends HistoryEvent['kind']>(kind: Kind): (Extract<HistoryEvent, { kind: Kind }> & { index: number })[] =>
+    indexed.filter((event): event is Extract<HistoryEvent, { kind: Kind }> & { index: number } => event.kind === kind)
+  const tenants = of('setup').flatMap(({ tenants: told }) => told)
+  const answers = new Map(of('answer').map((answer) => [answer.call, answer]))
+  const tries = of('call').map((call) => tryOf(call, answers.get(call.call)))
+  const requests = requestsOf(tries, tenants)
+  const models = of('model')
+  const admin = of('admin')
+  const spans = disturbances(events)
+  const agentOf = new Map(tenants.flatMap(({ keys }) => keys).map(({ name, agentId }) => [name, agentId]))
+  const turns = of('stored').flatMap((stored) => (stored.what === 'turns' ? stored.turns : []))
+  return {
+    events,
+    tenants,
+    tries,
+    requests,
+    byMessage: new Map(requests.map((request) => [request.message, request])),
+    models,
+    modelsOf: Map.groupBy(models, ({ message }) => message),
+    admin,
+    conversations: of('stored').filter(
+      (stored): stored is StoredConversation & { kind: 'stored'; index: number } => stored.what === 'conversation',
+    ),
+    disturbed: (from, to) => spans.some((span) => span.from - beforeMs <= to && span.to + afterMs >= from),
+    lastDisturbanceAt: Math.max(0, ...spans.map(({ to }) => (to === Infinity ? 0 : to))),
+    erasedBy: ({ key, user }, at) =>
+      admin.find(
+        (change) => change.what === 'erase' && change.user === user && agentOf.get(change.key) === key.agentId && change.begunAt <= at,
+      ),
+    runs: new Map(turns.map(({ requestId, ...turn }) => [requestId, turn])),
+  }
+}
+
+function tryOf(call: Indexed<CallEvent>, answer: Indexed<AnswerEvent> | undefined): Try {
+  const events = [call.index, ...(answer ? [answer.index] : [])]
+  const nothing = { call, answer, events, code: undefined, reply: undefined, requestId: undefined }
+  if (!answer || answer.status === null) return nothing
+  const last = answer.events?.at(-1)
+  const text =
+    last?.event === 'response.completed'
+      ? last.data
+      : answer.status === 200 && !answer.events && answer.end === 'whole'
+        ? answer.body
+        : null
+  const said = text === null ? undefined : (parse(text) as Reply | undefined)
+  if (text !== null && isReply(said)) return { ...nothing, code: 'reply', reply: { text, said }, requestId: said.request_id }
+  if (answer.end !== 'whole') return { ...nothing, requestId: requestIdOf(answer.events?.[0]?.data) }
+  // A stream without its end is the wire's affair, and says nothing about the request.
+  if (answer.events && last?.event !== 'error') return { ...nothing, requestId: requestIdOf(answer.events[0]?.data) }
+  const error = answer.events ? parse(last!.data) : (parse(answer.body ?? '') as { error?: unknown } | undefined)?.error
+  const { code, request_id: requestId } = (error ?? {}) as { code?: string; request_id?: string }
+  return { ...nothing, code: code ?? 'no code', requestId }
+}
+type Indexed<Event> = Event & { index: number }
+
+const requestIdOf = (data: string | undefined): string | undefined => (parse(data ?? '') as { request_id?: string } | undefined)?.request_id
+
+const isReply = (said: Reply | undefined): said is Reply =>
+  typeof said?.request_id === 'string' && typeof said.message?.content === 'string' && typeof said.usage?.charged_usd === 'string'
+
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function requestsOf(tries: Try[], tenants: Tenant[]): Request[] {
+  const keys = new Map(tenants.flatMap((tenant) => tenant.keys.map((key) => [key.name, { key, tenant }] as const)))
+  const sound = tries.filter(({ call }) => call.flaw === undefined && call.idempotencyKey !== null)
+  const groups = Map.groupBy(sound, ({ call }) => JSON.stringify([call.key, call.idempotencyKey, call.user, call.message]))
+  return [...groups.values()].flatMap((group) => {
+    const { call } = group[0]!
+    const known = keys.get(call.key)
+    if (!known) return []
+    const answered = group.filter(({ reply }) => reply).toSorted((a, b) => a.answer!.at - b.answer!.at)[0]
+    // A failure on /chat may be one that came before any turn, with an id of its own.
+    const ids = group.flatMap(({ requestId, code, answer }) =>
+      requestId !== undefined && (answer?.events || code === 'reply') ? [requestId] : [],
+    )
+    return [
+      {
+        ...known,
+        user: call.user,
+        message: call.message,
+        idempotencyKey: call.idempotencyKey!,
+        tries: group,
+        reply: answered && { ...answered.reply!, at: answered.answer!.at },
+        requestIds: new Set(ids),
+        openedAt: call.at,
+      },
+    ]
+  })
+}
+
+/** A first start disturbs nobody; whatever else was made to a process, or a store, did. */
+function disturbances(events: HistoryEvent[]): { from: number; to: number }[] {
+  const spans: { from: number; to: number }[] = []
+  const begun = new Map<number, number>()
+  const down = new Map<number, number>()
+  for (const event of events) {
+    if (event.kind === 'failpoint') spans.push({ from: event.at, to: event.at })
+    if (event.kind === 'fault' && event.phase === 'begin') begun.set(event.id, event.at)
+    if (event.kind === 'fault' && event.phase === 'end') {
+      spans.push({ from: begun.get(event.id) ?? event.at, to: event.at })
+      begun.delete(event.id)
+    }
+    if (event.kind !== 'process') continue
+    if (event.what === 'started' || event.what === 'continued') {
+      const from = down.get(event.place)
+      if (from !== undefined) spans.push({ from, to: event.at })
+      down.delete(event.place)
+    } else if (!down.has(event.place)) down.set(event.place, event.at)
+  }
+  for (const from of [...begun.values(), ...down.values()]) spans.push({ from, to: Infinity })
+  return spans
+}

@@ -1,0 +1,196 @@
+/** What state a request can have been in: H9 (it ends), H11 (busy and in progress are true), and what the operator changed. `turn.states`, `conversation.busy`. Pure. */
+import { readMessage } from '../messages.ts'
+import { isUnheard } from './reading.ts'
+import type { Reading, Request, Try, Violation } from './reading.ts'
+import { transient } from './replies.ts'
+
+export function checkStates(reading: Reading): Violation[] {
+  return [
+    ...itEnds(reading),
+    ...busyIsTrue(reading),
+    ...switchedOff(reading),
+    ...revoked(reading),
+    ...erased(reading),
+    ...versions(reading),
+  ]
+}
+
+/** What became of a request: for the harness's figures, and for H9. */
+export type Resolution = {
+  key: string
+  idempotencyKey: string
+  message: string
+  openedAt: number
+  /** Undefined: never. */
+  finalAt: number | undefined
+  /** `reply`, the code of the final error, or `open`. */
+  end: string
+  /** Codes of the tries before it; `cut`, `left` or `broken` where no answer came to its end. */
+  met: string[]
+}
+
+export function resolutionOf({ key, idempotencyKey, message, openedAt, tries }: Request): Resolution {
+  const asked = tries.filter(({ call }) => !call.final)
+  const inOrder = (asked.length > 0 ? asked : tries).toSorted((a, b) => (a.answer?.at ?? Infinity) - (b.answer?.at ?? Infinity))
+  const replied = inOrder.findIndex(({ code }) => code === 'reply')
+  const last = inOrder.at(-1)
+  const isFinal = last?.code !== undefined && !transient.has(last.code)
+  const at = replied >= 0 ? replied : isFinal ? inOrder.length - 1 : -1
+  const final = inOrder[at]
+  const met = (at < 0 ? inOrder : inOrder.slice(0, at)).map(({ code, answer }) => code ?? answer?.end ?? 'open')
+  return { key: key.name, idempotencyKey, message, openedAt, finalAt: final?.answer?.at, end: final?.code ?? 'open', met }
+}
+
+const graceMs = 30_000
+/** Refusals that may come again through nobody's fault, so that the thirty seconds begin anew. */
+const crowded = new Set(['conversation_busy', 'rate_limit_exceeded', 'insufficient_balance'])
+
+/** H9: once nothing is broken any more every key comes to an end within thirty seconds. */
+function* itEnds(reading: Reading): Generator<Violation> {
+  for (const request of reading.requests) {
+    const { openedAt, tries, message } = request
+    // One try that nobody came back for.
+    if (tries.filter(({ call }) => !call.final).length === 1 && isAbandoned(tries[0]!)) continue
+    const { finalAt, end } = resolutionOf(request)
+    const lastCrowd = Math.max(0, ...tries.flatMap(({ code, answer }) => (crowded.has(code ?? '') ? [answer!.at] : [])))
+    const silence = readMessage(message)?.behaviour === 'silent' ? Number(readMessage(message)!.asked.numbers[0]) : 0
+    const by = Math.max(openedAt, reading.lastDisturbanceAt, lastCrowd) + graceMs + silence
+    if (finalAt !== undefined && finalAt <= by) continue
+    const when = finalAt === undefined ? 'never' : `${Math.round((finalAt - by) / 1000)} s too late`
+    yield { check: 'H9', what: `"${message}" came to an end ${when}: ${end}`, events: tries.flatMap(({ events }) => events) }
+  }
+}
+
+/** What only asks once: an old key, another body under one. */
+const isAbandoned = ({ code }: Try): boolean => code === undefined || transient.has(code)
+
+type Span = { from: number; to: number }
+
+/** When a request can have been running: from each try that may have been admitted until somebody was told that it had ended. */
+function possiblyRunning(reading: Reading, { tries, reply }: Request): { one: Try; span: Span }[] {
+  // With something broken an error of ours may be told of a turn that was admitted all the same.
+  const isCertain = ({ code, call, answer }: Try): boolean =>
+    code === 'reply' || code === 'insufficient_balance' || (code === 'internal_error' && !reading.disturbed(call.at, answer!.at))
+  const mayRun = (one: Try): boolean => !isUnheard(one) && (one.code === undefined || running.has(one.code) || isCertain(one))
+  const ends = tries.filter(isCertain)
+  return tries
+    .filter((one) => mayRun(one) && !(reply && one.call.at > reply.at))
+    .map((one) => {
+      const next = ends.filter(({ call }) => call.at > one.call.at).map(({ answer }) => answer!.at)
+      // A 200 ends it whoever asked.
+      const to = isCertain(one) ? one.answer!.at : Math.min(...next, reply?.at ?? Infinity)
+      return { one, span: { from: one.call.at, to: Math.max(to, one.call.at) } }
+    })
+}
+const running = new Set(['internal_error', 'service_unavailable', 'idempotency_in_progress'])
+
+/** H11: busy only while another turn of the user can have run, in progress only while this one can. */
+function* busyIsTrue(reading: Reading): Generator<Violation> {
+  const byUser = Map.groupBy(reading.requests, ({ key, user }) => JSON.stringify([key.name, user]))
+  for (const requests of byUser.values()) {
+    if (!requests.some(({ tries }) => tries.some(({ code }) => code === 'conversation_busy' || code === 'idempotency_in_progress')))
+      continue
+    const spans = requests.flatMap((request) => possiblyRunning(reading, request).map((running) => ({ ...running, request })))
+    for (const request of requests) {
+      for (const one of request.tries) {
+        const isBusy = one.code === 'conversation_busy'
+        if (!isBusy && one.code !== 'idempotency_in_progress') continue
+        const [from, to] = [one.call.at, one.answer!.headAt!]
+        const explained = spans.some(
+          (running) =>
+            (isBusy ? running.request !== request : running.request === request && running.one !== one) &&
+            running.span.from <= to &&
+            running.span.to >= from,
+        )
+        if (!explained) yield { check: 'H11', what: `${one.code} for "${request.message}" with no such turn running`, events: one.events }
+      }
+    }
+  }
+}
+
+/** An agent that is off admits nothing new, and one that is on refuses nobody. */
+function* switchedOff(reading: Reading): Generator<Violation> {
+  for (const agent of reading.tenants.flatMap(({ agents }) => agents)) {
+    const changes = reading.admin.flatMap((change) => (change.what === 'switch' && change.agent === agent.id ? [change] : []))
+    const requests = reading.requests.filter(({ key }) => key.agentId === agent.id)
+    for (const [at, change] of changes.entries()) {
+      if (change.enabled) continue
+      const on = changes.slice(at + 1).find(({ enabled }) => enabled)
+      for (const { tries, openedAt, message } of requests) {
+        const admitted = tries.find(
+          ({ code, answer }) => code === 'reply' && openedAt > change.at && answer!.at < (on?.begunAt ?? Infinity),
+        )
+        if (admitted)
+          yield { check: 'operator', what: `"${message}" was answered while its agent was off`, events: [change.index, ...admitted.events] }
+      }
+    }
+    for (const { tries } of requests) {
+      for (const { code, call, answer, events } of tries) {
+        if (code !== 'agent_disabled') continue
+        const off = changes.some(({ enabled, begunAt }, at) => {
+          const on = changes.slice(at + 1).find((later) => later.enabled)
+          return !enabled && begunAt <= answer!.at && (on?.at ?? Infinity) >= call.at
+        })
+        if (!off) yield { check: 'operator', what: 'agent_disabled while the agent was on', events }
+      }
+    }
+  }
+}
+
+// What a revocation takes to be known everywhere; beyond what it takes to be told.
+const knownWithinMs = 1000
+
+/** A second after it was revoked a key opens nothing, old answers included. */
+function* revoked({ admin, tries }: Reading): Generator<Violation> {
+  for (const change of admin) {
+    if (change.what !== 'revoke') continue
+    for (const { call, answer, code, events } of tries) {
+      if (call.key !== change.key || call.at <= change.at + knownWithinMs || call.flaw !== undefined || code === undefined) continue
+      if (answer!.status! < 300 || !(code === 'invalid_api_key' || answer!.status! >= 500))
+        yield { check: 'operator', what: `${code} for a key that was revoked`, events: [change.index, ...events] }
+    }
+  }
+}
+
+/** What was erased is not answered any more. */
+function* erased(reading: Reading): Generator<Violation> {
+  for (const request of reading.requests) {
+    const change = reading.erasedBy(request, Infinity)
+    if (!change) continue
+    for (const { call, code, events } of request.tries) {
+      if (code === 'reply' && call.at > change.at && request.reply!.at < change.begunAt)
+        yield { check: 'operator', what: 'a reply to what was erased', events: [change.index, ...events] }
+    }
+  }
+}
+
+/** A turn runs on the version that was there when it was admitted, and a run keeps to one. */
+function* versions(reading: Reading): Generator<Violation> {
+  for (const request of reading.requests) {
+    const { key, reply, openedAt, message, requestIds } = request
+    const changes = reading.admin.flatMap((change) => (change.what === 'edit' && change.agent === key.agentId ? [change] : []))
+    const asked = (reading.modelsOf.get(message) ?? []).map((model) => ({ model, version: versionOf(model.messages[0]?.content ?? '') }))
+    const least = Math.max(1, ...changes.filter(({ at }) => at < openedAt).map(({ version }) => version))
+    for (const { model, version } of asked) {
+      const most = Math.max(1, ...changes.filter(({ begunAt }) => begunAt <= model.at).map((change) => change.version))
+      if (version === undefined || version < least || version > most)
+        yield {
+          check: 'operator',
+          what: `version ${version} was asked about "${message}", and ${least} to ${most} were there`,
+          events: [model.index],
+        }
+    }
+    const run = [...requestIds].map((id) => reading.runs.get(id)).find(Boolean)?.run
+    if (reply && run === 1 && new Set(asked.map(({ version }) => version)).size > 1)
+      yield {
+        check: 'operator',
+        what: `two versions of the agent in one run of "${message}"`,
+        events: asked.map(({ model }) => model.index),
+      }
+  }
+}
+
+function versionOf(prompt: string): number | undefined {
+  const [, version] = /\bversion (\d+)\b/.exec(prompt) ?? []
+  return version === undefined ? undefined : Number(version)
+}

@@ -1,0 +1,203 @@
+/** What each answer looks like: H4 (event streams), H5 (ids and headers), the envelope, and the codes that a request may have at all. Sections 2, 6, 7, 8. Pure. */
+import { flaws } from '../history.ts'
+import type { AnswerEvent } from '../history.ts'
+import { parse } from './reading.ts'
+import type { Reading, Reply, Request, Try, Violation } from './reading.ts'
+
+export function checkWire(reading: Reading): Violation[] {
+  const answered = reading.tries.filter(({ answer }) => answer && answer.status !== null)
+  return [
+    ...answered.flatMap((one) => [...stream(one), ...headers(one, reading), ...body(one), ...flawed(one, reading)]),
+    ...reading.requests.flatMap((request) => [...deltas(request), ...codes(request, reading)]),
+  ]
+}
+
+// Section 7 and the additions of the rulings; 400, 408, 417 and 431 are one code.
+const statuses: Record<string, number[]> = {
+  invalid_api_key: [401],
+  agent_mismatch: [403],
+  permission_denied: [403],
+  agent_disabled: [403],
+  agent_not_found: [404],
+  not_found: [404],
+  method_not_allowed: [405],
+  payload_too_large: [413],
+  validation_error: [422],
+  idempotency_conflict: [409],
+  idempotency_in_progress: [409],
+  conversation_busy: [409],
+  insufficient_balance: [402],
+  rate_limit_exceeded: [429],
+  api_rate_limit_unavailable: [503],
+  service_unavailable: [503],
+  internal_error: [500],
+  bad_request: [400, 408, 417, 431],
+}
+const retryAfter: Record<string, number> = {
+  idempotency_in_progress: 2,
+  conversation_busy: 2,
+  api_rate_limit_unavailable: 5,
+  service_unavailable: 5,
+}
+const inAStream = new Set(['insufficient_balance', 'service_unavailable', 'internal_error'])
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const id = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)
+const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const inside = /\n\s+at |node:internal|\/src\/|\bselect \w+ from\b|\binsert into\b|sqlite|postgres|ECONN|ETIMEDOUT|redis|failpoint/i
+
+/** H4: created, deltas, then exactly one of completed and error; each one line of JSON with its own fields and no others. */
+function* stream({ answer, events }: Try): Generator<Violation> {
+  if (!answer!.events) return
+  const names = answer!.events.map(({ event }) => event.replace('response.', '')).join(' ')
+  const whole = /^created( output_text\.delta)* (completed|error)$/
+  const begun = /^(created( output_text\.delta)*( completed| error)?)?$/
+  if (!(answer!.end === 'whole' ? whole : begun).test(names)) yield { check: 'H4', what: `events out of order: ${names}`, events }
+  for (const { event, data } of answer!.events) {
+    const said = parse(data)
+    const wanted = fieldsOf[event]
+    if (data.includes('\n') || !wanted || !hasFields(said, wanted)) yield { check: 'H4', what: `${event} with the data ${data}`, events }
+    else if (event === 'error') {
+      const { code, message } = said as { code: string; message: string }
+      if (!inAStream.has(code) || inside.test(message)) yield { check: 'envelope', what: `the error event ${data}`, events }
+    } else if (event === 'response.completed') yield* shape(said as Reply, events)
+    if ((said as { request_id?: string })?.request_id !== undefined && (said as Reply).request_id !== answer!.headers['x-request-id'])
+      yield { check: 'H5', what: `${event} names another request than X-Request-ID`, events }
+  }
+}
+
+const fieldsOf: Record<string, string> = {
+  'response.created': 'conversation_id request_id',
+  'response.output_text.delta': 'delta',
+  'response.completed': 'conversation_id message request_id usage',
+  error: 'code message request_id',
+}
+
+const hasFields = (said: unknown, names: string): boolean =>
+  typeof said === 'object' && said !== null && Object.keys(said).toSorted().join(' ') === names
+
+/** H4: what was streamed adds up to the reply; only a reader who did not read may have missed its end, only a replay has none. */
+function* deltas({ tries, openedAt }: Request): Generator<Violation> {
+  for (const { call, answer, reply, events } of tries) {
+    if (!reply || !answer?.events) continue
+    const pieces = answer.events.flatMap(({ event, data }) =>
+      event === 'response.output_text.delta' ? [(parse(data) as { delta: string }).delta] : [],
+    )
+    const { content } = reply.said.message
+    const said = pieces.join('')
+    if (pieces.length === 0) {
+      // Whoever asks first listens from the first word.
+      if (call.at === openedAt && tries.every((one) => one.call === call || one.call.at > answer.at))
+        yield { check: 'H4', what: 'the first to ask was streamed no delta', events }
+    } else if (call.reads === 'slowly' ? !content.startsWith(said) : said !== content)
+      yield { check: 'H4', what: `the deltas add up to "${said}" and the reply is "${content}"`, events }
+    else if (pieces.includes('')) yield { check: 'H4', what: 'an empty delta', events }
+  }
+}
+
+/** H5: a UUID on each answer; figures of the window on a 200 of JSON and a 429 and nowhere else; Retry-After where it is ruled. */
+function* headers({ call, answer, code, events }: Try, { tenants }: Reading): Generator<Violation> {
+  const { headers: given, status, events: streamed } = answer!
+  const wrong = (what: string): Violation => ({ check: 'H5', what, events })
+  if (!uuid.test(given['x-request-id'] ?? '')) yield wrong(`X-Request-ID is ${given['x-request-id']}`)
+  const rate = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].map((name) => given[name])
+  if (status === 429 || (status === 200 && !streamed)) {
+    const key = tenants.flatMap(({ keys }) => keys).find(({ name }) => name === call.key)
+    const [limit, remaining] = rate.map(Number)
+    if (!rate.every((value) => /^\d+$/.test(value ?? ''))) yield wrong(`rate headers ${rate.join(', ')} on a ${status}`)
+    else if (key && limit !== key.limit) yield wrong(`a limit of ${limit} for a key that has ${key.limit}`)
+    else if (remaining! >= limit! || (status === 429 && remaining !== 0)) yield wrong(`${remaining} of ${limit} left on a ${status}`)
+  } else if (rate.some((value) => value !== undefined)) yield wrong(`rate headers on a ${status} of ${given['content-type']}`)
+  const wait = given['retry-after']
+  // What is told in a stream has no header.
+  const ruled = streamed ? undefined : retryAfter[code ?? '']
+  if (
+    status === 429 ? !/^[1-9]\d*$/.test(wait ?? '') : answer!.end === 'whole' && wait !== (ruled === undefined ? undefined : String(ruled))
+  )
+    yield wrong(`Retry-After ${wait} on ${status} ${code}`)
+  for (const name of Object.keys(given))
+    if (/^(access-control-|server$|x-powered-by$|content-encoding$)/.test(name)) yield wrong(`the header ${name}`)
+  const type = given['content-type'] ?? ''
+  if (
+    streamed
+      ? !given['cache-control']?.includes('no-transform') || given['x-accel-buffering'] !== 'no'
+      : !type.startsWith('application/json')
+  )
+    yield wrong(`the headers of a ${type}`)
+}
+
+/** The envelope on each failure, the response of section 2 on each 200. */
+function* body({ answer, events }: Try): Generator<Violation> {
+  const { status, body: text, end, headers: given } = answer!
+  if (text === null || end !== 'whole') return
+  const said = parse(text)
+  const wrong = (what: string): Violation => ({ check: 'envelope', what, events })
+  if (status === 200) {
+    if (!hasFields(said, fieldsOf['response.completed']!)) yield wrong(`a 200 with ${text}`)
+    else {
+      yield* shape(said as Reply, events)
+      if ((said as Reply).request_id !== given['x-request-id'])
+        yield { check: 'H5', what: 'the body names another request than X-Request-ID', events }
+    }
+    return
+  }
+  const { error } = (said ?? {}) as { error?: { code: string; message: string; request_id: string } }
+  if (!hasFields(said, 'error') || !hasFields(error, 'code message request_id')) return yield wrong(`a ${status} with ${text}`)
+  if (!statuses[error!.code]?.includes(status!)) yield wrong(`${error!.code} with status ${status}`)
+  if (error!.message === '' || inside.test(error!.message)) yield wrong(`an error says "${error!.message}"`)
+  if (error!.request_id !== given['x-request-id'])
+    yield { check: 'H5', what: 'the envelope names another request than X-Request-ID', events }
+}
+
+function* shape(said: Reply, events: number[]): Generator<Violation> {
+  const { request_id: requestId, conversation_id: conversationId, message, usage } = said
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, charged_usd: charged } = usage
+  const isRight =
+    uuid.test(requestId) &&
+    id('conv').test(conversationId) &&
+    hasFields(message, 'content created_at id role') &&
+    id('msg').test(message.id) &&
+    message.role === 'assistant' &&
+    time.test(message.created_at) &&
+    hasFields(usage, 'charged_usd completion_tokens prompt_tokens total_tokens') &&
+    [prompt, completion].every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0) &&
+    total === prompt + completion &&
+    /^\d+\.\d{8}$/.test(charged)
+  if (!isRight) yield { check: 'envelope', what: `a response with ${JSON.stringify(said)}`, events }
+}
+
+/** A request with a flaw is answered with that flaw, or not at all. */
+function* flawed({ call, answer, code, events }: Try, reading: Reading): Generator<Violation> {
+  if (call.flaw === undefined || answer?.end !== 'whole') return
+  const [status, wanted] = flaws[call.flaw]
+  if (answer.status === status && code === wanted) return
+  // Authentication comes first and needs the store, the window before the body.
+  const before = [
+    ...(call.flaw === 'no key' ? [] : ['service_unavailable', ...(isRevoked(reading, call.key, answer) ? ['invalid_api_key'] : [])]),
+    ...(status === 422 ? ['rate_limit_exceeded', 'api_rate_limit_unavailable'] : []),
+  ]
+  if (before.includes(code ?? '') || (code === 'internal_error' && reading.disturbed(call.at, answer.at))) return
+  yield { check: 'envelope', what: `${call.flaw}: ${answer.status} ${code}`, events }
+}
+
+/** Codes that nothing in a request without a flaw, its key or its owner explains. */
+function* codes(request: Request, reading: Reading): Generator<Violation> {
+  const { key, tenant, tries } = request
+  for (const { answer, code, events } of tries) {
+    if (code === undefined || answer?.end !== 'whole') continue
+    const explained =
+      code === 'reply' ||
+      code in retryAfter ||
+      code === 'internal_error' ||
+      code === 'idempotency_conflict' ||
+      (code === 'insufficient_balance' && !tenant.owner.rich) ||
+      (code === 'rate_limit_exceeded' && key.limit < 1000) ||
+      (code === 'agent_disabled' && reading.admin.some((change) => change.what === 'switch' && change.agent === key.agentId)) ||
+      (code === 'invalid_api_key' && isRevoked(reading, key.name, answer)) ||
+      (code === 'not_found' && reading.erasedBy(request, answer.at) !== undefined)
+    if (!explained) yield { check: 'envelope', what: `${answer.status} ${code} for a request that has no such fault`, events }
+  }
+}
+
+const isRevoked = ({ admin }: Reading, key: string, { at }: AnswerEvent): boolean =>
+  admin.some((change) => change.what === 'revoke' && change.key === key && change.begunAt <= at)

@@ -1,0 +1,40 @@
+/**
+ * The wall clock that some servers of a run see, moved while they run: libfaketime before everything else in the process, and a file that says by
+ * how much. Their monotonic clock stays the real one. Moves no clock of the machine.
+ */
+import { globSync, renameSync, writeFileSync } from 'node:fs'
+
+export type Clock = {
+  /** What a process needs in its environment to see it. */
+  env: Record<string, string>
+  set(offsetSeconds: number): void
+}
+
+const places = [
+  '/usr/lib/*/faketime/libfaketimeMT.so.1',
+  '/usr/lib/faketime/libfaketimeMT.so.1',
+  '/usr/local/lib/faketime/libfaketimeMT.so.1',
+]
+const library = (): string | undefined => globSync(places)[0]
+
+/** Why there can be none here; false where there can. */
+export const noClock = (): string | false => library() === undefined && 'moving a clock needs libfaketime (apt-get install faketime)'
+
+export function makeClock(file: string): Clock {
+  const set = (offsetSeconds: number): void => {
+    // Never half a file for whoever reads it at this moment.
+    writeFileSync(`${file}.new`, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}\n`)
+    renameSync(`${file}.new`, file)
+  }
+  set(0)
+  const env = {
+    LD_PRELOAD: library() ?? '',
+    FAKETIME_TIMESTAMP_FILE: file,
+    // Seconds for which the file is not looked at again.
+    FAKETIME_CACHE_DURATION: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    DONT_FAKE_MONOTONIC: '1',
+    NO_FAKE_STAT: '1',
+  }
+  return { env, set }
+}

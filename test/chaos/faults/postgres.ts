@@ -1,0 +1,72 @@
+/**
+ * Faults of PostgreSQL and of the way to it: sessions ended, the server restarted in three ways, the network silent, reset, refusing or slow, and
+ * the answer of a commit lost. The proxies are one a server, so that the network may be bad for one of them alone.
+ */
+import { withClient } from '../../support/postgres-server.ts'
+import type { FaultProxy } from '../../support/fault-proxy.ts'
+import type { Make, Making } from './making.ts'
+import { rest } from './making.ts'
+import type { FaultName } from '../schedule.ts'
+
+/** Of one server or of all of them. */
+function proxiesOf({ world, fault, random }: Making): FaultProxy[] {
+  const { proxies } = world.shared!
+  return random.chance(0.5) ? proxies : [proxies[fault.place]!]
+}
+
+const terminate: Make = async ({ world, fault }) => {
+  const { server, database } = world.shared!
+  // The checks that look beside the load are not meant.
+  const sessions = `select pid from pg_stat_activity where datname = $1 and application_name not like 'pg_dump%' order by random() ${fault.way === 'one' ? 'limit 1' : ''}`
+  await withClient(server.url, (client) => client.query(`select pg_terminate_backend(pid) from (${sessions}) as sessions`, [database.name]))
+  return undefined
+}
+
+const restart: Make = async ({ world, fault }) => {
+  const { server } = world.shared!
+  if (fault.way === 'kill9') await server.kill9()
+  else await server.halt(fault.way === 'fast' ? 'fast' : 'immediate')
+  return () => server.restart()
+}
+
+const away: Make = async (making) => {
+  const proxies = proxiesOf(making)
+  const { way } = making.fault
+  if (way === 'silent') for (const proxy of proxies) proxy.blackhole()
+  else {
+    await Promise.all(proxies.map((proxy) => proxy.refuse()))
+    // What is open goes on where only new connections are refused.
+    if (way === 'reset') for (const proxy of proxies) proxy.reset()
+  }
+  return async () => {
+    // What the silence swallowed is lost, as where a router forgot the connections.
+    if (way === 'silent') for (const proxy of proxies) proxy.reset()
+    await Promise.all(proxies.map((proxy) => proxy.pass()))
+  }
+}
+
+// Such a call comes many times a second; a trap that is never sprung would be left behind.
+const lostWithinMs = 30_000
+
+/** The database commits, and the server never hears of it. */
+const lostCommit: Make = async ({ world, fault, random, signal }) => {
+  const proxy = world.shared!.proxies[fault.place]!
+  const pattern = random.pick(['admit_v1', 'settle_v1'])
+  const lost = proxy.cutAt(pattern, { lose: 'answer', how: fault.way === 'fin' ? 'fin' : 'rst' })
+  await Promise.race([lost, rest(lostWithinMs, signal)])
+  return undefined
+}
+
+const slow: Make = (making) => {
+  const proxies = proxiesOf(making)
+  for (const proxy of proxies) proxy.delay(making.random.int(10, 150))
+  return () => Promise.all(proxies.map((proxy) => proxy.pass()))
+}
+
+export const postgresFaults = {
+  terminate,
+  'pg-restart': restart,
+  'pg-away': away,
+  'lost-commit': lostCommit,
+  'pg-slow': slow,
+} satisfies Partial<Record<FaultName, Make>>

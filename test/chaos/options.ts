@@ -1,0 +1,112 @@
+/** The options of `npm run chaos`, read and checked; those of a run that is to be made again come from the first line of its history. Starts nothing. */
+import { randomInt } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { readHistory } from './history.ts'
+import { isFaultName, kindsFor } from './schedule.ts'
+import type { ChaosOptions, FaultName, PlannedFault, StoreKind } from './schedule.ts'
+
+export type RunOptions = ChaosOptions & {
+  /** The bin/turnkeep.js of another copy of the source. */
+  program: string | undefined
+  historyFile: string | undefined
+  jsonFile: string | undefined
+  /** Of the run that is made again. */
+  plan: PlannedFault[] | undefined
+  /** Kinds that this machine cannot make, and why; `asked`: the options name them. */
+  impossible: { name: string; why: string; asked: boolean }[]
+}
+
+/** What was asked for makes no run; the message says why. */
+export class BadOptions extends Error {}
+
+const names = ['minutes', 'seed', 'store', 'processes', 'callers', 'faults', 'history', 'json', 'replay', 'tree'] as const
+
+/** `impossible`: kinds of fault that this machine cannot make, and why. */
+export function readOptions(args: string[], impossible: Partial<Record<string, string>>): RunOptions {
+  const given = parse(args)
+  const { historyFile, jsonFile, program } = {
+    historyFile: given['history'] === undefined ? undefined : resolve(given['history']),
+    jsonFile: given['json'] === undefined ? undefined : resolve(given['json']),
+    program: given['tree'] === undefined ? undefined : programOf(given['tree']),
+  }
+  const { plan, ...options } = given['replay'] === undefined ? { ...fresh(given), plan: undefined } : recorded(given['replay'])
+  const asked = given['faults'] !== undefined || plan !== undefined
+  const missing = options.faults.flatMap((name) => (impossible[name] === undefined ? [] : [{ name, why: impossible[name], asked }]))
+  const faults = options.faults.filter((name) => impossible[name] === undefined)
+  if (faults.length === 0) throw new BadOptions(`none of these faults can be made here: ${missing.map(({ why }) => why).join('; ')}`)
+  return {
+    ...options,
+    faults,
+    plan: plan?.filter(({ name }) => faults.includes(name)),
+    program,
+    historyFile,
+    jsonFile,
+    impossible: missing,
+  }
+}
+
+function parse(args: string[]): Partial<Record<(typeof names)[number], string>> {
+  try {
+    return parseArgs({ args, options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])) }).values
+  } catch (error) {
+    throw new BadOptions(
+      `${error instanceof Error ? error.message : String(error)}; known are ${names.map((name) => `--${name}`).join(', ')}`,
+    )
+  }
+}
+
+function fresh(given: Partial<Record<(typeof names)[number], string>>): ChaosOptions {
+  const store = storeOf(given.store ?? 'sqlite')
+  const minutes = numberOf('minutes', given.minutes ?? '3', { least: 0.05, most: 10_000 })
+  const processes = wholeNumberOf('processes', given.processes ?? (store === 'sqlite' ? '1' : '3'), { least: 1, most: 20 })
+  if (store === 'sqlite' && processes !== 1) throw new BadOptions('--processes: SQLite is for one process')
+  const possible = kindsFor({ store, minutes })
+  return {
+    seed: wholeNumberOf('seed', given.seed ?? String(randomInt(1_000_000)), { least: 0, most: 2 ** 32 - 1 }),
+    minutes,
+    store,
+    processes,
+    callers: wholeNumberOf('callers', given.callers ?? '24', { least: 1, most: 10_000 }),
+    faults: given.faults === undefined ? possible : given.faults.split(',').map((name) => faultOf(name.trim(), store)),
+  }
+}
+
+function faultOf(name: string, store: StoreKind): FaultName {
+  const known = kindsFor({ store, minutes: Infinity })
+  if (isFaultName(name) && known.includes(name)) return name
+  throw new BadOptions(`--faults: there is no ${name} on ${store}; there are ${known.join(', ')}`)
+}
+
+function storeOf(text: string): StoreKind {
+  if (text === 'sqlite' || text === 'postgres') return text
+  throw new BadOptions(`--store is sqlite or postgres, not ${text}`)
+}
+
+type Range = { least: number; most: number }
+
+function numberOf(name: string, text: string, { least, most }: Range): number {
+  const value = text.trim() === '' ? NaN : Number(text)
+  if (value >= least && value <= most) return value
+  throw new BadOptions(`--${name} is a number from ${least} to ${most}, not ${text}`)
+}
+
+function wholeNumberOf(name: string, text: string, range: Range): number {
+  const value = numberOf(name, text, range)
+  if (Number.isInteger(value)) return value
+  throw new BadOptions(`--${name} is a whole number, not ${text}`)
+}
+
+function programOf(tree: string): string {
+  const program = resolve(join(tree, 'bin/turnkeep.js'))
+  if (!existsSync(program)) throw new BadOptions(`--tree: there is no ${program}`)
+  return program
+}
+
+function recorded(file: string): ChaosOptions & { plan: PlannedFault[] } {
+  if (!existsSync(file)) throw new BadOptions(`--replay: there is no ${file}`)
+  const [first] = readHistory(file)
+  if (first?.kind !== 'begin') throw new BadOptions(`--replay: ${file} does not begin as a history does`)
+  return { ...(first.options as ChaosOptions), plan: first.schedule as PlannedFault[] }
+}

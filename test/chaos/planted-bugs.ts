@@ -1,0 +1,359 @@
+/**
+ * Bugs that are planted one at a time into a copy of the source, to see that a run of the harness, by itself and told of nothing, finds them:
+ * the promise broken in each room of the service. As data; planted.ts runs them. Edits are those of test/mutants/mutant.ts.
+ */
+import { edit } from '../mutants/mutant.ts'
+import type { Edit } from '../mutants/mutant.ts'
+
+export type PlantedBug = {
+  name: string
+  room:
+    | 'admission'
+    | 'recovery'
+    | 'fencing'
+    | 'holds'
+    | 'batching'
+    | 'expiry'
+    | 'limiter'
+    | 'journal'
+    | 'streams'
+    | 'history'
+    | 'tenancy'
+    | 'settlement'
+  /** What holds no more, as a short phrase without a full stop. */
+  removes: string
+  edits: Edit[]
+  caughtBy: CaughtBy
+}
+
+/** Who must find it, and by which of its checks, one or another. */
+export type CaughtBy =
+  | { harness: 'chaos'; store: 'sqlite' | 'postgres'; faults?: string; checks: string[] }
+  | { harness: 'simulation'; checks: string[] }
+
+const statements = 'src/store/sqlite/statements.ts'
+const admit = 'src/store/sqlite/admit.ts'
+const claim = 'src/store/sqlite/claim.ts'
+const endTurn = 'src/store/sqlite/end-turn.ts'
+const tables = 'src/store/sqlite/migrations/0001-turns.sql'
+const hotFunctions = 'src/store/postgres/migrations/0002-hot.sql'
+const turn = 'src/turn/turn.ts'
+const eventStream = 'src/http/event-stream.ts'
+
+export const plantedBugs: PlantedBug[] = [
+  {
+    name: 'settled-past-the-fence',
+    room: 'fencing',
+    removes: 'the fence of every write of a turn',
+    edits: [
+      edit(
+        statements,
+        "from turns where request_id = ? and fence = ? and state = 'running'`)",
+        "from turns where request_id = ? and ? > 0 and state = 'running'`)",
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['fence'] },
+  },
+  {
+    name: 'attempts-without-end',
+    room: 'recovery',
+    removes: 'a claim counts as an attempt',
+    edits: [edit(claim, 'sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
+    caughtBy: { harness: 'simulation', checks: ['rows', 'attempts'] },
+  },
+  {
+    name: 'hold-kept-by-a-released-turn',
+    room: 'holds',
+    removes: 'the hold is given back where a turn ends without a reply',
+    edits: [edit(endTurn, '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n')],
+    caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
+  },
+  {
+    name: 'expiry-by-the-clock-of-the-process',
+    room: 'expiry',
+    removes: "a record expires by the store's clock, and not by that of the process that asks",
+    edits: [
+      edit(turn, '      ...request,\n', '      ...request, processNow: Date.now(),\n'),
+      edit(
+        'src/store/sqlite/admit.ts',
+        'const record = findLiveRecord(sql, now, item)',
+        'const record = findLiveRecord(sql, item.processNow, item)',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['idempotency'] },
+  },
+  {
+    name: 'answered-before-the-commit',
+    room: 'settlement',
+    removes: 'a reply is told after its commit',
+    edits: [
+      edit(
+        turn,
+        '    const reply = await writes.settle(turn, settlement)\n',
+        "    turn.finish({ kind: 'completed', reply: { ...settlement, conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 } })\n    const reply = await writes.settle(turn, settlement)\n",
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['reply-stored'] },
+  },
+  {
+    name: 'call-that-is-not-journalled',
+    room: 'journal',
+    removes: 'a call with side effects is journalled as started before it is made',
+    edits: [edit('src/agent/tool-calls.ts', '...started.map(({ part }) => startedEntry(step, part))', '')],
+    caughtBy: { harness: 'simulation', checks: ['side-effects'] },
+  },
+  {
+    name: 'unknown-call-made-again',
+    room: 'journal',
+    removes: 'a turn whose call nobody knows the end of is never run again',
+    edits: [edit(turn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
+    caughtBy: { harness: 'simulation', checks: ['side-effects'] },
+  },
+  {
+    name: 'retry-that-forgets-what-it-did',
+    room: 'journal',
+    removes: 'a retry of a released run with finished side effects goes on from its journal',
+    edits: [
+      edit(
+        'src/store/sqlite/hot.ts',
+        '    if (item.finishedSideEffects && turn.continues_from === null) sql.continueFrom.run(turn.run!, item.requestId)\n',
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['journal', 'side-effects'] },
+  },
+  {
+    name: 'claims-its-own',
+    room: 'recovery',
+    removes: 'a process does not claim what it runs itself',
+    edits: [edit(claim, '    if (own.has(requestId)) continue\n')],
+    caughtBy: { harness: 'simulation', checks: ['claim'] },
+  },
+  {
+    name: 'rolled-back-and-told-as-done',
+    room: 'batching',
+    removes: 'what was rolled back is not answered as done',
+    edits: [
+      edit(
+        'src/store/sqlite/group-commit.ts',
+        "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return false\n",
+        "      if (this.#db.isTransaction) this.#db.exec('rollback')\n      return true\n",
+      ),
+    ],
+    caughtBy: { harness: 'simulation', checks: ['rows'] },
+  },
+  {
+    name: 'conversation-that-does-not-count',
+    room: 'history',
+    removes: 'a conversation counts what is stored in it',
+    edits: [edit(endTurn, '  sql.growConversation.run(userTokens + BigInt(contentTokens), now, conversationId)\n')],
+    caughtBy: { harness: 'simulation', checks: ['I7', 'history', 'fault-of-ours'] },
+  },
+  {
+    name: 'leases-that-are-not-renewed',
+    room: 'recovery',
+    removes: 'leases are renewed',
+    edits: [edit('src/turn/leases.ts', '    if (turns.length > 0) await renewAll(turns)\n')],
+    caughtBy: { harness: 'simulation', checks: ['renewals', 'liveness'] },
+  },
+  {
+    name: 'charged-twice-by-a-zombie',
+    room: 'fencing',
+    removes: 'fence, state and unique charge in the settlement of PostgreSQL',
+    edits: [
+      edit(
+        hotFunctions,
+        'finds nothing\n      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null\n',
+        'finds nothing\n      join turns t on t.request_id = i.request_id\n',
+      ),
+      edit('src/store/postgres/migrations/0001-tables.sql', 'create unique index one_charge_per_turn', 'create index one_charge_per_turn'),
+      edit(
+        'src/store/postgres/migrations/0001-tables.sql',
+        'create unique index one_message_per_role_and_turn',
+        'create index one_message_per_role_and_turn',
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'postgres', faults: 'stop,kill,failpoint,pg-away', checks: ['verify', 'H2'] },
+  },
+  {
+    name: 'orphans-left-at-the-start',
+    room: 'recovery',
+    removes: 'a start finds what its former life left: leases of the dead process hold for an hour',
+    edits: [
+      edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n'),
+      edit(claim, 'const orphans = sql.findOrphans.all(leaseNow)', 'const orphans = sql.findOrphans.all(leaseNow - 3_600_000)'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'kill', checks: ['H9', 'verify'] },
+  },
+  {
+    name: 'hold-kept-after-a-failure',
+    room: 'holds',
+    removes: 'a turn that is released or failed gives its hold back',
+    edits: [edit(endTurn, '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n}', '}')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
+  },
+  {
+    name: 'spent-beyond-the-balance',
+    room: 'holds',
+    removes: 'a hold fits the balance, and the constraint that says so',
+    edits: [
+      edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and ? is not null'),
+      edit(tables, ' check (balance >= 0)', ' check (balance > -9000000000000000)'),
+      edit(tables, 'check (held >= 0 and held <= balance)', 'check (held >= 0)'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify', 'money'] },
+  },
+  {
+    name: 'told-before-the-commit',
+    room: 'settlement',
+    removes: 'a caller is answered after the settlement is durable',
+    edits: [
+      edit(
+        turn,
+        '    const settlement = settlementOf(turn, spoken, newId)\n',
+        `    const settlement = settlementOf(turn, spoken, newId)
+    const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: Date.now() }
+    turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['H1', 'H2'] },
+  },
+  {
+    name: 'batch-rolled-back-and-told-as-done',
+    room: 'batching',
+    removes: 'a batch that was rolled back is not told as done',
+    edits: [
+      edit(
+        'src/store/sqlite/group-commit.ts',
+        "if (this.#db.isTransaction) this.#db.exec('rollback')\n      return false\n",
+        "if (this.#db.isTransaction) this.#db.exec('rollback')\n      return true\n",
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint', checks: ['H1', 'H2', 'H9', 'verify'] },
+  },
+  {
+    name: 'answers-of-a-batch-mixed-up',
+    room: 'batching',
+    removes: "each item of a batch gets its own item's outcome",
+    edits: [edit('src/turn/lane.ts', 'const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H12'] },
+  },
+  {
+    name: 'record-that-expires-in-two-seconds',
+    room: 'expiry',
+    removes: 'a record lives 24 hours',
+    edits: [edit('src/store/store.ts', 'recordLifetimeMs = 24 * 60 * 60 * 1000', 'recordLifetimeMs = 2 * 1000')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H3'] },
+  },
+  {
+    name: 'another-body-under-the-same-key',
+    room: 'admission',
+    removes: 'another body conflicts',
+    edits: [edit(admit, 'Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'own'] },
+  },
+  {
+    name: 'two-turns-of-one-conversation',
+    room: 'admission',
+    removes: 'the busy check and its constraint',
+    edits: [
+      edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
+      edit(tables, "create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n"),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H10', 'verify', 'H2'] },
+  },
+  {
+    name: 'limiter-that-falls-back-to-memory',
+    room: 'limiter',
+    removes: 'without Redis nothing passes',
+    edits: [
+      edit(
+        'src/access/redis-window.ts',
+        '    async spend({ apiKeyId, limit, windowSeconds }) {\n',
+        `    async spend({ apiKeyId, limit, windowSeconds }) {
+      if (redis.status !== 'ready') return outcomeOf(true, { limit, spent: 1, endsAtMs: Date.now() + 1000, endsInMs: 1000 })\n`,
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'postgres', faults: 'redis-kill,redis-freeze', checks: ['H7', 'H6'] },
+  },
+  {
+    name: 'limiter-that-each-process-has-for-itself',
+    room: 'limiter',
+    removes: 'all processes count in one window',
+    edits: [
+      edit('src/access/redis-window.ts', "const keyPrefix = 'turnkeep:window:'", 'const keyPrefix = `turnkeep:window:${process.pid}:`'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'postgres', faults: 'verify', checks: ['H6'] },
+  },
+  {
+    name: 'tool-called-again-after-a-crash',
+    room: 'journal',
+    removes: 'a call with side effects is journalled before it is made',
+    edits: [
+      edit(
+        'src/agent/tool-calls.ts',
+        'const started = open.filter(({ refusal, sideEffects }) => sideEffects && refusal === undefined)',
+        'const started = open.filter(() => open.length > 1e9)',
+      ),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['tools'] },
+  },
+  {
+    name: 'recovery-that-reads-no-journal',
+    room: 'journal',
+    removes: 'recovery goes on from the journal',
+    edits: [edit('src/agent/agent.ts', 'new Steps(speech.journal, speech.stepsBefore)', 'new Steps([], speech.stepsBefore)')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['tools'] },
+  },
+  {
+    name: 'delta-lost-in-a-full-tick',
+    room: 'streams',
+    removes: 'deltas of one tick leave together',
+    edits: [edit(eventStream, '    this.#pending += next\n', '    this.#pending = next\n')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4'] },
+  },
+  {
+    name: 'model-asked-again-after-a-delta',
+    room: 'streams',
+    removes: 'once a piece has left, nothing is generated again',
+    edits: [edit('src/agent/agent.ts', 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4', 'H3', 'calm'] },
+  },
+  {
+    name: 'replay-with-a-new-time',
+    room: 'streams',
+    removes: 'a replay is what settlement stored, byte for byte',
+    edits: [edit(admit, 'createdAt: Number(row.created_at)', 'createdAt: Date.now()')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1'] },
+  },
+  {
+    name: 'prompt-without-the-last-exchange',
+    room: 'history',
+    removes: 'the newest exchanges come first into the window',
+    edits: [edit('src/agent/prompt.ts', '    ...parts.history,\n', '    ...parts.history.slice(0, -2),\n')],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H10'] },
+  },
+  {
+    name: 'conversations-shared-between-keys',
+    room: 'tenancy',
+    removes: 'the API key is part of a conversation’s identity',
+    edits: [
+      edit(
+        statements,
+        'from conversations where api_key_id = ? and external_user_id = ?',
+        'from conversations where ? is not null and external_user_id = ?',
+      ),
+      edit(tables, 'create unique index one_conversation_per_end_user', 'create index one_conversation_per_end_user'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H12', 'verify', 'H10'] },
+  },
+  {
+    name: 'revoked-key-that-still-opens',
+    room: 'tenancy',
+    removes: 'a revoked key is refused within a second',
+    edits: [
+      edit('src/access/key-cache.ts', 'const longestAgeMs = 1_000', 'const longestAgeMs = 3_600_000'),
+      edit('src/access/access.ts', '  store.onChange(keys.clear)\n'),
+    ],
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['operator'] },
+  },
+]

@@ -1,0 +1,169 @@
+/**
+ * `npm run chaos:planted`: plants one bug at a time into a copy of the source and lets the harness look, told of nothing. A bug that is not found,
+ * that fits the source no more, or that is found by another check than the foretold is a failure; so is a violation in the source as it is.
+ * `--only NAME` plants one, `--fits` looks only whether all still fit; `--write`, where all ran and were found, keeps the table in
+ * docs/planted-bugs.md.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { plant, staleness } from '../mutants/mutant.ts'
+import { plantedBugs } from './planted-bugs.ts'
+import type { CaughtBy, PlantedBug } from './planted-bugs.ts'
+
+/** What a run of a harness came to: the names of the checks that spoke, none where all is well. */
+type Look = { checks: string[]; seconds: number; trouble: string | undefined }
+type Verdict = { bug: PlantedBug; found: boolean; by: string; seconds: number }
+
+const root = join(import.meta.dirname, '../..')
+const page = join(root, 'docs/planted-bugs.md')
+// Two cores are what the smallest machine has.
+const workers = 2
+const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'tsconfig.json']
+// Some hundred turns on every path; the slowest bug to be found shows itself in a third of it.
+const chaosMinutes = 0.7
+const simulationMinutes = 0.5
+// A run ends itself; this is for one that does not.
+const longestMs = 300_000
+const seed = 42
+
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, fits: { type: 'boolean' }, write: { type: 'boolean' } },
+})
+const wanted = plantedBugs.filter(({ name }) => values.only === undefined || name === values.only)
+if (wanted.length === 0) throw new Error(`no bug is named ${values.only}`)
+const stale = plantedBugs.flatMap((bug) => staleness(bug, root) ?? []).map((why) => `stale: ${why}`)
+for (const line of stale) console.error(line)
+if (!isCurrent()) console.error('docs/planted-bugs.md is not current: --write')
+let failed = stale.length > 0 || (!isCurrent() && values.write !== true)
+if (values.fits === true) console.log(`${plantedBugs.length - stale.length} of ${plantedBugs.length} planted bugs fit the source`)
+else if (stale.length === 0) failed = !(await runAll()) || failed
+process.exitCode = failed ? 1 : 0
+
+async function runAll(): Promise<boolean> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-planted-'))
+  try {
+    const trees = Array.from({ length: workers }, (_, at) => copyTree(join(folder, String(at))))
+    const sound = await share(trees, distinct(wanted), lookAtSource)
+    const verdicts = await share(trees, wanted, judge)
+    const found = verdicts.filter((verdict) => verdict.found)
+    console.log(
+      `${found.length} of ${verdicts.length} planted bugs found; without a bug ${sound.filter(Boolean).length} of ${sound.length} runs found nothing`,
+    )
+    const good = found.length === verdicts.length && sound.every(Boolean)
+    if (good && values.write === true && values.only === undefined) writeTable(verdicts)
+    return good
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** One of each way of looking: what it finds in a sound source it would find in every other. */
+function distinct(bugs: PlantedBug[]): CaughtBy[] {
+  return [...new Map(bugs.map(({ caughtBy }) => [wayOf(caughtBy), caughtBy])).values()]
+}
+
+function wayOf(by: CaughtBy): string {
+  return by.harness === 'chaos' ? `chaos on ${by.store}, faults: ${by.faults ?? 'all'}` : 'simulation'
+}
+
+async function lookAtSource(tree: string, by: CaughtBy): Promise<boolean> {
+  const { checks, seconds, trouble } = await look(tree, by)
+  const well = checks.length === 0 && trouble === undefined
+  console.log(`${well ? 'sound' : 'NOT SOUND'} ${seconds.toFixed(0)} s  ${wayOf(by)} ${checks.join(', ')} ${trouble ?? ''}`.trimEnd())
+  return well
+}
+
+async function judge(tree: string, bug: PlantedBug): Promise<Verdict> {
+  const heal = plant(bug, tree)
+  const { checks, seconds, trouble } = await look(tree, bug.caughtBy).finally(heal)
+  const foretold = bug.caughtBy.checks
+  const found = checks.some((check) => foretold.includes(check))
+  console.log(`${found ? 'found' : 'NOT FOUND'} ${seconds.toFixed(0)} s  ${bug.name}: ${checks.join(', ') || (trouble ?? 'nothing')}`)
+  return { bug, found, by: checks.join(', '), seconds }
+}
+
+async function look(tree: string, by: CaughtBy): Promise<Look> {
+  const report = join(tree, 'tmp', 'report.json')
+  rmSync(report, { force: true })
+  const [program, ...rest] =
+    by.harness === 'simulation'
+      ? ['test/simulation/run.ts', '--minutes', String(simulationMinutes)]
+      : [
+          'test/chaos/run.ts',
+          '--minutes',
+          String(chaosMinutes),
+          '--store',
+          by.store,
+          ...(by.faults === undefined ? [] : ['--faults', by.faults]),
+        ]
+  const startedAt = performance.now()
+  const env = { ...process.env, TMPDIR: join(tree, 'tmp'), NODE_COMPILE_CACHE: join(tree, 'compiled') }
+  const child = spawn(process.execPath, [program, '--seed', String(seed), ...rest, '--json', report], {
+    cwd: tree,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)))
+  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), longestMs)
+  const [code] = (await once(child, 'close')) as [number | null]
+  clearTimeout(timer)
+  const seconds = (performance.now() - startedAt) / 1000
+  if (!existsSync(report)) return { checks: [], seconds, trouble: `no report, exit ${code}: ${said.trim().split('\n').at(-1) ?? ''}` }
+  const { violations } = JSON.parse(readFileSync(report, 'utf8')) as { violations: { check: string }[] }
+  return { checks: [...new Set(violations.map(({ check }) => check))], seconds, trouble: undefined }
+}
+
+function copyTree(tree: string): string {
+  mkdirSync(join(tree, 'tmp'), { recursive: true })
+  for (const name of copied) cpSync(join(root, name), join(tree, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'))
+  return tree
+}
+
+/** Each worker has a tree of its own and takes what is next; answers in the items' order. */
+async function share<Item, Result>(trees: string[], items: Item[], work: (tree: string, item: Item) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = []
+  const queue = items.entries()
+  await Promise.all(
+    trees.map(async (tree) => {
+      for (const [index, item] of queue) results[index] = await work(tree, item)
+    }),
+  )
+  return results
+}
+
+function rowStart({ name, room, removes }: PlantedBug): string {
+  return `| \`${name}\` | ${room} | ${removes} |`
+}
+
+/** The page names every bug and no other. */
+function isCurrent(): boolean {
+  const lines = existsSync(page)
+    ? readFileSync(page, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('| `'))
+    : []
+  return lines.length === plantedBugs.length && plantedBugs.every((bug, index) => lines[index]!.startsWith(rowStart(bug)))
+}
+
+function writeTable(verdicts: Verdict[]): void {
+  const rows = verdicts.map(({ bug, by, seconds }) => `${rowStart(bug)} ${wayOf(bug.caughtBy)} | ${by} | ${seconds.toFixed(0)} |`)
+  const head = `# Planted bugs
+
+A checker that finds nothing may be a checker that sees nothing. \`npm run chaos:planted\` takes one promise at a time out of
+a copy of the source and starts the same harness that looks at the real one, told of nothing: ${rows.length} bugs, each found.
+The same runs over the source as it is find nothing. What the checks are called stands in
+[exactly-once.md](exactly-once.md); what each test of a rule notices is another table, [mutants.md](mutants.md).
+
+| bug | room | what holds no more | looked for by | found by | after, s |
+|---|---|---|---|---|---|
+`
+  writeFileSync(page, `${head}${rows.join('\n')}\n`)
+}

@@ -1,0 +1,177 @@
+/**
+ * `npm run chaos`: real servers under load from many callers, broken in every way of the fault matrix by a plan that one seed decides, and then
+ * every promise checked, in what the callers saw and in what is stored.
+ *
+ *     npm run chaos -- --minutes 20 --seed 7 --store sqlite|postgres [--processes 3] [--callers 24] [--faults kill,failpoint]
+ *                      [--history FILE] [--json FILE] [--replay FILE] [--tree FOLDER]
+ *
+ * Exit codes: 0 no violation, and every failpoint acted · 1 otherwise · 2 bad options. Leaves nothing behind but the files that were asked for,
+ * and the history of a run that went wrong.
+ */
+import { execFileSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { check } from './check.ts'
+import { openHistory } from './history.ts'
+import type { History } from './history.ts'
+import { extraMs, startNemesis } from './nemesis.ts'
+import type { Nemesis } from './nemesis.ts'
+import { BadOptions, readOptions } from './options.ts'
+import type { RunOptions } from './options.ts'
+import { createRandom } from './random.ts'
+import { planSchedule, pointsOf } from './schedule.ts'
+import { isSound, printReport, progressLine, reportOf } from './table.ts'
+import type { Report } from './table.ts'
+import { watchTroubles } from './troubles.ts'
+import type { Troubles } from './troubles.ts'
+import { openUpstream } from './upstream.ts'
+import { impossible, openWorld, unquiet } from './world.ts'
+import type { World } from './world.ts'
+import { startWorkload } from './workload.ts'
+import type { Workload } from './workload.ts'
+
+const progressEveryMs = 10_000
+// Beyond the time for the faults: the start, the callers' last answers, drains and checks. What takes longer hangs.
+const beyondMs = 300_000
+
+/** Answers the exit code. */
+async function run(options: RunOptions, interrupted: AbortSignal): Promise<number> {
+  const file = options.historyFile ?? join(tmpdir(), `turnkeep-chaos-${options.seed}-${process.pid}.jsonl`)
+  const history = openHistory(file)
+  const troubles = watchTroubles(history)
+  const plan = options.plan ?? planSchedule(options)
+  const { seed, minutes, store, processes, callers, faults } = options
+  const recorded = { seed, minutes, store, processes, callers, faults }
+  history.write({ kind: 'begin', at: history.now(), seed, options: recorded, schedule: plan, ...commit() })
+  console.log(`chaos: seed ${seed}, ${store}, ${processes} process${processes === 1 ? '' : 'es'}, ${callers} callers, ${minutes} minutes`)
+  let nemesis: Nemesis | undefined
+  let workload: Workload | undefined
+  const startedAt = performance.now()
+  try {
+    const random = createRandom(seed)
+    const upstream = await openUpstream({ history })
+    try {
+      const allow = upstream.allowPrivateHosts.split(',')
+      const world = await openWorld({ options, program: options.program, history, random: random.fork('world'), troubles, allow })
+      try {
+        workload = await startWorkload({ target: world.target, random: random.fork('workload'), history, callers, upstream })
+        nemesis = await unleash({ world, workload, plan, options, history, troubles, interrupted })
+      } finally {
+        await world.close()
+      }
+    } finally {
+      await upstream.close()
+    }
+  } catch (error) {
+    if (!interrupted.aborted) troubles.add('harness', `the run itself failed: ${error instanceof Error ? error.stack : String(error)}`)
+  }
+  history.write({ kind: 'end', at: history.now() })
+  await history.close()
+  const violations = [...troubles.violations, ...(interrupted.aborted ? [] : check(history.events))]
+  const report = reportOf({
+    options,
+    history,
+    troubles,
+    nemesis,
+    counts: workload?.counts(),
+    violations,
+    ms: performance.now() - startedAt,
+  })
+  return finish(report, options, file, interrupted)
+}
+
+type Unleashing = {
+  world: World
+  workload: Workload
+  plan: ReturnType<typeof planSchedule>
+  options: RunOptions
+  history: History
+  troubles: Troubles
+  interrupted: AbortSignal
+}
+
+/** The load and the faults, and when these have ended the last answers and the look at what is stored. */
+async function unleash({ world, workload, plan, options, history, troubles, interrupted }: Unleashing): Promise<Nemesis> {
+  const { minutes, store, seed } = options
+  await workload.begin()
+  const points = options.faults.includes('failpoint') ? pointsOf(store) : []
+  const random = createRandom(seed).fork('nemesis')
+  const nemesis = startNemesis({ world, plan, points, random, troubles, minutes, signal: interrupted })
+  const progress = setInterval(() => console.log(progressLine(history, nemesis, workload.counts(), troubles)), progressEveryMs)
+  try {
+    await untilInterrupted(nemesis.done, interrupted)
+    await untilInterrupted(Promise.all(world.places.map((place) => place.listening())), interrupted)
+    await untilInterrupted(workload.stop(), interrupted)
+    await untilInterrupted(world.drain(), interrupted)
+  } finally {
+    clearInterval(progress)
+    // A lane that is in the middle of a fault heals it before what it stands on goes away.
+    if (interrupted.aborted) await nemesis.done.catch(() => undefined)
+  }
+  const broken = (await world.verify()).filter(({ rows }) => rows.length > 0)
+  history.write({ kind: 'verify', at: history.now(), broken: broken.map(({ id, rows }) => ({ invariant: id, rows: rows.length })) })
+  for (const { id, name, rows } of broken) troubles.add('verify', `${id} ${name} is broken by ${rows.length} rows: ${shown(rows)}`)
+  for (const line of await world.read(unquiet)) troubles.add('verify', `at the end ${line}`)
+  return nemesis
+}
+
+const shown = (rows: unknown[]): string =>
+  JSON.stringify(rows.slice(0, 5), (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
+
+function untilInterrupted<Result>(work: Promise<Result>, interrupted: AbortSignal): Promise<Result> {
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(new Error('interrupted'))
+    if (interrupted.aborted) stop()
+    else interrupted.addEventListener('abort', stop, { once: true })
+  })
+  return Promise.race([work, stopped])
+}
+
+function finish(report: Report, options: RunOptions, file: string, interrupted: AbortSignal): number {
+  const well = !interrupted.aborted && isSound(report)
+  printReport(report)
+  if (options.jsonFile !== undefined) writeFileSync(options.jsonFile, `${JSON.stringify(report, null, 2)}\n`)
+  if (options.historyFile === undefined && well) rmSync(file, { force: true })
+  else console.log(`history: ${file}`)
+  if (!well) console.log(`again: npm run chaos -- --replay ${file}`)
+  if (interrupted.aborted) console.log(`ended early: ${String(interrupted.reason)}`)
+  return well ? 0 : 1
+}
+
+/** Of the source that runs, where it is a checkout. */
+function commit(): { commit?: string } {
+  try {
+    return {
+      commit: execFileSync('git', ['rev-parse', 'HEAD'], {
+        cwd: import.meta.dirname,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim(),
+    }
+  } catch {
+    return {}
+  }
+}
+
+async function main(): Promise<void> {
+  const interruption = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      // The guard clears up after whoever has no patience.
+      if (interruption.signal.aborted) process.exit(1)
+      interruption.abort(signal)
+    })
+  try {
+    const options = readOptions(process.argv.slice(2), impossible())
+    setTimeout(() => interruption.abort('the run hangs'), options.minutes * 60_000 + extraMs(options.minutes) + beyondMs).unref()
+    // Callers of a run that was interrupted never come to their end.
+    process.exit(await run(options, interruption.signal))
+  } catch (error) {
+    if (!(error instanceof BadOptions)) throw error
+    console.error(error.message)
+    process.exitCode = 2
+  }
+}
+
+await main()

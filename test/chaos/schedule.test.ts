@@ -1,0 +1,224 @@
+/** The plan of a chaos run: what a seed decides, what every plan visits, how a run is made again, and what is told of processes that ended. */
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createFailpoints, misplacedFailpoint } from '../../src/failpoints.ts'
+import { makeFolder } from '../support/test-app.ts'
+import { openHistory } from './history.ts'
+import type { HistoryEvent } from './history.ts'
+import { BadOptions, readOptions } from './options.ts'
+import { explainEnd } from './place.ts'
+import type { End, Life } from './place.ts'
+import { createRandom } from './random.ts'
+import { kinds, kindsFor, planSchedule, planVisits, pointsOf, specOf } from './schedule.ts'
+import type { ChaosOptions, PlannedFault, StoreKind } from './schedule.ts'
+import { isSound, orphanWaits } from './table.ts'
+import { explainLine } from './troubles.ts'
+
+const stores: StoreKind[] = ['sqlite', 'postgres']
+const seeds = [1, 7, 42, 4_294_967_295]
+
+function optionsOf(store: StoreKind, seed: number, minutes = 3): ChaosOptions {
+  return { seed, minutes, store, processes: store === 'sqlite' ? 1 : 3, callers: 24, faults: kindsFor({ store, minutes }) }
+}
+
+const inLane = (plan: PlannedFault[], lane: string): PlannedFault[] => plan.filter((fault) => fault.lane === lane)
+
+void test('one seed gives one schedule, and another seed another', () => {
+  for (const store of stores) {
+    const plans = seeds.map((seed) => JSON.stringify(planSchedule(optionsOf(store, seed))))
+    assert.deepEqual(
+      seeds.map((seed) => JSON.stringify(planSchedule(optionsOf(store, seed)))),
+      plans,
+    )
+    assert.equal(new Set(plans).size, seeds.length)
+  }
+})
+
+void test('a schedule visits every failpoint of its store once before it draws, and every kind of fault', () => {
+  for (const store of stores)
+    for (const seed of seeds) {
+      const plan = planSchedule(optionsOf(store, seed))
+      const armed = inLane(plan, 'lives').flatMap(({ points }) => points.map(({ name }) => name))
+      const points = pointsOf(store)
+      assert.ok(points.length > 40)
+      assert.deepEqual(armed.slice(0, points.length).toSorted(), points, 'each once, and none twice before')
+      const names = new Set(plan.map(({ name }) => name))
+      assert.deepEqual([...names].toSorted(), kindsFor(optionsOf(store, seed)).toSorted())
+    }
+})
+
+void test('the order in which failpoints are visited is drawn', () => {
+  const orders = seeds.map((seed) => planSchedule(optionsOf('sqlite', seed)).flatMap(({ points }) => points.map(({ name }) => name)))
+  assert.equal(new Set(orders.map((order) => order.slice(0, 10).join())).size, seeds.length)
+  // Nor do those of one life stand side by side in the table.
+  const places = new Map(pointsOf('sqlite').map((name, at) => [name, at]))
+  const [first] = planVisits(pointsOf('sqlite'), createRandom(1), optionsOf('sqlite', 1))
+  const at = first!.points.map(({ name }) => places.get(name)!)
+  assert.ok(Math.max(...at) - Math.min(...at) >= at.length)
+})
+
+void test('what a schedule arms is what the server takes, on this store; one point of a life at most kills', () => {
+  for (const store of stores)
+    for (const { points } of seeds.flatMap((seed) => planSchedule(optionsOf(store, seed)))) {
+      const spec = specOf(points)
+      assert.equal(createFailpoints(spec).spec, spec)
+      assert.equal(misplacedFailpoint(spec, store), undefined)
+      assert.ok(points.filter(({ action }) => action === 'kill').length <= 1, spec)
+    }
+})
+
+void test('a schedule is long enough for its time, kills often, and leaves calm that both lanes share', () => {
+  for (const store of stores) {
+    const plan = planSchedule(optionsOf(store, 5, 20))
+    for (const lane of ['lives', 'beside']) {
+      const least = inLane(plan, lane).reduce(
+        (sum, { restMs, lastsMs, name }) => sum + restMs + (kinds[name].lane === 'lives' ? 300 : lastsMs),
+        0,
+      )
+      assert.ok(least >= 20 * 60_000, `${lane}: ${least} ms`)
+    }
+    const lives = inLane(plan, 'lives')
+    assert.ok(lives.filter(({ name }) => name === 'kill' || name === 'failpoint').length > lives.length / 2)
+    // Renewed after 4 s.
+    assert.ok(lives.filter(({ quiet, restMs }) => quiet && restMs > 4000).length > 20)
+  }
+})
+
+void test('points that were armed in vain act at their first hit, in lives in which nothing kills', () => {
+  const points = pointsOf('sqlite')
+  const again = planVisits(points, createRandom(3), optionsOf('sqlite', 3), { again: true })
+  const armed = again.flatMap((visit) => visit.points)
+  assert.deepEqual(armed.map(({ name }) => name).toSorted(), points)
+  assert.ok(armed.every(({ action, atHit }) => action !== 'kill' && atHit === 1))
+})
+
+void test('only the kinds that are asked for come', () => {
+  const plan = planSchedule({ ...optionsOf('postgres', 9), faults: ['kill', 'redis-kill'] })
+  assert.deepEqual([...new Set(plan.map(({ name }) => name))].toSorted(), ['kill', 'redis-kill'])
+})
+
+void test('a replay takes seed, options and schedule from the first line of a history', async (t) => {
+  const folder = await makeFolder()
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'history.jsonl')
+  const history = openHistory(file)
+  const options = optionsOf('postgres', 11)
+  // As no seed would plan it, so that it can only come from the file.
+  const schedule = planSchedule(options).toReversed()
+  history.write({ kind: 'begin', at: 0, seed: 11, options, schedule })
+  history.write({ kind: 'end', at: 1 })
+  await history.close()
+  const { plan, ...read } = readOptions(['--replay', file], {})
+  assert.deepEqual(plan, schedule)
+  for (const [name, value] of Object.entries(options)) assert.deepEqual(read[name as keyof ChaosOptions], value)
+})
+
+void test('options that make no run are refused, and what this machine cannot do is told', () => {
+  const bad = [
+    ['--store', 'mysql'],
+    ['--minutes', '-1'],
+    ['--minutes', 'x'],
+    ['--seed', '1.5'],
+    ['--processes', '2'],
+    ['--faults', 'redis-kill'],
+    ['--faults', 'nothing'],
+    ['--replay', '/nowhere'],
+    ['--tree', '/nowhere'],
+    ['--nothing', '1'],
+  ]
+  for (const args of bad) assert.throws(() => readOptions(args, {}), BadOptions, args.join(' '))
+  assert.deepEqual(readOptions([], { disk: 'no root' }).impossible, [{ name: 'disk', why: 'no root', asked: false }])
+  assert.equal(readOptions([], { disk: 'no root' }).faults.includes('disk'), false)
+  const asked = readOptions(['--faults', 'disk,kill'], { disk: 'no root' })
+  assert.deepEqual([asked.faults, asked.impossible], [['kill'], [{ name: 'disk', why: 'no root', asked: true }]])
+})
+
+void test('a run with a violation, with a failpoint that never acted, or without a fault that was asked for, is not sound', () => {
+  const sound = { violations: [], neverActed: [], impossible: [] }
+  assert.equal(isSound(sound), true)
+  assert.equal(isSound({ ...sound, neverActed: ['model.delta'] }), false)
+  assert.equal(isSound({ ...sound, violations: [{ check: 'H1', what: 'two bodies', events: [], shown: [] }] }), false)
+  assert.equal(isSound({ ...sound, impossible: [{ name: 'disk', why: 'no root', asked: true }] }), false)
+  assert.equal(isSound({ ...sound, impossible: [{ name: 'disk', why: 'no root', asked: false }] }), true)
+})
+
+void test('an end of a process that nothing explains is told', () => {
+  const life = (fields: Partial<Life> = {}): Pick<Life, 'ending' | 'acted' | 'listens'> => ({
+    ending: undefined,
+    acted: new Map(),
+    listens: true,
+    ...fields,
+  })
+  const killed: End = { code: null, signal: 'SIGKILL' }
+  const code = (value: number): End => ({ code: value, signal: null })
+  const acted = (name: string, action: string): Map<string, string> => new Map([[name, action]])
+  const explained: [Parameters<typeof life>[0], End, boolean][] = [
+    [{ ending: 'kill' }, killed, false],
+    [{ acted: acted('model.delta', 'kill') }, killed, false],
+    [{ ending: 'order' }, code(1), false],
+    [{ ending: 'order' }, { code: null, signal: 'SIGABRT' }, false],
+    [{ ending: 'drain' }, code(0), false],
+    [{ ending: 'twice' }, code(1), false],
+    [{ ending: 'drain', acted: acted('drain.give-up', 'throw') }, code(1), false],
+    [{ listens: false }, code(2), true],
+    [{ listens: false, acted: acted('start.after-migrations', 'throw') }, code(1), false],
+  ]
+  const unexplained: [Parameters<typeof life>[0], End, boolean][] = [
+    [{}, killed, true],
+    [{}, code(0), true],
+    [{}, code(1), true],
+    [{ acted: acted('renew.before', 'throw') }, code(1), false],
+    [{ acted: acted('model.delta', 'throw') }, killed, false],
+    [{ ending: 'drain' }, code(1), true],
+    [{ ending: 'drain', acted: acted('give-up.before-commit', 'throw') }, code(1), false],
+    // It was killed because it never came to its end.
+    [{ ending: 'drain' }, killed, false],
+    [{ ending: 'order' }, code(0), false],
+    [{ listens: false }, code(2), false],
+    [{ listens: true }, code(2), true],
+    [{ listens: false }, { code: null, signal: 'SIGSEGV' }, true],
+  ]
+  for (const [fields, end, troubled] of explained) assert.ok(explainEnd(life(fields), end, troubled), JSON.stringify([fields, end]))
+  for (const [fields, end, troubled] of unexplained)
+    assert.equal(explainEnd(life(fields), end, troubled), undefined, JSON.stringify([fields, end]))
+})
+
+void test('a fault of ours in the log of a server is told unless a fault of the run explains it', () => {
+  const line = (text: string, level = 'error') => ({ level, msg: 'an admission failed', at: 0, text })
+  const life = (fields: Partial<Life> = {}): Pick<Life, 'ending' | 'acted'> => ({ ending: undefined, acted: new Map(), ...fields })
+  const thrown = line('{"err":{"type":"FailpointThrown","message":"failpoint admit.before-commit"}}')
+  const typeError = line('{"err":{"type":"TypeError","message":"x is undefined"}}')
+  const threw = { acted: new Map([['admit.before-commit', 'throw']]) }
+  assert.ok(explainLine(life(threw), thrown, false))
+  assert.equal(explainLine(life(), thrown, false), undefined, 'no point threw in this life')
+  assert.equal(explainLine(life(threw), typeError, false), undefined)
+  assert.equal(explainLine(life(), typeError, true), undefined)
+  const away = line('{"err":{"type":"StoreUnavailable","message":"database or disk is full"}}')
+  assert.ok(explainLine(life(), away, true))
+  assert.equal(explainLine(life(), away, false), undefined)
+  assert.ok(explainLine(life({ ending: 'order' }), line('{}', 'fatal'), false))
+  assert.equal(explainLine(life(), line('{}', 'fatal'), true), undefined)
+})
+
+void test('an orphan waits from the kill of its process to the final answer to its key', () => {
+  const call = { kind: 'call', key: 'plain', user: 'u', idempotencyKey: 'k', transport: 'chat', message: 'm' } as const
+  const answer = { kind: 'answer', headAt: null, headers: {}, body: null, events: null } as const
+  const kill = { kind: 'process', what: 'killed', code: null, signal: 'SIGKILL', why: 'kill' } as const
+  const final = { key: 'plain', idempotencyKey: 'k', message: 'm', openedAt: 100, finalAt: 1500, end: 'reply', met: ['broken'] }
+  const events: HistoryEvent[] = [
+    { ...call, call: 1, at: 100, place: 0 },
+    // The connection breaks a moment before the process is known to be gone.
+    { ...answer, call: 1, at: 200, status: null, end: 'broken' },
+    { ...kill, at: 205, place: 0 },
+    // Broken where nobody was killed.
+    { ...call, idempotencyKey: 'other', call: 2, at: 150, place: 1 },
+    { ...answer, call: 2, at: 210, status: null, end: 'broken' },
+  ]
+  const finals = [final, { ...final, idempotencyKey: 'other', finalAt: 3000 }]
+  assert.deepEqual(orphanWaits(events, finals), [{ ms: 1300, disturbed: false }])
+  const twice = [...events, { ...kill, at: 900, place: 2 }]
+  assert.deepEqual(orphanWaits(twice, finals), [{ ms: 1300, disturbed: true }])
+  assert.deepEqual(orphanWaits(events, [{ ...final, finalAt: undefined, end: 'open' }]), [])
+})

@@ -1,0 +1,236 @@
+/**
+ * What happens to the servers of a chaos run, planned before it begins: every kind of fault and every failpoint once, in drawn order, and from
+ * then on drawn freely until the time is full. Pure: one seed and the same options give the same plan. Touches no process.
+ *
+ * A plan has two lanes, and in each one fault follows the other, so that never more than two overlap: `lives` ends processes, `beside` troubles
+ * what they live on. The calm before a fault is drawn too; a quiet one belongs to both lanes.
+ */
+import { failpointNames, failpointStores, misplacedFailpoint, failpointDrops } from '../../src/failpoints.ts'
+import type { FailpointName } from '../../src/failpoints.ts'
+import { createRandom } from './random.ts'
+import type { Random } from './random.ts'
+
+export type StoreKind = 'sqlite' | 'postgres'
+export type Lane = 'lives' | 'beside'
+
+export type ChaosOptions = {
+  seed: number
+  minutes: number
+  store: StoreKind
+  /** Servers; one on SQLite. */
+  processes: number
+  callers: number
+  /** The kinds that may come. */
+  faults: FaultName[]
+}
+
+type Kind = {
+  lane: Lane
+  /** Rows of the fault matrix. */
+  rows: number[]
+  stores: StoreKind[]
+  /** How often it is drawn, against the others of its lane. */
+  weight: number
+  ways: string[]
+  lastsMs: [number, number]
+  /** What takes long comes only into runs that are long enough for it. */
+  leastMinutes?: number
+}
+
+const both: StoreKind[] = ['sqlite', 'postgres']
+const one: StoreKind[] = ['sqlite']
+const shared: StoreKind[] = ['postgres']
+const atOnce: [number, number] = [0, 0]
+// A lease is 12 s.
+const pastTheLease: [number, number] = [12_500, 14_500]
+
+const table = {
+  kill: {
+    lane: 'lives',
+    rows: [11, 12, 13, 14, 15, 16, 28],
+    stores: both,
+    weight: 60,
+    ways: ['running', 'running', 'starting'],
+    lastsMs: [0, 1200],
+  },
+  failpoint: {
+    lane: 'lives',
+    rows: [11, 12, 13, 14, 15, 16, 18, 19, 22],
+    stores: both,
+    weight: 28,
+    ways: ['armed'],
+    lastsMs: [6000, 6000],
+  },
+  drain: { lane: 'lives', rows: [56, 57], stores: both, weight: 7, ways: ['once', 'once', 'twice'], lastsMs: [550, 1500] },
+  crash: { lane: 'lives', rows: [60], stores: both, weight: 5, ways: ['exception', 'rejection', 'memory'], lastsMs: atOnce },
+  stop: { lane: 'beside', rows: [17, 18], stores: both, weight: 1, ways: ['signal'], lastsMs: pastTheLease },
+  block: { lane: 'beside', rows: [61], stores: both, weight: 1, ways: ['loop'], lastsMs: pastTheLease, leastMinutes: 3 },
+  clock: { lane: 'beside', rows: [47], stores: both, weight: 24, ways: ['forward', 'back', 'to and fro'], lastsMs: [1000, 6000] },
+  disk: { lane: 'beside', rows: [27], stores: one, weight: 24, ways: ['full'], lastsMs: [500, 3000] },
+  terminate: { lane: 'beside', rows: [19], stores: shared, weight: 40, ways: ['one', 'all'], lastsMs: atOnce },
+  'pg-restart': { lane: 'beside', rows: [20], stores: shared, weight: 10, ways: ['fast', 'immediate', 'kill9'], lastsMs: [0, 1500] },
+  'pg-away': { lane: 'beside', rows: [21], stores: shared, weight: 6, ways: ['silent', 'reset', 'refused'], lastsMs: [2000, 15_000] },
+  'lost-commit': { lane: 'beside', rows: [22], stores: shared, weight: 30, ways: ['rst', 'fin'], lastsMs: [0, 500] },
+  'pg-slow': { lane: 'beside', rows: [21], stores: shared, weight: 5, ways: ['latency'], lastsMs: [1000, 5000] },
+  'redis-kill': { lane: 'beside', rows: [29, 31, 33], stores: shared, weight: 16, ways: ['kill'], lastsMs: [200, 2000] },
+  'redis-freeze': { lane: 'beside', rows: [30, 33], stores: shared, weight: 16, ways: ['signal'], lastsMs: [500, 3000] },
+  'redis-pause': { lane: 'beside', rows: [30, 33], stores: shared, weight: 16, ways: ['writes'], lastsMs: [500, 3000] },
+  'redis-flush': { lane: 'beside', rows: [31], stores: shared, weight: 30, ways: ['flush'], lastsMs: atOnce },
+  'redis-full': { lane: 'beside', rows: [32], stores: shared, weight: 16, ways: ['memory'], lastsMs: [500, 3000] },
+  backup: { lane: 'beside', rows: [74], stores: both, weight: 6, ways: ['command'], lastsMs: atOnce },
+  verify: { lane: 'beside', rows: [74], stores: both, weight: 12, ways: ['command'], lastsMs: atOnce },
+} satisfies Record<string, Kind>
+
+export type FaultName = keyof typeof table
+export const kinds: Record<FaultName, Kind> = table
+export const isFaultName = (name: string): name is FaultName => Object.hasOwn(table, name)
+
+/** The kinds that a run of these options can have. */
+export function kindsFor({ store, minutes }: Pick<ChaosOptions, 'store' | 'minutes'>): FaultName[] {
+  return Object.keys(table)
+    .filter(isFaultName)
+    .filter((name) => kinds[name].stores.includes(store) && minutes >= (kinds[name].leastMinutes ?? 0))
+}
+
+export type ArmedPoint = { name: FailpointName; action: 'kill' | 'throw' | 'drop' | `delay:${number}`; atHit: number }
+
+export type PlannedFault = {
+  id: number
+  lane: Lane
+  name: FaultName
+  way: string
+  /** Calm before it. */
+  restMs: number
+  /** The calm belongs to both lanes. */
+  quiet: boolean
+  /** Where, if it is one process that it meets. */
+  place: number
+  lastsMs: number
+  /** Of `failpoint` alone. */
+  points: ArmedPoint[]
+}
+
+/** `name=action@n`, as TURNKEEP_FAILPOINTS has it. */
+export const specOf = (points: ArmedPoint[]): string => points.map(({ name, action, atHit }) => `${name}=${action}@${atHit}`).join(';')
+
+/** Points that only a drain comes to; the last use of keys is written once a minute, and at the end. */
+export const isOfDrain = (name: FailpointName): boolean => /^(drain|give-up|touch-keys)\./.test(name)
+
+/** What a start takes on no machine less: a plan must not be done before its time. */
+const leastStartMs = 300
+
+export function planSchedule(options: ChaosOptions, points = pointsOf(options.store)): PlannedFault[] {
+  const random = createRandom(options.seed).fork('schedule')
+  const lives = planLane('lives', options, random.fork('lives'), points)
+  const beside = planLane('beside', options, random.fork('beside'), [])
+  return [...lives, ...beside].map((fault, id) => ({ ...fault, id }))
+}
+
+/** Every failpoint that this store has. */
+export function pointsOf(store: StoreKind): FailpointName[] {
+  return Object.keys(failpointNames)
+    .filter(isFailpointName)
+    .filter((name) => (failpointStores[name] ?? store) === store)
+    .toSorted()
+}
+
+const isFailpointName = (name: string): name is FailpointName => Object.hasOwn(failpointNames, name)
+
+function planLane(lane: Lane, options: ChaosOptions, random: Random, points: FailpointName[]): PlannedFault[] {
+  const names = options.faults.filter((name) => kinds[name].lane === lane)
+  if (names.length === 0) return []
+  const visits = names.includes('failpoint') ? planVisits(points, random.fork('visits'), options) : []
+  const rest = names.filter((name) => name !== 'failpoint')
+  const plan = random.shuffle([...visits, ...rest.map((name) => draw(name, random, options))])
+  let plannedMs = plan.reduce((sum, fault) => sum + leastMs(fault), 0)
+  while (plannedMs < options.minutes * 60_000) {
+    const name = byWeight(names, random)
+    const [first] =
+      name === 'failpoint' ? planVisits(random.shuffle(points).slice(0, random.int(1, 3)), random, options, { killingShare: 0.9 }) : []
+    // What does not act soon was visited before, and lives are to be many.
+    const fault = first ? { ...first, lastsMs: random.int(1000, 3500) } : draw(name, random, options)
+    plan.push(fault)
+    plannedMs += leastMs(fault)
+  }
+  return plan
+}
+
+const leastMs = ({ restMs, lastsMs, lane, name }: PlannedFault): number =>
+  restMs + (lane === 'lives' ? leastStartMs : name === 'failpoint' ? 0 : lastsMs)
+
+function byWeight(names: FaultName[], random: Random): FaultName {
+  let left = random.int(
+    1,
+    names.reduce((sum, name) => sum + kinds[name].weight, 0),
+  )
+  return names.find((name) => (left -= kinds[name].weight) <= 0)!
+}
+
+function draw(name: FaultName, random: Random, { processes }: ChaosOptions): PlannedFault {
+  const { lane, ways, lastsMs } = kinds[name]
+  const quiet = lane === 'lives' && random.chance(1 / 16)
+  // A quiet time is long enough for a renewal, after 4 s.
+  const restMs = quiet ? random.int(4500, 8000) : lane === 'lives' ? random.int(50, 900) : random.int(200, 2000)
+  return {
+    id: 0,
+    lane,
+    name,
+    way: random.pick(ways),
+    restMs,
+    quiet,
+    place: random.int(0, processes - 1),
+    lastsMs: random.int(...lastsMs),
+    points: [],
+  }
+}
+
+// So many points in one life, since a start costs more than all they do.
+const fewestTogether = 4
+export const mostTogether = 8
+
+/**
+ * Lives in which each of these points acts once. At most one of a life kills; what only a drain comes to is armed in lives that are drained.
+ * `again`: they were armed in vain more than once, so that now nothing kills before them and they act at their first hit.
+ */
+export function planVisits(
+  points: FailpointName[],
+  random: Random,
+  options: ChaosOptions,
+  { again = false, killingShare = 0.4 } = {},
+): PlannedFault[] {
+  const groups: ArmedPoint[][] = []
+  const [ofDrain, others] = [points.filter(isOfDrain), points.filter((name) => !isOfDrain(name))]
+  for (const names of [random.shuffle(others), random.shuffle(ofDrain)]) {
+    while (names.length > 0) {
+      const together = names.splice(0, again ? mostTogether : random.int(fewestTogether, mostTogether))
+      // Whoever kills first keeps the others from acting, so not every life of a visit has one that does.
+      const kills = random.chance(again ? 0 : killingShare) ? random.int(0, together.length - 1) : -1
+      groups.push(together.map((name, at) => arm(name, random, { kills: at === kills, again, store: options.store })))
+    }
+  }
+  return groups.map((group) => {
+    const drawn = draw('failpoint', random, options)
+    // The life before it is ended for it, so that there was calm enough.
+    return { ...drawn, points: group, restMs: drawn.quiet ? drawn.restMs : 0, lastsMs: again ? againForMs : drawn.lastsMs }
+  })
+}
+
+// A renewal comes after 4 s, an erasure when a caller asks for one.
+const againForMs = 15_000
+
+function arm(
+  name: FailpointName,
+  random: Random,
+  { kills, again, store }: { kills: boolean; again: boolean; store: StoreKind },
+): ArmedPoint {
+  const others = (['throw', 'drop', `delay:${random.int(20, 400)}`] as const).filter((action) => isAllowed(name, action, store))
+  const action = kills ? 'kill' : random.pick(others)
+  // Later hits are reached where callers are many; a point that was armed in vain acts as soon as it can.
+  return { name, action, atHit: again || isOfDrain(name) || name.startsWith('start.') ? 1 : random.pick([1, 1, 1, 2, 3]) }
+}
+
+/** Not every point has a connection to drop. */
+function isAllowed(name: FailpointName, action: string, store: StoreKind): boolean {
+  if (action === 'drop' && failpointDrops[name] === undefined) return false
+  return misplacedFailpoint(`${name}=${action}`, store) === undefined
+}

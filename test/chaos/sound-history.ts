@@ -1,0 +1,121 @@
+/**
+ * A short history in which every promise is kept: what the checker is tested with. Each kind of event is in it, and each refusal with its reason.
+ */
+import type { HistoryEvent } from './history.ts'
+import { createTale } from './tale.ts'
+import type { Said } from './tale.ts'
+
+export function soundHistory(): HistoryEvent[] {
+  const { events, tenants, agent, now, pass, write, say, call, answer, refuse, model, modelEnds, settle, reply, simple, change, ...tale } =
+    createTale()
+  const { lastLook, nextRequestId, clearWindows, forget } = tale
+
+  write({ kind: 'begin', at: 0, seed: 1, options: {}, schedule: [] })
+  write({ kind: 'process', at: now(), place: 0, what: 'started', why: 'first' })
+  write({ kind: 'setup', at: now(), tenants })
+
+  const all: Said[] = []
+  const said = (...given: Parameters<typeof say>): Said => {
+    const one = say(...given)
+    all.push(one)
+    return one
+  }
+
+  simple(said('first', 'main', 'ann', 'quick 2'))
+  simple(said('second', 'main', 'ann', 'quick 2'), 'stream')
+  const [first] = all as [Said]
+  reply(first, call(first, { transport: 'stream' }), 'stream', 0)
+  refuse(call({ ...first, message: say('other', 'main', 'ann', 'quick 1').message }), 'idempotency_conflict')
+  refuse(call(say('nonsense', 'main', 'ann', 'quick 1'), { flaw: 'unknown field' }), 'validation_error')
+
+  // One runs, and two come too early.
+  const [slow, early] = [said('slow', 'main', 'ann', 'slow 3 20'), said('early', 'main', 'ann', 'quick 1')]
+  const runs = call(slow)
+  const serial = model(slow, 'text')
+  refuse(call(early), 'conversation_busy')
+  refuse(call(slow), 'idempotency_in_progress')
+  modelEnds(serial)
+  settle(slow, serial)
+  reply(slow, runs)
+  simple(early)
+
+  const booked = said('booked', 'main', 'bob', 'tools book:quick')
+  const bookedBy = call(booked, { transport: 'stream' })
+  modelEnds(model(booked, 'tools', 1))
+  const toolKey = `${nextRequestId()}:1:1`
+  write({ kind: 'tool', at: now(), idempotencyKey: toolKey, name: 'book', arguments: '{}', sideEffects: true, message: 'booked' })
+  const last = model(booked, 'text')
+  modelEnds(last)
+  settle(booked, last, 2)
+  reply(booked, bookedBy, 'stream')
+
+  const failed = said('failed', 'main', 'bob', 'fails 1 503')
+  const failedBy = call(failed)
+  modelEnds(model(failed, 'fault'), 'fault')
+  const again = model(failed, 'text')
+  modelEnds(again)
+  settle(failed, again)
+  reply(failed, failedBy)
+
+  const poor = said('poor', 'thin', 'cid', 'quick 1')
+  refuse(call(poor), 'insufficient_balance')
+  change({ what: 'top-up', owner: 'own_birch', amountUsd: '0.01', idempotencyKey: 'top-up 1' })
+  change({ what: 'balance', owner: 'own_birch', balanceUsd: '0.01100000', heldUsd: '0.00050000', availableUsd: '0.01050000' })
+  simple(poor)
+
+  for (const name of ['one', 'two', 'three']) simple(said(name, 'limited', 'dan', 'quick 1'))
+  refuse(call(say('four', 'limited', 'dan', 'quick 1')), 'rate_limit_exceeded', 'limited')
+
+  const gone = say('gone', 'main', 'eve', 'quick 1')
+  simple(gone)
+  change({ what: 'erase', key: 'main', user: 'eve' })
+  forget('main eve')
+  refuse(call(gone), 'not_found')
+
+  const stale = say('stale', 'revoked', 'fay', 'quick 1')
+  simple(stale)
+  change({ what: 'revoke', key: 'revoked' })
+  pass(2000)
+  refuse(call(stale), 'invalid_api_key')
+
+  change({ what: 'switch', agent: 'agt_off', enabled: false })
+  refuse(call(say('off', 'off', 'gil', 'quick 1')), 'agent_disabled')
+  change({ what: 'switch', agent: 'agt_off', enabled: true })
+
+  change({ what: 'edit', agent: 'agt_main', version: 2 })
+  agent.version = 2
+  simple(said('edited', 'main', 'ann', 'quick 1'))
+
+  // A process dies with a turn under way, and Redis is away for a moment; nothing of it is felt by what came before.
+  pass(10_000)
+  const orphan = said('orphan', 'main', 'hal', 'quick 1')
+  const orphaned = call(orphan)
+  const lost = model(orphan, 'text')
+  write({ kind: 'process', at: now(), place: 0, what: 'killed', signal: 'SIGKILL', why: 'kill' })
+  answer(orphaned, { end: 'broken', error: 'ECONNRESET' })
+  modelEnds(lost, 'aborted')
+  write({ kind: 'process', at: now(), place: 0, what: 'started', why: 'again' })
+  refuse(call(orphan), 'idempotency_in_progress')
+  const found = model(orphan, 'text')
+  modelEnds(found)
+  settle(orphan, found)
+  reply(orphan, call(orphan))
+  const fault = { kind: 'fault' as const, id: 1, name: 'redis-kill', rows: [29], detail: {} }
+  const waiting = said('waiting', 'main', 'hal', 'quick 1')
+  write({ ...fault, at: now(), phase: 'begin' })
+  write({ ...fault, at: now(), phase: 'applied' })
+  refuse(call(waiting), 'api_rate_limit_unavailable')
+  write({ ...fault, at: now(), phase: 'healing' })
+  write({ ...fault, at: now(), phase: 'end' })
+  clearWindows()
+  simple(waiting)
+  pass(10_000)
+
+  for (const one of all) {
+    if (one.key !== 'limited') reply(one, call(one, { final: true }))
+  }
+  lastLook(orphan)
+  write({ kind: 'verify', at: now(), broken: [] })
+  write({ kind: 'end', at: now() })
+  return events
+}

@@ -1,0 +1,189 @@
+/** What a run came to, as data and as the table that is printed: counts, times, verdicts, and every violation with its events. Checks nothing itself. */
+import { failpointNames } from '../../src/failpoints.ts'
+import { resolutions } from './check.ts'
+import type { Resolution } from './check.ts'
+import type { CallEvent, History, HistoryEvent } from './history.ts'
+import type { Nemesis } from './nemesis.ts'
+import type { RunOptions } from './options.ts'
+import { kinds } from './schedule.ts'
+import type { FaultName } from './schedule.ts'
+import type { Finding, Troubles } from './troubles.ts'
+
+export type Counts = Record<string, number>
+
+export type Report = {
+  seed: number
+  store: string
+  minutes: number
+  processes: number
+  callers: number
+  seconds: number
+  faults: { name: FaultName; rows: number[]; count: number }[]
+  /** How often each acted, by action. */
+  failpoints: { name: string; actions: Counts }[]
+  /** Were to act and did not: such a run does not count. */
+  neverActed: string[]
+  /** Kinds that were planned and never came, for the time was over. */
+  neverCame: string[]
+  impossible: { name: string; why: string; asked: boolean }[]
+  kills: number
+  starts: number
+  counts: Counts
+  /** From a kill -9 to the final answer of what was under way at that process: of all, and of those during whose wait no other process ended. */
+  orphans: { all: Waits; ofOneKill: Waits }
+  /** Lines at level error that a fault explains. */
+  explained: Record<string, { count: number; example: string }>
+  violations: (Finding & { shown: string[] })[]
+}
+
+type Waits = { count: number; p50Ms: number; p99Ms: number; longestMs: number }
+
+type Given = {
+  options: RunOptions
+  history: History
+  troubles: Troubles
+  nemesis: Nemesis | undefined
+  counts: Counts | undefined
+  violations: Finding[]
+  ms: number
+}
+
+// Of one violation; the rest is in the history.
+const mostEventsShown = 8
+const mostOfAnEvent = 400
+
+export function reportOf({ options, history, troubles, nemesis, counts = {}, violations, ms }: Given): Report {
+  const { seed, store, minutes, processes, callers, impossible } = options
+  const { events } = history
+  const orphans = orphanWaits(events, resolutions(events))
+  return {
+    seed,
+    store,
+    minutes,
+    processes,
+    callers,
+    impossible,
+    counts,
+    seconds: Math.round(ms / 1000),
+    faults: options.faults.map((name) => ({ name, rows: kinds[name].rows, count: nemesis?.counts.get(name) ?? 0 })),
+    failpoints: Object.keys(failpointNames).flatMap((name) => {
+      const acted = events.flatMap((event) => (event.kind === 'failpoint' && event.name === name ? [event.action] : []))
+      return acted.length === 0 ? [] : [{ name, actions: tally(acted) }]
+    }),
+    neverActed: [...(nemesis?.pending ?? [])],
+    neverCame: [...(nemesis?.missing ?? [])],
+    kills: killsOf(events),
+    starts: events.filter((event) => event.kind === 'process' && event.what === 'started').length,
+    orphans: { all: waitsOf(orphans), ofOneKill: waitsOf(orphans.filter(({ disturbed }) => !disturbed)) },
+    explained: Object.fromEntries(troubles.explained),
+    violations: violations.map((violation) => ({
+      ...violation,
+      shown: violation.events.slice(0, mostEventsShown).map((at) => JSON.stringify(events[at]).slice(0, mostOfAnEvent)),
+    })),
+  }
+}
+
+/** No violation, and nothing was left out that was asked for: a run in which a failpoint never acted shows nothing about it. */
+export function isSound({ violations, neverActed, impossible }: Pick<Report, 'violations' | 'neverActed' | 'impossible'>): boolean {
+  return violations.length === 0 && neverActed.length === 0 && !impossible.some(({ asked }) => asked)
+}
+
+const killsOf = (events: readonly HistoryEvent[]): number =>
+  events.filter((event) => event.kind === 'process' && event.signal === 'SIGKILL').length
+
+function waitsOf(orphans: { ms: number }[]): Waits {
+  const inOrder = orphans.map(({ ms }) => ms).toSorted((a, b) => a - b)
+  const share = (part: number): number => Math.round(inOrder[Math.min(inOrder.length - 1, Math.floor(inOrder.length * part))] ?? 0)
+  return { count: inOrder.length, p50Ms: share(0.5), p99Ms: share(0.99), longestMs: share(1) }
+}
+
+function tally(names: string[]): Counts {
+  return Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length]))
+}
+
+// A connection breaks a moment before its process is known to be gone, and is known to be broken a moment after.
+const [earlyMs, lateMs] = [2000, 500]
+
+/** Of each message whose caller lost its connection to a killed process and came back: how long from the kill until its key had a final answer. */
+export function orphanWaits(events: HistoryEvent[], finals: Resolution[]): { ms: number; disturbed: boolean }[] {
+  const calls = new Map(events.flatMap((event) => (event.kind === 'call' ? [[event.call, event] as const] : [])))
+  const kills = events.flatMap((event) => (event.kind === 'process' && event.signal === 'SIGKILL' ? [event] : []))
+  const hitAt = new Map<string, number>()
+  for (const event of events) {
+    if (event.kind !== 'answer' || (event.end !== 'cut' && event.end !== 'broken')) continue
+    const call = calls.get(event.call)
+    if (!call || call.idempotencyKey === null || hitAt.has(keyOf(call))) continue
+    const kill = kills.find(({ place, at }) => place === call.place && at > call.at && at < event.at + earlyMs && at > event.at - lateMs)
+    if (kill) hitAt.set(keyOf(call), Math.min(kill.at, event.at))
+  }
+  const ends = events.flatMap((event) => (event.kind === 'process' && event.code !== undefined ? [event.at] : []))
+  return finals.flatMap((resolution) => {
+    const killedAt = hitAt.get(keyOf(resolution))
+    const { finalAt } = resolution
+    if (killedAt === undefined || finalAt === undefined || finalAt < killedAt) return []
+    // The kill itself may be known a moment after the connection broke.
+    return [{ ms: finalAt - killedAt, disturbed: ends.filter((at) => at >= killedAt && at < finalAt).length > 1 }]
+  })
+}
+
+const keyOf = ({ key, idempotencyKey, message }: Pick<CallEvent, 'key' | 'idempotencyKey' | 'message'>): string =>
+  `${key} ${idempotencyKey} ${message}`
+
+export function progressLine(
+  history: History,
+  { counts: came, pending }: Pick<Nemesis, 'counts' | 'pending'>,
+  counts: Counts,
+  troubles: Troubles,
+): string {
+  const faults = [...came.values()].reduce((sum, count) => sum + count, 0)
+  const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
+  const parts = [
+    `${faults} faults`,
+    `${killsOf(history.events)} kills`,
+    `${pending.size} failpoints left`,
+    ...told,
+    `${troubles.violations.length} violations`,
+  ]
+  return `${String(Math.round(history.now() / 1000)).padStart(5)} s  ${parts.join(', ')}`
+}
+
+export function printReport(report: Report): void {
+  const say = (line = ''): void => console.log(line)
+  const { seed, store, minutes, processes, callers, seconds, orphans } = report
+  say()
+  say(
+    `seed ${seed} · ${store} · ${processes} process${processes === 1 ? '' : 'es'} · ${callers} callers · ${minutes} minutes planned, ${seconds} s in all`,
+  )
+  say()
+  say('fault         count  rows')
+  for (const { name, rows, count } of report.faults) say(`${name.padEnd(12)}  ${String(count).padStart(5)}  ${rows.join(', ')}`)
+  for (const { name, why } of report.impossible) say(`${name.padEnd(12)}      –  not here: ${why}`)
+  say()
+  say('failpoint                     acted')
+  for (const { name, actions } of report.failpoints) say(`${name.padEnd(28)}  ${listed(actions)}`)
+  for (const name of report.neverActed) say(`${name.padEnd(28)}  NEVER`)
+  say()
+  say(`kill -9: ${report.kills} · starts: ${report.starts} · ${listed(report.counts)}`)
+  for (const [name, waits] of [
+    ['all', orphans.all],
+    ['of one kill', orphans.ofOneKill],
+  ] as const)
+    say(
+      `from a kill to the orphan's answer, ${name}: ${waits.count} orphans, p50 ${waits.p50Ms} ms, p99 ${waits.p99Ms} ms, longest ${waits.longestMs} ms`,
+    )
+  const told = Object.entries(report.explained).map(([line, { count }]) => `${line} ${count}`)
+  if (told.length > 0) say(`told at level error or fatal, each for a fault above: ${told.join(', ')}`)
+  if (report.neverCame.length > 0) say(`never came: ${report.neverCame.join(', ')}`)
+  if (report.neverActed.length > 0) say(`this run does not count: ${report.neverActed.length} failpoints never acted`)
+  say()
+  for (const { check, what, shown } of report.violations) {
+    say(`VIOLATION ${check}: ${what}`)
+    for (const event of shown) say(`    ${event}`)
+  }
+  say(report.violations.length === 0 ? 'no violation' : `${report.violations.length} violations`)
+}
+
+const listed = (counts: Counts): string =>
+  Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')

@@ -1,0 +1,79 @@
+/**
+ * What the servers of a run said and how they ended, each held against what the harness was doing at that moment. What nothing explains is a
+ * violation: a process that ended by itself, a fault of ours in a log. Owns the verdict on processes; the checks of the callers' history are others.
+ */
+import type { FaultEvent, History } from './history.ts'
+import { explainEnd } from './place.ts'
+import type { End, Life, LogLine } from './place.ts'
+
+/** As the checks of the history tell one, and also what only the harness can see: `process`, `verify`, `harness`. */
+export type Finding = { check: string; what: string; events: number[] }
+
+export type Troubles = {
+  /** A fault begins or ends, so that what it explains is known. */
+  fault(phase: 'begin' | 'end', fault: Pick<FaultEvent, 'id' | 'name'>): void
+  line(place: number, life: Life, line: LogLine): void
+  end(place: number, life: Life, end: End): void
+  /** A finding of the harness's own. */
+  add(check: 'process' | 'verify' | 'harness', what: string): void
+  readonly violations: Finding[]
+  /** Lines at level error that a fault explains: what was said, how often, and one of them. */
+  readonly explained: Map<string, { count: number; example: string }>
+}
+
+/** Kinds that take the store away from some server. */
+const troublesStore = new Set(['disk', 'terminate', 'pg-restart', 'pg-away', 'lost-commit', 'pg-slow', 'stop', 'block'])
+// What a server tried while its store was away may fail, and be told, some time after it is back.
+const aftermathMs = 20_000
+
+export function watchTroubles(history: History): Troubles {
+  const violations: Finding[] = []
+  const explained: Troubles['explained'] = new Map()
+  const spans = new Map<number, { from: number; until: number }>()
+
+  const troubledSince = (since: number): boolean => [...spans.values()].some(({ until }) => until + aftermathMs >= since)
+
+  function add(check: string, what: string): void {
+    violations.push({ check, what, events: [history.events.length - 1] })
+  }
+
+  return {
+    violations,
+    explained,
+    fault(phase, { id, name }) {
+      if (!troublesStore.has(name)) return
+      if (phase === 'begin') spans.set(id, { from: history.now(), until: Infinity })
+      else spans.get(id)!.until = history.now()
+    },
+    line(place, life, line) {
+      const why = explainLine(life, line, troubledSince(line.at))
+      if (why === undefined) add('process', `place ${place}, life ${life.number}, said: ${line.text}`)
+      else {
+        const known = explained.get(`${line.msg} (${why})`)
+        explained.set(`${line.msg} (${why})`, { count: (known?.count ?? 0) + 1, example: known?.example ?? line.text })
+      }
+    },
+    end(place, life, end) {
+      if (explainEnd(life, end, troubledSince(life.startedAt)) !== undefined) return
+      const acted = [...life.acted].map(([name, action]) => `${name}=${action}`).join(', ')
+      const shown = `code ${end.code}, signal ${end.signal}${life.ending ? `, told to ${life.ending}` : ''}${acted ? `, after ${acted}` : ''}`
+      add('process', `place ${place}, life ${life.number}, ended ${life.listens ? '' : 'in its start '}and nothing explains it: ${shown}`)
+    },
+    add,
+  }
+}
+
+/** Which fault explains a line at level error or fatal; undefined where none does. */
+export function explainLine(life: Pick<Life, 'acted' | 'ending'>, { level, msg, text }: LogLine, troubled: boolean): string | undefined {
+  const acts = (action: string): boolean => [...life.acted.values()].includes(action)
+  if (acts('throw') && /"(?:type":"FailpointThrown|message":"failpoint |cause":"[^"]*failpoint )/.test(text)) return 'failpoint'
+  if (life.ending === 'order' && level === 'fatal') return 'ordered'
+  // Three deaths, none of them the turn's own: by rule it fails.
+  if (msg === 'a turn used up its attempts and has failed') return 'kills'
+  if (level === 'fatal') return undefined
+  // A store that is away is called that; any other error is a fault of ours, whatever is broken beside it.
+  const saysAway = text.includes('"type":"StoreUnavailable"') || !text.includes('"err":')
+  if (saysAway && troubled) return 'store'
+  if (saysAway && acts('drop')) return 'dropped connection'
+  return undefined
+}

@@ -1,0 +1,86 @@
+/**
+ * The load of a run: an operator who makes four tenants and changes things, and callers of every manner, all drawn from the seed. Knows no
+ * fault: to it a server is an address that answers or does not. Everything it sends and sees is in the history, and it judges none of it.
+ */
+import { createAsking } from './callers/ask.ts'
+import type { Target } from './callers/ask.ts'
+import { runCaller } from './callers/caller.ts'
+import type { Book } from './callers/caller.ts'
+import { lookLast } from './callers/last-look.ts'
+import { createAdmin, makeWorld, operate } from './callers/operator.ts'
+import type { History } from './history.ts'
+import type { Random } from './random.ts'
+import type { Upstream } from './upstream.ts'
+
+export type Workload = {
+  /** Makes provider, owners, agents and keys; then the callers run until `stop`. */
+  begin(): Promise<void>
+  /** To be called when no fault is left: no new message, every open key until it is final, then everything is read once more. */
+  stop(): Promise<void>
+  /** So far. `turns` had a reply, `failed` and `refused` are final without one, `open` are under way. */
+  counts(): { turns: number; failed: number; refused: number; open: number; erased: number; calls: number; retries: number; left: number }
+}
+
+// H9 gives every key thirty seconds; what is open after these has shown it.
+const graceMs = 40_000
+
+type WorkloadOptions = { target: Target; random: Random; history: History; callers: number; upstream: Upstream }
+
+export async function startWorkload({ target, random, history, callers, upstream }: WorkloadOptions): Promise<Workload> {
+  const stopped = new AbortController()
+  const over = new AbortController()
+  const book: Book = { turns: [] }
+  const asking = createAsking({ target, history, over: over.signal })
+  const admin = createAdmin({ target, over: over.signal })
+  let running: Promise<unknown> = Promise.resolve()
+  let world: Awaited<ReturnType<typeof makeWorld>> | undefined
+
+  async function begin(): Promise<void> {
+    const made = await makeWorld({ admin, upstream, history })
+    world = made
+    const erase: Parameters<typeof runCaller>[0]['erase'] = async (change, key) => {
+      const begunAt = history.now()
+      const path = `/agents/${key.agentId}/end-users?external_user_id=${encodeURIComponent(change.user)}`
+      if (await admin.call('DELETE', path)) history.write({ kind: 'admin', at: history.now(), begunAt, ...change })
+    }
+    const common = { world: made, asking, book, erase, stopped: stopped.signal }
+    running = Promise.all([
+      operate({ admin, world: made, random: random.fork('operator'), history, stopped: stopped.signal }),
+      ...Array.from({ length: callers }, (_, number) => runCaller({ ...common, number, random: random.fork(`caller ${number}`) })),
+    ])
+    // Told to whoever stops the load.
+    running.catch(() => stopped.abort())
+  }
+
+  async function stop(): Promise<void> {
+    stopped.abort()
+    upstream.hurry()
+    const grace = setTimeout(() => over.abort(), graceMs)
+    try {
+      await running
+    } finally {
+      clearTimeout(grace)
+    }
+    if (!world) return
+    await lookLast({ admin: createAdmin({ target }), world, asking, book, history, random: random.fork('last look') })
+  }
+
+  return {
+    begin,
+    stop,
+    counts() {
+      const of = (wanted: string): number => book.turns.filter(({ outcome }) => outcome === wanted).length
+      const { calls, retries, left } = asking.counts
+      return {
+        turns: of('replied'),
+        failed: of('failed'),
+        refused: of('refused'),
+        open: of('open'),
+        erased: of('erased'),
+        calls,
+        retries,
+        left,
+      }
+    },
+  }
+}
