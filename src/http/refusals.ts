@@ -8,6 +8,9 @@ import type { Socket } from 'node:net'
 import { ApiError } from '../errors.ts'
 import { envelope, failureHeaders } from './envelope.ts'
 import { bodyLimitBytes, closeIfUnread, closePolitely } from './polite-close.ts'
+import { createStandstill } from './standstill.ts'
+
+const tooLate = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 export type Refusals = {
   /** For the server's `clientError`. */
@@ -23,13 +26,26 @@ export function createRefusals(
 ): Refusals {
   // The newest request of a connection: its response is the last to be written, also where requests are pipelined.
   const newest = new WeakMap<Socket, ServerResponse>()
+  const standstill = createStandstill(() => performance.now())
 
   function refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code !== tooLate) return refuseFor(error, socket)
+    // A process that stood still learns of its deadlines before it reads what came in time: by then it has read it.
+    const before = newest.get(socket)
+    const wasComplete = before?.req.complete
+    setImmediate(() => {
+      if (newest.get(socket) === before && before?.req.complete === wasComplete) refuseFor(error, socket)
+    })
+  }
+
+  function refuseFor(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const response = newest.get(socket)
-    if (!response || response.req.complete) return refuseWhenIdle(socket, refusalOf(error))
+    // What came in time and was not read in time is asked for again, under the same key.
+    const refusal = isLate(error) && standstill.isJustOver() ? new ApiError('service_unavailable') : refusalOf(error)
+    if (!response || response.req.complete) return refuseWhenIdle(socket, refusal)
     // The refused bytes belong to the body of a request: this is its answer, unless it has one already, behind which the connection closes.
-    if (!response.headersSent) answer(response, refusalOf(error))
+    if (!response.headersSent) answer(response, refusal)
   }
 
   /** Garbage behind a complete request waits for that request's answer. */
@@ -61,6 +77,7 @@ export function createRefusals(
   return {
     refuseBytes,
     watch(server) {
+      standstill.watch(server)
       server.prependListener('request', (request, response) => newest.set(request.socket, response))
       // Continued only when the body is wanted (receiveBody): a caller that waits is refused before it sends anything.
       server.on('checkContinue', (request, response) => server.emit('request', request, response))
@@ -79,8 +96,11 @@ const refusalHeaders = (refusal: ApiError, requestId: string, body: string): Rec
   'content-length': String(Buffer.byteLength(body)),
 })
 
-function refusalOf({ code }: NodeJS.ErrnoException): ApiError {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('bad_request', 'The request took too long to arrive.', { status: 408 })
+const isLate = ({ code }: NodeJS.ErrnoException): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT'
+
+function refusalOf(error: NodeJS.ErrnoException): ApiError {
+  const { code } = error
+  if (isLate(error)) return new ApiError('bad_request', 'The request took too long to arrive.', { status: 408 })
   if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('bad_request', 'The request headers are too large.', { status: 431 })
   return new ApiError('bad_request')
 }
