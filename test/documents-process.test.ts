@@ -74,8 +74,8 @@ void test('documents: signals of a terminal to all that run in it do not end the
   assert.equal((await extractor.take(290, 50)).length, 10)
 })
 
-/** A server reduced to its extractor. */
-async function startReader(t: TestContext, then: string): Promise<ReturnType<typeof spawn>> {
+/** A server reduced to its extractor; `through` is what starts it, where it is not started at once. */
+async function startReader(t: TestContext, then: string, through: string[] = []): Promise<ReturnType<typeof spawn>> {
   const program = `
     import { createExtractor } from './src/agent/documents/extractor.ts'
     const extractor = createExtractor({ log: { warn() {} } })
@@ -83,10 +83,30 @@ async function startReader(t: TestContext, then: string): Promise<ReturnType<typ
     const read = (bytes) => extractor.read(
       { parts: one(bytes), fileName: 'a.html', mediaType: null, isText: false, onProgress() {}, signal: new AbortController().signal })
     ${then}`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [command, ...args] = [...through, process.execPath, '--input-type=module', '--eval', program]
+  const child = spawn(command!, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   return child
 }
+
+void test('documents: a server that has no file left to start a process with breaks the document off, and reads the next one', async (t) => {
+  const server = await startReader(
+    t,
+    `import { closeSync, openSync } from 'node:fs'
+    const held = []
+    const hold = () => { for (;;) held.push(openSync('/dev/null')) }
+    try { hold() } catch (error) { console.log(error.code) }
+    await read(Buffer.from('<p>x')).catch((error) => console.log(error.constructor.name, error.cause.code))
+    for (const file of held) closeSync(file)
+    console.log((await read(Buffer.from('<p>The harbour is open.'))).chunks)
+    await extractor.close()`,
+    ['sh', '-c', 'ulimit -n 256; exec "$0" "$@"'],
+  )
+  let output = ''
+  server.stdout!.setEncoding('utf8').on('data', (text: string) => (output += text))
+  const [code] = await Promise.race([once(server, 'close'), wait(20_000, ['it goes on'], { ref: false })])
+  assert.deepEqual([code, output], [0, 'EMFILE\nReadingBrokenOff EMFILE\n1\n'])
+})
 
 void test('documents: a server that is killed takes the process that reads with it, in the middle of a document', async (t) => {
   const server = await startReader(t, `await read(Buffer.alloc(8 * 1024 * 1024, '<p>x'))`)

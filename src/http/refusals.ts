@@ -10,8 +10,6 @@ import { envelope, failureHeaders } from './envelope.ts'
 import { bodyLimitBytes, closeIfUnread, closePolitely } from './polite-close.ts'
 import { createStandstill } from './standstill.ts'
 
-const tooLate = 'ERR_HTTP_REQUEST_TIMEOUT'
-
 export type Refusals = {
   /** For the server's `clientError`. */
   refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void
@@ -29,8 +27,8 @@ export function createRefusals(
   const standstill = createStandstill(() => performance.now())
 
   function refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void {
-    if (error.code !== tooLate) return refuseFor(error, socket)
-    // A process that stood still learns of its deadlines before it reads what came in time: by then it has read it.
+    if (!isLate(error)) return refuseFor(error, socket)
+    // A process that stood still learns of its deadlines before it reads what came in time: that is read first, and if it is whole it is served.
     const before = newest.get(socket)
     const wasComplete = before?.req.complete
     setImmediate(() => {
@@ -41,7 +39,7 @@ export function createRefusals(
   function refuseFor(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const response = newest.get(socket)
-    // What came in time and was not read in time is asked for again, under the same key.
+    // What came in part while nobody read is asked for again, under the same key.
     const refusal = isLate(error) && standstill.isJustOver() ? new ApiError('service_unavailable') : refusalOf(error)
     if (!response || response.req.complete) return refuseWhenIdle(socket, refusal)
     // The refused bytes belong to the body of a request: this is its answer, unless it has one already, behind which the connection closes.

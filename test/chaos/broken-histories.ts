@@ -102,6 +102,16 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
   ['H2', 'a message without its reply', (h) => h.conversation('hal').messages.pop()],
   ['H2', 'an acknowledged reply that is refused at the end', (h) => Object.assign(h.answer('first', -1), refusal(500, 'internal_error'))],
   [
+    'H2',
+    'an acknowledged reply that is not told again at the end',
+    (h) => Object.assign(h.answer('first', -1), refusal(503, 'service_unavailable', { 'retry-after': '5' })),
+  ],
+  [
+    'H3',
+    'a replay that asks the model, long after what was broken',
+    (h) => h.events.push({ ...structuredClone(h.models('waiting')[0]!), serial: 904, at: h.answer('waiting', -1).at - 1 }),
+  ],
+  [
     'H3',
     'a second model call with nothing broken',
     (h) => h.events.splice(h.events.indexOf(h.models('first')[0]!), 0, { ...h.models('first')[0]!, serial: 900 }),
@@ -145,6 +155,15 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
     (h) => (h.answer('two').headers['x-ratelimit-remaining'] = h.answer('one').headers['x-ratelimit-remaining']!),
   ],
   ['H6', 'many more than the window holds', (h) => Array.from({ length: 5 }, () => h.again('three', {}))],
+  [
+    'H6',
+    'more than a shared window holds while a process begins anew',
+    (h) => {
+      h.of('begin')[0]!.options = { store: 'postgres' }
+      h.events.splice(h.events.indexOf(h.call('three')), 0, { ...h.of('process')[0]!, at: h.call('three').at, why: 'again' })
+      for (let times = 0; times < 5; times++) h.again('three', {})
+    },
+  ],
   [
     'H7',
     'a reply while the limiter is down',

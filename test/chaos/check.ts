@@ -4,7 +4,7 @@
  */
 import { checkCanaries } from './checks/canaries.ts'
 import { checkLimits } from './checks/limits.ts'
-import { checkModels } from './checks/models.ts'
+import { checkModels, isCalm } from './checks/models.ts'
 import { checkMoney } from './checks/money.ts'
 import { readHistoryOf } from './checks/reading.ts'
 import type { CheckName, Violation } from './checks/reading.ts'
@@ -35,4 +35,10 @@ export function check(events: HistoryEvent[]): Violation[] {
 /** For each key and body: when it was opened, when it was final, and what it met. */
 export function resolutions(events: HistoryEvent[]): Resolution[] {
   return readHistoryOf(events).requests.map(resolutionOf)
+}
+
+/** During how many keys nothing was broken: to these the strictest checks apply. */
+export function countCalm(events: HistoryEvent[]): number {
+  const reading = readHistoryOf(events)
+  return reading.requests.filter((request) => isCalm(reading, request)).length
 }

@@ -14,6 +14,8 @@ import type { World } from './world.ts'
 
 // What is stopped beyond its lease is no reason to wait with everything else.
 const quietWithinMs = 3000
+// A start takes a second or two; a machine that does much else, ten.
+const servesWithinMs = 15_000
 
 export type Nemesis = {
   /** Resolves when both lanes are at their end and everything is healed. Rejects where the harness could not make or heal a fault. */
@@ -77,7 +79,7 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
     }
   }
 
-  async function calmBefore(lane: Lane, { restMs, quiet: wanted }: PlannedFault): Promise<void> {
+  async function calmBefore(lane: Lane, { restMs, quiet: wanted, place }: PlannedFault): Promise<void> {
     if (lane === 'beside') {
       await rest(restMs, over)
       while (calm.wanted && !over.aborted) await rest(50, over)
@@ -86,6 +88,8 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
     calm.wanted = wanted
     const until = performance.now() + quietWithinMs
     while (busy.beside && calm.wanted && performance.now() < until && !over.aborted) await rest(50, over)
+    // From when it serves: most lives would otherwise end with their start. A start that is refused for long is another fault's doing.
+    if (restMs > 0) await Promise.race([places[place]!.life.listening, rest(servesWithinMs, over)])
     await rest(restMs, over)
     calm.wanted = false
     if (places.length > 1) await another()

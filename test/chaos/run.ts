@@ -12,6 +12,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pass } from 'node:timers/promises'
 import { check } from './check.ts'
 import { openHistory } from './history.ts'
 import type { History } from './history.ts'
@@ -34,6 +35,10 @@ import type { Workload } from './workload.ts'
 const progressEveryMs = 10_000
 // Beyond the time for the faults: the start, the callers' last answers, drains and checks. What takes longer hangs.
 const beyondMs = 300_000
+// For the guard and the history; whatever is stuck in a fault that cannot be taken back is left to the guard.
+const hangsOnMs = 60_000
+// What nothing breaks any more is to be as good as new: the checks for a calm time apply some seconds after the last fault.
+const calmMs = 8_000
 
 /** Answers the exit code. */
 async function run(options: RunOptions, interrupted: AbortSignal): Promise<number> {
@@ -102,6 +107,7 @@ async function unleash({ world, workload, plan, options, history, troubles, inte
   try {
     await untilInterrupted(nemesis.done, interrupted)
     await untilInterrupted(Promise.all(world.places.map((place) => place.listening())), interrupted)
+    await untilInterrupted(pass(calmMs), interrupted)
     await untilInterrupted(workload.stop(), interrupted)
     await untilInterrupted(world.drain(), interrupted)
   } finally {
@@ -164,7 +170,9 @@ async function main(): Promise<void> {
     })
   try {
     const options = readOptions(process.argv.slice(2), impossible())
-    setTimeout(() => interruption.abort('the run hangs'), options.minutes * 60_000 + extraMs(options.minutes) + beyondMs).unref()
+    const longestMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
+    setTimeout(() => interruption.abort('the run hangs'), longestMs).unref()
+    setTimeout(() => process.exit(1), longestMs + hangsOnMs).unref()
     // Callers of a run that was interrupted never come to their end.
     process.exit(await run(options, interruption.signal))
   } catch (error) {

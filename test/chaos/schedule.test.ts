@@ -136,9 +136,13 @@ void test('options that make no run are refused, and what this machine cannot do
 })
 
 void test('a run with a violation, with a failpoint that never acted, or without a fault that was asked for, is not sound', () => {
-  const sound = { violations: [], neverActed: [], impossible: [] }
+  const faults = [{ name: 'kill' as const, rows: [11], count: 1 }]
+  const sound = { violations: [], neverActed: [], impossible: [], counts: { turns: 1 }, faults }
   assert.equal(isSound(sound), true)
   assert.equal(isSound({ ...sound, neverActed: ['model.delta'] }), false)
+  assert.equal(isSound({ ...sound, counts: { turns: 0 } }), false, 'nobody was answered')
+  assert.equal(isSound({ ...sound, counts: {} }), false, 'the load never began')
+  assert.equal(isSound({ ...sound, faults: [{ ...faults[0]!, count: 0 }] }), false, 'nothing was broken')
   assert.equal(isSound({ ...sound, violations: [{ check: 'H1', what: 'two bodies', events: [], shown: [] }] }), false)
   assert.equal(isSound({ ...sound, impossible: [{ name: 'disk', why: 'no root', asked: true }] }), false)
   assert.equal(isSound({ ...sound, impossible: [{ name: 'disk', why: 'no root', asked: false }] }), true)

@@ -50,7 +50,7 @@ const table = {
     rows: [11, 12, 13, 14, 15, 16, 28],
     stores: both,
     weight: 60,
-    ways: ['running', 'running', 'starting'],
+    ways: ['running', 'starting'],
     lastsMs: [0, 1200],
   },
   failpoint: {
@@ -148,7 +148,7 @@ function planLane(lane: Lane, options: ChaosOptions, random: Random, points: Fai
     const [first] =
       name === 'failpoint' ? planVisits(random.shuffle(points).slice(0, random.int(1, 3)), random, options, { killingShare: 0.9 }) : []
     // What does not act soon was visited before, and lives are to be many.
-    const fault = first ? { ...first, lastsMs: random.int(1000, 3500) } : draw(name, random, options)
+    const fault = first ? { ...first, lastsMs: random.int(800, 2500) } : draw(name, random, options)
     plan.push(fault)
     plannedMs += leastMs(fault)
   }
@@ -168,9 +168,9 @@ function byWeight(names: FaultName[], random: Random): FaultName {
 
 function draw(name: FaultName, random: Random, { processes }: ChaosOptions): PlannedFault {
   const { lane, ways, lastsMs } = kinds[name]
-  const quiet = lane === 'lives' && random.chance(1 / 16)
+  const quiet = lane === 'lives' && random.chance(1 / 24)
   // A quiet time is long enough for a renewal, after 4 s.
-  const restMs = quiet ? random.int(4500, 8000) : lane === 'lives' ? random.int(50, 900) : random.int(200, 2000)
+  const restMs = quiet ? random.int(4500, 7000) : lane === 'lives' ? random.int(50, 700) : random.int(200, 2000)
   return {
     id: 0,
     lane,
@@ -225,9 +225,12 @@ function arm(
 ): ArmedPoint {
   const others = (['throw', 'drop', `delay:${random.int(20, 400)}`] as const).filter((action) => isAllowed(name, action, store))
   const action = kills ? 'kill' : random.pick(others)
-  // Later hits are reached where callers are many; a point that was armed in vain acts as soon as it can.
-  return { name, action, atHit: again || isOfDrain(name) || name.startsWith('start.') ? 1 : random.pick([1, 1, 1, 2, 3]) }
+  const mayBeLater = !again && isFrequent(name)
+  return { name, action, atHit: mayBeLater ? random.pick([1, 1, 1, 2, 3]) : 1 }
 }
+
+/** Come to by every turn, so that a later hit is soon there; the others once a life, or when the operator does something. */
+const isFrequent = (name: FailpointName): boolean => /^(limiter|admit|settle|model|stream|answer|reply)\./.test(name)
 
 /** Not every point has a connection to drop. */
 function isAllowed(name: FailpointName, action: string, store: StoreKind): boolean {

@@ -109,7 +109,7 @@ export function soundHistory(): HistoryEvent[] {
   write({ ...fault, at: now(), phase: 'end' })
   clearWindows()
   simple(waiting)
-  pass(10_000)
+  pass(20_000)
 
   for (const one of all) {
     if (one.key !== 'limited') reply(one, call(one, { final: true }))

@@ -1,6 +1,6 @@
 /** What a run came to, as data and as the table that is printed: counts, times, verdicts, and every violation with its events. Checks nothing itself. */
 import { failpointNames } from '../../src/failpoints.ts'
-import { resolutions } from './check.ts'
+import { countCalm, resolutions } from './check.ts'
 import type { Resolution } from './check.ts'
 import type { CallEvent, History, HistoryEvent } from './history.ts'
 import type { Nemesis } from './nemesis.ts'
@@ -29,6 +29,8 @@ export type Report = {
   kills: number
   starts: number
   counts: Counts
+  /** Keys during which nothing was broken. */
+  calm: number
   /** From a kill -9 to the final answer of what was under way at that process: of all, and of those during whose wait no other process ended. */
   orphans: { all: Waits; ofOneKill: Waits }
   /** Lines at level error that a fault explains. */
@@ -64,6 +66,7 @@ export function reportOf({ options, history, troubles, nemesis, counts = {}, vio
     callers,
     impossible,
     counts,
+    calm: countCalm(events),
     seconds: Math.round(ms / 1000),
     faults: options.faults.map((name) => ({ name, rows: kinds[name].rows, count: nemesis?.counts.get(name) ?? 0 })),
     failpoints: Object.keys(failpointNames).flatMap((name) => {
@@ -83,10 +86,17 @@ export function reportOf({ options, history, troubles, nemesis, counts = {}, vio
   }
 }
 
-/** No violation, and nothing was left out that was asked for: a run in which a failpoint never acted shows nothing about it. */
-export function isSound({ violations, neverActed, impossible }: Pick<Report, 'violations' | 'neverActed' | 'impossible'>): boolean {
-  return violations.length === 0 && neverActed.length === 0 && !impossible.some(({ asked }) => asked)
+/**
+ * No violation, and nothing was left out that was asked for: a run in which a failpoint never acted shows nothing about it, and one in which nobody
+ * was answered or nothing was broken shows nothing at all.
+ */
+export function isSound(report: Pick<Report, 'violations' | 'neverActed' | 'impossible' | 'counts' | 'faults'>): boolean {
+  const { violations, neverActed, impossible } = report
+  return violations.length === 0 && neverActed.length === 0 && !impossible.some(({ asked }) => asked) && !isEmpty(report)
 }
+
+const isEmpty = ({ counts, faults }: Pick<Report, 'counts' | 'faults'>): boolean =>
+  !(counts['turns']! > 0) || !faults.some(({ count }) => count > 0)
 
 const killsOf = (events: readonly HistoryEvent[]): number =>
   events.filter((event) => event.kind === 'process' && event.signal === 'SIGKILL').length
@@ -163,7 +173,7 @@ export function printReport(report: Report): void {
   for (const { name, actions } of report.failpoints) say(`${name.padEnd(28)}  ${listed(actions)}`)
   for (const name of report.neverActed) say(`${name.padEnd(28)}  NEVER`)
   say()
-  say(`kill -9: ${report.kills} · starts: ${report.starts} · ${listed(report.counts)}`)
+  say(`kill -9: ${report.kills} · starts: ${report.starts} · ${listed(report.counts)} · calm ${report.calm}`)
   for (const [name, waits] of [
     ['all', orphans.all],
     ['of one kill', orphans.ofOneKill],
@@ -175,6 +185,7 @@ export function printReport(report: Report): void {
   if (told.length > 0) say(`told at level error or fatal, each for a fault above: ${told.join(', ')}`)
   if (report.neverCame.length > 0) say(`never came: ${report.neverCame.join(', ')}`)
   if (report.neverActed.length > 0) say(`this run does not count: ${report.neverActed.length} failpoints never acted`)
+  if (isEmpty(report)) say('this run does not count: nobody was answered, or nothing was broken')
   say()
   for (const { check, what, shown } of report.violations) {
     say(`VIOLATION ${check}: ${what}`)

@@ -37,6 +37,10 @@ if (failure) {
   console.log(`\nagain: npm run simulate -- --seed ${failure.seed} --path '${failure.path}'`)
   process.exitCode = 1
 }
+if (!failure && figures.schedules === 0) {
+  console.log('\nno schedule came to its end: this run shows nothing')
+  process.exitCode = 1
+}
 if (values.json !== undefined) {
   const violations = failure ? [{ check: failure.check, what: failure.what }] : []
   writeFileSync(values.json, JSON.stringify({ violations, ...found }, null, 2))

@@ -1,9 +1,6 @@
 /** `order.request-id`: what the HTTP parser refuses has an id and the envelope too. Over raw sockets. faults.md 66–69. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { test } from 'node:test'
-import { setTimeout as pass } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
 import { RawSocket, exchange } from '../support/raw-socket.ts'
 import type { RawAnswer } from '../support/raw-socket.ts'
 import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-door.ts'
@@ -146,31 +143,6 @@ void test('row 69 order.request-id headers that come too slowly are 408', async 
   isRefusal(raw.answers[0], 408, 'bad_request', 'slow headers')
 })
 
-void test('row 61 unavailable.unknown a request that came while the process stood still is told to come again, and is no bad request', async () => {
-  await using door = await startTestDoor({ times: { headersMs: 1000 } })
-  const blocked = new Int32Array(new SharedArrayBuffer(4))
-  const caller = new Worker(callerBesideABlockedLoop, { eval: true, workerData: { port: door.port, bytes: get('/healthz'), blocked } })
-  await once(caller, 'message')
-  Atomics.store(blocked, 0, 1)
-  Atomics.notify(blocked, 0)
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3000)
-  const [text] = (await once(caller, 'message')) as [string]
-  assert.match(text, /^HTTP\/1\.1 503 /)
-  assert.match(text, /\r\nretry-after: \d+\r\n/)
-  assert.match(text, /"code":"service_unavailable"/)
-})
-
-/** Its connection is accepted before the loop stops, its request comes after that. */
-const callerBesideABlockedLoop = `
-const { parentPort, workerData: { port, bytes, blocked } } = require('node:worker_threads')
-const socket = require('node:net').connect(port, '127.0.0.1', () => setTimeout(() => {
-  parentPort.postMessage('connected')
-  Atomics.wait(blocked, 0, 0)
-  socket.write(bytes)
-}, 200))
-let text = ''
-socket.setEncoding('utf8').on('data', (more) => (text += more)).on('end', () => parentPort.postMessage(text))`
-
 void test('row 69 order.request-id a body that comes too slowly is 408, and nothing began', async () => {
   await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 200 } })
   using raw = await RawSocket.open(door.port)
@@ -179,28 +151,6 @@ void test('row 69 order.request-id a body that comes too slowly is 408, and noth
   isRefusal(raw.answers[0], 408, 'bad_request', 'slow body')
   assert.equal(raw.answers.length, 1)
   assert.deepEqual(door.begun, [])
-})
-
-void test('rows 61, 69 order.request-id what came in time is read, however long the process stood still', async () => {
-  await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 200 } })
-  const closing = chat.replace('Host: x', 'Host: x\r\nConnection: close')
-  for (const [title, early] of [
-    ['a whole request', ''],
-    ['the rest of a body', closing.slice(0, -10)],
-  ] as const) {
-    using raw = await RawSocket.open(door.port)
-    raw.write(early === '' ? '\r\n' : early)
-    // Accepted and read so far.
-    await pass(20)
-    raw.write(closing.slice(early.length))
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)
-    await raw.rest()
-    assert.deepEqual(
-      raw.answers.map(({ status }) => status),
-      [200],
-      title,
-    )
-  }
 })
 
 void test('order.request-id a slow body behind its own refusal does not hold the connection', async () => {

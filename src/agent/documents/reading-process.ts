@@ -53,6 +53,12 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
     else settled?.resolve(outcome)
   }
 
+  /** Where it does not arrive, the process is gone, which is told by itself. */
+  function send(message: ToReading, left: () => void = () => undefined): void {
+    // One that was not started for want of files has no channel, nor a way to send.
+    if (child.connected) child.send(message, left)
+  }
+
   async function end(reason: Error): Promise<void> {
     ended ??= reason
     keepServer(true)
@@ -90,7 +96,7 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
     hasEnded: () => ended !== undefined,
     async say(message) {
       const left = Promise.withResolvers<void>()
-      child.send(message, () => left.resolve())
+      send(message, left.resolve)
       await Promise.race([left.promise, gone.promise])
     },
     ask(message, onProgress) {
@@ -98,8 +104,7 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
       keepServer(true)
       return new Promise((resolve, reject) => {
         asked = { resolve, reject, onProgress }
-        // Where it does not arrive, the process is gone, which is told by itself.
-        child.send(message, () => undefined)
+        send(message)
       })
     },
     end,

@@ -2,6 +2,7 @@
  * The end of a run, when no fault is left: every key is asked once more, and all that is stored is read. Judges nothing; the checker compares it
  * with what was told before.
  */
+import { setTimeout as pass } from 'node:timers/promises'
 import type { History } from '../history.ts'
 import type { Random } from '../random.ts'
 import { codeOf } from './ask.ts'
@@ -15,6 +16,7 @@ type LastLookOptions = { admin: Admin; world: World; asking: Asking; book: Book;
 const atOnce = 8
 // A store that has just come back may say 503 once or twice.
 const mostTries = 5
+const pauseMs = 200
 
 export async function lookLast({ admin, world, asking, book, history, random }: LastLookOptions): Promise<void> {
   // What was refused left nothing that could be read, and would run now.
@@ -23,7 +25,10 @@ export async function lookLast({ admin, world, asking, book, history, random }: 
     const draw = random.fork(`replay ${at}`)
     for (let tries = 0; tries < mostTries; tries++) {
       const came = await asking.once(turn, { transport: draw.pick(['chat', 'stream']), final: true }, draw)
-      if (!again.has(codeOf(came))) return
+      const code = codeOf(came)
+      if (!again.has(code)) return
+      // A window does not open within these tries.
+      if (code !== 'rate_limit_exceeded') await pass(pauseMs)
     }
   })
   const keys = world.tenants.flatMap((tenant) => tenant.keys)

@@ -83,15 +83,18 @@ function* spansOf(events: HistoryEvent[], names: Set<string>): Generator<{ from:
   }
 }
 
-/** A process has the window of a server that stands alone; otherwise it is Redis's. */
+/** A process has the window of a server that stands alone; otherwise it is Redis's, and no start of a process loses it. */
 function lossesOf(events: HistoryEvent[]): number[] {
   const places = new Set<number>()
+  const isShared = events.some((event) => event.kind === 'begin' && 'store' in event.options && event.options.store === 'postgres')
   return events.flatMap((event) => {
     if (event.kind === 'process' && event.what === 'started') {
+      if (isShared) return []
       const isFirst = !places.has(event.place)
       places.add(event.place)
       return isFirst ? [] : [event.at]
     }
-    return event.kind === 'fault' && windowLost.has(event.name) ? [event.at] : []
+    // Told four times, and lost once.
+    return event.kind === 'fault' && event.phase === 'begin' && windowLost.has(event.name) ? [event.at] : []
   })
 }

@@ -53,12 +53,15 @@ function* howOften(reading: Reading): Generator<Violation> {
 /** Some try has come to its end, so that how it went is known. */
 const isAnswered = ({ code }: Try): boolean => code === 'reply' || code === 'internal_error'
 
+// A lease is 12 s: whoever has lost his knows it by then.
+const knowsWithinMs = 15_000
+
 /** H3: once a reply was seen its message is never asked about again. */
 function* notAfterReply(reading: Reading): Generator<Violation> {
   for (const { reply, message, openedAt, tries } of reading.requests) {
     const late = reply && reading.modelsOf.get(message)?.find(({ at }) => at > reply.at)
     // A process that was frozen or cut off does not know yet that another one has answered.
-    if (late && !reading.disturbed(openedAt, late.at))
+    if (late && !reading.disturbed(Math.max(openedAt, late.at - knowsWithinMs), late.at))
       yield { check: 'H3', what: `the model was asked about "${message}" after its reply`, events: [...tries[0]!.events, late.index] }
   }
 }

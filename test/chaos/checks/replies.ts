@@ -76,6 +76,14 @@ function* storedForEver(reading: Reading): Generator<Violation> {
         what: `an acknowledged reply to "${request.message}" is not stored`,
         events: [first!, ...(conversation ? [conversation.index] : [])],
       }
+    const asked = tries.filter(({ call }) => call.final)
+    // A window that is full is no fault; anything else is over by then.
+    if (asked.length > 0 && asked.every(({ code }) => code === undefined || (transient.has(code) && code !== 'rate_limit_exceeded')))
+      yield {
+        check: 'H2',
+        what: `an acknowledged reply to "${request.message}" is not told again at the end`,
+        events: [first!, ...asked.flatMap(({ events: places }) => places)],
+      }
     for (const { call, code, events: places } of tries) {
       if (call.final && code !== undefined && code !== 'reply' && !transient.has(code) && !isRevoked(reading, request, call.at))
         yield { check: 'H2', what: `an acknowledged reply is answered with ${code} at the end`, events: [first!, ...places] }
