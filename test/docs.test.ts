@@ -1,6 +1,6 @@
 /**
  * The documents say what is so: every command and snippet in them, and on /docs, runs against a real server; docs/errors is the failure table;
- * docs/exactly-once.md names tests that are there; docs/operate/settings.md is printed from config.ts (after a wanted change:
+ * docs/exactly-once.md names tests that are there and every failpoint; docs/operate/settings.md is printed from config.ts (after a wanted change:
  * `node test/docs.test.ts --update-golden`). A block of `sh` that cannot run here says why in its first line: "sh no-run REASON"; "sh stopped"
  * runs while the server is stopped.
  */
@@ -13,6 +13,7 @@ import { failpointNames } from '../src/failpoints.ts'
 import { failures } from '../src/errors.ts'
 import type { FailureCode } from '../src/errors.ts'
 import { blocksOf, Desk, snippetsOfPage } from './support/desk.ts'
+import { numbersIn, readExactlyOncePage } from './support/exactly-once-page.ts'
 import { settingsPage } from './support/settings-page.ts'
 import { startTestDoor } from './support/test-door.ts'
 
@@ -103,33 +104,76 @@ void test('docs/spec.md tells every code of the public API with the status and R
   assert.deepEqual(rows.toSorted(), table.toSorted())
 })
 
-void test('docs/exactly-once.md: every row names a test, and every test and failpoint it names is there', () => {
-  const text = read('docs/exactly-once.md')
-  const listed = [...text.matchAll(/^(\d+)\. `(\S+)`: "(.+)"$/gm)].map(([, number, file, words]) => ({
-    number: number!,
-    file: file!,
-    words: words!,
-  }))
+void test('docs/exactly-once.md: every line names a test, and every test it names is there', () => {
+  const { lines, tests } = readExactlyOncePage()
   assert.deepEqual(
-    listed.map(({ number }) => number),
-    listed.map((_, index) => String(index + 1)),
+    tests.map(({ number }) => number),
+    tests.map((_, index) => index + 1),
   )
-  for (const { file, words } of listed) {
+  for (const { file, words } of tests) {
     // A long title stands on the line after.
     const titles = [...read(file).matchAll(/\b(?:test|check)\(\s*(\S.*)/g)].map(([, title]) => title!)
+    for (const part of words)
+      assert.ok(
+        titles.some((line) => line.includes(part)),
+        `${file} has no test "${part}"`,
+      )
+  }
+  const shown = lines.filter((line) => 'test' in line)
+  for (const line of shown) assert.match(line['test']!, /^\d+(?:, \d+)*$/, JSON.stringify(line))
+  const named = new Set(shown.flatMap((line) => numbersIn(line['test'])))
+  assert.deepEqual(
+    [...named].toSorted((a, b) => a - b),
+    tests.map(({ number }) => number),
+    'each test is named by a line',
+  )
+})
+
+void test('docs/exactly-once.md: every failpoint stands where it says what a kill comes to, beside the test that kills at each', () => {
+  const { lines, tests } = readExactlyOncePage()
+  const walk = tests.find(({ file }) => file === 'test/race/every-failpoint.ts')!.number
+  const killed = lines.flatMap((line) => {
+    const points = [...(line['killed at'] ?? '').matchAll(/`([a-z-]+\.[a-z-]+)`/g)].map(([, point]) => point!)
+    if (points.length > 0 && !line['killed at']!.includes('message only'))
+      assert.ok(numbersIn(line['test']).includes(walk), points.join(', '))
+    return points
+  })
+  assert.deepEqual([...new Set(killed)].toSorted(), Object.keys(failpointNames).toSorted())
+  // What one turn alone is killed at has a test of its own, which says by which of the moments of a turn it is.
+  const crash = 'test/race/crash.test.ts'
+  for (const [, point, row, moment] of read(crash).matchAll(/point: '(\S+)', row: 'row (\d+) (P\d)'/g)) {
+    const line = lines.find((one) => one['killed at']?.startsWith(`${moment}: `) && one['killed at'].includes(`\`${point}\``))
+    assert.ok(line && numbersIn(line['row']).includes(Number(row)), `${point}, ${moment}, row ${row}`)
     assert.ok(
-      titles.some((line) => line.includes(words)),
-      `${file} has no test "${words}"`,
+      tests.some(({ number, file }) => file === crash && numbersIn(line['test']).includes(number)),
+      point,
     )
   }
-  const rows = [...text.matchAll(/^\| .* \| ([\d, ]+) \|$/gm)].flatMap(([, numbers]) => numbers!.split(', '))
-  assert.deepEqual([...new Set(rows)].toSorted(), listed.map(({ number }) => number).toSorted(), 'each test is named by a row')
-  const crashTest = read('test/race/crash.test.ts')
-  for (const [, point] of text.matchAll(/^\| (?:P\d|–) \| `([a-z.-]+)`/gm)) {
-    assert.ok(Object.hasOwn(failpointNames, point!), point)
-    assert.ok(crashTest.includes(point!), `${point} is not in test/race/crash.test.ts`)
+  // The tables of other actions name them by what they begin with too.
+  for (const line of lines)
+    for (const [, begin] of (line['point and action'] ?? '').matchAll(/`([a-z-]+\.(?:[a-z-]+|\*))`/g))
+      assert.ok(
+        Object.keys(failpointNames).some((name) => (begin!.endsWith('*') ? name.startsWith(begin!.slice(0, -1)) : name === begin)),
+        begin,
+      )
+})
+
+void test('docs/exactly-once.md: the total of the runs is their sum', () => {
+  const runs = readExactlyOncePage().lines.filter((line) => 'kill -9' in line)
+  const isTotal = (line: Record<string, string>): boolean => line['what'] === '**total**'
+  const total = runs.find(isTotal)
+  assert.ok(total)
+  for (const [name, said] of Object.entries(total).slice(3)) {
+    const sum = runs.filter((line) => !isTotal(line)).reduce((all, line) => all + figure(line[name]!), 0)
+    assert.equal(figure(said), sum, name)
   }
 })
+
+/** `1,234`; a dash where there was none of it. */
+function figure(cell: string): number {
+  assert.match(cell, /^(?:[\d,.]+|–)$/)
+  return cell === '–' ? 0 : Number(cell.replaceAll(',', ''))
+}
 
 void test('docs/operate/settings.md is what config.ts says; after a wanted change: node test/docs.test.ts --update-golden', () => {
   const file = join(root, 'docs/operate/settings.md')
