@@ -18,6 +18,30 @@ const spending = '    request.caller = { apiKey, figures: await spend(access, ap
 export const doorMutants: Mutant[] = [
   {
     rule: 'order.request-id',
+    removes: 'nothing is run behind a request that may be read in two ways',
+    edits: [edit('src/http/http.ts', 'const fault = misread.has(raw.socket) ?', 'const fault = misread.has(raw.socket) && !misread ?')],
+    caughtBy: { file: refusals, title: 'row 68 order.request-id a whole request behind one' },
+  },
+  {
+    rule: 'unavailable.unknown',
+    removes: 'whose request lay unread while the process stood still is told to come again',
+    edits: [edit('src/http/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
+    caughtBy: { file: 'spec/door-standstill.test.ts', title: 'unavailable.unknown a request that came in part' },
+  },
+  {
+    rule: 'order.request-id',
+    removes: 'what came in time is read, however long the process stood still',
+    edits: [
+      edit(
+        'src/http/refusals.ts',
+        '    if (!isLate(error)) return refuseFor(error, socket)\n',
+        '    if (error) return refuseFor(error, socket)\n',
+      ),
+    ],
+    caughtBy: { file: 'spec/door-standstill.test.ts', title: 'order.request-id what came in time is read' },
+  },
+  {
+    rule: 'order.request-id',
     removes: 'an answer carries an id',
     edits: [edit(http, "    reply.header('x-request-id', request.id)\n")],
     caughtBy: { file: routes, title: 'order.request-id open addresses answer without a key' },
@@ -38,7 +62,7 @@ export const doorMutants: Mutant[] = [
     rule: 'order.request-id',
     removes: 'what the HTTP parser refuses has an id and the envelope',
     edits: [edit(http, '    clientErrorHandler: refusals.refuseBytes,\n')],
-    caughtBy: { file: refusals, title: 'order.request-id NUL in a header is 400 bad_request' },
+    caughtBy: { file: refusals, title: 'order.request-id NUL in a header (header injection) is 400 bad_request' },
   },
   {
     rule: 'order.route',
