@@ -74,14 +74,31 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
         events,
       }
   }
+  const mayBeUnheard = unheardOf(reading)
   for (const [requestId, [entry]] of byRequest) {
     if (replied.has(requestId)) continue
     const run = reading.runs.get(requestId)
     // The caller of a key that was revoked in the middle is told nothing more, and its turn is paid for.
     const unheard = reading.admin.some((change) => change.what === 'revoke' && change.key === run?.key)
-    if (run?.state !== 'completed' || !unheard)
+    const left = mayBeUnheard.get(run?.key ?? '') ?? 0
+    if (run?.state === 'completed' && !unheard && left > 0) mayBeUnheard.set(run.key, left - 1)
+    else if (run?.state !== 'completed' || !unheard)
       yield { check: 'money', what: `${entry!.amountUsd} charged for ${requestId}, which nobody was answered`, events: [owner.index] }
   }
+}
+
+/**
+ * By API key, requests that may run although their caller has their end: a try of theirs that he did not wait for lay in a process that stood still,
+ * and was read after another one had been refused.
+ */
+function unheardOf({ requests }: Reading): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { reply, tries, key } of requests) {
+    const wasLeft = tries.some(({ answer, code }) => code === undefined && answer !== undefined)
+    const wasRefused = tries.some(({ code }) => code === 'agent_disabled')
+    if (!reply && wasLeft && wasRefused) counts.set(key.name, (counts.get(key.name) ?? 0) + 1)
+  }
+  return counts
 }
 
 /** Rounded up, once. */

@@ -33,9 +33,10 @@ export function resolutionOf({ key, idempotencyKey, message, openedAt, tries }: 
   const asked = tries.filter(({ call }) => !call.final)
   const inOrder = (asked.length > 0 ? asked : tries).toSorted((a, b) => (a.answer?.at ?? Infinity) - (b.answer?.at ?? Infinity))
   const replied = inOrder.findIndex(({ code }) => code === 'reply')
-  const last = inOrder.at(-1)
-  const isFinal = last?.code !== undefined && !transient.has(last.code)
-  const at = replied >= 0 ? replied : isFinal ? inOrder.length - 1 : -1
+  const refused = inOrder.findLastIndex(({ code }) => code !== undefined && !transient.has(code))
+  // What was sent beside it may break off later; whoever asks anew does not take it for the end.
+  const isEnd = refused >= 0 && inOrder.every(({ call }) => call.at <= inOrder[refused]!.answer!.at)
+  const at = replied >= 0 ? replied : isEnd ? refused : -1
   const final = inOrder[at]
   const met = (at < 0 ? inOrder : inOrder.slice(0, at)).map(({ code, answer }) => code ?? answer?.end ?? 'open')
   return { key: key.name, idempotencyKey, message, openedAt, finalAt: final?.answer?.at, end: final?.code ?? 'open', met }
