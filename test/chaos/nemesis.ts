@@ -39,8 +39,8 @@ export type NemesisOptions = {
   signal: AbortSignal
 }
 
-/** A slow machine comes late to the last points: as much again and half of it, and never more than five minutes. */
-export const extraMs = (minutes: number): number => Math.min(300_000, minutes * 90_000)
+/** A slow machine comes late to the last points. What never acts is waited for no longer than a few minutes, less in a run of seconds. */
+export const extraMs = (minutes: number): number => Math.min(420_000, minutes * 280_000)
 
 // Rows 16 and 59 are about three deaths under one turn; one place at least lives on meanwhile where there are several.
 const anotherWithinMs = 30_000

@@ -316,7 +316,7 @@ export const plantedBugs: PlantedBug[] = [
     room: 'streams',
     removes: 'once a piece has left, nothing is generated again',
     edits: [edit('src/agent/agent.ts', 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
-    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4', 'H3', 'calm'] },
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4', 'H3', 'calm', 'own', 'money'] },
   },
   {
     name: 'replay-with-a-new-time',

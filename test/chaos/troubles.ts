@@ -75,5 +75,7 @@ export function explainLine(life: Pick<Life, 'acted' | 'ending'>, { level, msg, 
   const saysAway = text.includes('"type":"StoreUnavailable"') || !text.includes('"err":')
   if (saysAway && troubled) return 'store'
   if (saysAway && acts('drop')) return 'dropped connection'
+  // Another process held an owner's row longer than an admission waits: one that was delayed or stopped within its transaction.
+  if (saysAway && text.includes('lock timeout (55P03)')) return 'lock of another process'
   return undefined
 }
