@@ -6,11 +6,12 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { plant, staleness } from '../mutants/mutant.ts'
+import { copyTrees, share } from '../mutants/trees.ts'
 import { plantedBugs } from './planted-bugs.ts'
 import type { CaughtBy, PlantedBug } from './planted-bugs.ts'
 
@@ -20,9 +21,6 @@ type Verdict = { bug: PlantedBug; found: boolean; by: string; seconds: number }
 
 const root = join(import.meta.dirname, '../..')
 const page = join(root, 'docs/planted-bugs.md')
-// Two cores are what the smallest machine has.
-const workers = 2
-const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'tsconfig.json']
 // Some hundred turns on every path; the slowest bug to be found shows itself in a third of it.
 const chaosMinutes = 0.5
 const simulationMinutes = 0.5
@@ -48,7 +46,7 @@ async function runAll(): Promise<boolean> {
   // PostgreSQL refuses to run as root, and comes to its own folder through this one.
   chmodSync(folder, 0o755)
   try {
-    const trees = Array.from({ length: workers }, (_, at) => copyTree(join(folder, String(at))))
+    const trees = copyTrees(folder)
     const sound = await share(trees, distinct(wanted), lookAtSource)
     const verdicts = await share(trees, wanted, judge)
     const found = verdicts.filter((verdict) => verdict.found)
@@ -120,25 +118,6 @@ async function look(tree: string, by: CaughtBy): Promise<Look> {
   if (!existsSync(report)) return { checks: [], seconds, trouble: `no report, exit ${code}: ${said.trim().split('\n').at(-1) ?? ''}` }
   const { violations } = JSON.parse(readFileSync(report, 'utf8')) as { violations: { check: string }[] }
   return { checks: [...new Set(violations.map(({ check }) => check))], seconds, trouble: undefined }
-}
-
-function copyTree(tree: string): string {
-  mkdirSync(join(tree, 'tmp'), { recursive: true })
-  for (const name of copied) cpSync(join(root, name), join(tree, name), { recursive: true })
-  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'))
-  return tree
-}
-
-/** Each worker has a tree of its own and takes what is next; answers in the items' order. */
-async function share<Item, Result>(trees: string[], items: Item[], work: (tree: string, item: Item) => Promise<Result>): Promise<Result[]> {
-  const results: Result[] = []
-  const queue = items.entries()
-  await Promise.all(
-    trees.map(async (tree) => {
-      for (const [index, item] of queue) results[index] = await work(tree, item)
-    }),
-  )
-  return results
 }
 
 function rowStart({ name, room, removes }: PlantedBug): string {

@@ -4,7 +4,7 @@
  * `--rule NAME` runs those of one rule, `--sample N` a random N of them; `--write`, where all ran and are red, keeps the table in
  * docs/mutants.md.
  */
-import { cpSync, mkdtempSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,20 +14,18 @@ import { mutants } from './mutants.ts'
 import { plant, staleness } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 import { tableFits, writeTable } from './table.ts'
+import { copyTrees, share } from './trees.ts'
 import { runTrial } from './trial.ts'
 import type { Trial } from './trial.ts'
 
 type Verdict = { mutant: Mutant; kind: 'red' | 'survived' | 'stale' | 'broken'; because: string; seconds: number }
 
 const root = join(import.meta.dirname, '../..')
-// Two cores are what the smallest machine has.
-const workers = 2
 // A healthy test of a loaded machine; one that lasts longer is no test to ask a hundred times.
 const healthyTimeoutMs = 120_000
 // With a fault a test may last five times as long as its whole file without, and what never comes is waited for half a minute, or less where
 // a mutant says that it will not come.
 const [leastTimeoutMs, leastHangMs] = [30_000, 8_000]
-const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'tsconfig.json']
 
 const { values } = parseArgs({ options: { rule: { type: 'string' }, sample: { type: 'string' }, write: { type: 'boolean' } } })
 const startedAt = performance.now()
@@ -36,7 +34,7 @@ const servers = { TEST_POSTGRES_URL: await startPostgres(), TEST_REDIS_URL: awai
 for (const [variable, { url }] of Object.entries(servers)) process.env[variable] = url
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-mutants-'))
 try {
-  const trees = Array.from({ length: workers }, (_, at) => copyTree(join(folder, String(at))))
+  const trees = copyTrees(folder)
   const problems = [...unprovenRules(), ...(values.write || tableFits(root, mutants) ? [] : ['docs/mutants.md is not current: --write'])]
   const verdicts = await judgeAll(trees, chosen())
   const stale = mutants.flatMap((mutant) => {
@@ -52,13 +50,6 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true })
   await Promise.all(Object.values(servers).map((server) => server.stop()))
-}
-
-function copyTree(tree: string): string {
-  mkdirSync(join(tree, 'tmp'), { recursive: true })
-  for (const name of copied) cpSync(join(root, name), join(tree, name), { recursive: true })
-  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'))
-  return tree
 }
 
 function unprovenRules(): string[] {
@@ -131,14 +122,4 @@ function names(title: string, rule: string): boolean {
 function tryTests(tree: string, file: string, titles: string[], timeoutMs: number): Promise<Trial> {
   const env = { ...process.env, TMPDIR: join(tree, 'tmp'), NODE_COMPILE_CACHE: join(tree, 'compiled') }
   return runTrial({ tree, file: join('test', file), titles, testTimeoutMs: timeoutMs, env })
-}
-
-/** Each worker has a tree of its own and takes what is next. */
-async function share<Item>(trees: string[], items: Item[], work: (tree: string, item: Item) => Promise<void>): Promise<void> {
-  const queue = items.values()
-  await Promise.all(
-    trees.map(async (tree) => {
-      for (const item of queue) await work(tree, item)
-    }),
-  )
 }

@@ -101,17 +101,7 @@ for (const transport of ['chat', 'stream'] as const) {
     await lives.verify()
     assert.equal(await lives.model.calls[0]!.ended, 'aborted')
 
-    await lives.start()
-    const answer = await lives.retry('hello', { idempotencyKey })
-    assert.deepEqual([answer.status, answer.json.message?.content], [200, 'one two'], answer.text)
-    assert.equal(lives.model.calls.length, 2)
-    assert.equal(await lives.charges(), 1)
-    assert.deepEqual(
-      (await lives.client.messages()).map(({ content }) => content),
-      ['hello', 'one two'],
-    )
-    assert.equal((await lives.client.owner()).held_usd, '0.00000000')
-    await lives.verify()
+    await lives.startAndAnswer('hello', 'one two', idempotencyKey)
   })
 }
 

@@ -50,17 +50,7 @@ for (const { what, options, fault, ends } of deaths) {
       assert.deepEqual(await lives.server!.exited, ends)
       assert.equal(await asked, false, 'nothing was said to be complete')
       await lives.verify()
-      await lives.start()
-      const answer = await lives.retry('hello', { idempotencyKey })
-      assert.deepEqual([answer.status, answer.json.message?.content], [200, 'one two'], answer.text)
-      assert.equal(lives.model.calls.length, 2)
-      assert.equal(await lives.charges(), 1)
-      assert.deepEqual(
-        (await lives.client.messages()).map(({ content }) => content),
-        ['hello', 'one two'],
-      )
-      assert.equal((await lives.client.owner()).held_usd, '0.00000000')
-      await lives.verify()
+      await lives.startAndAnswer('hello', 'one two', idempotencyKey)
     })
   }
 }

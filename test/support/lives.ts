@@ -62,6 +62,21 @@ export class Lives {
     }
   }
 
+  /** A new life ends the turn that the former one left: asked for once more, answered, stored and charged once, nothing held. */
+  async startAndAnswer(message: string, reply: string, idempotencyKey: string): Promise<void> {
+    await this.start()
+    const answer = await this.retry(message, { idempotencyKey })
+    assert.deepEqual([answer.status, answer.json.message?.content], [200, reply], answer.text)
+    assert.equal(this.model.calls.length, 2)
+    assert.equal(await this.charges(), 1)
+    assert.deepEqual(
+      (await this.client.messages()).map(({ content }) => content),
+      [message, reply],
+    )
+    assert.equal((await this.client.owner()).held_usd, '0.00000000')
+    await this.verify()
+  }
+
   async charges(): Promise<number> {
     return (await this.client.ledger()).filter(({ kind }) => kind === 'charge').length
   }
