@@ -1,0 +1,141 @@
+/**
+ * What scenarios are given (scenario.ts), for one run: starts what they ask for and ends all of it, also where one of them throws. Counts
+ * every whole answer of our server, so that the store can be asked whether it has as many turns.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { noPostgresServer } from '../test/support/postgres-server.ts'
+import { noRedisServer } from '../test/support/redis-server.ts'
+import { cpuMs, rssMb } from './accounting.ts'
+import { openLoadClients } from './load.ts'
+import { startPeer } from './peers.ts'
+import type { PeersOptions } from './peers.ts'
+import type { Bench, Load, Target, Upstream } from './scenario.ts'
+import { compileSlowFlush, noCompiler } from './slow-flush.ts'
+import { startTurnkeep } from './turnkeep-server.ts'
+import type { Preload } from './turnkeep-server.ts'
+import { startUpstream } from './upstream.ts'
+
+export type BenchOptions = {
+  rounds: number
+  seconds: number
+  quick: boolean
+  soakMinutes: number
+  upstreamPort: number
+  peers: PeersOptions | undefined
+}
+
+export type OpenBench = Bench & {
+  /** Ends what the scenario before has started, but for the upstream and the clients. */
+  endScenario(): Promise<void>
+  close(): Promise<void>
+}
+
+export function openBench({ rounds, seconds, quick, soakMinutes, upstreamPort, peers }: BenchOptions): OpenBench {
+  const clients = openLoadClients()
+  const folders: string[] = []
+  const running = new Set<Target>()
+  /** Whole answers by the address of the server that gave them, and whether anything else came back. */
+  const counted = new Map<string, { whole: number; others: number }>()
+  let upstream: Promise<Upstream> | undefined
+  let slower: ((milliseconds: number) => Preload) | undefined
+
+  const makeFolder = (): string => {
+    const folder = mkdtempSync(join(tmpdir(), 'turnkeep-bench-'))
+    folders.push(folder)
+    return folder
+  }
+  const ending = <Kind extends Target>(target: Kind): Kind => {
+    const stopped: Kind = {
+      ...target,
+      async stop() {
+        if (running.delete(stopped)) await target.stop()
+      },
+    }
+    running.add(stopped)
+    return stopped
+  }
+
+  const bench: OpenBench = {
+    rounds,
+    seconds,
+    quick,
+    soakMinutes,
+    upstream: () => (upstream ??= startUpstream(upstreamPort)),
+    async startServer(options = {}) {
+      const { modelUrl } = await bench.upstream()
+      if (options.slowerFlushMs !== undefined) slower ??= compileSlowFlush(makeFolder())
+      const preload = options.slowerFlushMs === undefined ? undefined : slower!(options.slowerFlushMs)
+      const server = await startTurnkeep(options, { folder: makeFolder(), modelUrl, preload })
+      counted.set(server.base, { whole: 0, others: 0 })
+      return ending(server)
+    },
+    async startPeers() {
+      const started = []
+      for (const name of peers?.names ?? []) started.push(ending(await startPeer({ folder: peers!.folder, name }, makeFolder)))
+      return started
+    },
+    async load(spec) {
+      const load = await clients.load(spec)
+      const count = counted.get(spec.base)
+      if (count) {
+        if (!spec.replays) count.whole += load.turns
+        count.others += load.refused.count + Object.values(load.errors).reduce((sum, errors) => sum + errors, 0)
+      }
+      return load
+    },
+    async measure(target, spec) {
+      const model = await bench.upstream()
+      const used = (): number[] => [target.pid, model.pid, target.databasePid].map((pid) => (pid === undefined ? 0 : cpuMs(pid)))
+      const before = used()
+      const load = await bench.load({ ...spec, base: target.base })
+      const [own, upstreams, databases] = used().map((after, place) => (after - before[place]!) / load.turns)
+      const failed = notWhole(load)
+      if (failed !== undefined) throw new Error(`${target.name}: ${failed}`)
+      return {
+        ...load,
+        cpuMsPerTurn: own!,
+        databaseCpuMsPerTurn: target.databasePid === undefined ? undefined : databases,
+        upstreamCpuMsPerTurn: upstreams!,
+        clientCpuMsPerTurn: load.clientCpuMs / load.turns,
+      }
+    },
+    async eachRound(once) {
+      const results = []
+      for (let round = 0; round < rounds; round++) results.push(await once(round))
+      return results
+    },
+    async audit(server) {
+      const { completed } = await server.usage()
+      const { whole, others } = counted.get(server.base)!
+      if (completed === whole || (others > 0 && completed > whole)) return
+      throw new Error(`the store has ${completed} completed turns, the callers counted ${whole} whole answers`)
+    },
+    cpuMs,
+    rssMb,
+    noShim: noCompiler,
+    noPostgres: () => noPostgresServer() || noRedisServer(),
+    makeFolder,
+    say: (line) => console.error(line),
+    async endScenario() {
+      for (const target of running) await target.stop()
+    },
+    async close() {
+      await bench.endScenario()
+      clients.close()
+      await (await upstream)?.stop()
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  return bench
+}
+
+/** What was wrong with a load's answers, in a sentence; undefined where each was whole. */
+export function notWhole({ turns, errors, refused }: Load): string | undefined {
+  const [first] = Object.entries(errors).toSorted(([, a], [, b]) => b - a)
+  const failed = Object.values(errors).reduce((sum, count) => sum + count, 0)
+  if (first) return `${failed} of its answers failed, ${first[1]} of them with ${first[0]}`
+  if (refused.count > 0) return `${refused.count} turns were refused: ${Object.keys(refused.reasons).join(', ')}`
+  return turns === 0 ? 'no turn was answered in time' : undefined
+}

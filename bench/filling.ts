@@ -1,0 +1,108 @@
+/**
+ * Fills a store with turns by SQL alone: one real turn, made over HTTP, is copied with its messages and its charge under other ids, twenty
+ * to a conversation, and the owner's balance follows its ledger. So every copy is as the service writes it, and every invariant holds
+ * afterwards.
+ */
+import { DatabaseSync } from 'node:sqlite'
+import { databaseFile } from '../src/store/sqlite/database.ts'
+import { withClient } from '../test/support/postgres-server.ts'
+
+/** One connection to a store that is to be filled. */
+type Sql = { columns(table: string): Promise<string[]>; run(statement: string): Promise<void> }
+
+const turnsOfConversation = 20
+const dayMs = 86_400_000
+
+/**
+ * Each of the owners has exactly one turn, completed, and gets `turns` more: a multiple of `turnsOfConversation`. No server runs on the
+ * folder.
+ */
+export async function fillSqlite(folder: string, ownerIds: string[], turns: number): Promise<void> {
+  const db = new DatabaseSync(databaseFile(folder))
+  try {
+    db.exec('pragma synchronous = off; pragma cache_size = -262144; begin')
+    const sql: Sql = {
+      columns: async (table) =>
+        db
+          .prepare('select name from pragma_table_info(?)')
+          .all(table)
+          .map(({ name }) => String(name)),
+      run: async (statement) => db.exec(statement),
+    }
+    for (const ownerId of ownerIds) await fill(sql, ownerId, turns)
+    db.exec('commit; pragma wal_checkpoint(truncate)')
+  } finally {
+    db.close()
+  }
+}
+
+/** The same while a server runs on the database. Afterwards it is as autovacuum would leave it. */
+export async function fillPostgres(url: string, ownerIds: string[], turns: number): Promise<void> {
+  await withClient(url, async (client) => {
+    const sql: Sql = {
+      async columns(table) {
+        const { rows } = await client.query<{ name: string }>(
+          `select column_name as name from information_schema.columns where table_name = $1 and table_schema = current_schema()`,
+          [table],
+        )
+        return rows.map(({ name }) => name)
+      },
+      run: async (statement) => void (await client.query(statement)),
+    }
+    for (const ownerId of ownerIds) await fill(sql, ownerId, turns)
+    await client.query('vacuum analyze')
+    await client.query('checkpoint')
+  })
+}
+
+async function fill({ columns, run }: Sql, ownerId: string, turns: number): Promise<void> {
+  const conversations = turns / turnsOfConversation
+  // Below every id of a real time, as what is older is; the owner's last letters keep the owners apart.
+  const id = (prefix: string, number: string): string =>
+    `'${prefix}_0${ownerId.slice(-12)}' || substr(cast(10000000000000 + ${number} as text), 2)`
+  const requestId = id('req', 'n.i')
+  const conversationId = id('conv', `n.i / ${turnsOfConversation}`)
+  const earlier = (column: string): string => `s.${column} - ${dayMs} - (${turns} - n.i) * 10`
+
+  /** The rows of a table that belong to the one turn, so many times, with some columns changed. */
+  async function copy(table: string, many: number, belongs: string, changes: Record<string, string>): Promise<void> {
+    const all = await columns(table)
+    await run(`insert into ${table} (${all.join(', ')})
+      select ${all.map((column) => changes[column] ?? `s.${column}`).join(', ')}
+      from (select * from ${table} where ${belongs}) as s,
+        (with recursive numbers (i) as (select 0 union all select i + 1 from numbers where i < ${many - 1}) select i from numbers) as n`)
+  }
+
+  // The one turn is found before its copies are there.
+  await run(`create temporary table the_turn as select request_id, conversation_id from turns where owner_id = '${ownerId}'`)
+  await copy('conversations', conversations, `id = (select conversation_id from the_turn)`, {
+    id: id('conv', 'n.i'),
+    external_user_id: `'filled-' || n.i`,
+    message_count: `s.message_count * ${turnsOfConversation}`,
+    message_tokens: `s.message_tokens * ${turnsOfConversation}`,
+    created_at: earlier('created_at'),
+    last_message_at: earlier('last_message_at'),
+  })
+  await copy('turns', turns, `request_id = (select request_id from the_turn)`, {
+    request_id: requestId,
+    idempotency_key: `'filled-' || n.i`,
+    conversation_id: conversationId,
+    created_at: earlier('created_at'),
+    started_at: earlier('started_at'),
+    ended_at: earlier('ended_at'),
+  })
+  await copy('messages', turns, `request_id = (select request_id from the_turn)`, {
+    id: id('msg', `n.i * 2 + s.seq`),
+    conversation_id: conversationId,
+    seq: `s.seq + 2 * (n.i % ${turnsOfConversation})`,
+    request_id: requestId,
+    created_at: earlier('created_at'),
+  })
+  await copy('ledger', turns, `request_id = (select request_id from the_turn)`, {
+    id: id('led', 'n.i'),
+    request_id: requestId,
+    created_at: earlier('created_at'),
+  })
+  await run(`update owners set balance = (select sum(amount) from ledger where owner_id = '${ownerId}') where id = '${ownerId}'`)
+  await run('drop table the_turn')
+}

@@ -1,0 +1,73 @@
+/** The command line of `npm run bench`: read once, whole, and refused with a sentence. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { BenchOptions } from './bench.ts'
+import { peersUpstreamPort } from './peers.ts'
+
+/** `only` undefined: every scenario. `write`: into docs/performance.md; `output`: the folder for tables, figures and plots. */
+export type RunOptions = BenchOptions & { only: string[] | undefined; write: boolean; output: string }
+
+export class BadOptions extends Error {}
+
+export const usage = `npm run bench -- [--only NAME,NAME] [--rounds 3] [--seconds 4] [--soak-minutes 10] [--quick] [--write]
+                 [--output FOLDER] [--peers FOLDER --with NAME,NAME] [--upstream-port PORT]`
+
+// A look at whether everything runs; its figures say nothing.
+const quick = { rounds: 1, seconds: 0.3, soakMinutes: 0 }
+const initial = { rounds: 3, seconds: 4, soakMinutes: 10 }
+
+/** Throws BadOptions. `names` of all scenarios. */
+export function readOptions(args: string[], names: string[]): RunOptions {
+  const given = parse(args)
+  const defaults = given.quick ? quick : initial
+  const only = given.only?.split(',')
+  const unknown = only?.filter((name) => !names.includes(name)) ?? []
+  if (unknown.length > 0) throw new BadOptions(`no scenario ${unknown.join(', ')}; there are ${names.join(', ')}`)
+  if ((given.peers === undefined) !== (given.with === undefined)) throw new BadOptions('--peers and --with belong together')
+  const peers = given.peers === undefined ? undefined : { folder: given.peers, names: given.with!.split(',') }
+  if (given.quick && given.write) throw new BadOptions('--quick measures nothing that could be written')
+  const missing = peers?.names.filter((name) => !existsSync(join(peers.folder, 'adapters', `${name}.mjs`))) ?? []
+  if (missing.length > 0) throw new BadOptions(`${peers!.folder} has no adapter for ${missing.join(', ')}`)
+  return {
+    only,
+    upstreamPort: number('upstream-port', given['upstream-port'], peers ? peersUpstreamPort : 0, 0),
+    rounds: number('rounds', given.rounds, defaults.rounds, 1),
+    seconds: number('seconds', given.seconds, defaults.seconds, 0.1),
+    soakMinutes: number('soak-minutes', given['soak-minutes'], defaults.soakMinutes, 0),
+    quick: given.quick ?? false,
+    write: given.write ?? false,
+    output: given.output ?? join(import.meta.dirname, 'results'),
+    peers,
+  }
+}
+
+function parse(args: string[]) {
+  const text = { type: 'string' } as const
+  const flag = { type: 'boolean' } as const
+  try {
+    return parseArgs({
+      args,
+      options: {
+        only: text,
+        rounds: text,
+        seconds: text,
+        'soak-minutes': text,
+        quick: flag,
+        write: flag,
+        output: text,
+        'upstream-port': text,
+        peers: text,
+        with: text,
+      },
+    }).values
+  } catch (error) {
+    throw new BadOptions((error as Error).message)
+  }
+}
+
+function number(name: string, text: string | undefined, initially: number, least: number): number {
+  const value = text === undefined ? initially : Number(text)
+  if (!(value >= least)) throw new BadOptions(`--${name} must be a number from ${least} on, not ${text}`)
+  return value
+}

@@ -1,0 +1,50 @@
+/**
+ * What a user would run instead of us, measured beside us: a folder with `adapters/NAME.mjs`, each telling how its server is started and
+ * asked. Adapters are the operator's own files and run as they are; their servers find their model at port 9900 of this machine.
+ */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { lastToken, marks } from './call.ts'
+import type { Mode, Target } from './scenario.ts'
+import { spawnServer } from './spawned.ts'
+
+/** Written into the peers' own settings. */
+export const peersUpstreamPort = 9900
+
+type Asked = { path: string; headers?: Record<string, string>; body: object }
+type Adapter = {
+  base: string
+  start: { cmd: string; args?: string[]; cwd: string; env?: Record<string, string>; ready: string }
+  setup?(base: URL): Promise<void>
+  sync(conversation: string, text: string): Asked
+  stream(conversation: string, text: string): Asked
+}
+
+export type PeersOptions = { folder: string; names: string[] }
+
+/** `makeFolder` gives one for its log. Throws, naming the peer, where one is not there or does not start. */
+export async function startPeer(
+  { folder, name }: { folder: string; name: string },
+  makeFolder: () => string,
+): Promise<Target & { startMs: number }> {
+  const file = join(folder, 'adapters', `${name}.mjs`)
+  if (!existsSync(file)) throw new Error(`no peer ${name}: there is no ${file}`)
+  process.env['PEERS_DIR'] = resolve(folder)
+  // What the folder's own README asks of an adapter; the first call shows whether it is so.
+  const { default: adapter } = (await import(pathToFileURL(resolve(file)).href)) as { default: Adapter }
+  const { cmd, args = [], cwd, env = {}, ready } = adapter.start
+  const spawned = await spawnServer({ command: cmd, args, cwd, env, ready, folder: makeFolder() })
+  await adapter.setup?.(new URL(adapter.base))
+  return {
+    name,
+    base: adapter.base,
+    pid: spawned.pid,
+    startMs: spawned.startMs,
+    stop: spawned.stop,
+    call(mode: Mode) {
+      const { path, headers = {}, body } = adapter[mode](marks.user, marks.text)
+      return { path, headers, body: JSON.stringify(body), whole: [lastToken] }
+    },
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * A CPU profile of the server by the parts of a turn: every sample goes to the nearest frame above it that belongs to a part, so that what
+ * the runtime does is counted for whoever asked for it. The table of paths is here; what no path claims is told apart and not shared out.
+ * Pure.
+ */
+
+/** As `node --cpu-prof` writes it; times in microseconds of the machine's monotonic clock. */
+export type CpuProfile = {
+  nodes: { id: number; callFrame: { functionName: string; url: string }; children?: number[] }[]
+  startTime: number
+  samples: number[]
+  timeDeltas: number[]
+}
+
+/** Of the main thread; the first that fits. */
+const mainParts: [part: string, path: RegExp][] = [
+  ['SSE out', /\/src\/http\/(event-stream|slow-reader)\.ts$/],
+  ['window', /\/src\/access\/(rate-window|redis-window|store-window|deadline)\.ts$|\/node_modules\/(ioredis|@ioredis|redis-\w+)\//],
+  ['auth', /\/src\/access\//],
+  [
+    'model client',
+    /\/src\/agent\/(models\/|models\.ts|undici\.ts|counted-model|droppable-model|retry|model\.ts)|\/node_modules\/(undici|@ai-sdk)\//,
+  ],
+  ['prompt and loop', /\/src\/agent\//],
+  ['settle', /\/src\/turn\/(settlement|turn-writes)\.ts$|\/src\/ledger\//],
+  [
+    'batches, hand-over to the store',
+    /\/src\/turn\/lane\.ts$|\/src\/store\/|\/node_modules\/(pg|pg-\w+|postgres-\w+)\/|^node:internal\/worker/,
+  ],
+  ['admit and run', /\/src\/turn\//],
+  [
+    'log and metrics',
+    /\/src\/(log|metrics)\.ts$|\/src\/http\/access-log\.ts$|\/node_modules\/(pino|sonic-boom|thread-stream|prom-client)\//,
+  ],
+  ['HTTP in', /\/src\/http\/|\/node_modules\/|^node:_http|^node:internal\/http/],
+]
+
+/** Of the threads of the store. */
+const storeParts: [part: string, path: RegExp][] = [
+  ['store thread: admit', /\/src\/store\/sqlite\/(admit|history)\.ts$/],
+  ['store thread: settle', /\/src\/store\/sqlite\/end-turn\.ts$/],
+  ['store thread: commit and flush', /\/src\/store\/sqlite\/group-commit\.ts$/],
+  ['store thread: the rest', /./],
+]
+
+const itself: Record<string, string> = {
+  '(garbage collector)': 'GC',
+  '(idle)': 'idle',
+  // Outside of JavaScript and of any call by it: sockets, epoll, compiling.
+  '(program)': 'native',
+}
+const rest = 'Node itself'
+
+/** In the order in which a turn meets them. */
+export const partsInOrder = [
+  'HTTP in',
+  'auth',
+  'window',
+  'admit and run',
+  'prompt and loop',
+  'model client',
+  'SSE out',
+  'settle',
+  'batches, hand-over to the store',
+  'store thread: admit',
+  'store thread: settle',
+  'store thread: commit and flush',
+  'store thread: the rest',
+  'log and metrics',
+  rest,
+  'native',
+  'GC',
+  'idle',
+]
+
+/** Microseconds of each part between two moments of the profile's clock. */
+export function byPart(profile: CpuProfile, thread: 'main' | 'store', from: number, to: number): Map<string, number> {
+  const parts = partsOfNodes(profile, thread)
+  const sums = new Map<string, number>()
+  let at = profile.startTime
+  for (const [index, node] of profile.samples.entries()) {
+    const delta = profile.timeDeltas[index]!
+    at += delta
+    if (at < from || at > to) continue
+    const part = parts.get(node)!
+    sums.set(part, (sums.get(part) ?? 0) + delta)
+  }
+  return sums
+}
+
+/** From the root down: a node that no path claims is its caller's. */
+function partsOfNodes({ nodes }: CpuProfile, thread: 'main' | 'store'): Map<number, string> {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const children = new Set(nodes.flatMap((node) => node.children ?? []))
+  const parts = new Map<number, string>()
+  const claims = thread === 'main' ? mainParts : storeParts
+  const open = nodes.filter(({ id }) => !children.has(id)).map((node) => ({ node, above: rest }))
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { node, above } = next
+    const { functionName, url } = node.callFrame
+    const claimed = itself[functionName] ?? claims.find(([, path]) => path.test(url))?.[0]
+    // A file without a part of its own in a store thread serves the statement above it.
+    const part = claimed === undefined || (claimed === storeParts.at(-1)![0] && above !== rest) ? above : claimed
+    parts.set(node.id, part)
+    for (const child of node.children ?? []) open.push({ node: byId.get(child)!, above: part })
+  }
+  return parts
+}

@@ -1,0 +1,56 @@
+/**
+ * What a run leaves: its findings as Markdown, as JSON with every figure's spread, and as plots, in a folder; and, where asked, the tables
+ * between the marks of docs/performance.md and the plots beside it, so that nobody types a figure by hand.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { goalsTable } from './goals.ts'
+import type { Findings, Judged } from './goals.ts'
+import { svgOf } from './plot.ts'
+import type { Scenario } from './scenario.ts'
+import { sectionOf } from './table.ts'
+
+export type Report = { machine: string; scenarios: Scenario[]; findings: Findings; judged: Judged[] }
+
+const docs = join(import.meta.dirname, '..', 'docs')
+
+export function writeResults(report: Report, folder: string): void {
+  const { machine, scenarios, findings, judged } = report
+  mkdirSync(folder, { recursive: true })
+  const sections = scenarios.map(({ name, sentence }) => `## ${name}\n\n${sentence}\n\n${sectionOf(findings.get(name)!)}\n`)
+  const goals = `## Goals\n\n${goalsTable(judged)}\n`
+  writeFileSync(join(folder, 'results.md'), [`# Results\n\n${machine}\n`, ...sections, goals].join('\n'))
+  const found = Object.fromEntries([...findings].map(([name, { plots: _, ...finding }]) => [name, finding]))
+  writeFileSync(join(folder, 'results.json'), `${JSON.stringify({ machine, goals: judged, scenarios: found }, null, 1)}\n`)
+  writePlots(findings, folder)
+}
+
+/** Sections of scenarios that were not run stay as they are; of the goals too, unless all of them were. */
+export function writePage({ machine, scenarios, findings, judged }: Report, whole: boolean): void {
+  const file = join(docs, 'performance.md')
+  let page = readFileSync(file, 'utf8')
+  for (const { name } of scenarios) page = between(page, name, `${sectionOf(findings.get(name)!)}\n\n${plotLines(findings, name)}`.trim())
+  if (whole) {
+    page = between(page, 'goals', goalsTable(judged))
+    page = between(page, 'machine', machine)
+  }
+  writeFileSync(file, page)
+  writePlots(findings, join(docs, 'performance'))
+}
+
+/** Throws where the page has no such marks: a table must not get lost. */
+export function between(page: string, name: string, text: string): string {
+  const [begin, end] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)]
+  if (from === -1 || to < from) throw new Error(`the page has no ${begin} … ${end}`)
+  return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`
+}
+
+const plotLines = (findings: Findings, name: string): string =>
+  (findings.get(name)!.plots ?? []).map(({ file, title }) => `![${title}](performance/${file}.svg)`).join('\n')
+
+function writePlots(findings: Findings, folder: string): void {
+  const plots = [...findings.values()].flatMap((finding) => finding.plots ?? [])
+  if (plots.length > 0) mkdirSync(folder, { recursive: true })
+  for (const plot of plots) writeFileSync(join(folder, `${plot.file}.svg`), svgOf(plot))
+}

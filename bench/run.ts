@@ -1,0 +1,101 @@
+/**
+ * `npm run bench`: every scenario with real servers over HTTP, median and spread of several rounds, as tables, JSON and plots; beside peers
+ * where a folder of them is given; the goals of the design judged at the end. A scenario that cannot run here, or fails, is named as not
+ * run; the others go on.
+ *
+ *     npm run bench -- --only sync,stream --rounds 3 --seconds 4 [--quick] [--write] [--peers FOLDER --with glue,portkey]
+ *
+ * Exit codes: 0 all that was asked for was measured, whether or not the goals are met · 1 a scenario failed, and no page is written · 2 bad
+ * options.
+ */
+import { openBench } from './bench.ts'
+import type { OpenBench } from './bench.ts'
+import { goalsTable, judge } from './goals.ts'
+import { describeMachine } from './machine.ts'
+import { BadOptions, readOptions, usage } from './options.ts'
+import type { RunOptions } from './options.ts'
+import { overload } from './overload.ts'
+import { writePage, writeResults } from './report.ts'
+import type { Finding, Scenario } from './scenario.ts'
+import { stream, sync } from './scenarios/callers.ts'
+import { filled } from './scenarios/filled.ts'
+import { idleStreams } from './scenarios/idle-streams.ts'
+import { longConversation } from './scenarios/long-conversation.ts'
+import { orphans } from './scenarios/orphans.ts'
+import { paced } from './scenarios/paced.ts'
+import { profile } from './scenarios/profile.ts'
+import { replays } from './scenarios/replays.ts'
+import { retrieval } from './scenarios/retrieval.ts'
+import { soak } from './scenarios/soak.ts'
+import { start } from './scenarios/start.ts'
+import { hotOwner, processes, slowFlush, stores } from './scenarios/stores.ts'
+import { sectionOf } from './table.ts'
+
+const scenarios: Scenario[] = [
+  sync,
+  stream,
+  paced,
+  stores,
+  hotOwner,
+  slowFlush,
+  processes,
+  longConversation,
+  filled,
+  replays,
+  retrieval,
+  idleStreams,
+  start,
+  orphans,
+  overload,
+  profile,
+  soak,
+]
+
+/** Answers the exit code. */
+async function run(options: RunOptions): Promise<number> {
+  const chosen = scenarios.filter(({ name }) => options.only === undefined || options.only.includes(name))
+  const bench = openBench(options)
+  try {
+    const machine = describeMachine(bench.makeFolder(), options)
+    console.log(`${machine}\n`)
+    const { findings, failed } = await runEach(bench, chosen)
+    // A look measures nothing that could meet a goal.
+    const judged = judge(options.quick ? new Map() : findings)
+    console.log(`## Goals\n\n${goalsTable(judged)}`)
+    const report = { machine, scenarios: chosen, findings, judged }
+    writeResults(report, options.output)
+    if (options.write && !failed) writePage(report, options.only === undefined)
+    return failed ? 1 : 0
+  } finally {
+    await bench.close()
+  }
+}
+
+async function runEach(bench: OpenBench, chosen: Scenario[]): Promise<{ findings: Map<string, Finding>; failed: boolean }> {
+  const findings = new Map<string, Finding>()
+  let failed = false
+  for (const scenario of chosen) {
+    bench.say(`${scenario.name} …`)
+    const finding = await scenario.run(bench).catch((error: unknown): Finding => {
+      failed = true
+      console.error(error)
+      return { rows: [], notRun: `it failed: ${error instanceof Error ? error.message : String(error)}` }
+    })
+    await bench.endScenario()
+    findings.set(scenario.name, finding)
+    console.log(`## ${scenario.name}\n\n${scenario.sentence}\n\n${sectionOf(finding)}\n`)
+  }
+  return { findings, failed }
+}
+
+try {
+  const options = readOptions(
+    process.argv.slice(2),
+    scenarios.map(({ name }) => name),
+  )
+  process.exitCode = await run(options)
+} catch (error) {
+  const bad = error instanceof BadOptions
+  console.error(bad ? `${error.message}\n\n${usage}` : error)
+  process.exitCode = bad ? 2 : 1
+}

@@ -1,0 +1,59 @@
+/**
+ * Sync and streamed turns at 1, 16, 64 and 256 callers against a model that answers at once: what the server itself costs, beside peers.
+ */
+import { startContenders } from '../contenders.ts'
+import type { Bench, Finding, Mode, Plot, Row, Scenario, Target } from '../scenario.ts'
+import { sideBySide } from '../side-by-side.ts'
+import { headings } from '../spread.ts'
+
+const callerCounts = [1, 16, 64, 256]
+
+export const sync: Scenario = {
+  name: 'sync',
+  sentence: 'Whole answers of 50 tokens from a model that answers at once; every turn begins a conversation.',
+  run: (bench) => compare(bench, 'sync'),
+}
+
+export const stream: Scenario = {
+  name: 'stream',
+  sentence: 'The same as event streams: the model writes its 50 chunks at once.',
+  run: (bench) => compare(bench, 'stream'),
+}
+
+async function compare(bench: Bench, mode: Mode): Promise<Finding> {
+  const { server, contenders, notes } = await startContenders(bench)
+  const able = contenders.filter(({ modes }) => modes.includes(mode)).map(({ target }) => target)
+  const rows: Row[] = []
+  for (const callers of bench.quick ? [16] : callerCounts) {
+    const spec = (target: Target) => ({ calls: [target.call(mode)], callers, seconds: bench.seconds })
+    rows.push(
+      ...(await sideBySide(
+        bench,
+        able.map((target) => ({ labels: { server: target.name, callers }, target, spec: spec(target) })),
+      )),
+    )
+    bench.say(`${mode}: ${callers} callers done`)
+  }
+  await bench.audit(server)
+  return { rows, notes, plots: plotsOf(rows, mode) }
+}
+
+function plotsOf(rows: Row[], mode: Mode): Plot[] {
+  // The model itself is the ceiling, and would press the rest to the floor.
+  const shown = rows.filter(({ labels }) => labels['server'] !== 'the model itself')
+  const plot = (figure: string, file: string, title: string): Plot => ({
+    file,
+    title,
+    x: 'callers',
+    y: figure,
+    kind: 'lines',
+    series: [...new Set(shown.map(({ labels }) => String(labels['server'])))].map((name) => ({
+      name,
+      points: shown
+        .filter(({ labels }) => labels['server'] === name)
+        .map(({ labels, figures }) => ({ x: labels['callers']!, y: figures[figure]! })),
+    })),
+  })
+  const kind = mode === 'sync' ? 'Sync turns' : 'Streamed turns of 50 chunks'
+  return [plot(headings.rate, `${mode}-rate`, `${kind} a second`), plot(headings.cpu, `${mode}-cpu`, `${kind}: the server's CPU`)]
+}

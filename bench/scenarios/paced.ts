@@ -1,0 +1,80 @@
+/**
+ * Streams as models write them: 200 ms to the first chunk, then one every 20 ms. Every chunk comes and goes by itself, so this is the
+ * figure to quote for a stream's cost; what the server adds to the pace is told apart from the pace.
+ */
+import { startContenders } from '../contenders.ts'
+import { addedFirstDelta50, addedFirstDelta99 } from '../goals.ts'
+import type { Bench, Finding, Row, Scenario } from '../scenario.ts'
+import { sideBySide } from '../side-by-side.ts'
+import { headings } from '../spread.ts'
+import type { Spread } from '../spread.ts'
+
+const pace = { chunks: 50, firstMs: 200, gapMs: 20 }
+const callerCounts = [64, 256, 1000]
+const wholeMs = pace.firstMs + (pace.chunks - 1) * pace.gapMs
+// By itself it is 1,000, and a turn may still be ending when its caller asks again.
+const mostTurns = 2_000
+// Several streams of each caller.
+const leastSeconds = 6
+
+export const paced: Scenario = {
+  name: 'paced',
+  sentence: `Streams of ${pace.chunks} chunks: ${pace.firstMs} ms to the first one, then ${pace.gapMs} ms each.`,
+  async run(bench: Bench): Promise<Finding> {
+    const { server, contenders, notes } = await startContenders(bench, { env: { TURNKEEP_MAX_TURNS: String(mostTurns) } })
+    const upstream = await bench.upstream()
+    const able = contenders.filter(({ modes }) => modes.includes('stream')).map(({ target }) => target)
+    await upstream.configure(bench.quick ? { ...pace, chunks: 5 } : pace)
+    const seconds = bench.quick ? bench.seconds : Math.max(leastSeconds, bench.seconds)
+    const rows: Row[] = []
+    for (const callers of bench.quick ? [4] : callerCounts) {
+      const lanes = able.map((target) => ({
+        labels: { server: target.name, callers },
+        target,
+        spec: { calls: [target.call('stream')], callers, seconds },
+      }))
+      rows.push(...(await sideBySide(bench, lanes)).map(abovePace))
+      bench.say(`paced: ${callers} callers done`)
+    }
+    await upstream.configure({})
+    await bench.audit(server)
+    return {
+      rows,
+      notes: [
+        ...notes,
+        `All callers begin at the same instant, so their chunks come in bursts: a hard case. The pace alone takes ${wholeMs.toLocaleString('en-US')} ms a turn.`,
+      ],
+      plots: [
+        {
+          file: 'paced-cpu',
+          title: 'CPU of a stream of 50 chunks, paced',
+          x: 'callers',
+          y: headings.cpu,
+          kind: 'bars',
+          // The floor last, so that we have the same colour in all plots.
+          series: [...able.slice(1), able[0]!].map(({ name }) => ({
+            name,
+            points: rows
+              .filter(({ labels }) => labels['server'] === name)
+              .map(({ labels, figures }) => ({ x: labels['callers']!, y: figures[headings.cpu]! })),
+          })),
+        },
+      ],
+    }
+  },
+}
+
+/** Instead of the times to the first delta, what lies above the pace. */
+function abovePace({ labels, figures }: Row): Row {
+  const { [headings.firstDelta50]: first50, [headings.firstDelta99]: first99, ...rest } = figures
+  return {
+    labels,
+    figures: {
+      ...rest,
+      ...(first50 && { [addedFirstDelta50]: less(first50, pace.firstMs) }),
+      ...(first99 && { [addedFirstDelta99]: less(first99, pace.firstMs) }),
+    },
+  }
+}
+
+const less = ({ median, min, max, rounds }: Spread, by: number): Spread => ({ median: median - by, min: min - by, max: max - by, rounds })

@@ -1,0 +1,58 @@
+/** From the spawn to an answer of /readyz, and the memory of a process that has just started and of one that has worked. */
+import { setTimeout as pass } from 'node:timers/promises'
+import { readyMs, rssAfter, rssIdle } from '../goals.ts'
+import type { Bench, Finding, Row, Scenario, Server } from '../scenario.ts'
+import { spread } from '../spread.ts'
+import type { Spread } from '../spread.ts'
+
+const callers = 64
+// What the start has left behind is collected by then.
+const settleMs = 1_500
+
+export const start: Scenario = {
+  name: 'start',
+  sentence: `Spawned to 200 of /readyz, on an empty folder without a compile cache, and again on the folder that the first one left; memory idle, and after ${callers} callers of both modes.`,
+  async run(bench): Promise<Finding> {
+    await (await bench.upstream()).configure({})
+    const first: number[] = []
+    const lives = await bench.eachRound(async () => {
+      const folder = bench.makeFolder()
+      const server = await bench.startServer({ folder, env: { NODE_DISABLE_COMPILE_CACHE: '1' } })
+      first.push(server.startMs)
+      await server.stop()
+      // Twice: the first of them leaves the cache.
+      await (await bench.startServer({ folder })).stop()
+      return liveOnce(bench, await bench.startServer({ folder }))
+    })
+    const over = (of: (life: Life) => number): Spread => spread(lives.map(of))
+    const rows: Row[] = [
+      { labels: { server: 'turnkeep', start: 'first' }, figures: { [readyMs]: spread(first) } },
+      {
+        labels: { server: 'turnkeep', start: 'again' },
+        figures: { [readyMs]: over(({ startMs }) => startMs), [rssIdle]: over(({ idle }) => idle), [rssAfter]: over(({ after }) => after) },
+      },
+    ]
+    for (const peer of await bench.startPeers()) {
+      await pass(settleMs)
+      const idle = bench.rssMb(peer.pid)
+      for (const mode of ['sync', 'stream'] as const)
+        await bench.load({ base: peer.base, calls: [peer.call(mode)], callers, seconds: bench.seconds })
+      const figures = { [readyMs]: spread([peer.startMs]), [rssIdle]: spread([idle]), [rssAfter]: spread([bench.rssMb(peer.pid)]) }
+      rows.push({ labels: { server: peer.name, start: 'again' }, figures })
+    }
+    return { rows }
+  },
+}
+
+type Life = { startMs: number; idle: number; after: number }
+
+async function liveOnce(bench: Bench, server: Server): Promise<Life> {
+  await pass(settleMs)
+  const idle = bench.rssMb(server.pid)
+  for (const mode of ['sync', 'stream'] as const)
+    await bench.measure(server, { calls: [server.call(mode)], callers, seconds: bench.seconds })
+  const after = bench.rssMb(server.pid)
+  await bench.audit(server)
+  await server.stop()
+  return { startMs: server.startMs, idle, after }
+}
