@@ -12,6 +12,8 @@ export type HistoryEvent =
   /** From the server's own line. */
   | { kind: 'failpoint'; at: number; place: number; name: string; action: string }
   | FaultEvent
+  /** From then until now far more threads wanted a core than there are: crowd.ts. */
+  | { kind: 'machine'; at: number; from: number; runnable: number }
   | { kind: 'setup'; at: number; tenants: Tenant[] }
   | CallEvent
   | AnswerEvent

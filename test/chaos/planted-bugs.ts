@@ -26,9 +26,9 @@ export type PlantedBug = {
   caughtBy: CaughtBy
 }
 
-/** Who must find it, and by which of its checks, one or another. */
+/** Who must find it, and by which of its checks, one or another. `minutes`: a rare meeting of two faults needs more than the usual ones. */
 export type CaughtBy =
-  | { harness: 'chaos'; store: 'sqlite' | 'postgres'; faults?: string; checks: string[] }
+  | { harness: 'chaos'; store: 'sqlite' | 'postgres'; faults?: string; minutes?: number; checks: string[] }
   | { harness: 'simulation'; checks: string[] }
 
 const statements = 'src/store/sqlite/statements.ts'
@@ -48,8 +48,8 @@ export const plantedBugs: PlantedBug[] = [
     edits: [
       edit(
         statements,
-        "from turns where request_id = ? and fence = ? and state = 'running'`)",
-        "from turns where request_id = ? and ? > 0 and state = 'running'`)",
+        "where t.request_id = ? and t.fence = ? and t.state = 'running'`)",
+        "where t.request_id = ? and ? > 0 and t.state = 'running'`)",
       ),
     ],
     caughtBy: { harness: 'simulation', checks: ['fence'] },
@@ -73,7 +73,11 @@ export const plantedBugs: PlantedBug[] = [
     room: 'expiry',
     removes: "a record expires by the store's clock, and not by that of the process that asks",
     edits: [
-      edit(turn, '      ...request,\n', '      ...request, processNow: Date.now(),\n'),
+      edit(
+        turn,
+        '      idempotencyKey,\n      fingerprint',
+        '      idempotencyKey,\n      ...{ processNow: Date.now() },\n      fingerprint',
+      ),
       edit(
         'src/store/sqlite/admit.ts',
         'const record = findLiveRecord(sql, now, item)',
@@ -172,7 +176,7 @@ export const plantedBugs: PlantedBug[] = [
         'create index one_message_per_role_and_turn',
       ),
     ],
-    caughtBy: { harness: 'chaos', store: 'postgres', faults: 'stop,kill,failpoint,pg-away', checks: ['verify', 'H2'] },
+    caughtBy: { harness: 'chaos', store: 'postgres', faults: 'stop', minutes: 2, checks: ['verify', 'H2'] },
   },
   {
     name: 'orphans-left-at-the-start',
@@ -295,7 +299,7 @@ export const plantedBugs: PlantedBug[] = [
         'const started = open.filter(() => open.length > 1e9)',
       ),
     ],
-    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['tools'] },
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', minutes: 2, checks: ['tools'] },
   },
   {
     name: 'recovery-that-reads-no-journal',

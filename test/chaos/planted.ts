@@ -16,13 +16,13 @@ import { plantedBugs } from './planted-bugs.ts'
 import type { CaughtBy, PlantedBug } from './planted-bugs.ts'
 
 /** What a run of a harness came to: the names of the checks that spoke, none where all is well. */
-type Look = { checks: string[]; seconds: number; trouble: string | undefined }
+type Look = { checks: string[]; seconds: number; trouble: string | undefined; told: string[] }
 type Verdict = { bug: PlantedBug; found: boolean; by: string; seconds: number }
 
 const root = join(import.meta.dirname, '../..')
 const page = join(root, 'docs/planted-bugs.md')
 // Some hundred turns on every path; the slowest bug to be found shows itself in a third of it.
-const chaosMinutes = 0.5
+const usualMinutes = 0.5
 const simulationMinutes = 0.5
 // A run ends itself; this is for one that does not.
 const longestMs = 300_000
@@ -67,13 +67,16 @@ function distinct(bugs: PlantedBug[]): CaughtBy[] {
 }
 
 function wayOf(by: CaughtBy): string {
-  return by.harness === 'chaos' ? `chaos on ${by.store}, faults: ${by.faults ?? 'all'}` : 'simulation'
+  if (by.harness === 'simulation') return 'simulation'
+  const minutes = by.minutes === undefined ? '' : `, ${by.minutes} minutes`
+  return `chaos on ${by.store}, faults: ${by.faults ?? 'all'}${minutes}`
 }
 
 async function lookAtSource(tree: string, by: CaughtBy): Promise<boolean> {
-  const { checks, seconds, trouble } = await look(tree, by)
+  const { checks, seconds, trouble, told } = await look(tree, by)
   const well = checks.length === 0 && trouble === undefined
   console.log(`${well ? 'sound' : 'NOT SOUND'} ${seconds.toFixed(0)} s  ${wayOf(by)} ${checks.join(', ')} ${trouble ?? ''}`.trimEnd())
+  for (const what of told) console.log(`  ${what}`)
   return well
 }
 
@@ -95,7 +98,7 @@ async function look(tree: string, by: CaughtBy): Promise<Look> {
       : [
           'test/chaos/run.ts',
           '--minutes',
-          String(chaosMinutes),
+          String(by.minutes ?? usualMinutes),
           '--store',
           by.store,
           ...(by.faults === undefined ? [] : ['--faults', by.faults]),
@@ -115,9 +118,11 @@ async function look(tree: string, by: CaughtBy): Promise<Look> {
   const [code] = (await once(child, 'close')) as [number | null]
   clearTimeout(timer)
   const seconds = (performance.now() - startedAt) / 1000
-  if (!existsSync(report)) return { checks: [], seconds, trouble: `no report, exit ${code}: ${said.trim().split('\n').at(-1) ?? ''}` }
-  const { violations } = JSON.parse(readFileSync(report, 'utf8')) as { violations: { check: string }[] }
-  return { checks: [...new Set(violations.map(({ check }) => check))], seconds, trouble: undefined }
+  if (!existsSync(report))
+    return { checks: [], seconds, trouble: `no report, exit ${code}: ${said.trim().split('\n').at(-1) ?? ''}`, told: [] }
+  const { violations } = JSON.parse(readFileSync(report, 'utf8')) as { violations: { check: string; what: string }[] }
+  const told = violations.map(({ check, what }) => `${check}: ${what}`)
+  return { checks: [...new Set(violations.map(({ check }) => check))], seconds, trouble: undefined, told }
 }
 
 function rowStart({ name, room, removes }: PlantedBug): string {

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pass } from 'node:timers/promises'
 import { check } from './check.ts'
+import { watchCrowd } from './crowd.ts'
 import { openHistory } from './history.ts'
 import type { History } from './history.ts'
 import { extraMs, startNemesis } from './nemesis.ts'
@@ -53,6 +54,7 @@ async function run(options: RunOptions, interrupted: AbortSignal): Promise<numbe
   let nemesis: Nemesis | undefined
   let workload: Workload | undefined
   const startedAt = performance.now()
+  const unwatch = watchCrowd({ history, troubles })
   try {
     const random = createRandom(seed)
     const upstream = await openUpstream({ history })
@@ -71,6 +73,7 @@ async function run(options: RunOptions, interrupted: AbortSignal): Promise<numbe
   } catch (error) {
     if (!interrupted.aborted) troubles.add('harness', `the run itself failed: ${error instanceof Error ? error.stack : String(error)}`)
   }
+  unwatch()
   history.write({ kind: 'end', at: history.now() })
   await history.close()
   const violations = [...troubles.violations, ...(interrupted.aborted ? [] : check(history.events))]

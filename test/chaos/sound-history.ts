@@ -82,6 +82,25 @@ export function soundHistory(): HistoryEvent[] {
   refuse(call(say('off', 'off', 'gil', 'quick 1')), 'agent_disabled')
   change({ what: 'switch', agent: 'agt_off', enabled: true })
 
+  // Two tries at once, while the agent is off and a process stands still and dies: one is refused and the other breaks off, so the refusal is the end.
+  // And a try that its caller left is read late, after another one was refused: it runs, is charged, and nobody hears of it.
+  pass(10_000)
+  write({ kind: 'process', at: now(), place: 0, what: 'stopped', signal: 'SIGSTOP', why: 'stop' })
+  const [beside, late] = [say('beside', 'off', 'gil', 'quick 1'), say('late', 'off', 'ida', 'quick 1')]
+  const besides = call(beside)
+  answer(call(late), { end: 'left' })
+  change({ what: 'switch', agent: 'agt_off', enabled: false })
+  refuse(call(beside, { place: 1 }), 'agent_disabled')
+  refuse(call(late, { place: 1 }), 'agent_disabled')
+  change({ what: 'switch', agent: 'agt_off', enabled: true })
+  write({ kind: 'process', at: now(), place: 0, what: 'continued', signal: 'SIGCONT', why: 'stop' })
+  const unheard = model(late, 'text')
+  modelEnds(unheard)
+  settle(late, unheard)
+  write({ kind: 'process', at: now(), place: 0, what: 'killed', signal: 'SIGKILL', why: 'kill' })
+  answer(besides, { end: 'broken', error: 'ECONNRESET' })
+  write({ kind: 'process', at: now(), place: 0, what: 'started', why: 'again' })
+
   change({ what: 'edit', agent: 'agt_main', version: 2 })
   agent.version = 2
   simple(said('edited', 'main', 'ann', 'quick 1'))

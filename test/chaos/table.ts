@@ -31,6 +31,8 @@ export type Report = {
   counts: Counts
   /** Keys during which nothing was broken. */
   calm: number
+  /** So long the machine had no time for the run, and what came late is not held against the servers. */
+  crowdedSeconds: number
   /** From a kill -9 to the final answer of what was under way at that process: of all, and of those during whose wait no other process ended. */
   orphans: { all: Waits; ofOneKill: Waits }
   /** Lines at level error that a fault explains. */
@@ -67,6 +69,7 @@ export function reportOf({ options, history, troubles, nemesis, counts = {}, vio
     impossible,
     counts,
     calm: countCalm(events),
+    crowdedSeconds: Math.round(events.reduce((sum, event) => sum + (event.kind === 'machine' ? event.at - event.from : 0), 0) / 1000),
     seconds: Math.round(ms / 1000),
     faults: options.faults.map((name) => ({ name, rows: kinds[name].rows, count: nemesis?.counts.get(name) ?? 0 })),
     failpoints: Object.keys(failpointNames).flatMap((name) => {
@@ -174,6 +177,8 @@ export function printReport(report: Report): void {
   for (const name of report.neverActed) say(`${name.padEnd(28)}  NEVER`)
   say()
   say(`kill -9: ${report.kills} · starts: ${report.starts} · ${listed(report.counts)} · calm ${report.calm}`)
+  if (report.crowdedSeconds > 0)
+    say(`the machine was busy with more than this run for ${report.crowdedSeconds} s: what came late then is not judged`)
   for (const [name, waits] of [
     ['all', orphans.all],
     ['of one kill', orphans.ofOneKill],

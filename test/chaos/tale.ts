@@ -66,7 +66,7 @@ export function createTale() {
   let ids = 0
   const now = (): number => (at += 10)
   const windows = new Map<string, number>()
-  const replies = new Map<string, { text: string; said: any }>()
+  const replies = new Map<string, { text: string; said: any; key: string }>()
   const conversations = new Map<string, { id: string; messages: any[] }>()
   /** The prompt's. */
   const agent = { version: 1 }
@@ -142,7 +142,7 @@ export function createTale() {
       message: { id: `msg_${reply}`, role: 'assistant', content: spoken.text, created_at: common.createdAt },
       usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, charged_usd: usd(charged) },
     }
-    replies.set(said.message, { text: JSON.stringify(told), said: told })
+    replies.set(said.message, { text: JSON.stringify(told), said: told, key: said.key })
     charges.push({ owner: tenants.find(({ keys }) => keys.includes(keyOf(said.key)))!.owner.id, requestId, units: charged })
   }
   const reply = (said: Said, of: number, transport: 'chat' | 'stream' = 'chat', pieces = 2): void => {
@@ -214,9 +214,9 @@ export function createTale() {
         ledger,
       })
     }
-    const turns = [...replies.values()].map(({ said: { request_id: requestId } }) => {
+    const turns = [...replies.values()].map(({ said: { request_id: requestId }, key: keyName }) => {
       const attempts = requestId === replies.get(twice.message)!.said.request_id ? 2 : 1
-      return { requestId, key: 'main', state: 'completed', run: 1, attempts, heldUsd: '0.00000000' }
+      return { requestId, key: keyName, state: 'completed', run: 1, attempts, heldUsd: '0.00000000' }
     })
     write({ kind: 'stored', what: 'turns', at: now(), turns })
   }

@@ -12,6 +12,8 @@ export type Finding = { check: string; what: string; events: number[] }
 export type Troubles = {
   /** A fault begins or ends, so that what it explains is known. */
   fault(phase: 'begin' | 'end', fault: Pick<FaultEvent, 'id' | 'name'>): void
+  /** The machine had no time for the servers until that moment. */
+  crowded(until: number): void
   line(place: number, life: Life, line: LogLine): void
   end(place: number, life: Life, end: End): void
   /** A finding of the harness's own. */
@@ -30,8 +32,11 @@ export function watchTroubles(history: History): Troubles {
   const violations: Finding[] = []
   const explained: Troubles['explained'] = new Map()
   const spans = new Map<number, { from: number; until: number }>()
+  /** Crowded seconds; the last one says it all, since only what is told after it is asked for. */
+  let crowdedUntil = -Infinity
 
-  const troubledSince = (since: number): boolean => [...spans.values()].some(({ until }) => until + aftermathMs >= since)
+  const troubledSince = (since: number): boolean =>
+    crowdedUntil + aftermathMs >= since || [...spans.values()].some(({ until }) => until + aftermathMs >= since)
 
   function add(check: string, what: string): void {
     violations.push({ check, what, events: [history.events.length - 1] })
@@ -44,6 +49,9 @@ export function watchTroubles(history: History): Troubles {
       if (!troublesStore.has(name)) return
       if (phase === 'begin') spans.set(id, { from: history.now(), until: Infinity })
       else spans.get(id)!.until = history.now()
+    },
+    crowded(until) {
+      crowdedUntil = until
     },
     line(place, life, line) {
       const why = explainLine(life, line, troubledSince(line.at))

@@ -23,7 +23,7 @@ export const accessMutants: Mutant[] = [
   {
     rule: 'order.authentication',
     removes: 'the secret is compared',
-    edits: [edit(access, 'if (!found.key || !matches)', 'if (!found.key)')],
+    edits: [edit(access, 'if (!key || !matches)', 'if (!key)')],
     caughtBy: { file: accessTest, title: 'order.authentication unknown id, wrong secret' },
   },
   {
@@ -38,8 +38,8 @@ export const accessMutants: Mutant[] = [
     edits: [
       edit(
         access,
-        "        return { kind: 'unavailable' }\n",
-        "        return { kind: 'allowed', figures: { limit: rateLimit, remaining: 0, resetAt: 0 } }\n",
+        "      return { kind: 'unavailable' }\n",
+        "        return { kind: 'allowed', figures: { limit: asked.limit, remaining: 0, resetAt: 0 } }\n",
       ),
     ],
     caughtBy: { file: accessTest, title: 'rate.fail-closed an error or a silence of the window' },
@@ -47,7 +47,7 @@ export const accessMutants: Mutant[] = [
   {
     rule: 'rate.fail-closed',
     removes: 'the deadline of the limiter',
-    edits: [edit(access, 'await within(windowDeadlineMs, spent)', 'await spent')],
+    edits: [edit(access, 'await within(windowDeadlineMs, ask(asked))', 'await ask(asked)')],
     caughtBy: { file: accessTest, title: 'rate.fail-closed an error or a silence of the window' },
     symptom: 'hang',
   },
@@ -60,7 +60,7 @@ export const accessMutants: Mutant[] = [
   {
     rule: 'rate.window',
     removes: 'a refused request does not push the window further',
-    edits: [edit(window, 'if (allowed) window.accepted += 1\n', 'if (allowed) window.accepted += 1\n      else window.openedAt = now\n')],
+    edits: [edit(window, 'if (allowed) window.accepted += 1\n', 'if (allowed) window.accepted += 1\n    else window.openedAt = now\n')],
     caughtBy: { file: windowTest, title: 'rate.window whatever comes when' },
   },
   {

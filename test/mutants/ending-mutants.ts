@@ -47,13 +47,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'one_charge_per_turn',
     removes: 'only a running turn is settled',
-    edits: [
-      edit(
-        statements,
-        "from turns where request_id = ? and fence = ? and state = 'running'`",
-        'from turns where request_id = ? and fence = ?`',
-      ),
-    ],
+    edits: [edit(statements, "where t.request_id = ? and t.fence = ? and t.state = 'running'`", 'where t.request_id = ? and t.fence = ?`')],
     caughtBy: { file: suite, title: 'one_charge_per_turn a settlement comes through once' },
   },
   {
@@ -122,7 +116,7 @@ export const endingMutants: Mutant[] = [
     rule: 'billing.usage-missing',
     removes: 'a reply without usage is estimated: it counts as nothing',
     edits: [
-      edit('src/agent/steps.ts', 'usage: answer.usage ?? estimated,', 'usage: answer.usage ?? { promptTokens: 0, completionTokens: 0 },'),
+      edit('src/agent/steps.ts', 'usage: answer.usage ?? estimated(),', 'usage: answer.usage ?? { promptTokens: 0, completionTokens: 0 },'),
     ],
     caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing absent usage' },
   },
@@ -248,8 +242,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        "case 'overloaded':\n        return { kind: 'refused', code: 'service_unavailable' }",
-        "case 'overloaded':\n        return { kind: 'refused', code: 'internal_error' }",
+        "turnedAway++\n    return { kind: 'refused', code: 'service_unavailable' }",
+        "turnedAway++\n    return { kind: 'refused', code: 'internal_error' }",
       ),
     ],
     caughtBy: { file: states, title: 'unavailable.unknown a full process' },

@@ -8,6 +8,7 @@ import { erasureMutants } from './erasure-mutants.ts'
 import { knowledgeMutants } from './knowledge-mutants.ts'
 import { loopMutants } from './loop-mutants.ts'
 import type { Mutant } from './mutant.ts'
+import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
@@ -18,6 +19,7 @@ export const mutants: Mutant[] = [
   ...accessMutants,
   ...admissionMutants,
   ...endingMutants,
+  ...overloadMutants,
   ...recoveryMutants,
   ...streamMutants,
   ...loopMutants,

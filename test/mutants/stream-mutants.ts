@@ -20,7 +20,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.established',
     removes: 'created leaves before the model speaks',
-    edits: [edit(stream, "    response.write(event('response.created',", "    this.#pending = (event('response.created',")],
+    edits: [edit(stream, "    this.#write(event('response.created',", "    this.#pending = (event('response.created',")],
     caughtBy: { file: doorStream, title: 'stream.established headers and response.created leave before any delta' },
     symptom: 'hang',
   },

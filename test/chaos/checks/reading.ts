@@ -190,6 +190,7 @@ function disturbances(events: HistoryEvent[]): { from: number; to: number }[] {
   const down = new Map<number, number>()
   for (const event of events) {
     if (event.kind === 'failpoint') spans.push({ from: event.at, to: event.at })
+    if (event.kind === 'machine') spans.push({ from: event.from, to: event.at })
     if (event.kind === 'fault' && event.phase === 'begin') begun.set(event.id, event.at)
     if (event.kind === 'fault' && event.phase === 'end') {
       spans.push({ from: begun.get(event.id) ?? event.at, to: event.at })

@@ -1,0 +1,61 @@
+/** Faults of overload: who gets a place, what waits, and that every place is given back. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const turn = 'src/turn/turn.ts'
+const places = 'src/turn/places.ts'
+const flood = 'overload.queue what waits is bounded'
+
+export const overloadMutants: Mutant[] = [
+  {
+    rule: 'overload.places',
+    removes: 'an owner leaves something for others',
+    edits: [edit(places, 'return isAlone || held < timesFree * (this.free - 1)', 'return isAlone || held >= 0')],
+    caughtBy: { file: 'unit/places.test.ts', title: 'overload.places two who flood take nearly half each' },
+  },
+  {
+    rule: 'overload.places',
+    removes: 'an owner who is alone may take every place',
+    edits: [edit(places, 'this.#monotonicMs() - this.#othersCameAt > othersForMs', 'this.#monotonicMs() < 0')],
+    caughtBy: { file: 'unit/places.test.ts', title: 'overload.places an owner who is alone takes every place' },
+  },
+  {
+    rule: 'overload.places',
+    removes: 'one who is refused counts as another who comes',
+    edits: [
+      edit(places, '    this.#notice(shareOf)\n'),
+      edit(places, '    this.#taken++\n    this.#held', '    this.#notice(shareOf)\n    this.#taken++\n    this.#held'),
+    ],
+    caughtBy: { file: 'unit/places.test.ts', title: 'overload.places what is given back goes to the owner with less' },
+  },
+  {
+    rule: 'overload.places',
+    removes: 'the end of a turn gives its place back',
+    edits: [edit(turn, '      place()\n')],
+    caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places a place is given back' },
+  },
+  {
+    rule: 'overload.places',
+    removes: 'a refused admission gives its place back',
+    edits: [edit(turn, '      if (!isRunning) room()\n')],
+    caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places a place is given back' },
+  },
+  {
+    rule: 'overload.queue',
+    removes: 'the bound of those who ask for what is stored',
+    edits: [edit(turn, 'place ?? lookUps.take(request.shareOf)', 'place ?? lookUps.takeAnyway()')],
+    caughtBy: { file: 'unit/overload.test.ts', title: flood },
+  },
+  {
+    rule: 'overload.queue',
+    removes: 'a full process answers what is stored',
+    edits: [edit(turn, 'place ?? lookUps.take(request.shareOf)', 'place')],
+    caughtBy: { file: 'spec/overload.test.ts', title: 'overload.queue a flood at a full process' },
+  },
+  {
+    rule: 'overload.queue',
+    removes: 'owners take turns where more wait than a batch holds',
+    edits: [edit('src/turn/lane.ts', 'this.#waiting.length > mostItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
+    caughtBy: { file: 'unit/lane.test.ts', title: 'overload.queue where more wait than a batch holds' },
+  },
+]
