@@ -1,10 +1,10 @@
 // For the image: starts the server once, with a data folder of its own, and ends it as it will be ended; then reads what only a start with
-// DATABASE_URL or REDIS_URL would read. Node keeps what it compiled in node_modules/.cache/turnkeep, for this user and this version of Node.
-// Fails where the server does not start or does not end well.
+// DATABASE_URL, REDIS_URL or a first request would read. Node keeps what it compiled in node_modules/.cache/turnkeep, for this user and this
+// version of Node. Fails where the server does not start or does not end well.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import module from 'node:module'
+import module, { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -29,3 +29,6 @@ if (code !== 0) {
 module.enableCompileCache(join(app, 'node_modules/.cache/turnkeep'))
 for (const file of ['store/postgres/postgres.ts', 'access/redis-window.ts', 'access/store-window.ts', 'workers.ts'])
   await import(join(app, 'src', file))
+// What a first request loads: the compiler of its schema.
+const ofApp = createRequire(join(app, 'package.json'))
+createRequire(ofApp.resolve('fastify'))('@fastify/ajv-compiler')()({}, { customOptions: {} })

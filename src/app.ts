@@ -6,8 +6,6 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { createAccess } from './access/access.ts'
 import { createLastUse } from './access/last-use.ts'
-import { createMemoryWindow } from './access/rate-window.ts'
-import type { RateWindow } from './access/rate-window.ts'
 import { createAdmin } from './admin/admin.ts'
 import type { Admin } from './admin/admin.ts'
 import { createAgents } from './agent/agent.ts'
@@ -26,9 +24,12 @@ import { createIds } from './ids.ts'
 import { createMetrics } from './metrics.ts'
 import type { Figures } from './metrics.ts'
 import { createSealer } from './secrets.ts'
-import type { SharedStore, Store } from './store/store.ts'
+import type { Store } from './store/store.ts'
+import { openStores } from './stores.ts'
+import type { Stores } from './stores.ts'
 import { createConversations } from './turn/conversations.ts'
 import { createErasure } from './turn/erasure.ts'
+import { watchOverload } from './turn/overload-watch.ts'
 import { createTurns } from './turn/turn.ts'
 import type { Turns, TurnSettings } from './turn/turn.ts'
 
@@ -40,6 +41,8 @@ export type AppOptions = {
   /** Where each request leaves a line; absent: nowhere. */
   accessLog?: Logger
   failpoints: Failpoints
+  /** Being opened already; absent: `startApp` opens them. */
+  stores?: Promise<Stores>
   /** Called when every room is there and nobody can come in yet. */
   beforeListening?(rooms: Rooms): Promise<void>
   /** This process is one of several on the machine: the ports they share, and the page of what all of them counted. */
@@ -72,7 +75,7 @@ const limiterDeadlineMs = 250
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
   const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, among, turnSettings, modelSettings } = options
   const monotonicMs = (): number => performance.now()
-  const { store, window } = await openStores(config, { monotonicMs, failpoints, log })
+  const { store, window } = await (options.stores ?? openStores(config, { monotonicMs, failpoints, log }))
   const { newId, newRequestId } = createIds()
 
   const sealer = createSealer(encryptionKeys)
@@ -88,6 +91,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const agents = createAgents({ store, sealer, models, knowledge, tools, failpoints, log, metrics })
   const settings = { maxTurns: config.maxTurns, ...turnSettings }
   const turns = createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings })
+  const overload = watchOverload({ log, turns })
   const conversations = createConversations({ store })
   const erasure = createErasure({ store, retentionDays: config.retentionDays, failpoints, log, newId })
   const admin = createAdmin({ store, sealer, models, tools, knowledge, guard, newId, randomBytes })
@@ -114,6 +118,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const url = await doors[0]!.listen(port, config.host, Boolean(among))
     const adminUrl = shared ? url : await doors[1]!.listen(adminPort!, config.host, Boolean(among))
     turns.start()
+    overload.start()
     erasure.start()
     indexer.start()
     lastUse.start()
@@ -129,6 +134,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const closed = Promise.all(doors.map((door) => door.close()))
     await Promise.all([turns.drain(config.drainSeconds * 1000), indexer.stop()])
     await closed
+    overload.stop()
     await erasure.stop()
     await lastUse.stop()
     await tools.close()
@@ -138,37 +144,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     await window.close()
     await store.close()
   }
-}
-
-type Stores = { store: Store; window: RateWindow }
-type StoresOptions = { monotonicMs: () => number; failpoints: Failpoints; log: Logger }
-
-/** Each backend is loaded where it is used, so that a start on SQLite alone reads no driver of PostgreSQL or Redis. */
-async function openStores(config: Config, { monotonicMs, failpoints, log }: StoresOptions): Promise<Stores> {
-  const redisWindow = config.redisUrl === undefined ? undefined : await openRedisWindow(config.redisUrl, log)
-  try {
-    if (config.databaseUrl === undefined) {
-      const { openSqliteStore } = await import('./store/sqlite/sqlite.ts')
-      const store = await openSqliteStore({ folder: config.dataFolder, failpoints: failpoints.spec })
-      return { store, window: redisWindow ?? createMemoryWindow({ monotonicMs, wallMs: Date.now }) }
-    }
-    const { openPostgresStore } = await import('./store/postgres/postgres.ts')
-    const store = await openPostgresStore({ url: config.databaseUrl, failpoints: failpoints.spec, log })
-    return { store, window: redisWindow ?? (await openStoreWindow(store)) }
-  } catch (error) {
-    await redisWindow?.close()
-    throw error
-  }
-}
-
-async function openRedisWindow(url: string, log: Logger): Promise<RateWindow> {
-  const { createRedisWindow } = await import('./access/redis-window.ts')
-  return createRedisWindow({ url, log })
-}
-
-async function openStoreWindow(store: SharedStore): Promise<RateWindow> {
-  const { createStoreWindow } = await import('./access/store-window.ts')
-  return createStoreWindow({ store })
 }
 
 async function stateOf(asked: { ping(): Promise<void> }, deadlineMs: number): Promise<'ok' | 'unavailable'> {

@@ -14,6 +14,7 @@ import { accessLines, createLog } from './log.ts'
 import { startLines } from './start-lines.ts'
 import { SchemaRefused } from './store/schema-refused.ts'
 import { StoreUnavailable } from './store/store.ts'
+import { openStores } from './stores.ts'
 import { openWorkerLink } from './worker-link.ts'
 import type { Ready, WorkerLink } from './worker-link.ts'
 
@@ -75,13 +76,19 @@ async function serveHere(config: Config, log: Logger, link?: WorkerLink): Promis
   const makesDemo = link ? link.makesDemo : config.demo
   // With a database of its own there is nothing to keep in a folder but the demo's key, and a read-only file system will do.
   const folder = makesDemo || config.databaseUrl === undefined ? openDataFolder(config.dataFolder) : undefined
+  const secrets = secretsOf(config, folder)
+  const failpoints = createFailpoints(config.failpoints)
+  const stores = openStores(config, { monotonicMs: () => performance.now(), failpoints, log })
+  // Whoever awaits it hears of a failure; that may be later than it fails.
+  stores.catch(() => undefined)
   const { startApp } = await import('./app.ts')
   let demo: Ready['demo']
   const app = await startApp(config, {
-    ...secretsOf(config, folder),
+    ...secrets,
+    stores,
     log,
     accessLog: createLog(config.logLevel, { worker: link?.number, destination: accessLines() }),
-    failpoints: createFailpoints(config.failpoints),
+    failpoints,
     among: link,
     // Made before the first request can come in, so that whoever finds the server ready finds the demo too.
     async beforeListening(rooms) {

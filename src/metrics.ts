@@ -4,11 +4,11 @@
  * when somebody scrapes; what several processes counted is added up here too. docs/operate/metrics.md lists every metric.
  */
 import { readFileSync } from 'node:fs'
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration, MetricObjectWithValues, MetricValue } from 'prom-client'
 import { failures } from './errors.ts'
 import type { FailureCode } from './errors.ts'
 import type { Amount } from './ledger/ledger.ts'
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from './prom-client.ts'
 import type { TurnFailureCode } from './store/store.ts'
 
 /** How a turn ended in this process; `lost`: it was left to whoever claims it (a lost lease, a drain, a fault). */
@@ -78,7 +78,7 @@ const restarts = {
 
 export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watched): void; figures(): Promise<Figures> } {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics(registry)
   for (const aggregator of ['max', 'min'] as const)
     for (const name of worst[aggregator]) Object.assign(registry.getSingleMetric(name)!, { aggregator })
   const registers = [registry]

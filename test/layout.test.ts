@@ -37,7 +37,7 @@ const doors: Record<string, string[]> = {
     'store-window.ts',
     'last-use.ts',
   ],
-  turn: ['turn.ts', 'outcome.ts', 'conversations.ts', 'erasure.ts'],
+  turn: ['turn.ts', 'outcome.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
   // journal.ts and prompt.ts for the operator, who sees what was called and what the agent would see.
   agent: [
     'agent.ts',
@@ -69,26 +69,28 @@ const doors: Record<string, string[]> = {
   ],
 }
 
-/** The files outside of all rooms, and who may import them; `rooms` is every room. app.ts, main.ts and first-start.ts know the rooms. */
+/** The files outside of all rooms, and who may import them; `rooms` is every room. app.ts, main.ts, stores.ts and first-start.ts know the rooms. */
 const outside: Record<string, string[]> = {
   'errors.ts': ['rooms', 'metrics.ts', 'worker-link.ts'],
-  'failpoints.ts': ['rooms', 'app.ts', 'main.ts', 'config.ts', 'config-values.ts'],
+  'failpoints.ts': ['rooms', 'app.ts', 'stores.ts', 'main.ts', 'config.ts', 'config-values.ts'],
   'metrics.ts': ['rooms', 'app.ts', 'shared-page.ts', 'worker-link.ts'],
+  'prom-client.ts': ['metrics.ts'],
   'shared-page.ts': ['workers.ts'],
   'worker-link.ts': ['main.ts', 'workers.ts'],
   'workers.ts': ['main.ts'],
   'ids.ts': ['turn', 'admin', 'app.ts'],
   'secrets.ts': ['agent', 'admin', 'app.ts', 'data-folder.ts'],
-  'config.ts': ['cli', 'main.ts', 'app.ts'],
+  'config.ts': ['cli', 'main.ts', 'app.ts', 'stores.ts'],
   'config-values.ts': ['config.ts', 'data-folder.ts'],
   'data-folder.ts': ['main.ts', 'first-start.ts'],
   'log.ts': ['main.ts'],
   'first-start.ts': ['main.ts'],
   'start-lines.ts': ['main.ts'],
+  'stores.ts': ['main.ts', 'app.ts'],
   'app.ts': ['main.ts'],
   'main.ts': ['cli'],
 }
-const knowsRooms = ['app.ts', 'main.ts', 'first-start.ts']
+const knowsRooms = ['app.ts', 'main.ts', 'first-start.ts', 'stores.ts']
 
 type Import = { from: string; to: string; typeOnly: boolean }
 

@@ -3,7 +3,7 @@
  * knows whether a key exists. Specification section 5; rulings, `ids`. The secret ends in a checksum, so that scanners and typing errors
  * are caught without asking anybody.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const prefix = 'svc_live_'
@@ -40,7 +40,8 @@ export function parseApiKey(text: string): ApiKeyText | undefined {
 
 /** SHA-256, 32 bytes. A fast hash is right here: the secret has 256 random bits, so there is nothing to guess. */
 export function digestSecret(secret: string): Uint8Array {
-  return createHash('sha256').update(secret).digest()
+  // By way of text: memory of its own for 32 bytes costs more than the hash.
+  return Buffer.from(hash('sha256', secret, 'binary'), 'latin1')
 }
 
 function checksum(keyId: string, random: string): string {

@@ -3,13 +3,14 @@
  * made by another process within a second (surfaces: DELETE revokes on every process within a second).
  */
 import type { StoredApiKey } from '../store/cold/api-keys.ts'
+import type { Answer } from './outcome.ts'
 
 /** `readAt` is when the read began, by the monotonic clock; `key` is undefined where there is no such key, or none any more. */
 export type FoundKey = { key: StoredApiKey | undefined; readAt: number }
 
 export interface KeyCache {
   /** Rejects as the read does. */
-  find(keyId: string): Promise<FoundKey>
+  find(keyId: string): Answer<FoundKey>
   clear(): void
 }
 
@@ -58,7 +59,7 @@ export function createKeyCache({ load, monotonicMs }: KeyCacheOptions): KeyCache
   }
 
   return {
-    async find(keyId) {
+    find(keyId) {
       const known = kept.get(keyId)
       if (known && isFresh(known)) return known
       const underWay = readings.get(keyId)

@@ -4,6 +4,7 @@
 export type ApiKey = {
   id: string
   agentId: string
+  ownerId: string
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
@@ -24,9 +25,12 @@ export type RateOutcome =
   | { kind: 'exceeded'; figures: RateFigures; retryAfterSeconds: number }
   | { kind: 'unavailable' }
 
+/** A value where it is known at once: a key that was read within the second, a window in memory. Most requests wait for no promise then. */
+export type Answer<Value> = Value | Promise<Value>
+
 export interface Access {
   /** Takes the whole Authorization header as it came, or undefined. */
-  authenticate(authorization: string | undefined): Promise<Authenticated>
+  authenticate(authorization: string | undefined): Answer<Authenticated>
   /** `rate.spend`: spends one unit of the key's window. */
-  spend(apiKey: ApiKey): Promise<RateOutcome>
+  spend(apiKey: ApiKey): Answer<RateOutcome>
 }

@@ -15,6 +15,8 @@ export type RateSpend = {
 export interface RateWindow {
   /** Spends one unit in one atomic step. May throw or hang where its store fails; the caller answers `unavailable` then. */
   spend(request: RateSpend): Promise<RateOutcome>
+  /** The same where it cannot fail and nothing has to be waited for; absent where the count lives elsewhere. */
+  spendNow?(request: RateSpend): RateOutcome
   /** Rejects where `spend` could not be answered now. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -60,20 +62,23 @@ export function createMemoryWindow({ monotonicMs, wallMs }: MemoryWindowOptions)
     return window
   }
 
+  function spendNow({ apiKeyId, limit, windowSeconds }: RateSpend): RateOutcome {
+    // Whole milliseconds: 60 s from a fraction may come out as a hair more, and as 61 s to wait.
+    const now = Math.floor(monotonicMs())
+    const known = windows.get(apiKeyId)
+    const underWay = known && now < endOf(known) ? known : undefined
+    if (underWay) underWay.windowSeconds = windowSeconds
+    const window = underWay && now < endOf(underWay) ? underWay : open(apiKeyId, now, windowSeconds)
+    const allowed = window.accepted < limit
+    if (allowed) window.accepted += 1
+    const figures = { limit, remaining: Math.max(0, limit - window.accepted), resetAt: resetAt(window) }
+    if (allowed) return { kind: 'allowed', figures }
+    return { kind: 'exceeded', figures, retryAfterSeconds: Math.max(1, Math.ceil((endOf(window) - now) / 1000)) }
+  }
+
   return {
-    async spend({ apiKeyId, limit, windowSeconds }) {
-      // Whole milliseconds: 60 s from a fraction may come out as a hair more, and as 61 s to wait.
-      const now = Math.floor(monotonicMs())
-      const known = windows.get(apiKeyId)
-      const underWay = known && now < endOf(known) ? known : undefined
-      if (underWay) underWay.windowSeconds = windowSeconds
-      const window = underWay && now < endOf(underWay) ? underWay : open(apiKeyId, now, windowSeconds)
-      const allowed = window.accepted < limit
-      if (allowed) window.accepted += 1
-      const figures = { limit, remaining: Math.max(0, limit - window.accepted), resetAt: resetAt(window) }
-      if (allowed) return { kind: 'allowed', figures }
-      return { kind: 'exceeded', figures, retryAfterSeconds: Math.max(1, Math.ceil((endOf(window) - now) / 1000)) }
-    },
+    spendNow,
+    spend: async (request) => spendNow(request),
     async ping() {},
     async close() {},
   }

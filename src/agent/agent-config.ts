@@ -2,9 +2,9 @@
  * What one version of an agent says, as the loop and the admin room read it, and the one parser of its stored JSON.
  * Never reads the store: it is handed the row. Rulings: `billing.hold` (the token budgets are columns, since admission holds them in SQL).
  */
-import { Type } from 'typebox'
-import { Compile } from 'typebox/compile'
 import type { AgentVersion } from '../store/cold/agents.ts'
+import { isObject } from './models/fields.ts'
+import type { Fields } from './models/fields.ts'
 import type { ToolConfig } from './tools.ts'
 
 export type AgentConfig = {
@@ -79,44 +79,63 @@ export function splitModel(model: string): { provider: string; modelId: string }
   return { provider: model.slice(0, slash), modelId: model.slice(slash + 1) }
 }
 
-const Text = Type.String()
-const TextOrNull = Type.Union([Text, Type.Null()])
-const Sealed = Type.Record(Text, Text)
-const Parameters = Type.Record(Text, Type.Unknown())
-const described = { name: Text, description: Text, parameters: Parameters, sideEffects: Type.Boolean() }
+type Fits = (value: unknown) => boolean
 
-const Tool = Type.Union([
-  Type.Object({
-    ...described,
-    type: Type.Literal('http'),
-    method: Type.Union([Type.Literal('GET'), Type.Literal('POST'), Type.Literal('PUT'), Type.Literal('PATCH'), Type.Literal('DELETE')]),
-    url: Text,
-    headers: Sealed,
-    secrets: Sealed,
-    timeoutSeconds: Type.Number(),
-  }),
-  Type.Object({
-    type: Type.Literal('mcp'),
-    name: Text,
-    url: Text,
-    headers: Sealed,
-    allowed: Type.Union([Type.Array(Text), Type.Null()]),
-    pinned: Type.Array(Type.Object(described)),
-  }),
-  Type.Object({ type: Type.Literal('builtin'), name: Type.Union([Type.Literal('now'), Type.Literal('search_knowledge')]) }),
-])
+// Written out: a library of schemas costs a start more than all of this room.
+const isText: Fits = (value) => typeof value === 'string'
+const isNumber: Fits = (value) => typeof value === 'number'
+const isTexts: Fits = (value) => isObject(value) && Object.values(value).every(isText)
+const isListOf = (fits: Fits, value: unknown): boolean => Array.isArray(value) && value.every(fits)
+const isNullOr = (fits: Fits, value: unknown): boolean => value === null || fits(value)
+const isAbsentOr = (fits: Fits, value: unknown): boolean => value === undefined || fits(value)
 
-const stored = Compile(
-  Type.Object({
-    systemPrompt: Text,
-    temperature: Type.Union([Type.Number(), Type.Null()]),
-    maxSteps: Type.Integer(),
-    topK: Type.Integer(),
-    maxToolCalls: Type.Optional(Type.Integer()),
-    embeddingModel: Type.Optional(TextOrNull),
-    language: Type.Optional(TextOrNull),
-    tools: Type.Optional(Type.Array(Tool)),
-  }),
-)
+function isStoredConfig(value: unknown): value is StoredConfig {
+  if (!isObject(value)) return false
+  const { systemPrompt, temperature, maxSteps, topK, maxToolCalls, embeddingModel, language, tools } = value
+  return (
+    isText(systemPrompt) &&
+    isNullOr(isNumber, temperature) &&
+    Number.isInteger(maxSteps) &&
+    Number.isInteger(topK) &&
+    isAbsentOr(Number.isInteger, maxToolCalls) &&
+    isAbsentOr((model) => isNullOr(isText, model), embeddingModel) &&
+    isAbsentOr((name) => isNullOr(isText, name), language) &&
+    isAbsentOr((list) => isListOf(isTool, list), tools)
+  )
+}
 
-const isStoredConfig = (value: unknown): value is StoredConfig => stored.Check(value)
+function isTool(tool: unknown): boolean {
+  if (!isObject(tool)) return false
+  switch (tool['type']) {
+    case 'http':
+      return isHttpTool(tool)
+    case 'mcp':
+      return (
+        isText(tool['name']) &&
+        isText(tool['url']) &&
+        isTexts(tool['headers']) &&
+        isNullOr((names) => isListOf(isText, names), tool['allowed']) &&
+        isListOf(isDescribed, tool['pinned'])
+      )
+    case 'builtin':
+      return tool['name'] === 'now' || tool['name'] === 'search_knowledge'
+    default:
+      return false
+  }
+}
+
+const httpMethods: unknown[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+const isHttpTool = (tool: Fields): boolean =>
+  isDescribed(tool) &&
+  httpMethods.includes(tool['method']) &&
+  isText(tool['url']) &&
+  isTexts(tool['headers']) &&
+  isTexts(tool['secrets']) &&
+  isNumber(tool['timeoutSeconds'])
+
+function isDescribed(tool: unknown): boolean {
+  if (!isObject(tool)) return false
+  const { name, description, parameters, sideEffects } = tool
+  return isText(name) && isText(description) && isObject(parameters) && typeof sideEffects === 'boolean'
+}

@@ -15,6 +15,7 @@ export class TextCleaner {
 
   /** Answers what may leave now; may be empty. */
   push(piece: string): string {
+    if (this.#half === '' && piece.isWellFormed() && !piece.includes('\0')) return piece
     const text = this.#half + piece.replaceAll('\0', '')
     const whole = endsInHalf(text) ? text.slice(0, -1) : text
     this.#half = text.slice(whole.length)

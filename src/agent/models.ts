@@ -2,7 +2,6 @@
  * The models' front door: opens a provider as a `Model` and owns the connections that all of them share. Knows nothing of the store, of sealed
  * keys or of agents; a provider comes in with its key open. Never retries.
  */
-import { Agent } from 'undici'
 import { ModelError } from './model.ts'
 import type { Model } from './model.ts'
 import { aiSdkModel } from './models/ai-sdk.ts'
@@ -17,6 +16,7 @@ import { listModels } from './models/list-models.ts'
 import { namedTools } from './models/named-tools.ts'
 import { openaiChat } from './models/openai-chat.ts'
 import { openaiBaseUrl, openaiResponses } from './models/openai-responses.ts'
+import { Agent } from './undici.ts'
 
 /** `kind` as it is stored. `openai-compatible` needs a `baseUrl`, the others have their own; `apiKey` may be empty. */
 export type Provider = { kind: string; baseUrl: string | null; apiKey: string }

@@ -87,16 +87,16 @@ export class Steps {
       name: cleanText(name),
       arguments: cleanText(given),
     }))
-    const estimated = {
+    const estimated = (): ModelUsage => ({
       // A bound is half of the bytes, an estimate a quarter.
       promptTokens: sum(asked.prompt, (message) => estimatedTokens(message.content)) + Math.ceil(asked.toolTokens / 2),
       completionTokens: estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments)),
-    }
+    })
     const step: Step = {
       step: (this.last?.step ?? this.#stepsBefore) + 1,
       text,
       toolCalls,
-      usage: answer.usage ?? estimated,
+      usage: answer.usage ?? estimated(),
       usageEstimated: answer.usage === undefined,
       bound: boundOf(asked),
       ...(answer.continuation === undefined ? {} : { continuation: answer.continuation }),

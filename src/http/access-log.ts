@@ -31,7 +31,7 @@ declare module 'node:http' {
 }
 
 export function note(request: IncomingMessage, noted: Noted): void {
-  request.noted = { ...request.noted, ...noted }
+  Object.assign((request.noted ??= {}), noted)
 }
 
 /** What a message became: whose answer it is, whether it is a replay, and how a stream ended. */

@@ -1,7 +1,7 @@
 /** What the admin API answers of agents, their tools and their knowledge; the rest is in admin-answers.ts. */
-import { Type } from 'typebox'
 import { Count, Price, Time, TimeOrNull, Version, idOf, orNull } from './admin-answer-fields.ts'
 import { define } from './api-schemas.ts'
+import { Type } from './schema.ts'
 
 const Texts = Type.Record(Type.String(), Type.Null(), { description: 'The names alone: values come in and never go out.' })
 const schemaOfArguments = Type.Unsafe<object>({ type: 'object', description: 'JSON Schema.' })

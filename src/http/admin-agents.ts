@@ -1,6 +1,5 @@
 /** /agents and their versions, on the wire: fields, bounds and names. Defaults and prices are the admin room's. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
@@ -11,6 +10,7 @@ import { about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { Id, IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
 import { Tools, readTool, writeDifference, writeTool } from './admin-tools.ts'
 import { longestMessage } from './invalid-input.ts'
+import { Type } from './schema.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
 type AgentVersion = Awaited<ReturnType<AdminCalls['listAgentVersions']>>['data'][number]

@@ -2,12 +2,13 @@
  * What the admin API answers with, for `/admin/v1/openapi.json`: one schema for each noun, and the failures of a route. What an operator
  * sends is described by the schemas that validate it, beside each route.
  */
-import { Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { FailureCode } from '../errors.ts'
 import { describeFailures, describeHeaders } from './api-answers.ts'
 import { Agent, AgentVersion, Document, Found, Source, Tool, ToolDifferences } from './admin-agent-answers.ts'
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './admin-answer-fields.ts'
 import { ChatEvents, define } from './api-schemas.ts'
+import { Type } from './schema.ts'
 
 export const Owner = define(
   'Owner',
@@ -218,9 +219,9 @@ export const adminSchemas = [
 ].map(({ schema }) => schema)
 
 const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const
-const json = (schema: Type.TSchema) => ({ 'application/json': { schema } })
+const json = (schema: TSchema) => ({ 'application/json': { schema } })
 
-type Named = { ref: Type.TSchema }
+type Named = { ref: TSchema }
 
 export const pageOf = ({ ref }: Named): Named => ({ ref: Type.Object({ data: Type.Array(ref), next_cursor: orNull(Type.String()) }) })
 

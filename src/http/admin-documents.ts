@@ -1,7 +1,6 @@
 /** /agents/{id}/documents and /agents/{id}/search, on the wire: what may be put in, and how far its reading has come. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
@@ -9,6 +8,7 @@ import { Document as DocumentAnswer, Found } from './admin-agent-answers.ts'
 import { about, accepted, answers, gone, pageOf } from './admin-answers.ts'
 import { Id, IdParams, PageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
 import { receiveUploads } from './document-upload.ts'
+import { Type } from './schema.ts'
 
 type Document = Awaited<ReturnType<AdminCalls['findDocument']>>
 type Passage = Awaited<ReturnType<AdminCalls['searchDocuments']>>[number]

@@ -1,10 +1,10 @@
 /** Erasure on the operator's word, on the wire. Answers how much is gone; a second time there is nothing left, and that is no error. Ruling `erase`. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { ApiError } from '../errors.ts'
 import type { EraseOutcome, Erasure } from '../turn/erasure.ts'
 import { Erased, about, answers } from './admin-answers.ts'
 import { IdParams, wellFormed } from './admin-fields.ts'
+import { Type } from './schema.ts'
 
 const EndUser = Type.Object({ external_user_id: wellFormed({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false })
 

@@ -1,10 +1,10 @@
 /** What the admin routes share: schemas of fields that come again, and how amounts, times and pages are written on the wire. */
-import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { ApiError } from '../errors.ts'
 import { formatUsd, parseUsd } from '../ledger/ledger.ts'
 import type { Amount } from '../ledger/ledger.ts'
 import { wellFormedPattern } from './invalid-input.ts'
+import { Type } from './schema.ts'
 
 /** `text.well-formed`; lengths are code points. */
 export const wellFormed = (limits: { minLength?: number; maxLength: number }) => Type.String({ ...limits, pattern: wellFormedPattern })

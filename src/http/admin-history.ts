@@ -1,6 +1,5 @@
 /** /conversations and /turns, on the wire: what the operator alone may see of a turn, its failure's cause included. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { StoredConversation, StoredMessage, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf } from './admin-answers.ts'
 import {
@@ -15,6 +14,7 @@ import {
   writeTimeOrNull,
   writeUsd,
 } from './admin-fields.ts'
+import { Type } from './schema.ts'
 
 type Conversation = Awaited<ReturnType<AdminCalls['listConversations']>>['data'][number]
 type Message = Awaited<ReturnType<AdminCalls['listMessages']>>['data'][number]

@@ -1,9 +1,9 @@
 /** API keys of an agent, on the wire. The whole key is in the answer that makes it and in no other. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { Key as KeyAnswer, ShownKey, about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { IdParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
+import { Type } from './schema.ts'
 
 type ApiKey = Awaited<ReturnType<AdminCalls['changeApiKey']>>
 type ApiKeyShown = Awaited<ReturnType<AdminCalls['createApiKey']>>

@@ -1,13 +1,13 @@
 /** /owners and their ledger, on the wire. Surfaces: the first rows of the admin table. */
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { LedgerEntry as Entry, Owner as OwnerAnswer, about, alsoAs, answers, made, pageOf } from './admin-answers.ts'
 import { IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
 import { ledgerCsv } from './admin-ledger-csv.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
+import { Type } from './schema.ts'
 
 type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
 type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>

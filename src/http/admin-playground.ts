@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { about } from './admin-answers.ts'
 import { IdParams, wellFormed } from './admin-fields.ts'
 import { describeFailures, describeHeaders } from './api-answers.ts'
@@ -14,6 +13,7 @@ import type { Turns } from './chat-routes.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { longestMessage, wellFormedPattern } from './invalid-input.ts'
+import { Type } from './schema.ts'
 
 const Message = Type.Object(
   {
@@ -60,7 +60,7 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams
     const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
     const agentId = request.params.id
     const apiKeyId = await request.admin.openPlayground(agentId)
-    const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message })
+    const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, shareOf: 'operator' })
     return sendBegun(request, reply, begun, message, streams)
   })
 }

@@ -1,9 +1,9 @@
 /** /providers, on the wire. A provider's key comes in here and goes out nowhere. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './admin-answers.ts'
 import { IdParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './admin-fields.ts'
+import { Type } from './schema.ts'
 
 type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
 type ProviderTest = Awaited<ReturnType<AdminCalls['testProvider']>>

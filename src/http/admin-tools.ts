@@ -2,10 +2,10 @@
  * An agent's tools on the wire. Values of headers and secrets come in here and go out nowhere: where one is stored, its name is answered with
  * null, and null sent back keeps it. Bounds of the shape alone; what a tool may be is the admin room's to say. Surfaces: a tool.
  */
-import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { wellFormed } from './admin-fields.ts'
+import { Type } from './schema.ts'
 
 type Given = NonNullable<Parameters<AdminCalls['createAgent']>[0]['tools']>[number]
 type Shown = Awaited<ReturnType<AdminCalls['findAgent']>>['tools'][number]

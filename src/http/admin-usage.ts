@@ -1,10 +1,10 @@
 /** /usage and /audit, on the wire: what was used and what was changed. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { AuditLine, Usage, about, answers, pageOf } from './admin-answers.ts'
 import { Id, PageQuery, readPage, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { Type } from './schema.ts'
 
 type Found = Awaited<ReturnType<AdminCalls['readUsage']>>
 type Line = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]

@@ -16,14 +16,12 @@ export function watchMethods(app: FastifyInstance): (url: string) => string[] {
   }
 }
 
-const anyOf = new Intl.ListFormat('en', { type: 'disjunction' })
+// Made where it is used: the first of its kind in a process reads its language's data, a thirtieth of a start.
+const anyOf = (names: string[]): string => new Intl.ListFormat('en', { type: 'disjunction' }).format(names)
 
 /** Names what would do; `HEAD` stands in `Allow` alone. */
 export const wrongMethod = (methods: string[]): ApiError =>
-  new ApiError(
-    'method_not_allowed',
-    `${failures.method_not_allowed.message} Use ${anyOf.format(methods.filter((name) => name !== 'HEAD'))}.`,
-  )
+  new ApiError('method_not_allowed', `${failures.method_not_allowed.message} Use ${anyOf(methods.filter((name) => name !== 'HEAD'))}.`)
 
 /** `/a/:b/*` as the router reads it. */
 function pathPattern(url: string): RegExp {

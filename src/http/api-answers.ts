@@ -1,7 +1,7 @@
 /** How /openapi.json describes what every route answers with: the failures of the table by status, and the headers. Sections 7 and 8. */
-import { Type } from 'typebox'
 import { failures } from '../errors.ts'
 import type { FailureCode } from '../errors.ts'
+import { Type } from './schema.ts'
 
 type Described = { description: string; headers: object; content: object }
 

@@ -2,14 +2,14 @@
  * The public API's schemas: what validates is what /openapi.json says. Wire names, bounds and examples of specification sections 2, 4 and 6.
  * Lengths are code points.
  */
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { describeFailures, describeHeaders, rateLimitHeaders } from './api-answers.ts'
 import { longestMessage, wellFormedPattern } from './invalid-input.ts'
+import { Type } from './schema.ts'
 
 const closed = { additionalProperties: false } as const
 /** A schema with a name of its own in the description; `ref` stands where it is used. */
-export const define = <Schema extends Type.TSchema>(name: string, schema: Schema) => ({
+export const define = <Schema extends TSchema>(name: string, schema: Schema) => ({
   schema: { ...schema, $id: name },
   ref: Type.Unsafe<Static<Schema>>({ $ref: `${name}#` }),
 })
@@ -128,7 +128,7 @@ export const namedSchemas = [
   Message,
 ].map(({ schema }) => schema)
 
-const page = <Item extends Type.TSchema>(item: Item) =>
+const page = <Item extends TSchema>(item: Item) =>
   Type.Object({
     data: Type.Array(item),
     next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
@@ -163,7 +163,7 @@ const chatFailures = describeFailures(
 const listingFailures = [...everywhere, 'validation_error', ...whileRunning] as const
 
 const tags = ['Chat']
-const json = <Schema extends Type.TSchema>(schema: Schema) => ({ 'application/json': { schema } })
+const json = <Schema extends TSchema>(schema: Schema) => ({ 'application/json': { schema } })
 
 export const chatSchema = {
   operationId: 'createChatResponse',

@@ -89,9 +89,9 @@ export async function sendBegun(
 
 /** `conversation.identity`, `text.well-formed`: the two texts exactly as they were sent. */
 function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {
-  const { id: apiKeyId, agentId } = request.caller.apiKey
+  const { id: apiKeyId, agentId, ownerId: shareOf } = request.caller.apiKey
   const { external_user_id: externalUserId, message } = request.body
-  return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message }
+  return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message, shareOf }
 }
 
 /** `rate.headers`, `idempotency.replay`: fresh figures; the id of the turn that was answered. */

@@ -66,6 +66,8 @@ class EventStream {
   /** For failpoints. */
   readonly #message: string
   readonly #drop = (): void => void this.#response.destroy()
+  /** HTTP/1.1: the body goes in chunks, which are framed here. */
+  readonly #chunked: boolean
   /** Deltas of the running tick; they leave in one write. */
   #pending = ''
   #started = false
@@ -89,7 +91,9 @@ class EventStream {
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     })
-    response.write(event('response.created', JSON.stringify({ request_id: requestId, conversation_id: conversationId })))
+    this.#chunked = response.chunkedEncoding
+    response.chunkedEncoding = false
+    this.#write(event('response.created', JSON.stringify({ request_id: requestId, conversation_id: conversationId })))
     this.#heartbeat = setInterval(() => this.#beat(), times.heartbeatMs)
     response.once('close', () => clearInterval(this.#heartbeat))
     this.#watchReader = cutOffWhenStalled(response, times.stallMs)
@@ -99,7 +103,7 @@ class EventStream {
   delta(text: string): void {
     if (this.#dropping || this.#response.destroyed) return
     this.#failpoints.hit('stream.before-delta', this.#message, this.#drop)
-    const next = event('response.output_text.delta', JSON.stringify({ delta: text }))
+    const next = event('response.output_text.delta', `{"delta":${JSON.stringify(text)}}`)
     if (this.#response.writableLength + this.#pending.length + next.length > unsentLimitBytes) {
       this.#dropping = true
       return
@@ -122,14 +126,15 @@ class EventStream {
   #end(last: string): void {
     clearInterval(this.#heartbeat)
     this.#failpoints.hit('stream.before-end', this.#message, this.#drop)
-    this.#response.end(this.#pending + last)
+    const rest = this.#pending + last
+    this.#response.end(this.#chunked ? `${chunk(rest)}${lastChunk}` : rest)
     this.#pending = ''
     this.#watchReader()
   }
 
   #flush(): void {
     if (this.#pending === '') return
-    this.#response.write(this.#pending)
+    this.#write(this.#pending)
     this.#pending = ''
     this.#watchReader()
   }
@@ -137,10 +142,22 @@ class EventStream {
   /** For a quiet stream only: what a slow reader has not taken grows by nothing that he can do without. */
   #beat(): void {
     if (this.#response.writableLength > 0) return
-    this.#response.write(':\n\n')
+    this.#write(':\n\n')
     this.#watchReader()
+  }
+
+  /** One call of the system, made at once: Node would frame a chunk in three writes more, and hold it back to the end of the tick to gather them. */
+  #write(text: string): void {
+    const { socket } = this.#response
+    socket?.cork()
+    this.#response.write(this.#chunked ? chunk(text) : text)
+    socket?.uncork()
   }
 }
 
 /** `data` is one line: JSON has no raw CR or LF, and no other character ends a line of an event stream. */
 export const event = (name: string, data: string): string => `event: ${name}\ndata: ${data}\n\n`
+
+/** RFC 9112, section 7.1. */
+const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+const lastChunk = '0\r\n\r\n'

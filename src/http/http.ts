@@ -3,7 +3,7 @@
  * no money and no state of a turn. The order of checks is the order of Fastify's hooks: route → onRequest (who calls) → preParsing (body)
  * → schema → handler. Specification sections 4–9; rulings, Order of checks.
  */
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { fastify } from 'fastify'
 import type { FastifyInstance } from 'fastify'
@@ -31,6 +31,7 @@ import { sendFailure } from './envelope.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { createFailureReader } from './failure-reader.ts'
 import { framingFault } from './headers.ts'
+import { lateValidators } from './late-validators.ts'
 import { metricsRoute } from './metrics-route.ts'
 import { describeApi } from './openapi.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './polite-close.ts'
@@ -55,6 +56,8 @@ export type DoorOptions = {
   ready: () => Promise<Readiness>
   failpoints?: Failpoints
   times?: Partial<DoorTimes>
+  /** A schema that cannot be compiled is found before the door is there, for a test; absent: by the route's first request. */
+  compilesAtOnce?: boolean
 }
 
 export type DoorTimes = typeof defaultTimes
@@ -96,6 +99,13 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     // The router decodes and compares; what is too long for a header never comes here.
     routerOptions: { maxParamLength: 16_384 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, discriminator: true } },
+    schemaController: {
+      compilersFactory: {
+        buildValidator: lateValidators(options.compilesAtOnce ?? false),
+        // One line of JSON for every answer; schemas of answers are for the description alone.
+        buildSerializer: () => () => JSON.stringify,
+      },
+    },
     bodyLimit: bodyLimitBytes,
     requestTimeout: options.admin ? times.uploadMs : times.requestMs,
     keepAliveTimeout: times.keepAliveMs,
@@ -112,10 +122,9 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     if (isUnread(request.raw)) setImmediate(() => sendFailure(request, reply, failure))
     else sendFailure(request, reply, failure)
   })
-  // One line of JSON for every answer; schemas of answers are for the description alone.
-  app.setSerializerCompiler(() => JSON.stringify)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (request, _body, done) => done(null, request.body))
+  // JSON by its name too: for a type that it knows only as one of all, Fastify reads the header anew at each request.
+  for (const type of ['application/json', '*']) app.addContentTypeParser(type, (request, _body, done) => done(null, request.body))
   answerEveryRequest(app)
   if (options.admin) endSlowBodies(app, times.requestMs)
 
@@ -180,15 +189,19 @@ function answerEveryRequest(app: FastifyInstance): void {
 function endSlowBodies(app: FastifyInstance, requestMs: number): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { raw } = request
-    if (hasBody(raw) && !raw.complete && !(request.routeOptions.config.takesFile && isMultipart(request))) {
-      const timer = setTimeout(() => {
-        const late = Object.assign(new Error('request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
-        if (!raw.complete) app.server.emit('clientError', late, raw.socket)
-      }, requestMs)
-      raw.once('close', () => clearTimeout(timer))
-    }
+    // Most bodies come in the packet of their headers, which is parsed to its end first: they need no timer.
+    if (hasBody(raw) && !(request.routeOptions.config.takesFile && isMultipart(request))) setImmediate(watch, raw)
     done()
   })
+
+  function watch(raw: IncomingMessage): void {
+    if (raw.complete || raw.destroyed) return
+    const timer = setTimeout(() => {
+      const late = Object.assign(new Error('request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+      if (!raw.complete) app.server.emit('clientError', late, raw.socket)
+    }, requestMs)
+    raw.once('close', () => clearTimeout(timer))
+  }
 }
 
 type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; baseUrl: () => string; streams: StreamOptions }

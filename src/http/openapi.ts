@@ -2,7 +2,7 @@
 import swagger from '@fastify/swagger'
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from './schema.ts'
 
 // Checked by readIdempotencyKey, since a schema would count the header's bytes instead of its characters.
 const ChatHeaders = Type.Object({

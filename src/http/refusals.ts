@@ -2,13 +2,15 @@
  * `order.request-id` for what never becomes a request: bytes that the HTTP parser refuses, slow ones, CONNECT, an expectation we do not
  * meet. Each is answered with an envelope and an id, and the connection is closed. Never writes into a socket with a response under way.
  */
-import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError } from '../errors.ts'
 import { envelope, failureHeaders } from './envelope.ts'
 import { bodyLimitBytes, closeIfUnread, closePolitely } from './polite-close.ts'
 import { createStandstill } from './standstill.ts'
+
+// Not imported by name: that reads all that node:http exports, and with it loads the client behind `fetch`, which nobody here needs.
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 export type Refusals = {
   /** For the server's `clientError`. */

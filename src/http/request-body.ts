@@ -7,9 +7,6 @@ import { isMultipart } from './document-upload.ts'
 import { deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
 
-// Most bodies fit; a larger one makes it grow, whatever length the caller has claimed.
-const firstBytes = 4096
-
 /**
  * Hook `preParsing`: `request.body` is the JSON of the body from then on, undefined where there is no body. A file is received elsewhere
  * (document-upload.ts), on the routes that take one.
@@ -20,13 +17,15 @@ export async function receiveJson(request: FastifyRequest, reply: FastifyReply):
   request.body = parseJson(request.headers['content-type'], await receiveBody(request.raw, reply.raw))
 }
 
+const nothing = Buffer.alloc(0)
+
 /** A body that is too large is refused at once where its length is told, otherwise when one byte too many has come. */
 export function receiveBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   if (Number(request.headers['content-length']) > bodyLimitBytes) return Promise.reject(new ApiError('payload_too_large'))
   if (request.headers.expect !== undefined && !request.complete) response.writeContinue()
   return new Promise((resolve, reject) => {
-    // Copied into one buffer as it comes: a body of 1-byte chunks would otherwise be a million objects.
-    let buffer = Buffer.allocUnsafe(firstBytes)
+    // Most bodies come in one piece. What follows is copied into one buffer as it comes: a body of 1-byte chunks would otherwise be a million objects.
+    let buffer: Buffer = nothing
     let received = 0
     const onData = (bytes: Buffer): void => {
       if (received + bytes.length > bodyLimitBytes) {
@@ -34,6 +33,12 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
         request.pause()
         return reject(new ApiError('payload_too_large'))
       }
+      if (received === 0) {
+        buffer = bytes
+        received = bytes.length
+        return
+      }
+      // Whatever length the caller has claimed.
       if (received + bytes.length > buffer.length) {
         const larger = Buffer.allocUnsafe(Math.max(received + bytes.length, buffer.length * 2))
         buffer.copy(larger, 0, 0, received)
@@ -70,6 +75,7 @@ export function parseJson(contentType: string | undefined, bytes: Buffer): unkno
 
 /** Parameters but charset do not matter (RFC 9110, 8.3); names and values are compared without regard to case. */
 function isJson(contentType = ''): boolean {
+  if (contentType === 'application/json') return true
   const [mediaType = '', ...parameters] = contentType.toLowerCase().split(';')
   return (
     mediaType.trim() === 'application/json' &&

@@ -22,6 +22,9 @@ export const recordLifetimeMs = 24 * 60 * 60 * 1000
 
 export type Role = 'user' | 'assistant'
 export type HistoryMessage = { role: Role; content: string }
+/** A history that came as texts alone: they alternate, and a user's is the first (`roles_alternate`). */
+export const historyOf = (texts: string[]): HistoryMessage[] =>
+  texts.map((content, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content }))
 
 /** What one request asks of the admission transaction. */
 export type Admission = {

@@ -1,13 +1,20 @@
 /**
  * A batching lane: what waits leaves together, and the next batch leaves when the one before it has returned. No timer, so a lone caller waits
- * for nothing, and an owner's hot row is locked once a batch and not once a turn (house, Batching).
+ * for nothing, and an owner's hot row is locked once a batch and not once a turn (house, Batching). Where more wait than a batch holds, owners
+ * take turns (`overload.queue`). Never drops what waits; how much may wait is decided by who pushes.
  */
 import type { Each } from '../store/store.ts'
 
 // 64: with one flush a batch, more items add latency to the first without sparing much more (measured in the prototypes).
-const mostItems = 64
+export const mostItems = 64
 
-type Waiting<Item, Outcome> = { item: Item; resolve(outcome: Outcome): void; reject(error: Error): void }
+type Waiting<Item, Outcome> = {
+  item: Item
+  keys: string[]
+  shareOf: string
+  resolve(outcome: Outcome): void
+  reject(error: Error): void
+}
 
 export class Lane<Item, Outcome extends { kind: string }> {
   readonly #send: (items: Item[]) => Promise<Each<Outcome>[]>
@@ -15,7 +22,7 @@ export class Lane<Item, Outcome extends { kind: string }> {
   #waiting: Waiting<Item, Outcome>[] = []
   #sending = false
 
-  /** `keysOf` names what may stand in one batch only once: an item whose key is taken waits for the next batch. */
+  /** `keysOf` names what may stand in one batch only once: an item whose key is taken waits for the next batch. Asked once an item. */
   constructor(send: (items: Item[]) => Promise<Each<Outcome>[]>, keysOf: (item: Item) => string[]) {
     this.#send = send
     this.#keysOf = keysOf
@@ -25,10 +32,10 @@ export class Lane<Item, Outcome extends { kind: string }> {
     return this.#waiting.length
   }
 
-  /** The item's own outcome, told after its commit; rejects with its own error. */
-  push(item: Item): Promise<Outcome> {
+  /** The item's own outcome, told after its commit; rejects with its own error. `shareOf`: whose turn it takes where owners take turns. */
+  push(item: Item, shareOf = ''): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject })
+      this.#waiting.push({ item, keys: this.#keysOf(item), shareOf, resolve, reject })
       if (!this.#sending) {
         this.#sending = true
         // What arrives in the same turn of the loop leaves in the first batch too.
@@ -55,21 +62,38 @@ export class Lane<Item, Outcome extends { kind: string }> {
   }
 
   #takeBatch(): Waiting<Item, Outcome>[] {
+    const waiting = this.#waiting.length > mostItems ? byTurns(this.#waiting) : this.#waiting
     const batch: Waiting<Item, Outcome>[] = []
     const later: Waiting<Item, Outcome>[] = []
     const taken = new Set<string>()
-    for (const waiting of this.#waiting) {
-      const keys = batch.length < mostItems ? this.#keysOf(waiting.item) : []
-      if (batch.length >= mostItems || keys.some((key) => taken.has(key))) {
-        later.push(waiting)
+    let looked = 0
+    for (; looked < waiting.length && batch.length < mostItems; looked++) {
+      const one = waiting[looked]!
+      if (one.keys.some((key) => taken.has(key))) {
+        later.push(one)
         continue
       }
-      for (const key of keys) taken.add(key)
-      batch.push(waiting)
+      for (const key of one.keys) taken.add(key)
+      batch.push(one)
     }
-    this.#waiting = later
+    this.#waiting = later.concat(waiting.slice(looked))
     return batch
   }
+}
+
+/**
+ * One of each owner, then the second of each, and so on; of one owner as they came. What does not leave now keeps this order, so that the next
+ * batch goes on with those who had no turn in this one.
+ */
+function byTurns<One extends { shareOf: string }>(waiting: One[]): One[] {
+  let owners = [...Map.groupBy(waiting, ({ shareOf }) => shareOf).values()]
+  if (owners.length === 1) return waiting
+  const order: One[] = []
+  for (let turn = 0; owners.length > 0; turn++) {
+    for (const own of owners) order.push(own[turn]!)
+    owners = owners.filter((own) => own.length > turn + 1)
+  }
+  return order
 }
 
 const isError = <Outcome>(outcome: Each<Outcome>): outcome is { kind: 'error'; error: Error } =>

@@ -8,6 +8,8 @@ export type TurnRequest = {
   idempotencyKey: string
   externalUserId: string
   message: string
+  /** `overload.places`: whose share of the places it takes: its owner's id, or a name of its own for the operator's messages. */
+  shareOf: string
 }
 
 export type Begun =

@@ -1,7 +1,8 @@
 /** The numbers a turn lives by (rulings, Streams and Recovery); tests shorten them. */
+import { mostItems } from './lane.ts'
 
 export type TurnSettings = {
-  /** `TURNKEEP_MAX_TURNS`: running turns of this process; beyond it nothing new is admitted. */
+  /** `TURNKEEP_MAX_TURNS`: running turns of this process, those being admitted among them; beyond it nothing new is admitted. */
   maxTurns: number
   /** The whole turn; below the callers' 120 s, so that they get an answer and not a cut. */
   turnMs: number
@@ -21,6 +22,9 @@ export const turnDefaults: TurnSettings = {
   renewMs: 4_000,
   sweepMs: 1_000,
 }
+
+// A batch on its way and one that waits: a store that answers at all answers so many within milliseconds.
+export const mostLookUps = 2 * mostItems
 
 /** Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second. */
 export const storeRetryMs = [50, 100, 200, 500, 1000]

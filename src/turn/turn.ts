@@ -17,7 +17,9 @@ import { keepLeases } from './leases.ts'
 import { createStoreTrouble } from './store-trouble.ts'
 import type { Ids } from '../ids.ts'
 import { finishRunning } from './drain.ts'
-import { turnDefaults } from './turn-settings.ts'
+import { Places } from './places.ts'
+import type { Place } from './places.ts'
+import { mostLookUps, turnDefaults } from './turn-settings.ts'
 import type { TurnSettings } from './turn-settings.ts'
 import { settlementOf } from './settlement.ts'
 import { createTurnWrites } from './turn-writes.ts'
@@ -42,6 +44,8 @@ export interface Turns {
   /** Admits nothing more, waits for running turns up to `limitMs`, then gives the rest up for others to claim. */
   drain(limitMs: number): Promise<void>
   readonly running: number
+  /** Messages that were refused for want of a place, since the start. */
+  readonly turnedAway: number
   /** Items that wait for the next batch, by lane. */
   waiting(): { admission: number; advance: number; settlement: number; failure: number }
 }
@@ -56,9 +60,12 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   const settings = { ...turnDefaults, ...given }
   const live = new Map<string, LiveTurn>()
   const trouble = createStoreTrouble(log)
+  const places = new Places(settings.maxTurns)
+  const lookUps = new Places(mostLookUps)
   /** Admissions and claims under way, which become turns in a moment. */
   let admitting = 0
   let claiming = 0
+  let turnedAway = 0
   let draining = false
   let gaveUp = false
 
@@ -67,23 +74,29 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     (item) => [`${item.apiKeyId} user ${item.externalUserId}`, `${item.apiKeyId} key ${item.idempotencyKey}`],
   )
   const writes = createTurnWrites({ store, trouble })
-  const claims = { capacity, begin: beginClaim, mayClaim: () => !draining, launch }
-  const leases = keepLeases({ store, live, failpoints, log, trouble, metrics, settings, ...claims })
-
-  function capacity(): number {
-    return draining ? 0 : Math.max(0, settings.maxTurns - live.size - admitting)
+  const claims = {
+    capacity: () => (draining ? 0 : places.free),
+    begin: beginClaim,
+    mayClaim: () => !draining,
+    launch: (turn: AdmittedTurn) => launch(turn, places.takeAnyway()),
   }
+  const leases = keepLeases({ store, live, failpoints, log, trouble, metrics, settings, ...claims })
 
   function beginClaim(): () => void {
     claiming++
     return () => void claiming--
   }
 
+  /** `overload.queue`: who gets no place may still be answered from what is stored; more of them than a store answers soon are refused here. */
   async function begin(request: TurnRequest): Promise<Begun> {
-    const mayRun = capacity() > 0
-    if (mayRun) admitting++
+    const place = draining ? undefined : places.take(request.shareOf)
+    const room = place ?? lookUps.take(request.shareOf)
+    if (!room) return refuseOverload()
+    let isRunning = false
+    if (place) admitting++
     try {
-      const begun = answer(await admissions.push(admissionOf(request, mayRun)))
+      const begun = answer(await admissions.push(admissionOf(request, place !== undefined), request.shareOf), room)
+      isRunning = begun.kind === 'running'
       if (begun.kind === 'replay' || begun.kind === 'replayed_failure') metrics.replayed()
       return begun
     } catch (error) {
@@ -94,16 +107,26 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       log.error({ err: error }, 'an admission failed')
       return { kind: 'refused', code: 'internal_error' }
     } finally {
-      if (mayRun) admitting--
+      if (place) admitting--
+      if (!isRunning) room()
     }
   }
 
-  function admissionOf(request: TurnRequest, mayRun: boolean): Admission {
+  function refuseOverload(): Begun {
+    if (!draining) turnedAway++
+    return { kind: 'refused', code: 'service_unavailable' }
+  }
+
+  function admissionOf({ apiKeyId, agentId, idempotencyKey, externalUserId, message }: TurnRequest, mayRun: boolean): Admission {
     return {
-      ...request,
-      fingerprint: fingerprint(request.externalUserId, request.message),
-      messageLength: codePoints(request.message),
-      messageTokens: tokenBound(request.message),
+      apiKeyId,
+      agentId,
+      idempotencyKey,
+      fingerprint: fingerprint(externalUserId, message),
+      externalUserId,
+      message,
+      messageLength: codePoints(message),
+      messageTokens: tokenBound(message),
       requestId: newRequestId(),
       conversationId: newId('conv'),
       leaseMs: settings.leaseMs,
@@ -111,12 +134,12 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  function answer(outcome: AdmissionOutcome): Begun {
+  function answer(outcome: AdmissionOutcome, room: Place): Begun {
     switch (outcome.kind) {
       case 'admitted':
         // Its commit came back after the drain's limit: it is for whoever comes next.
         if (gaveUp) return giveUp([outcome.turn])
-        return { kind: 'running', turn: launch(outcome.turn) }
+        return { kind: 'running', turn: launch(outcome.turn, room) }
       case 'replay':
       case 'message_too_long':
         return outcome
@@ -125,17 +148,20 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       case 'erased':
         return { kind: 'refused', code: 'not_found' }
       case 'overloaded':
-        return { kind: 'refused', code: 'service_unavailable' }
+        return refuseOverload()
       default:
         return { kind: 'refused', code: outcome.kind }
     }
   }
 
-  /** The turn runs from here on whether or not anybody listens. */
-  function launch(admitted: AdmittedTurn): LiveTurn {
+  /** The turn runs from here on whether or not anybody listens, and has its place to the end. */
+  function launch(admitted: AdmittedTurn, place: Place): LiveTurn {
     const turn = new LiveTurn(admitted, settings)
     live.set(turn.requestId, turn)
-    void run(turn).finally(() => live.get(turn.requestId) === turn && live.delete(turn.requestId))
+    void run(turn).finally(() => {
+      if (live.get(turn.requestId) === turn) live.delete(turn.requestId)
+      place()
+    })
     return turn
   }
 
@@ -247,6 +273,9 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     drain,
     get running() {
       return live.size
+    },
+    get turnedAway() {
+      return turnedAway
     },
     waiting: () => ({ admission: admissions.waiting, ...writes.waiting() }),
   }

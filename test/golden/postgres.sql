@@ -439,7 +439,8 @@ create function admit_v1(items json) returns json language plpgsql volatile
   set enable_mergejoin=off
   set enable_seqscan=off
   set jit=off
-  set lock_timeout=500ms;
+  set lock_timeout=500ms
+  set plan_cache_mode=force_generic_plan;
 
 create function advance_v1(items json) returns json language plpgsql volatile
   set enable_bitmapscan=off
@@ -448,7 +449,8 @@ create function advance_v1(items json) returns json language plpgsql volatile
   set enable_mergejoin=off
   set enable_seqscan=off
   set jit=off
-  set lock_timeout=1500ms;
+  set lock_timeout=1500ms
+  set plan_cache_mode=force_generic_plan;
 
 create function claim_v1(which text, most integer, lease_ms bigint, running text[], claimer text) returns json language plpgsql volatile
   set enable_bitmapscan=off
@@ -457,7 +459,8 @@ create function claim_v1(which text, most integer, lease_ms bigint, running text
   set enable_mergejoin=off
   set enable_seqscan=off
   set jit=off
-  set lock_timeout=1500ms;
+  set lock_timeout=1500ms
+  set plan_cache_mode=force_generic_plan;
 
 create function fail_v1(items json) returns json language plpgsql volatile
   set enable_bitmapscan=off
@@ -466,7 +469,8 @@ create function fail_v1(items json) returns json language plpgsql volatile
   set enable_mergejoin=off
   set enable_seqscan=off
   set jit=off
-  set lock_timeout=1500ms;
+  set lock_timeout=1500ms
+  set plan_cache_mode=force_generic_plan;
 
 create function history_v1(of_conversation text, window_tokens bigint) returns json language plpgsql stable;
 
@@ -486,7 +490,8 @@ create function renew_v1(leases json, lease_ms bigint) returns json language plp
   set enable_material=off
   set enable_mergejoin=off
   set enable_seqscan=off
-  set jit=off;
+  set jit=off
+  set plan_cache_mode=force_generic_plan;
 
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable;
 
@@ -497,14 +502,16 @@ create function settle_v1(items json) returns json language plpgsql volatile
   set enable_mergejoin=off
   set enable_seqscan=off
   set jit=off
-  set lock_timeout=1500ms;
+  set lock_timeout=1500ms
+  set plan_cache_mode=force_generic_plan;
 
 create function spend_windows_v1(items json) returns json language plpgsql volatile
   set enable_bitmapscan=off
   set enable_material=off
   set enable_seqscan=off
   set jit=off
-  set lock_timeout=250ms;
+  set lock_timeout=250ms
+  set plan_cache_mode=force_generic_plan;
 
 create function steps_before_v1(turn turns) returns bigint language plpgsql stable;
 

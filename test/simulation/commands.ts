@@ -92,7 +92,7 @@ function messageOf({
   plan: number
 }): TurnRequest {
   const message = `user ${user} key ${key} of ${apiKey}${body === 0 ? '' : ' reworded'} ${plans[(plan + key) % plans.length]}`.trim()
-  return { apiKeyId: apiKeyIds[apiKey]!, agentId, idempotencyKey: `key ${key}`, externalUserId: `user ${user}`, message }
+  return { apiKeyId: apiKeyIds[apiKey]!, agentId, idempotencyKey: `key ${key}`, externalUserId: `user ${user}`, message, shareOf: 'own_a' }
 }
 
 /** Refused by a dead process at once, as a closed port does. */

@@ -80,6 +80,50 @@ void test('6 the first delta leaves at once, the deltas of one tick leave in one
   turn.complete()
 })
 
+void test('6 streams behind one another on one connection are each whole, in letters of any width', async () => {
+  const turns = [new ScriptedTurn(), new ScriptedTurn()] as const
+  let next = 0
+  await using door = await startTestDoor({ begin: () => turns[next++]!.begun })
+  using raw = await RawSocket.open(door.port)
+  raw.write(request + request)
+  await Promise.all(turns.map(({ listening }) => listening))
+  // The second waits for the connection, and says all that it has to say.
+  for (const turn of [turns[1], turns[0]]) {
+    for (const delta of ['ä', '€uro', '👋 ', '\n']) turn.say(delta)
+    await Promise.resolve()
+    turn.say('end')
+    turn.complete()
+  }
+  await raw.until(/response\.completed[^]*response\.completed[^]*\r\n0\r\n\r\n$/)
+  assert.equal(raw.answers.length, 2)
+  for (const [index, answer] of raw.answers.entries()) {
+    const events = parseEvents(answer.body)
+    assert.deepEqual(
+      events.map(({ data }) => data.delta).filter((delta) => delta !== undefined),
+      ['ä', '€uro', '👋 ', '\n', 'end'],
+    )
+    assert.equal(events.at(-1)!.data.request_id, turns[index]!.requestId)
+  }
+})
+
+void test('6 a caller of HTTP/1.0 gets the stream without chunks, and then the end of the connection', async () => {
+  const turn = new ScriptedTurn()
+  await using door = await startTestDoor({ begin: () => turn.begun })
+  using raw = await RawSocket.open(door.port)
+  raw.write(request.replace('HTTP/1.1', 'HTTP/1.0'))
+  await raw.until('response.created')
+  turn.say('ä')
+  turn.complete()
+  await raw.rest()
+  const { headers, body: sent } = raw.answers[0]!
+  assert.deepEqual([headers['transfer-encoding'], headers['connection']], [undefined, 'close'])
+  assert.deepEqual(
+    parseEvents(sent).map(({ event }) => event),
+    ['response.created', 'response.output_text.delta', 'response.completed'],
+  )
+  assert.match(sent, /^event: response\.created\n[^]*\n\n$/)
+})
+
 void test('4.2.2 a turn that fails after the headers ends the stream with error', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })

@@ -70,12 +70,19 @@ async function makeKey(store: OwnStore, agentId: string, changes: { permission?:
   return { id, ...made }
 }
 
-const enter = (access: Access, text: string) => access.authenticate(`Bearer ${text}`)
+const enter = async (access: Access, text: string) => access.authenticate(`Bearer ${text}`)
 
 void test('section 5: a live key comes in with what its row and its agent say', async (t) => {
   const { store, bench, access } = await setUp(t)
   const key = await makeKey(store, bench.agentId, { permission: 'read-only' })
-  const apiKey = { id: key.id, agentId: bench.agentId, permission: 'read-only', rateLimit: 7, rateWindowSeconds: 30 }
+  const apiKey = {
+    id: key.id,
+    agentId: bench.agentId,
+    ownerId: bench.ownerId,
+    permission: 'read-only',
+    rateLimit: 7,
+    rateWindowSeconds: 30,
+  }
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey })
   await store.write('deleteAgent', bench.agentId)
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey }, 'a deleted agent leaves its keys valid')

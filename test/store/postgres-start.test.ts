@@ -168,3 +168,15 @@ void test(
     })
   },
 )
+
+void test('postgres: a start has made the connections that a turn needs', { skip: noPostgres() }, async (t) => {
+  const database = await ownPostgres(t)
+  await database.open()
+  // That of the start itself, one that admits, one that settles, and the one that listens.
+  await until('four connections', async () => {
+    const [row] = await database.rows(
+      'select count(*) as made from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    )
+    return Number(row!['made']) >= 4
+  })
+})

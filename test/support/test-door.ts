@@ -16,6 +16,7 @@ type StoredReply = Extract<TurnEnd, { kind: 'completed' }>['reply']
 export const apiKey: ApiKey = {
   id: 'key_door',
   agentId: 'agt_door',
+  ownerId: 'own_door',
   permission: 'full',
   rateLimit: 120,
   rateWindowSeconds: 60,

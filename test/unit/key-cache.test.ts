@@ -7,6 +7,7 @@ import type { StoredApiKey } from '../../src/store/cold/api-keys.ts'
 const key = (id: string): StoredApiKey => ({
   id,
   agentId: 'agt_a',
+  ownerId: 'own_a',
   permission: 'full',
   rateLimit: 1,
   rateWindowSeconds: 1,

@@ -65,3 +65,41 @@ void test('an error of one item rejects that item alone; an error of the batch r
   await assert.rejects(lane.push({ id: 3, user: 'x' }), /lost/)
   assert.deepEqual(await lane.push({ id: 4, user: 'x' }), { kind: 'done', id: 4 })
 })
+
+void test('overload.queue where more wait than a batch holds, owners take turns: one message does not wait behind the many of another', async () => {
+  const batches: Item[][] = []
+  const lane = new Lane<Item, Outcome>(
+    async (items) => {
+      batches.push(items)
+      await new Promise((resolve) => setImmediate(resolve))
+      return items.map(({ id }) => ({ kind: 'done', id }))
+    },
+    ({ id }) => [`${id}`],
+  )
+  const pushed: Promise<Outcome>[] = []
+  const push = (user: string, count: number): void => {
+    for (let index = 0; index < count; index++) pushed.push(lane.push({ id: pushed.length, user }, user))
+  }
+  push('flood', 900)
+  push('second', 100)
+  for (let owner = 0; owner < 70; owner++) push(`one of ${owner}`, 1)
+  await Promise.all(pushed)
+  const of = (batch: number, user: string): number => batches[batch]!.filter((item) => item.user.startsWith(user)).length
+  assert.deepEqual([of(0, 'flood'), of(0, 'second'), of(0, 'one of')], [1, 1, 62])
+  // The eight who had no turn come before the second turn of the others, which then share what is left.
+  assert.deepEqual([of(1, 'one of'), of(1, 'flood'), of(1, 'second')], [8, 28, 28])
+  assert.deepEqual([of(2, 'flood'), of(2, 'second')], [32, 32])
+  for (const user of ['flood', 'second']) {
+    const order = batches.flat().filter((item) => item.user === user)
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a.id - b.id),
+      `${user} in the order it came`,
+    )
+  }
+  assert.deepEqual(
+    batches.map((batch) => batch.length),
+    [...Array.from({ length: 16 }, () => 64), 46],
+    'no batch leaves a place empty',
+  )
+})

@@ -29,8 +29,8 @@ void test('billing.once a settlement that is asked again is the same one: its id
   const agents: Agents = { speak: async () => ({ kind: 'reply', text: 'good day', usage, usageEstimated: false, citations: [] }) }
   const log = pino({ level: 'silent' })
   const turns = createTurns({ store: lost, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), ...createIds() })
-  const { apiKeyId, agentId } = bench
-  const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey: randomUUID(), externalUserId: 'ann', message: 'hello' })
+  const { apiKeyId, agentId, ownerId: shareOf } = bench
+  const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey: randomUUID(), externalUserId: 'ann', message: 'hello', shareOf })
   assert.ok(begun.kind === 'running', begun.kind)
   const end = await begun.turn.end
   assert.ok(end.kind === 'completed', end.kind)

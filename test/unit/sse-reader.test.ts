@@ -1,6 +1,8 @@
 /** The reader of server-sent events under any cut of its bytes. Faults, row 38. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { ModelError } from '../../src/agent/model.ts'
 import { SseReader, largestEventBytes } from '../../src/agent/models/sse-reader.ts'
@@ -99,4 +101,18 @@ test('a line that comes in many pieces is read whole', () => {
 
 test('an event whose blank line never comes is not handed over', () => {
   assert.deepEqual(read([Buffer.from('data: whole\n\ndata: half\n')]), ['whole'])
+})
+
+test('the lines of an event keep nothing else of what was read with them', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const heap = (): number => (collect(), process.memoryUsage().heapUsed)
+  const events: string[] = []
+  const reader = new SseReader((data) => void events.push(data))
+  const before = heap()
+  for (let n = 0; n < 500; n++) reader.push(Buffer.from(`data: a line that is not short\n:${'.'.repeat(60_000)}\n`))
+  const grown = heap() - before
+  reader.push(Buffer.from('\n'))
+  assert.equal(events[0]?.length, 500 * 'a line that is not short\n'.length - 1)
+  assert(grown < 10_000_000, `${grown} bytes are kept of 30,000,000 that were read`)
 })

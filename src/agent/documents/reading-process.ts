@@ -2,7 +2,6 @@
  * The process that reads documents, as its server sees it: started with nothing of the server's but a channel, asked one thing at a time, ended
  * whatever it does. It never outlives its server, and keeps it alive only while it is asked something.
  */
-import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -120,6 +119,8 @@ function forkProcess(limits: ReadingLimits): ChildProcess {
   // For the one thread it reads in, which then gives it up. Node's warning of it would be read as words of the end.
   execArgv.push('--allow-worker', '--disable-warning=PERM0006')
   try {
+    // Loaded here: a server that reads no document starts no process.
+    const { fork } = process.getBuiltinModule('node:child_process')
     const child = fork(pathOf('extract-process.ts'), [JSON.stringify(limits)], {
       execArgv,
       // It reads files of strangers: it is shown no setting and no secret of the server.

@@ -8,7 +8,6 @@ import { pipeline } from 'node:stream'
 import type { Transform } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
-import { Client } from 'undici'
 import type { buildConnector, Dispatcher } from 'undici'
 import { isPublic } from './address.ts'
 import { GuardFailed } from './refusal.ts'
@@ -44,6 +43,8 @@ const nextAddressMs = 1000
 
 /** Rejects with whatever went wrong, or with `signal.reason`. */
 export async function exchange(target: Target, addresses: Address[], request: HopRequest): Promise<HopAnswer> {
+  // Loaded here: a service without tools and documents from elsewhere makes no such request.
+  const { Client } = await import('undici')
   const { url } = target
   const over = new AbortController()
   const close = (): void => over.abort()

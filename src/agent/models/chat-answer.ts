@@ -6,6 +6,7 @@ import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
 import { answerLimit, bodyLimit } from './answer-limit.ts'
 import { ChatReasoning } from './chat-reasoning.ts'
+import { ChunkMould, stringOf } from './chunk-mould.ts'
 import type { AnswerReader, Progress } from './exchange.ts'
 import { isObject } from './fields.ts'
 import type { Fields } from './fields.ts'
@@ -30,6 +31,7 @@ export class ChatAnswer implements AnswerReader {
   readonly #events = new SseReader((data) => this.#readEvent(data))
   /** The body of a server that ignores `stream: true`; undefined while the answer is a stream. */
   #whole: Buffer[] | undefined
+  readonly #mould = new ChunkMould(content, contentOf)
   #progress: Progress = 'waiting'
   #size = 0
   #text = ''
@@ -87,10 +89,22 @@ export class ChatAnswer implements AnswerReader {
       this.#progress = 'done'
       return
     }
-    const choice = this.#readChoice(parse(data))
+    const text = this.#mould.read(data)
+    if (text !== undefined) return this.#say(text)
+    const body = parse(data)
+    const choice = this.#readChoice(body)
     if (!choice) return
     if (isObject(choice.delta)) this.#readMessage(choice.delta)
     if (this.#readFinish(choice)) this.#progress = 'finished'
+    else if (isObject(body) && !isSet(body.usage) && isObject(choice.delta)) this.#learn(data, choice.delta)
+  }
+
+  /** The next chunks are likely to be this one with other text; it must have done nothing but speak, which shows that the model is at work too. */
+  #learn(data: string, delta: Fields): void {
+    const { content } = delta
+    if (typeof content !== 'string' || content === '') return
+    if (Object.keys(delta).every((key) => key === 'content' || key === 'role' || !holdsSomething(delta[key])))
+      this.#mould.learn(data, content)
   }
 
   #readWhole(body: string): void {
@@ -116,16 +130,18 @@ export class ChatAnswer implements AnswerReader {
 
   /** Text leaves, tool calls are kept; reasoning, under whatever name, shows that the model is at work and goes back to it alone. */
   #readMessage(message: Fields): void {
-    const text = readText(message.content)
-    if (text.length > 0) {
-      this.#grow(text.length)
-      this.#text += text
-      this.#onText(text)
-    }
+    this.#say(readText(message.content))
     this.#reasoning.read(message)
     if (Array.isArray(message.tool_calls)) this.#grow(this.#toolCalls.read(message.tool_calls, this.#whole ? 'whole' : 'piece'))
     if (this.#progress === 'waiting' && Object.keys(message).some((key) => key !== 'role' && holdsSomething(message[key])))
       this.#progress = 'speaking'
+  }
+
+  #say(text: string): void {
+    if (text.length === 0) return
+    this.#grow(text.length)
+    this.#text += text
+    this.#onText(text)
   }
 
   #readFinish(choice: Fields): boolean {
@@ -166,6 +182,14 @@ function readText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   return content.map((part: unknown) => (isObject(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : '')).join('')
+}
+
+const content = stringOf('content')
+
+function contentOf(data: string): unknown {
+  const body: unknown = JSON.parse(data)
+  const choice: unknown = isObject(body) && Array.isArray(body.choices) ? body.choices[0] : undefined
+  return isObject(choice) && isObject(choice.delta) ? choice.delta.content : undefined
 }
 
 function parse(data: string): unknown {

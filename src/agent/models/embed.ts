@@ -2,7 +2,6 @@
  * Texts to vectors by one POST, in OpenAI's dialect or Google's, over the connections that all models share. Owns the call, its deadline and what
  * is a sound answer; never retries, and never cuts a text.
  */
-import { fetch } from 'undici'
 import type { Dispatcher, Response } from 'undici'
 import { ModelError } from '../model.ts'
 import { parseBaseUrl } from './base-url.ts'
@@ -38,6 +37,8 @@ export function openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs }: 
   return async (modelId, texts, signal) => {
     const url = new URL(base)
     url.pathname = base.pathname.replace(/\/+$/, '') + address(modelId)
+    // Loaded here: only who asks for vectors, or for a list of models, needs it.
+    const { fetch } = await import('undici')
     const deadline = AbortSignal.timeout(deadlineMs)
     let response: Response
     let body: string

@@ -2,7 +2,6 @@
  * The models a provider serves: `GET <base URL>/models`, which every dialect has. For the operator's test of a provider alone. Never retries,
  * and has no deadline of its own: the caller's signal is one.
  */
-import { fetch } from 'undici'
 import type { Dispatcher, Response } from 'undici'
 import { ModelError } from '../model.ts'
 import { isObject } from './fields.ts'
@@ -24,6 +23,7 @@ export async function listModels({ dispatcher, dialect, baseUrl, apiKey, signal 
   const url = new URL(baseUrl)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
   const headers = { accept: 'application/json', 'user-agent': 'turnkeep', ...(apiKey === '' ? {} : keyHeaders[dialect](apiKey)) }
+  const { fetch } = await import('undici')
   try {
     const response = await fetch(url, { dispatcher, headers, redirect: 'manual', signal })
     const body = await readText(response)

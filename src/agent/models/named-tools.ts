@@ -83,6 +83,7 @@ function renameCalls(message: PromptMessage, theirs: Names['theirs']): PromptMes
 }
 
 function tidyCalls(step: ModelStep, messages: PromptMessage[], ours: Names['ours']): ToolCall[] {
+  if (step.toolCalls.length === 0) return []
   const used = new Set(messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : [])).map(({ id }) => id))
   return step.toolCalls.map((call) => {
     // some servers send no ids, the same in every round, or the same twice; a tool's result must name one call alone

@@ -8,6 +8,8 @@ export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
 export type StoredApiKey = {
   id: string
   agentId: string
+  /** Whose agent it is. */
+  ownerId: string
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
@@ -18,8 +20,8 @@ export type StoredApiKey = {
 /** The key with this public id; undefined where there is none or it is revoked. Deleting an agent leaves its keys valid (rulings, `order.*` 6). */
 export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
   const [key] = await sql.all(
-    `select id, agent_id, permission, rate_limit, rate_window_seconds from api_keys
-     where key_id = $1 and revoked_at is null and playground = 0`,
+    `select id, agent_id, (select owner_id from agents where id = agent_id) as owner_id, permission, rate_limit, rate_window_seconds
+     from api_keys where key_id = $1 and revoked_at is null and playground = 0`,
     keyId,
   )
   if (!key) return undefined
@@ -34,6 +36,7 @@ export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey 
   return {
     id: text(key, 'id'),
     agentId: text(key, 'agent_id'),
+    ownerId: text(key, 'owner_id'),
     permission: text(key, 'permission') === 'full' ? 'full' : 'read-only',
     rateLimit: integer(key, 'rate_limit'),
     rateWindowSeconds: integer(key, 'rate_window_seconds'),

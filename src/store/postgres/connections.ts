@@ -12,11 +12,14 @@ import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failu
  * writes for the operator, one for reports, one that listens; and one for a vacuum, made where there is something to vacuum. Operators' writes wait for each other and never keep a look-up waiting.
  */
 export type Purpose = 'admission' | 'settlement' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
+const ofTurns: Purpose[] = ['admission', 'settlement']
 const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-up': 2, search: 2, write: 1, report: 1, vacuum: 1 }
 
 export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
 
 export type Connections = {
+  /** Makes the first connections that turns need before a turn does: making one may take longer than a window has. Never rejects. */
+  greet(): Promise<void>
   /** Runs `work` on one connection; `deadlineMs` counts from now and bounds the wait for the connection too. Rejects with StoreUnavailable or a fault. */
   ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result>
   /** The same for what commits durably, and so waits for a synchronous standby where there is one. */
@@ -85,7 +88,15 @@ export function createConnections(url: string, log: Log): Connections {
       return work(connection)
     })
 
+  async function greet(): Promise<void> {
+    for (const outcome of await Promise.allSettled(ofTurns.map((purpose) => pools[purpose].connect()))) {
+      if (outcome.status === 'fulfilled') outcome.value.release()
+      else log.warn({ cause: asStoreError(outcome.reason).message }, 'a connection to the database could not be made at the start')
+    }
+  }
+
   return {
+    greet,
     ask,
     askDurably,
     async close() {

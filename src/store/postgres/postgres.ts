@@ -56,6 +56,7 @@ export async function openPostgresStore({ url, failpoints: spec = '', deadlines,
     const newer = await connections.ask('look-up', openMs, (connection) => migrate(connection, migrations ?? readMigrations()))
     await failpoints.reach('start.after-migrations')
     await connections.ask('look-up', openMs, (connection) => refuseHalfCopied(sqlOf(connection)))
+    await connections.greet()
     if (newer.length > 0) log.warn({ newer }, 'the database has been migrated by a newer Turnkeep, which this one can work beside')
     if (pooled) log.info({}, 'a pooler stands before the database: statements go without names, and changes are heard of within a second')
     return createStore(url, connections, { pooled, failpoints, deadlines: { ...defaultDeadlines, ...deadlines }, log })

@@ -1,11 +1,12 @@
 /** What the functions of migrations/*-hot.sql take and give as JSON, and what it is here. Names and shapes alone; decides nothing. */
+import type { Price } from '../../ledger/ledger.ts'
+import { historyOf } from '../store.ts'
 import type {
   Admission,
   AdmissionOutcome,
   AdmittedTurn,
   Advance,
   Claims,
-  HistoryMessage,
   JournalEntry,
   Lease,
   Settlement,
@@ -32,6 +33,8 @@ type TurnAnswer = {
   journal: JournalEntry[]
   steps_before: number
 }
+/** Of a turn that begins with its admission: what the admission did not say itself. */
+type BegunAnswer = Pick<TurnAnswer, 'conversation_id' | 'agent_version' | 'prompt_price' | 'completion_price' | 'hold' | 'history'>
 type ReplyAnswer = {
   request_id: string
   conversation_id: string
@@ -46,6 +49,7 @@ type Written = 'admitted' | 'replay' | 'replayed_failure'
 export type AdmissionAnswer =
   | { kind: 'again' }
   | { kind: 'admitted'; turn: TurnAnswer }
+  | ({ kind: 'begun' } & BegunAnswer)
   | { kind: 'replay'; reply: ReplyAnswer }
   | { kind: 'replayed_failure'; request_id: string }
   | Exclude<AdmissionOutcome, { kind: Written }>
@@ -57,7 +61,7 @@ export const writeAdmission = (item: Admission): object => ({
   api_key_id: item.apiKeyId,
   agent_id: item.agentId,
   idempotency_key: item.idempotencyKey,
-  fingerprint: Buffer.from(item.fingerprint).toString('hex'),
+  fingerprint: `\\x${Buffer.from(item.fingerprint).toString('hex')}`,
   external_user_id: item.externalUserId,
   message: item.message,
   message_length: item.messageLength,
@@ -68,12 +72,14 @@ export const writeAdmission = (item: Admission): object => ({
   may_run: item.mayRun,
 })
 
-export function readAdmission(answer: AdmissionAnswer): AdmissionOutcome | undefined {
+export function readAdmission(answer: AdmissionAnswer, item: Admission): AdmissionOutcome | undefined {
   switch (answer.kind) {
     case 'again':
       return undefined
     case 'admitted':
       return { kind: 'admitted', turn: readTurn(answer.turn) }
+    case 'begun':
+      return { kind: 'admitted', turn: begin(answer, item) }
     case 'replay': {
       const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged } = answer.reply
       const reply = {
@@ -95,6 +101,23 @@ export function readAdmission(answer: AdmissionAnswer): AdmissionOutcome | undef
   }
 }
 
+const begin = (answer: BegunAnswer, { requestId, apiKeyId, agentId, message }: Admission): AdmittedTurn => ({
+  requestId,
+  conversationId: answer.conversation_id,
+  apiKeyId,
+  agentId,
+  agentVersion: answer.agent_version,
+  fence: 1,
+  run: 1,
+  attempt: 1,
+  message,
+  price: readPrice(answer),
+  hold: BigInt(answer.hold),
+  history: historyOf(answer.history),
+  journal: [],
+  stepsBefore: 0,
+})
+
 const readTurn = (turn: TurnAnswer): AdmittedTurn => ({
   requestId: turn.request_id,
   conversationId: turn.conversation_id,
@@ -105,15 +128,16 @@ const readTurn = (turn: TurnAnswer): AdmittedTurn => ({
   run: turn.run,
   attempt: turn.attempt,
   message: turn.message,
-  price: { promptPerMillion: BigInt(turn.prompt_price), completionPerMillion: BigInt(turn.completion_price) },
+  price: readPrice(turn),
   hold: BigInt(turn.hold),
-  // Texts alone: they alternate, and a user's is the first
-  history: turn.history.map((content, index): HistoryMessage => ({
-    role: index % 2 === 0 ? 'user' : 'assistant',
-    content,
-  })),
+  history: historyOf(turn.history),
   journal: turn.journal,
   stepsBefore: turn.steps_before,
+})
+
+const readPrice = ({ prompt_price, completion_price }: Pick<TurnAnswer, 'prompt_price' | 'completion_price'>): Price => ({
+  promptPerMillion: BigInt(prompt_price),
+  completionPerMillion: BigInt(completion_price),
 })
 
 export const writeAdvance = ({ requestId, fence, entries, hold, finishedSideEffects }: Advance): object => ({

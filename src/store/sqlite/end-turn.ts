@@ -11,8 +11,7 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   const conversationId = turn.conversation_id as string
   const estimated = item.usageEstimated ? 1 : 0
   sql.completeTurn.run(item.promptTokens, item.completionTokens, estimated, item.charged, item.firstDeltaMs, now, requestId)
-  const conversation = sql.findConversationById.get(conversationId)
-  const seq = Number(conversation!.message_count) + 1
+  const seq = Number(turn.message_count) + 1
   const userTokens = turn.message_tokens as bigint
   sql.insertMessage.run(item.userMessageId, conversationId, seq, 'user', turn.message!, userTokens, null, requestId, turn.created_at!)
   const citations = item.citations.length > 0 ? JSON.stringify(item.citations) : null

@@ -1,6 +1,10 @@
 /**
- * The commit of a group: whatever waits is taken together into one transaction and one flush of the disk, with a savepoint per item, so that
- * items succeed or fail one by one; nothing is answered before the commit is durable. Knows no thread.
+ * The commit of a group: whatever waits is taken together into one transaction and one flush of the disk, and yet items succeed or fail one by
+ * one; nothing is answered before the commit is durable. Knows no thread.
+ *
+ * The fast path is a group without savepoints. A savepoint copies every page that its item writes and is two more statements, a quarter of a
+ * turn's cost; and a hot operation that throws is a fault, since what it refuses it answers. So the first that throws takes the group back, and
+ * it is written anew with a savepoint an item. A cold write, which throws to refuse, has one in any case.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Failpoints, FailpointName } from '../../failpoints.ts'
@@ -66,9 +70,13 @@ export class Writer {
   async #commitTogether(items: Item[]): Promise<boolean> {
     try {
       this.#db.exec('begin immediate')
-      for (const item of items) {
-        item.keep(await this.#inSavepoint(item))
-        if (!this.#db.isTransaction) return false
+      if (!(await this.#writeAll(items))) {
+        if (this.#db.isTransaction) this.#db.exec('rollback')
+        this.#db.exec('begin immediate')
+        for (const item of items) {
+          item.keep(await this.#inSavepoint(item))
+          if (!this.#db.isTransaction) return false
+        }
       }
       this.#commit(items)
       return true
@@ -77,6 +85,24 @@ export class Writer {
       if (this.#db.isTransaction) this.#db.exec('rollback')
       return false
     }
+  }
+
+  /** Answers false where a hot operation throws: what stands in the transaction then is half of an item. */
+  async #writeAll(items: Item[]): Promise<boolean> {
+    for (const item of items) {
+      if (item.operation === 'write') {
+        item.keep(await this.#inSavepoint(item))
+        if (!this.#db.isTransaction) return false
+        continue
+      }
+      try {
+        item.keep({ value: this.#operate(item) })
+      } catch {
+        // Told by the item's attempt in a savepoint, which meets the same failure.
+        return false
+      }
+    }
+    return true
   }
 
   async #inSavepoint(item: Item): Promise<WireOutcome> {

@@ -1,5 +1,5 @@
 /** Every prepared statement of the hot operations, whole and in one place. Positional parameters: half the cost of named ones. */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
@@ -30,10 +30,13 @@ export function prepareStatements(db: DatabaseSync) {
       where request_id = ? and state = 'released'`),
     findReply: db.prepare(`select t.conversation_id, m.id, m.content, m.created_at, t.prompt_tokens, t.completion_tokens, t.charged
       from turns t join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.request_id = ?`),
-    walkHistory: db.prepare('select role, content, tokens from messages where conversation_id = ? order by seq desc'),
+    walkHistory: asArrays(
+      db.prepare('select seq, content, tokens from messages where conversation_id = ? and seq < ? order by seq desc limit ?'),
+    ),
     // the fence: whoever was claimed past, or ended, finds nothing
-    findHeld: db.prepare(`select request_id, conversation_id, owner_id, hold, run, continues_from, message, message_tokens, created_at
-      from turns where request_id = ? and fence = ? and state = 'running'`),
+    findHeld: db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.hold, t.run, t.continues_from, t.message, t.message_tokens,
+        t.created_at, c.message_count
+      from turns t join conversations c on c.id = t.conversation_id where t.request_id = ? and t.fence = ? and t.state = 'running'`),
     completeTurn: db.prepare(`update turns set state = 'completed', lease_until = null, hold = 0, prompt_tokens = ?, completion_tokens = ?,
         usage_estimated = ?, charged = ?, first_delta_ms = ?, ended_at = ? where request_id = ?`),
     insertMessage: db.prepare(`insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
@@ -61,4 +64,11 @@ export function prepareStatements(db: DatabaseSync) {
     findSteps: db.prepare(`select step, part, kind, payload from journal where request_id = ? and run >= ?
       order by run, step, part, case kind when 'model' then 0 when 'tool_started' then 1 else 2 end`),
   }
+}
+
+/** For what is read by the hundred: rows as arrays, integers as numbers. */
+function asArrays(statement: StatementSync): StatementSync {
+  statement.setReturnArrays(true)
+  statement.setReadBigInts(false)
+  return statement
 }

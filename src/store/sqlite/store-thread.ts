@@ -4,7 +4,7 @@ import { getCompileCacheDir } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store.ts'
 import { SchemaRefused } from '../schema-refused.ts'
-import { fromWire } from './protocol.ts'
+import { fromWire, unpack } from './protocol.ts'
 import type { Answer, Call, Opened, ThreadData, WireOutcome } from './protocol.ts'
 
 type Waiting = { resolve(outcomes: WireOutcome[]): void; reject(error: Error): void }
@@ -45,7 +45,7 @@ export class StoreThread {
     if (this.#closed) return Promise.reject(new StoreUnavailable('the store is closed'))
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject })
+      this.#waiting.set(id, { resolve: (outcomes) => resolve(operation === 'admit' ? outcomes.map(unpack) : outcomes), reject })
       this.#post({ id, operation, items })
     })
   }

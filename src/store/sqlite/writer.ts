@@ -5,6 +5,8 @@ import { openForWriting, sqlOf } from './database.ts'
 import { Writer } from './group-commit.ts'
 import { createHot } from './hot.ts'
 import { migrate, readMigrations } from './migrate.ts'
+import { pack } from './protocol.ts'
+import type { Answer, Call } from './protocol.ts'
 import { serveThread } from './serve-thread.ts'
 
 // The most calls of one group: a group's commit delays everyone in it, and 64 items a lane is what the lanes send (house, Batching).
@@ -21,5 +23,10 @@ serveThread(({ folder, failpoints: spec, clockOffset }) => {
   hot.endAllLeases()
   failpoints.hit('start.after-leases-ended')
   const writer = new Writer(db, hot, sqlOf(db, clock.now), failpoints)
-  return { db, answer: (calls) => writer.answer(calls), mostCalls: mostCallsInGroup }
+  return { db, answer, mostCalls: mostCallsInGroup }
+
+  async function answer(calls: Call[]): Promise<Answer[]> {
+    const answers = await writer.answer(calls)
+    return answers.map(({ id, outcomes }, index) => ({ id, outcomes: calls[index]!.operation === 'admit' ? outcomes.map(pack) : outcomes }))
+  }
 })

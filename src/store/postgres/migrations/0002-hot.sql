@@ -4,6 +4,8 @@
 -- may be asked again with the same batch and then tells what became of it, and each is for ever: a change is a function with the next number,
 -- so that two versions of the server work side by side.
 -- The planner's switches stand on the functions because their plans are kept: one that was made while the tables were empty would read them whole.
+-- And one plan serves every batch: left to itself the planner makes a new one for each call whose batch is small, at twice the cost of the call.
+-- A batch is read out of its JSON once, into an array of rows, since each reading costs as much as the look-up of a row.
 -- Where a turn is found by its id, that it runs is said by its lease (running_has_lease): said by its state, the partial indexes of running turns
 -- would do too, and where few ran at the last ANALYZE each look-up would walk through all that run now.
 
@@ -52,28 +54,38 @@ create function running_turn_v1(turn turns, window_tokens bigint) returns json l
     'steps_before', case when turn.run > 1 then steps_before_v1(turn) else 0 end)
 $$;
 
+create type admission_v1 as (ord integer, api_key_id text collate "C", agent_id text collate "C", idempotency_key text collate "C", fingerprint bytea,
+  external_user_id text collate "C", message text, message_length bigint, message_tokens bigint, request_id text collate "C",
+  conversation_id text collate "C", lease_ms bigint, may_run boolean);
+-- A turn that an admission begins; `opens_for` is the end user whose first it is.
+create type beginning_v1 as (request_id text, api_key_id text, idempotency_key text, fingerprint bytea, conversation_id text, opens_for text,
+  owner_id text, agent_id text, agent_version bigint, lease_ms bigint, hold bigint, prompt_price bigint, completion_price bigint, message text,
+  message_tokens bigint);
+
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
--- process came first while this one waited for a lock; ask again.
+-- process came first while this one waited for a lock; ask again. Of a turn that begins, `begun` tells what the batch did not say itself.
 create function admit_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '500ms'
+  set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '500ms'
 as $$
 declare
   lifetime constant bigint := 24 * 60 * 60 * 1000;
   at bigint := now_ms();
   item record;
+  asked admission_v1[];
+  begun beginning_v1[] := '{}';
   turn turns;
-  new_turns turns[] := '{}';
-  opened conversations;
-  new_conversations conversations[] := '{}';
+  record_free boolean;
   outcome json;
-  outcomes json[] := array_fill(null::json, array[json_array_length(items)]);
+  outcomes json[];
   may_write boolean := false;
   locked text[] := '{}';
   owner_ids text[] := '{}';
   present_owner text;
   taken bigint := 0;
 begin
+  select array_agg(i) into asked from json_populate_recordset(null::admission_v1, items) as i;
+  outcomes := array_fill(null::json, array[cardinality(asked)]);
   loop
     for item in
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
@@ -98,13 +110,11 @@ begin
           when o.balance - o.held < w.hold_needed then 'insufficient_balance'
           else 'run'
         end as verdict
-      from json_to_recordset(items) as i (ord integer, api_key_id text, agent_id text, idempotency_key text, fingerprint text,
-          external_user_id text, message text, message_length bigint, message_tokens bigint, request_id text, conversation_id text,
-          lease_ms bigint, may_run boolean)
+      from unnest(asked) as i
         left join turns r on r.api_key_id = i.api_key_id and r.idempotency_key = i.idempotency_key
         -- `idempotency.lifetime`; a running record never expires
         cross join lateral (select r.request_id is not null and (r.ended_at is null or r.ended_at + lifetime > at)) as l (live)
-        cross join lateral (select live and r.fingerprint = decode(i.fingerprint, 'hex')) as s (same)
+        cross join lateral (select live and r.fingerprint = i.fingerprint) as s (same)
         left join agents a on a.id = i.agent_id and a.deleted_at is null
         -- `retry.continues`: a released run whose tool calls have had side effects goes on as it began, whatever the agent has become
         left join agent_versions v on v.agent_id = a.id
@@ -130,56 +140,41 @@ begin
           present_owner := item.owner_id;
           taken := 0;
         end if;
+        -- a statement of its own, and so only where there is a record
+        if item.record_id is not null then
+          record_free := exists (select from turns where request_id = item.record_id for no key update skip locked);
+        end if;
         if item.available - taken < item.hold_needed then
           outcome := '{"kind": "insufficient_balance"}';
         elsif item.known_conversation_id is not null and not item.known_conversation_id = any (locked) then
           -- opened by another process meanwhile; erasure might be emptying it, and its lock comes before the owner's
           outcome := '{"kind": "again"}';
-        elsif item.record_id is not null
-            and not exists (select from turns where request_id = item.record_id for no key update skip locked) then
+        elsif item.record_id is not null and not record_free then
           -- its text is being erased, or its expired key cleared: a turn's lock comes before the owner's, so nobody waits for it here
           outcome := '{"kind": "again"}';
+        elsif item.live then
+          update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
+              holder = item.request_id, hold = item.hold_needed, agent_version = item.version, prompt_price = item.prompt_price,
+              completion_price = item.completion_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null
+            where request_id = item.record_id and state = 'released' and fence = item.fence
+            returning * into strict turn;
+          taken := taken + item.hold_needed;
+          outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
         else
-          if item.known_conversation_id is null then
-            opened.id := item.conversation_id;
-            opened.api_key_id := item.api_key_id;
-            opened.external_user_id := item.external_user_id;
-            new_conversations := new_conversations || opened;
-          end if;
-          if item.record_id is not null and not item.live then
+          if item.record_id is not null then
             update turns set idempotency_key = null,
                 fingerprint = case when erased_at is null then fingerprint else decode(repeat('00', 32), 'hex') end
               where request_id = item.record_id;
           end if;
-          if item.live then
-            update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
-                holder = item.request_id, hold = item.hold_needed, agent_version = item.version, prompt_price = item.prompt_price,
-                completion_price = item.completion_price, started_at = at, ended_at = null, failure_code = null, failure_cause = null
-              where request_id = item.record_id and state = 'released' and fence = item.fence
-              returning * into strict turn;
-          else
-            turn := null;
-            turn.request_id := item.request_id;
-            turn.api_key_id := item.api_key_id;
-            turn.idempotency_key := item.idempotency_key;
-            turn.fingerprint := decode(item.fingerprint, 'hex');
-            turn.conversation_id := coalesce(item.known_conversation_id, item.conversation_id);
-            turn.owner_id := item.owner_id;
-            turn.agent_id := item.agent_id;
-            turn.agent_version := item.version;
-            turn.run := 1;
-            turn.attempt := 1;
-            turn.fence := 1;
-            turn.lease_until := at + item.lease_ms;
-            turn.hold := item.hold_needed;
-            turn.prompt_price := item.prompt_price;
-            turn.completion_price := item.completion_price;
-            turn.message := item.message;
-            turn.message_tokens := item.message_tokens;
-            new_turns := new_turns || turn;
-          end if;
+          begun := begun || row(item.request_id, item.api_key_id, item.idempotency_key, item.fingerprint,
+            coalesce(item.known_conversation_id, item.conversation_id),
+            case when item.known_conversation_id is null then item.external_user_id end, item.owner_id, item.agent_id, item.version, item.lease_ms,
+            item.hold_needed, item.prompt_price, item.completion_price, item.message, item.message_tokens)::beginning_v1;
           taken := taken + item.hold_needed;
-          outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
+          outcome := json_build_object('kind', 'begun', 'conversation_id', coalesce(item.known_conversation_id, item.conversation_id),
+            'agent_version', item.version, 'prompt_price', item.prompt_price::text, 'completion_price', item.completion_price::text,
+            'hold', item.hold_needed::text,
+            'history', case when item.history_window > 0 then history_v1(item.known_conversation_id, item.history_window) else '[]' end);
         end if;
       elsif item.verdict = 'admitted_before' then
         select * into strict turn from turns where request_id = item.record_id;
@@ -206,75 +201,73 @@ begin
     at := now_ms();
   end loop;
   update owners set held = held + taken where id = present_owner and taken > 0;
-  if cardinality(new_conversations) > 0 then
+  if cardinality(begun) > 0 then
     insert into conversations (id, api_key_id, external_user_id, created_at)
-      select n.id, n.api_key_id, n.external_user_id, at from unnest(new_conversations) as n;
-  end if;
-  if cardinality(new_turns) > 0 then
+      select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(begun) as b where b.opens_for is not null;
     insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
         run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
-      select n.request_id, n.api_key_id, n.idempotency_key, n.fingerprint, n.conversation_id, n.owner_id, n.agent_id, n.agent_version, 'running',
-        n.run, n.attempt, n.fence, n.lease_until, n.request_id, n.hold, n.prompt_price, n.completion_price, n.message, n.message_tokens, at, at
-      from unnest(new_turns) as n;
+      select b.request_id, b.api_key_id, b.idempotency_key, b.fingerprint, b.conversation_id, b.owner_id, b.agent_id, b.agent_version, 'running',
+        1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.message, b.message_tokens, at, at
+      from unnest(begun) as b;
   end if;
   return array_to_json(outcomes);
 end $$;
 
+-- A settlement and what its turn says.
+create type settling_v1 as (ord integer, request_id text collate "C", user_message_id text, assistant_message_id text, ledger_entry_id text,
+  content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean, charged bigint,
+  written_off bigint, first_delta_ms bigint, conversation_id text collate "C", owner_id text collate "C", hold bigint, message text,
+  message_tokens bigint, created_at bigint);
+
 -- Settlement: both messages, charge, hold released, record completed. `lost`: another fence, or another end. At most one item a turn.
 create function settle_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '1500ms'
+  set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
 as $$
 declare
   at bigint;
-  ours text[];
-  owner_ids text[];
-  charges bigint[];
-  holds bigint[];
+  ours settling_v1[];
 begin
-  select array_agg(t.request_id) into ours from (
-    select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
+  select array_agg(row(s.*)::settling_v1) into ours from (
+    select i.ord, t.request_id, i.user_message_id, i.assistant_message_id, i.ledger_entry_id, i.content, i.content_tokens, i.citations,
+      i.prompt_tokens, i.completion_tokens, i.usage_estimated, i.charged, i.written_off, i.first_delta_ms, t.conversation_id, t.owner_id,
+      t.hold, t.message, t.message_tokens, t.created_at
+    from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, user_message_id text, assistant_message_id text,
+        ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint,
+        usage_estimated boolean, charged bigint, written_off bigint, first_delta_ms bigint)
       -- the fence: whoever was claimed past, or ended, finds nothing
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
-      order by t.request_id for no key update of t) as t;
-  perform 1 from conversations c where c.id in (select t.conversation_id from turns t where t.request_id = any (ours))
-    order by c.id for no key update;
+      order by t.request_id for no key update of t) as s;
+  perform 1 from conversations c where c.id = any (array(select o.conversation_id from unnest(ours) as o)) order by c.id for no key update;
   at := now_ms();
   insert into messages (id, conversation_id, seq, role, content, tokens, citations, request_id, created_at)
-    select m.id, t.conversation_id, c.message_count + m.place, m.role, m.content, m.tokens, m.citations, t.request_id, m.created_at
-    from json_to_recordset(items) as i (request_id text, user_message_id text, assistant_message_id text, content text, content_tokens bigint,
-        citations text)
-      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
-      join conversations c on c.id = t.conversation_id
-      cross join lateral (values (1, i.user_message_id, 'user', t.message, t.message_tokens, null, t.created_at),
-        (2, i.assistant_message_id, 'assistant', i.content, i.content_tokens, i.citations, at))
+    select m.id, o.conversation_id, c.message_count + m.place, m.role, m.content, m.tokens, m.citations, o.request_id, m.created_at
+    from unnest(ours) as o
+      join conversations c on c.id = o.conversation_id
+      cross join lateral (values (1, o.user_message_id, 'user', o.message, o.message_tokens, null, o.created_at),
+        (2, o.assistant_message_id, 'assistant', o.content, o.content_tokens, o.citations, at))
         as m (place, id, role, content, tokens, citations, created_at);
-  update conversations c set message_count = c.message_count + 2, message_tokens = c.message_tokens + t.message_tokens + i.content_tokens,
+  update conversations c set message_count = c.message_count + 2, message_tokens = c.message_tokens + o.message_tokens + o.content_tokens,
       last_message_at = at
-    from json_to_recordset(items) as i (request_id text, content_tokens bigint)
-      join turns t on t.request_id = i.request_id and t.request_id = any (ours)
-    where c.id = t.conversation_id;
+    from unnest(ours) as o
+    where c.id = o.conversation_id;
   -- `billing.once`: one_charge_per_turn forbids a second row, also for a charge of nothing
   insert into ledger (id, owner_id, kind, amount, written_off, request_id, created_at)
-    select i.ledger_entry_id, t.owner_id, 'charge', -i.charged, i.written_off, t.request_id, at
-    from json_to_recordset(items) as i (request_id text, ledger_entry_id text, charged bigint, written_off bigint)
-      join turns t on t.request_id = i.request_id and t.request_id = any (ours);
-  select array_agg(s.owner_id), array_agg(s.charged), array_agg(s.hold) into owner_ids, charges, holds
-    from (select t.owner_id, sum(i.charged)::bigint as charged, sum(t.hold)::bigint as hold
-        from json_to_recordset(items) as i (request_id text, charged bigint)
-          join turns t on t.request_id = i.request_id and t.request_id = any (ours)
-        group by t.owner_id) as s;
-  update turns t set state = 'completed', lease_until = null, holder = null, hold = 0, prompt_tokens = i.prompt_tokens,
-      completion_tokens = i.completion_tokens, usage_estimated = i.usage_estimated::integer, charged = i.charged,
-      first_delta_ms = i.first_delta_ms, ended_at = at
-    from json_to_recordset(items) as i (request_id text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean,
-      charged bigint, first_delta_ms bigint)
-    where t.request_id = i.request_id and t.request_id = any (ours);
+    select o.ledger_entry_id, o.owner_id, 'charge', -o.charged, o.written_off, o.request_id, at from unnest(ours) as o;
+  update turns t set state = 'completed', lease_until = null, holder = null, hold = 0, prompt_tokens = o.prompt_tokens,
+      completion_tokens = o.completion_tokens, usage_estimated = o.usage_estimated::integer, charged = o.charged,
+      first_delta_ms = o.first_delta_ms, ended_at = at
+    from unnest(ours) as o
+    where t.request_id = o.request_id;
   -- last, since everybody's turns of an owner wait for its row until this one's commit
-  perform 1 from owners o where o.id = any (owner_ids) order by o.id for no key update;
+  perform 1 from owners o where o.id = any (array(select n.owner_id from unnest(ours) as n)) order by o.id for no key update;
   update owners o set balance = o.balance - s.charged, held = o.held - s.hold
-    from unnest(owner_ids, charges, holds) as s (owner_id, charged, hold)
+    from (select n.owner_id, sum(n.charged)::bigint as charged, sum(n.hold)::bigint as hold from unnest(ours) as n group by n.owner_id) as s
     where o.id = s.owner_id;
+  if cardinality(ours) = json_array_length(items) then
+    return (select json_agg(json_build_object('kind', 'settled', 'conversation_id', o.conversation_id, 'created_at', at) order by o.ord)
+      from unnest(ours) as o);
+  end if;
   return (select json_agg(case when m.id is null then json_build_object('kind', 'lost') else
       json_build_object('kind', 'settled', 'conversation_id', m.conversation_id, 'created_at', m.created_at) end order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, assistant_message_id text)
@@ -285,7 +278,7 @@ end $$;
 -- The end without a reply: no charge, the hold given back, nothing in the history. At most one item a turn.
 create function fail_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '1500ms'
+  set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
 as $$
 declare
   ours text[];
@@ -311,7 +304,7 @@ end $$;
 -- as long as it asks, so nothing is done twice.
 create function advance_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '1500ms'
+  set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
 as $$
 declare
   item record;
@@ -374,7 +367,7 @@ end $$;
 -- somebody is writing keeps the lease it has. Not durable: a lease that a crash forgets runs out sooner, and the fence holds.
 create function renew_v1(leases json, lease_ms bigint) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
-  set jit = off
+  set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   free text[];
@@ -393,7 +386,7 @@ end $$;
 -- `suspect` takes one that was tried twice, and fails those whose third attempt is used up.
 create function claim_v1(which text, most integer, lease_ms bigint, running text[], claimer text) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '1500ms'
+  set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
 as $$
 declare
   most_attempts constant bigint := 3;
@@ -436,7 +429,7 @@ end $$;
 -- Rate windows: fixed, opened by the key's first request; a changed limit or length holds for the window under way too. Waits for no disk.
 create function spend_windows_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_material = off
-  set jit = off set lock_timeout = '250ms'
+  set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '250ms'
 as $$
 declare
   item record;

@@ -103,7 +103,8 @@ create table turns (
   owner_id text not null references owners,
   agent_id text not null references agents,
   agent_version integer not null,
-  state text not null check (state in ('running', 'completed', 'failed', 'released')),
+  -- not `in (…)`: of more than two values SQLite makes a table at each insert, which cost a turn a twelfth
+  state text not null check (state = 'running' or state = 'completed' or state = 'failed' or state = 'released'),
   run integer not null check (run >= 1),
   attempt integer not null check (attempt between 1 and 3),
   fence integer not null check (fence >= 1),
@@ -156,7 +157,7 @@ create unique index one_message_per_role_and_turn on messages (request_id, role)
 create table ledger (
   id text primary key,
   owner_id text not null references owners,
-  kind text not null check (kind in ('credit', 'adjustment', 'charge')),
+  kind text not null check (kind = 'credit' or kind = 'adjustment' or kind = 'charge'),
   amount integer not null,
   -- what a provider reported beyond the hold and nobody paid
   written_off integer not null default 0 check (written_off >= 0),
@@ -187,7 +188,7 @@ create table journal (
   step integer not null,
   -- which tool call of the step; 0 for the model's own part
   part integer not null,
-  kind text not null check (kind in ('model', 'tool_started', 'tool_finished')),
+  kind text not null check (kind = 'model' or kind = 'tool_started' or kind = 'tool_finished'),
   payload text not null,
   created_at integer not null,
   primary key (request_id, run, step, part, kind)

@@ -1,0 +1,81 @@
+/** The writer of the embedded store on a real file, without its thread: what one group leaves when an item of it fails, and a history longer than one look. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { noFailpoints } from '../../src/failpoints.ts'
+import { createClock } from '../../src/store/sqlite/clock.ts'
+import { openForWriting, sqlOf } from '../../src/store/sqlite/database.ts'
+import { Writer } from '../../src/store/sqlite/group-commit.ts'
+import { createHot } from '../../src/store/sqlite/hot.ts'
+import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { Bench } from './conformance.ts'
+
+async function ownFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnkeep-group-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+void test('sqlite: of a group in which an item fails every other one is stored, once, whether it stood before or after', async (t) => {
+  const folder = await ownFolder(t)
+  const store = await openSqliteStore({ folder })
+  const bench = await Bench.make(store, 1_000_000n)
+  const running = await bench.admitted()
+  await store.close()
+
+  const db = openForWriting(folder)
+  migrate(db, readMigrations(), folder)
+  const clock = createClock(new SharedArrayBuffer(8))
+  const writer = new Writer(db, createHot(db, clock), sqlOf(db, clock.now), noFailpoints)
+  const owner = (id: string) => ({ name: 'createOwner', args: [{ id, name: id, credit: undefined }] })
+  const answers = await writer.answer([
+    { id: 1, operation: 'settle', items: [bench.settlement(running)] },
+    { id: 2, operation: 'write', items: [owner('own_new')] },
+    { id: 3, operation: 'admit', items: [bench.admission(), bench.admission({ apiKeyId: 'key_of_nobody' }), bench.admission()] },
+    { id: 4, operation: 'write', items: [owner(bench.ownerId), owner('own_last')] },
+  ])
+  const succeeded = answers.map(({ outcomes }) => outcomes.map((outcome) => 'value' in outcome))
+  assert.deepEqual(succeeded, [[true], [true], [true, false, true], [false, true]])
+  const count = (text: string): unknown => db.prepare(text).get()!['n']
+  assert.equal(count('select count(*) as n from turns'), 3n)
+  assert.equal(count("select count(*) as n from turns where state = 'running'"), 2n)
+  assert.equal(count('select count(*) as n from messages'), 2n)
+  assert.equal(count("select count(*) as n from owners where id in ('own_new', 'own_last')"), 2n)
+  db.close()
+
+  const again = await openSqliteStore({ folder })
+  t.after(() => again.close())
+  assert.deepEqual(
+    (await again.read('verify')).filter(({ rows }) => rows.length > 0),
+    [],
+  )
+})
+
+void test('sqlite: a history that is longer than what is read at once is whole and in order, and ends where the window does', async (t) => {
+  const store = await openSqliteStore({ folder: await ownFolder(t) })
+  t.after(() => store.close())
+  // Each exchange counts ten tokens.
+  const said = (n: number) => ({ message: `ask ${n}`.padEnd(12), content: `answer ${n}`, contentTokens: 4 })
+  for (const exchanges of [12, 13, 25]) {
+    for (const kept of [exchanges, 12]) {
+      const bench = await Bench.make(store, 10n ** 12n, kept * 10 + 9)
+      const externalUserId = randomUUID()
+      for (let n = 1; n <= exchanges; n++) {
+        const { message, content, contentTokens } = said(n)
+        await bench.settle(await bench.admitted({ externalUserId, message }), { content, contentTokens })
+      }
+      const { history } = await bench.admitted({ externalUserId, message: 'and now' })
+      const from = Math.max(1, exchanges - kept + 1)
+      const expected = Array.from({ length: exchanges - from + 1 }, (_, index) => said(from + index)).flatMap(({ message, content }) => [
+        { role: 'user', content: message },
+        { role: 'assistant', content },
+      ])
+      assert.deepEqual(history, expected, `${exchanges} exchanges, ${kept} fit`)
+    }
+  }
+})

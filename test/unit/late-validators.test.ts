@@ -1,0 +1,48 @@
+/** Schemas of requests are compiled at a route's first request: all of them can be, and each refuses what it would have refused at once. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fastify } from 'fastify'
+import { lateValidators } from '../../src/http/late-validators.ts'
+import { startTestDoor } from '../support/test-door.ts'
+
+const named = { $id: 'Named', type: 'object', properties: { name: { type: 'string', maxLength: 3 } }, required: ['name'] }
+const good = { body: { type: 'object', properties: { one: { $ref: 'Named#' } }, required: ['one'] } }
+const bad = { body: { type: 'no-such-type' } }
+
+async function serve(atOnce: boolean, schema: object) {
+  const app = fastify({ schemaController: { compilersFactory: { buildValidator: lateValidators(atOnce) } } })
+  app.addSchema(named)
+  app.post('/', { schema }, async () => 'taken')
+  await app.ready()
+  const ask = async (body: object) => {
+    const { statusCode, body: text } = await app.inject({ method: 'POST', url: '/', payload: body })
+    return `${statusCode} ${statusCode === 200 ? text : (JSON.parse(text) as { message: string }).message}`
+  }
+  return { ask, close: () => app.close() }
+}
+
+void test('a check that is compiled late says what one that was compiled at once says, each time', async () => {
+  const [late, early] = [await serve(false, good), await serve(true, good)]
+  const bodies = [{}, { one: { name: 'abc' } }, { one: { name: 'abcd' } }, { one: {} }, { one: { name: 'ab' } }]
+  for (const body of bodies) assert.equal(await late.ask(body), await early.ask(body), JSON.stringify(body))
+  assert.deepEqual(
+    [await late.ask(bodies[1]!), await late.ask(bodies[2]!)],
+    ['200 taken', '400 body/one/name must NOT have more than 3 characters'],
+  )
+  await Promise.all([late.close(), early.close()])
+})
+
+void test('a schema that cannot be compiled is found at once where that is asked for, and is a fault of its route where it is not', async () => {
+  await assert.rejects(serve(true, bad), /Failed building the validation schema/)
+  const late = await serve(false, bad)
+  assert.match(await late.ask({}), /^500 /)
+  await late.close()
+})
+
+void test('every schema of both APIs can be compiled', async () => {
+  // The routes alone are looked at: nobody is asked anything.
+  const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
+  await using door = await startTestDoor({ admin, compilesAtOnce: true })
+  const answer = await door.chat({ body: '{}' })
+  assert.equal(answer.status, 422)
+})

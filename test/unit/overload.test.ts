@@ -1,0 +1,143 @@
+/** A flood at the turn room itself: the real room on a real store that is held up, so that what waits can be counted. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import type { Agents } from '../../src/agent/agent.ts'
+import { createFailpoints } from '../../src/failpoints.ts'
+import { createIds } from '../../src/ids.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { Begun } from '../../src/turn/outcome.ts'
+import { watchOverload } from '../../src/turn/overload-watch.ts'
+import { createTurns } from '../../src/turn/turn.ts'
+import { Bench } from '../store/conformance.ts'
+import { openOwnStore } from '../support/own-store.ts'
+
+const usage = { promptTokens: 20, completionTokens: 5 }
+
+/** `asked`: ids of what the store was asked to admit; `held.resolve` lets the store answer, `speak.resolve` the model. */
+async function openRoom(t: TestContext, maxTurns: number) {
+  const store = await openOwnStore(t)
+  const bench = await Bench.make(store, 10n ** 12n)
+  const held = Promise.withResolvers<void>()
+  const speak = Promise.withResolvers<void>()
+  const asked: string[] = []
+  const slow: Store = {
+    ...store,
+    async admitMany(items) {
+      asked.push(...items.map(({ idempotencyKey }) => idempotencyKey))
+      await held.promise
+      return store.admitMany(items)
+    },
+  }
+  const agents: Agents = {
+    async speak() {
+      await speak.promise
+      return { kind: 'reply', text: 'good day', usage, usageEstimated: false, citations: [] }
+    },
+  }
+  const log = pino({ level: 'silent' })
+  const settings = { maxTurns }
+  const rooms = { store: slow, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), settings }
+  const turns = createTurns({ ...rooms, ...createIds() })
+  const { apiKeyId, agentId } = bench
+  const begin = (key: string, shareOf = 'ann'): Promise<Begun> =>
+    turns.begin({ apiKeyId, agentId, idempotencyKey: key, externalUserId: `user ${key}`, message: 'hello', shareOf })
+  return { store, bench, held, speak, asked, turns, begin }
+}
+
+const codeOf = (begun: Begun): string => (begun.kind === 'refused' ? begun.code : begun.kind)
+
+void test('overload.queue what waits is bounded: the rest of a flood is refused at once, without a question to the store', async (t) => {
+  const { store, bench, held, speak, asked, turns, begin } = await openRoom(t, 40)
+  const begun: Begun[] = []
+  const flood = Array.from({ length: 5000 }, (_, index) => begin(`flood ${index}`).then((one) => begun.push(one)))
+  await new Promise((resolve) => setImmediate(resolve))
+  // One batch of 64 is on its way; 40 may run, and 128 may ask for what is stored.
+  assert.equal(asked.length, 64)
+  assert.equal(turns.waiting().admission, 40 + 128 - 64)
+  assert.equal(begun.length, 5000 - 40 - 128, 'the others have their answer while the store has given none')
+  held.resolve()
+  await Promise.all(flood)
+  const codes = Object.groupBy(begun.map(codeOf), (code) => code)
+  assert.deepEqual([codes['running']?.length, codes['service_unavailable']?.length], [40, 4960])
+  assert.equal(asked.length, 40 + 128)
+  assert.equal(turns.turnedAway, 4960)
+  const count = async (): Promise<number> =>
+    (await store.read('listTurns', { state: undefined, agentId: undefined }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })).length
+  assert.equal(await count(), 40, 'nothing is stored of what was refused')
+
+  // A moment later everything is as before the flood, and a key that was refused is a new one.
+  speak.resolve()
+  await Promise.all(begun.map((one) => one.kind === 'running' && one.turn.end))
+  while (turns.running > 0) await wait(1)
+  const again = await begin('flood 4999')
+  assert.ok(again.kind === 'running' && (await again.turn.end).kind === 'completed')
+  assert.equal((await begin('flood 0')).kind, 'replay')
+  while (turns.running > 0) await wait(1)
+  assert.deepEqual(turns.waiting(), { admission: 0, advance: 0, settlement: 0, failure: 0 })
+  assert.equal(await count(), 41)
+  await bench.verify()
+})
+
+void test('overload.queue a full process still answers what is stored, and a drain does too', async (t) => {
+  const { held, speak, turns, begin } = await openRoom(t, 1)
+  held.resolve()
+  speak.resolve()
+  const first = await begin('first')
+  assert.ok(first.kind === 'running' && (await first.turn.end).kind === 'completed')
+  while (turns.running > 0) await wait(1)
+  const drained = turns.drain(1000)
+  assert.equal((await begin('first')).kind, 'replay')
+  assert.equal(codeOf(await begin('second')), 'service_unavailable')
+  await drained
+  assert.equal(turns.turnedAway, 0, 'a drain is no overload')
+})
+
+void test('overload.places a place is given back by every end of an admission and of a turn', async (t) => {
+  const { bench, held, speak, turns, begin } = await openRoom(t, 1)
+  held.resolve()
+  const running = await begin('first')
+  assert.equal(codeOf(await begin('first')), 'idempotency_in_progress')
+  assert.equal(codeOf(await begin('second')), 'service_unavailable')
+  speak.resolve()
+  assert.ok(running.kind === 'running')
+  await running.turn.end
+  while (turns.running > 0) await wait(1)
+  for (const _ of [1, 2, 3]) assert.equal((await begin('first')).kind, 'replay')
+  // Refused by the store where there was a place: it does not keep it.
+  const other = { apiKeyId: bench.apiKeyId, agentId: 'agt_of_nobody', externalUserId: 'ann', message: 'hello', shareOf: 'ann' }
+  for (const _ of [1, 2, 3]) assert.equal(codeOf(await turns.begin({ ...other, idempotencyKey: randomUUID() })), 'agent_not_found')
+  const last = await begin('second')
+  assert.ok(last.kind === 'running' && (await last.turn.end).kind === 'completed')
+})
+
+void test('overload is told in the log with figures: what was turned away, once, and a loop that is late', async () => {
+  const lines: Record<string, unknown>[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
+  const turns = { running: 7, turnedAway: 0, waiting: () => ({ admission: 3, advance: 0, settlement: 0, failure: 0 }) }
+  const watch = watchOverload({ log, turns, lookEveryMs: 1000 })
+  watch.start()
+  try {
+    turns.turnedAway = 5
+    while (lines.length === 0) await wait(20)
+    assert.deepEqual([lines[0]!['turned_away'], lines[0]!['running']], [5, 7])
+    assert.match(String(lines[0]!['msg']), /refused/)
+    // Nearly all of a second of a loop that stands still, a few times over.
+    const isLate = (): boolean => lines.some(({ msg }) => /the event loop is late/.test(String(msg)))
+    while (!isLate()) {
+      const until = performance.now() + 600
+      while (performance.now() < until);
+      await wait(1)
+    }
+    const told = lines.find(({ msg }) => /late/.test(String(msg)))!
+    assert.ok(Number(told['loop_delay_p90_ms']) > 250, JSON.stringify(told))
+    assert.ok(Number(told['loop_busy_percent']) > 50, JSON.stringify(told))
+    assert.equal(told['turned_away'], 0, 'told once')
+  } finally {
+    watch.stop()
+  }
+})
