@@ -5,12 +5,15 @@ import { parseArgs } from 'node:util'
 import type { BenchOptions } from './bench.ts'
 import { peersUpstreamPort } from './peers.ts'
 
-/** `only` undefined: every scenario. `write`: into docs/performance.md; `output`: the folder for tables, figures and plots. */
-export type RunOptions = BenchOptions & { only: string[] | undefined; write: boolean; output: string }
+/**
+ * `only` undefined: every scenario. `goesOn`: what is not run now is taken from the run that `output` has. `write`: into docs/performance.md;
+ * `output`: the folder for tables, figures and plots.
+ */
+export type RunOptions = BenchOptions & { only: string[] | undefined; goesOn: boolean; write: boolean; output: string }
 
 export class BadOptions extends Error {}
 
-export const usage = `npm run bench -- [--only NAME,NAME] [--rounds 3] [--seconds 4] [--soak-minutes 10] [--quick] [--write]
+export const usage = `npm run bench -- [--only NAME,NAME [--continue]] [--rounds 3] [--seconds 4] [--soak-minutes 10] [--quick] [--write]
                  [--output FOLDER] [--peers FOLDER --with NAME,NAME] [--upstream-port PORT]`
 
 // A look at whether everything runs; its figures say nothing.
@@ -26,11 +29,14 @@ export function readOptions(args: string[], names: string[]): RunOptions {
   if (unknown.length > 0) throw new BadOptions(`no scenario ${unknown.join(', ')}; there are ${names.join(', ')}`)
   if ((given.peers === undefined) !== (given.with === undefined)) throw new BadOptions('--peers and --with belong together')
   const peers = given.peers === undefined ? undefined : { folder: given.peers, names: given.with!.split(',') }
+  if (given.continue && !only) throw new BadOptions('--continue needs --only: the scenarios that are run anew')
+  if (given.quick && given.continue) throw new BadOptions('--quick measures nothing that could go on')
   if (given.quick && given.write) throw new BadOptions('--quick measures nothing that could be written')
   const missing = peers?.names.filter((name) => !existsSync(join(peers.folder, 'adapters', `${name}.mjs`))) ?? []
   if (missing.length > 0) throw new BadOptions(`${peers!.folder} has no adapter for ${missing.join(', ')}`)
   return {
     only,
+    goesOn: given.continue ?? false,
     upstreamPort: number('upstream-port', given['upstream-port'], peers ? peersUpstreamPort : 0, 0),
     rounds: number('rounds', given.rounds, defaults.rounds, 1),
     seconds: number('seconds', given.seconds, defaults.seconds, 0.1),
@@ -50,6 +56,7 @@ function parse(args: string[]) {
       args,
       options: {
         only: text,
+        continue: flag,
         rounds: text,
         seconds: text,
         'soak-minutes': text,

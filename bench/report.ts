@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { goalsTable } from './goals.ts'
 import type { Findings, Judged } from './goals.ts'
 import { svgOf } from './plot.ts'
-import type { Scenario } from './scenario.ts'
+import type { Finding, Scenario } from './scenario.ts'
 import { sectionOf } from './table.ts'
 
 export type Report = { machine: string; scenarios: Scenario[]; findings: Findings; judged: Judged[] }
@@ -20,10 +20,18 @@ export function writeResults(report: Report, folder: string): void {
   const sections = scenarios.map(({ name, sentence }) => `## ${name}\n\n${sentence}\n\n${sectionOf(findings.get(name)!)}\n`)
   const goals = `## Goals\n\n${goalsTable(judged)}\n`
   writeFileSync(join(folder, 'results.md'), [`# Results\n\n${machine}\n`, ...sections, goals].join('\n'))
-  const found = Object.fromEntries([...findings].map(([name, { plots: _, ...finding }]) => [name, finding]))
-  writeFileSync(join(folder, 'results.json'), `${JSON.stringify({ machine, goals: judged, scenarios: found }, null, 1)}\n`)
+  const found = { machine, goals: judged, scenarios: Object.fromEntries(findings) }
+  writeFileSync(join(folder, 'results.json'), `${JSON.stringify(found, null, 1)}\n`)
   writePlots(findings, folder)
 }
+
+/** What an earlier run left in `folder`. Throws where there is none. */
+export function readResults(folder: string): { machine: string; findings: Map<string, Finding> } {
+  const { machine, scenarios } = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8')) as Earlier
+  return { machine, findings: new Map(Object.entries(scenarios)) }
+}
+
+type Earlier = { machine: string; scenarios: Record<string, Finding> }
 
 /** Sections of scenarios that were not run stay as they are; of the goals too, unless all of them were. */
 export function writePage({ machine, scenarios, findings, judged }: Report, whole: boolean): void {

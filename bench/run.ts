@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: every scenario with real servers over HTTP, median and spread of several rounds, as tables, JSON and plots; beside peers
  * where a folder of them is given; the goals of the design judged at the end. A scenario that cannot run here, or fails, is named as not
- * run; the others go on.
+ * run; the others go on. With `--continue` some are run anew, and the rest is what the run before found.
  *
  *     npm run bench -- --only sync,stream --rounds 3 --seconds 4 [--quick] [--write] [--peers FOLDER --with glue,portkey]
  *
@@ -15,7 +15,7 @@ import { describeMachine } from './machine.ts'
 import { BadOptions, readOptions, usage } from './options.ts'
 import type { RunOptions } from './options.ts'
 import { overload } from './overload.ts'
-import { writePage, writeResults } from './report.ts'
+import { readResults, writePage, writeResults } from './report.ts'
 import type { Finding, Scenario } from './scenario.ts'
 import { stream, sync } from './scenarios/callers.ts'
 import { filled } from './scenarios/filled.ts'
@@ -56,15 +56,19 @@ async function run(options: RunOptions): Promise<number> {
   const chosen = scenarios.filter(({ name }) => options.only === undefined || options.only.includes(name))
   const bench = openBench(options)
   try {
-    const machine = describeMachine(bench.makeFolder(), options)
-    console.log(`${machine}\n`)
-    const { findings, failed } = await runEach(bench, chosen)
+    const before = options.goesOn ? readResults(options.output) : undefined
+    const here = describeMachine(bench.makeFolder(), options)
+    console.log(`${here}\n`)
+    const { findings: found, failed } = await runEach(bench, chosen)
+    const findings = new Map([...(before?.findings ?? []), ...found])
+    const machine = before ? `${before.machine}. Run again later: ${chosen.map(({ name }) => name).join(', ')}; ${here}` : here
+    const shown = scenarios.filter(({ name }) => findings.has(name))
     // A look measures nothing that could meet a goal.
     const judged = judge(options.quick ? new Map() : findings)
     console.log(`## Goals\n\n${goalsTable(judged)}`)
-    const report = { machine, scenarios: chosen, findings, judged }
+    const report = { machine, scenarios: shown, findings, judged }
     writeResults(report, options.output)
-    if (options.write && !failed) writePage(report, options.only === undefined)
+    if (options.write && !failed) writePage(report, shown.length === scenarios.length)
     return failed ? 1 : 0
   } finally {
     await bench.close()

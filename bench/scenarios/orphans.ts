@@ -8,8 +8,9 @@ import { eachInTurn, storeNames, storesHere } from '../side-by-side.ts'
 import { percentile, spread } from '../spread.ts'
 
 const turns = 64
-// All of them are at it when the process dies, and none has ended.
-const pace = { chunks: 20, firstMs: 2_000, gapMs: 50 }
+// The pace of every stream here: the process dies as soon as the last of them is at it, when none has ended.
+const pace = { chunks: 50, firstMs: 200, gapMs: 20 }
+const lookEveryMs = 20
 const askEveryMs = 100
 const longestMs = 120_000
 
@@ -50,7 +51,7 @@ async function killed(bench: Bench, kind: StoreKind): Promise<number[]> {
     keys: names,
     message,
   })
-  while ((await upstream.stats()).calls < many) await pass(askEveryMs)
+  while ((await upstream.stats()).calls < many) await pass(lookEveryMs)
   process.kill(first.pid, 'SIGKILL')
   const killedAt = performance.now()
   if ((await asked).turns > 0) throw new Error('a stream had ended before the kill')

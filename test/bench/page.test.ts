@@ -1,11 +1,12 @@
 /** What the bench writes for readers: tables, plots, the goals' verdicts, and the sections of docs/performance.md. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { goalsTable, judge } from '../../bench/goals.ts'
 import { svgOf } from '../../bench/plot.ts'
-import { between } from '../../bench/report.ts'
+import { between, readResults, writeResults } from '../../bench/report.ts'
 import type { Finding, Row } from '../../bench/scenario.ts'
 import { headings, spread } from '../../bench/spread.ts'
 import { sectionOf, tableOf, write, writeSpread } from '../../bench/table.ts'
@@ -135,4 +136,21 @@ void test('docs/performance.md has a place for every scenario, for the goals and
     [...read(file).matchAll(/: Scenario = \{\n {2}name: '([\w-]+)'/g)].map(([, name]) => name),
   )
   assert.deepEqual(names.toSorted(), ['goals', 'machine', ...scenarios].toSorted())
+})
+
+void test('a run that goes on has all of the run before, its plots too', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-test-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const points = [{ x: 1, y: spread([2, 3]) }]
+  const finding: Finding = {
+    rows: [{ labels: { server: 'turnkeep' }, figures: { [headings.p50]: spread([1, 2]) } }],
+    plots: [{ file: 'f', title: 't', x: 'x', y: 'y', kind: 'lines', series: [{ name: 'ours', points }] }],
+    notes: ['One.'],
+  }
+  const findings = new Map([['sync', finding]])
+  writeResults(
+    { machine: 'two cores', scenarios: [{ name: 'sync', sentence: 's', run: () => Promise.resolve(finding) }], findings, judged: [] },
+    folder,
+  )
+  assert.deepEqual(readResults(folder), { machine: 'two cores', findings })
 })

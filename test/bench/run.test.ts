@@ -78,11 +78,14 @@ void test('the command refuses what it does not know', () => {
   const names = ['sync', 'stream']
   assert.deepEqual(readOptions(['--only', 'stream', '--rounds', '5'], names).only, ['stream'])
   assert.equal(readOptions(['--rounds', '5'], names).rounds, 5)
+  assert.equal(readOptions(['--only', 'stream', '--continue'], names).goesOn, true)
   for (const [args, sentence] of [
     [['--only', 'sink'], /no scenario sink; there are sync, stream/],
     [['--rounds', '0'], /--rounds must be a number from 1 on/],
     [['--round', '3'], /round/],
     [['--quick', '--write'], /nothing that could be written/],
+    [['--continue'], /--continue needs --only/],
+    [['--only', 'sync', '--quick', '--continue'], /nothing that could go on/],
     [['--peers', '/nowhere'], /belong together/],
     [['--peers', '/nowhere', '--with', 'glue'], /no adapter for glue/],
   ] as const)
