@@ -8,6 +8,7 @@ import { createAccess } from './access/access.ts'
 import { createLastUse } from './access/last-use.ts'
 import { createAdmin } from './admin/admin.ts'
 import type { Admin } from './admin/admin.ts'
+import { createVerification } from './admin/verification.ts'
 import { createAgents } from './agent/agent.ts'
 import { createIndexer } from './agent/documents.ts'
 import { createEmbeddings } from './agent/embeddings.ts'
@@ -17,13 +18,16 @@ import type { Knowledge } from './agent/knowledge.ts'
 import { createModels } from './agent/models.ts'
 import type { ModelsOptions } from './agent/models.ts'
 import { createTools } from './agent/tools.ts'
-import type { Config } from './config.ts'
+import { storeEnvironment } from './config.ts'
+import type { Config, Environment } from './config.ts'
+import { ApiError } from './errors.ts'
 import type { Failpoints } from './failpoints.ts'
 import { createDoor } from './http/http.ts'
 import { createIds } from './ids.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, ownVersion } from './metrics.ts'
 import type { Figures } from './metrics.ts'
 import { createSealer } from './secrets.ts'
+import { createStatus } from './status.ts'
 import type { Store } from './store/store.ts'
 import { openStores } from './stores.ts'
 import type { Stores } from './stores.ts'
@@ -41,6 +45,8 @@ export type AppOptions = {
   /** Where each request leaves a line; absent: nowhere. */
   accessLog?: Logger
   failpoints: Failpoints
+  /** Of this process, for the commands that it starts: what Node and the drivers read. Absent: none of it. */
+  environment?: Environment
   /** Being opened already; absent: `startApp` opens them. */
   stores?: Promise<Stores>
   /** Called when every room is there and nobody can come in yet. */
@@ -94,7 +100,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const overload = watchOverload({ log, turns })
   const conversations = createConversations({ store })
   const erasure = createErasure({ store, retentionDays: config.retentionDays, failpoints, log, newId })
-  const admin = createAdmin({ store, sealer, models, tools, knowledge, guard, newId, randomBytes })
+  const closing = new AbortController()
+  const admin = createAdmin({ store, sealer, models, tools, knowledge, guard, newId, randomBytes, adminToken, closing: closing.signal })
 
   const rooms = { admin, knowledge, store, turns }
   let draining = false
@@ -102,12 +109,25 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const [storeState, limiter] = await Promise.all([stateOf(store, storeDeadlineMs), stateOf(window, limiterDeadlineMs)])
     return { draining, store: storeState, limiter }
   }
-  metrics.watch({ running: () => turns.running, mostRunning: settings.maxTurns, waiting: turns.waiting, ready })
+  const watched = { running: () => turns.running, mostRunning: settings.maxTurns, waiting: turns.waiting, ready }
+  metrics.watch(watched)
+  const { totals } = metrics
+  const service = {
+    status: createStatus(config, { ...watched, version: ownVersion(), eventLoopP99Ms: overload.loopDelayP99Ms, totals }),
+    verify: createVerification({
+      environment: storeEnvironment(config, options.environment ?? {}),
+      closing: closing.signal,
+      log,
+      now: Date.now,
+    }),
+  }
   const told = among ? { ...metrics, scrape: among.scrape } : metrics
   const common = { log, accessLog, metrics: told, newRequestId, publicUrl: config.publicUrl, ready, failpoints }
   const publicRooms = { access, turns, conversations }
-  const adminRooms = { admin, adminToken, turns, erasure }
   const shared = config.adminPort === undefined
+  let publicAt: string | null = null
+  const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)
+  const adminRooms = { admin, adminToken, turns, erasure, apiUrl, service }
   const doors = shared
     ? [await createDoor({ ...common, public: publicRooms, admin: adminRooms })]
     : [await createDoor({ ...common, public: publicRooms }), await createDoor({ ...common, admin: adminRooms })]
@@ -116,6 +136,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     await beforeListening?.(rooms)
     const { port, adminPort } = among ?? config
     const url = await doors[0]!.listen(port, config.host, Boolean(among))
+    publicAt = url
     const adminUrl = shared ? url : await doors[1]!.listen(adminPort!, config.host, Boolean(among))
     turns.start()
     overload.start()
@@ -133,6 +154,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     draining = true
     const closed = Promise.all(doors.map((door) => door.close()))
     await Promise.all([turns.drain(config.drainSeconds * 1000), indexer.stop()])
+    closing.abort(new ApiError('service_unavailable'))
     await closed
     overload.stop()
     await erasure.stop()

@@ -225,6 +225,13 @@ export function readConfig(environment: Environment): ConfigOutcome {
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'config', config: values as Config }
 }
 
+/** For a command that has to find this very store: what the environment says to others than us, certificates say, and of our settings the store's alone. */
+export function storeEnvironment({ dataFolder, databaseUrl }: Config, environment: Environment): Environment {
+  const ours: string[] = Object.values(settings).map(({ name }) => name)
+  const others = Object.entries(environment).filter(([name]) => !ours.includes(name))
+  return { ...Object.fromEntries(others), [settings.dataFolder.name]: dataFolder, [databaseUrlName]: databaseUrl }
+}
+
 /** The text that counts where nothing is given; undefined: the setting has no value. */
 export function initialOf({ initial, shared }: Setting<unknown>, environment: Environment): string | undefined {
   return isShared(environment) && shared !== undefined && shared !== 'required' ? shared : initial

@@ -3,7 +3,7 @@ import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import { v7 } from 'uuid'
 
-export type IdPrefix = 'own' | 'prv' | 'agt' | 'key' | 'conv' | 'msg' | 'doc' | 'led' | 'aud' | 'cnt'
+export type IdPrefix = 'own' | 'prv' | 'agt' | 'key' | 'conv' | 'msg' | 'doc' | 'led' | 'aud' | 'cnt' | 'ses'
 
 export type Ids = {
   /** A UUID. With random ones the store did a third fewer turns a second, measured. */

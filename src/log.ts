@@ -22,7 +22,16 @@ export function createLog(
       base: worker === undefined ? undefined : { worker },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: ['authorization', 'headers.authorization', 'req.headers.authorization', 'apiKey', 'adminToken'],
+      redact: [
+        'authorization',
+        'headers.authorization',
+        'req.headers.authorization',
+        'cookie',
+        'headers.cookie',
+        'req.headers.cookie',
+        'apiKey',
+        'adminToken',
+      ],
     },
     destination,
   )

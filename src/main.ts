@@ -28,7 +28,7 @@ export async function serve(environment: Environment): Promise<void> {
   const config = configOf(environment)
   const log = openLog(config)
   try {
-    const ready = config.workers === 1 ? await serveHere(config, log) : await supervise(config, environment, log)
+    const ready = config.workers === 1 ? await serveHere(config, environment, log) : await supervise(config, environment, log)
     // On a terminal the lines below say it; whoever collects stderr gets it as a line of the log.
     if (!process.stderr.isTTY) log.info({ url: ready.url, adminUrl: ready.adminUrl }, 'listening')
     const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? ready.adminUrl) : ready.adminUrl
@@ -45,7 +45,7 @@ async function serveAsWorker(environment: Environment, role: string): Promise<vo
   const link = openWorkerLink(role)
   const config = configOf(environment)
   try {
-    link.ready(await serveHere(config, openLog(config, link.number), link))
+    link.ready(await serveHere(config, environment, openLog(config, link.number), link))
   } catch (error) {
     const line = await explain(error, config)
     if (line === undefined) throw error
@@ -72,7 +72,7 @@ function openLog(config: Config, worker?: number): Logger {
   return log
 }
 
-async function serveHere(config: Config, log: Logger, link?: WorkerLink): Promise<Ready> {
+async function serveHere(config: Config, environment: Environment, log: Logger, link?: WorkerLink): Promise<Ready> {
   const makesDemo = link ? link.makesDemo : config.demo
   // With a database of its own there is nothing to keep in a folder but the demo's key, and a read-only file system will do.
   const folder = makesDemo || config.databaseUrl === undefined ? openDataFolder(config.dataFolder) : undefined
@@ -89,6 +89,7 @@ async function serveHere(config: Config, log: Logger, link?: WorkerLink): Promis
     log,
     accessLog: createLog(config.logLevel, { worker: link?.number, destination: accessLines() }),
     failpoints,
+    environment,
     among: link,
     // Made before the first request can come in, so that whoever finds the server ready finds the demo too.
     async beforeListening(rooms) {

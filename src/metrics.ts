@@ -49,6 +49,9 @@ export type MetricsPage = {
   scrape(): Promise<string>
 }
 
+/** What this process has counted since it started, for people. */
+export type Totals = Record<'completed' | 'failed' | 'released' | 'lost' | 'replayed' | 'recovered' | 'refused' | 'modelRetries', number>
+
 /** What one process has counted, as it is sent to another. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
 
@@ -76,7 +79,8 @@ const restarts = {
   help: 'Workers that ended by themselves and were started again.',
 } as const
 
-export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watched): void; figures(): Promise<Figures> } {
+export function createMetrics(): Metrics &
+  MetricsPage & { watch(watched: Watched): void; figures(): Promise<Figures>; totals(): Promise<Totals> } {
   const registry = new Registry()
   collectDefaultMetrics(registry)
   for (const aggregator of ['max', 'min'] as const)
@@ -179,6 +183,16 @@ export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watche
     contentType: registry.contentType,
     scrape: () => registry.metrics(),
     figures: () => registry.getMetricsAsJSON(),
+    totals: async () => ({
+      completed: await sumOf(turns, 'completed'),
+      failed: await sumOf(turns, 'failed'),
+      released: await sumOf(turns, 'released'),
+      lost: await sumOf(turns, 'lost'),
+      replayed: await sumOf(replays),
+      recovered: await sumOf(recoveries),
+      refused: await sumOf(refusals),
+      modelRetries: await sumOf(retries),
+    }),
   }
 
   function watch({ running, mostRunning, waiting, ready }: Watched): void {
@@ -212,6 +226,15 @@ export function createMetrics(): Metrics & MetricsPage & { watch(watched: Watche
   }
 }
 
+type Counted = { get(): Promise<{ values: { value: number; labels: Partial<Record<string, string | number>> }[] }> }
+
+/** Of all its series, or of one outcome's. */
+async function sumOf(counter: Counted, outcome?: string): Promise<number> {
+  const { values } = await counter.get()
+  const wanted = values.filter(({ labels }) => outcome === undefined || labels['outcome'] === outcome)
+  return wanted.reduce((sum, { value }) => sum + value, 0)
+}
+
 /** The page of all of them together. */
 export function addUp(all: Figures[]): Promise<string> {
   return AggregatorRegistry.aggregate(all).metrics()
@@ -234,7 +257,8 @@ export function createRestartCount(): { add(): void; figures(): Promise<Figures>
   return { add: () => count.inc(), figures: () => registry.getMetricsAsJSON() }
 }
 
-function ownVersion(): string {
+/** Of this program. */
+export function ownVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
   return version
 }

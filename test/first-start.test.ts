@@ -240,7 +240,7 @@ async function rooms(t: TestContext, given: { openaiApiKey?: string; anthropicAp
   const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
   const { encryptionKeys } = readSecrets({ adminToken: undefined, encryptionKeys: undefined }, folder)
   const behind = agentRooms(store, createSealer(encryptionKeys))
-  const admin = createAdmin({ store, ...behind, newId, randomBytes })
+  const admin = createAdmin({ store, ...behind, newId, randomBytes, adminToken: 'a-token' })
   const { openaiApiKey, anthropicApiKey } = given
   return { admin, knowledge: behind.knowledge, store, folder, openaiApiKey, anthropicApiKey }
 }

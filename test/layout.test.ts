@@ -54,7 +54,7 @@ const doors: Record<string, string[]> = {
     'tools.ts',
   ],
   ledger: ['ledger.ts'],
-  admin: ['admin.ts'],
+  admin: ['admin.ts', 'verification.ts'],
   cli: ['turnkeep.ts'],
   // The port, the backends that app.ts opens, what the commands do with a whole store, and the cold statements' own types and pages.
   store: [
@@ -71,21 +71,22 @@ const doors: Record<string, string[]> = {
 
 /** The files outside of all rooms, and who may import them; `rooms` is every room. app.ts, main.ts, stores.ts and first-start.ts know the rooms. */
 const outside: Record<string, string[]> = {
-  'errors.ts': ['rooms', 'metrics.ts', 'worker-link.ts'],
+  'errors.ts': ['rooms', 'app.ts', 'metrics.ts', 'worker-link.ts'],
   'failpoints.ts': ['rooms', 'app.ts', 'stores.ts', 'main.ts', 'config.ts', 'config-values.ts'],
-  'metrics.ts': ['rooms', 'app.ts', 'shared-page.ts', 'worker-link.ts'],
+  'metrics.ts': ['rooms', 'app.ts', 'status.ts', 'shared-page.ts', 'worker-link.ts'],
   'prom-client.ts': ['metrics.ts'],
   'shared-page.ts': ['workers.ts'],
   'worker-link.ts': ['main.ts', 'workers.ts'],
   'workers.ts': ['main.ts'],
   'ids.ts': ['turn', 'admin', 'app.ts'],
   'secrets.ts': ['agent', 'admin', 'app.ts', 'data-folder.ts'],
-  'config.ts': ['cli', 'main.ts', 'app.ts', 'stores.ts'],
+  'config.ts': ['cli', 'main.ts', 'app.ts', 'status.ts', 'stores.ts'],
   'config-values.ts': ['config.ts', 'data-folder.ts'],
   'data-folder.ts': ['main.ts', 'first-start.ts'],
   'log.ts': ['main.ts'],
   'first-start.ts': ['main.ts'],
   'start-lines.ts': ['main.ts'],
+  'status.ts': ['http', 'app.ts'],
   'stores.ts': ['main.ts', 'app.ts'],
   'app.ts': ['main.ts'],
   'main.ts': ['cli'],
@@ -156,7 +157,9 @@ describe('layout', () => {
 
   test('files are named in kebab-case after what they hold: no index, utils, helpers, common, manager, service, base', () => {
     // What is in test/data is named by whoever would send it to us.
-    const files = globSync(['src/**/*', 'test/**/*', 'bin/*'], { cwd: root, exclude: ['test/data/**'] }).map((file) => basename(file))
+    const files = globSync(['src/**/*', 'test/**/*', 'bin/*', 'packages/*/src/**/*'], { cwd: root, exclude: ['test/data/**'] }).map(
+      (file) => basename(file),
+    )
     const vague = /^(index|utils?|helpers?|common|manager|services?|base)$/
     const wrong = files.filter(
       (name) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/.test(name) || vague.test(name.split('.')[0]!.split('-').at(-1)!),
@@ -180,6 +183,40 @@ describe('layout', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
     // store-thread.ts hands it on to its threads, unread; samples.ts has it in code for callers to copy.
     assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'http/docs/samples.ts', 'main.ts', 'store/sqlite/store-thread.ts'])
+  })
+})
+
+describe('layout of the console', () => {
+  const files = globSync('packages/console/src/**/*.{ts,tsx}', { cwd: root }).toSorted()
+
+  test('every file says at its head what it owns, and none is longer than 300 lines', () => {
+    assert.ok(files.length > 20)
+    assert.deepEqual(
+      files.filter((file) => !read(file).startsWith('/**') || read(file).split('\n').length - 1 > 300),
+      [],
+    )
+  })
+
+  test('of the server it knows types and nothing else', () => {
+    const outward = files.flatMap((file) =>
+      [...read(file).matchAll(/^(?:import|export)\s.*'(\..*)'/gm)]
+        .filter(([, path]) => !normalize(join(dirname(file), path!)).startsWith('packages/console/src/'))
+        .map(([line]) => line),
+    )
+    assert.deepEqual(
+      outward.filter((line) => !/^import type .*\/src\/[a-z/-]+\.ts'$/.test(line)),
+      [],
+    )
+  })
+
+  test('no text becomes HTML or a script, and nothing is kept in storage but how the page looks', () => {
+    // Mantine's own, of the colour scheme, is not in these files.
+    const risky =
+      /dangerouslySetInnerHTML|innerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|localStorage|sessionStorage|document\.cookie/
+    assert.deepEqual(
+      files.filter((file) => risky.test(withoutComments(read(file)))),
+      [],
+    )
   })
 })
 

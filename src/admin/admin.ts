@@ -21,12 +21,18 @@ import { createHistoryAdmin } from './history.ts'
 import type { HistoryAdmin } from './history.ts'
 import { createLedgerAdmin } from './ledger-entries.ts'
 import type { LedgerAdmin } from './ledger-entries.ts'
+import { createModelPrices } from './model-prices.ts'
+import type { ModelPricesAdmin } from './model-prices.ts'
 import { createOwnersAdmin } from './owners.ts'
 import type { OwnersAdmin } from './owners.ts'
 import { createPlaygroundAdmin } from './playground.ts'
 import type { PlaygroundAdmin } from './playground.ts'
 import { createProvidersAdmin } from './providers.ts'
 import type { ProvidersAdmin } from './providers.ts'
+import { createSessionsAdmin } from './sessions.ts'
+import type { SessionsAdmin } from './sessions.ts'
+import { createToolTrials } from './tool-trials.ts'
+import type { ToolTrialsAdmin } from './tool-trials.ts'
 import { createUsageAdmin } from './usage.ts'
 import type { UsageAdmin } from './usage.ts'
 import type { Store } from '../store/store.ts'
@@ -37,11 +43,14 @@ export type AdminCalls = OwnersAdmin &
   LedgerAdmin &
   ProvidersAdmin &
   AgentsAdmin &
+  ToolTrialsAdmin &
+  ModelPricesAdmin &
   DocumentsAdmin &
   ApiKeysAdmin &
   HistoryAdmin &
   UsageAdmin &
   PlaygroundAdmin &
+  SessionsAdmin &
   AuditAdmin
 
 /** What is called here itself is done by the service (the first start); the audit says so. */
@@ -54,14 +63,18 @@ export type AdminOptions = {
   store: Pick<Store, 'read' | 'writeAs'>
   sealer: Sealer
   models: Models
-  /** Its MCP servers are asked when an agent is saved. */
-  tools: Pick<Tools, 'pin'>
+  /** Its MCP servers are asked when an agent is saved; the tools of a saved one are tried out. */
+  tools: Pick<Tools, 'pin' | 'open'>
   knowledge: Pick<Knowledge, 'search'>
   /** Its check of addresses alone, before anything is stored that it would refuse later. */
   guard: Pick<Guard, 'refusedAddress'>
   /** A new id, `<prefix>_<lower-case ULID>`. */
   newId: Ids['newId']
   randomBytes: RandomBytes
+  /** What the digests of sessions are keyed by. */
+  adminToken: string
+  /** Ends what would outlast the server. */
+  closing: AbortSignal
 }
 
 export function createAdmin(options: AdminOptions): Admin {
@@ -79,11 +92,14 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     ...createLedgerAdmin(rooms),
     ...createProvidersAdmin(rooms),
     ...createAgentsAdmin(rooms),
+    ...createToolTrials(rooms),
+    ...createModelPrices(rooms),
     ...createDocumentsAdmin(rooms),
     ...createApiKeysAdmin(rooms),
     ...createHistoryAdmin(rooms),
     ...createUsageAdmin(rooms),
     ...createPlaygroundAdmin(rooms),
+    ...createSessionsAdmin(rooms),
     ...createAuditAdmin(rooms),
   }
 }

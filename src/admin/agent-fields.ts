@@ -60,7 +60,7 @@ const messageTokens = 2000
  */
 export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }, known: KnownModel): AgentFields {
   const { name, systemPrompt, model } = given
-  const price = priceFor(model, given.price ?? known.price)
+  const price = priceFor(model, given.price, known)
   const fields = merge({ ...defaults, historyMaxTokens: mostHistoryTokens, name, systemPrompt, model, price }, given)
   return given.historyMaxTokens === undefined ? { ...fields, historyMaxTokens: fittingHistory(fields, known.contextWindow) } : fields
 }
@@ -71,7 +71,7 @@ export function newFields(given: GivenFields & { name: string; systemPrompt: str
  */
 export function changedFields(present: AgentFields, given: GivenFields, known: KnownModel): AgentFields {
   const modelChanges = given.model !== undefined && given.model !== present.model
-  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price ?? known.price) : present.price }, given)
+  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price, known) : present.price }, given)
 }
 
 /** What the window leaves once everything else has its share. Counted by our bounds, which are twice what most texts cost. */
@@ -109,9 +109,14 @@ export function providerOf(model: string): string | null {
   return provider === builtInProvider ? null : provider
 }
 
+/** Where an agent is given none; undefined: it must be given one. Throws as `providerOf`. */
+export function usualPrice(model: string, known: KnownModel): Price | undefined {
+  return providerOf(model) === null ? demoPrice : known.price
+}
+
 /** An agent whose model has no known price cannot be created without one (rulings, Money). */
-function priceFor(model: string, wanted: Price | undefined): Price {
-  const price = wanted ?? (providerOf(model) === null ? demoPrice : undefined)
+function priceFor(model: string, given: Price | undefined, known: KnownModel): Price {
+  const price = given ?? usualPrice(model, known)
   if (!price) throw new ApiError('validation_error', `price is required: none is known for the model ${model}.`)
   return price
 }

@@ -18,8 +18,7 @@ import { changedFields, contentOf, fieldsOf, newFields, providerOf } from './age
 import type { AgentFields, GivenFields } from './agent-fields.ts'
 import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool } from './agent-tools.ts'
 import type { GivenTool, ShownTool, ToolDifference } from './agent-tools.ts'
-import { knownModel } from './known-price.ts'
-import type { KnownModel } from './known-price.ts'
+import { findKnown } from './model-prices.ts'
 import type { Ids } from '../ids.ts'
 
 /** No value of a header or secret of a tool is among them. */
@@ -94,12 +93,6 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     }
   }
 
-  async function knownOf({ model }: Given): Promise<KnownModel> {
-    const name = model === undefined ? undefined : splitModel(model)
-    const provider = name && (await store.read('findProvider', name.provider))
-    return provider ? knownModel(provider, name.modelId) : { price: undefined, contextWindow: undefined }
-  }
-
   async function refuseKnowledge({ knowledge }: Given): Promise<void> {
     const { embeddingModel, language } = knowledge ?? {}
     if (typeof language === 'string' && !isLanguage(language))
@@ -116,7 +109,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     async createAgent({ ownerId, ...given }) {
       const id = newId('agt')
       await refuseKnowledge(given)
-      const known = await knownOf(given)
+      const known = await findKnown(store, given.model)
       const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
       const outcome = await store.write('createAgent', { id, ownerId, provider: providerOf(fields.model), content: contentOf(fields) })
       switch (outcome.kind) {
@@ -138,7 +131,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
 
     async changeAgent(id, { enabled, ...given }) {
       await refuseKnowledge(given)
-      const known = await knownOf(given)
+      const known = await findKnown(store, given.model)
       const asked = new Map()
       const outcome = await change(id, enabled, async (present) => {
         const fields = fieldsOf(present)

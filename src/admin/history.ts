@@ -13,6 +13,9 @@ export type ConversationFilter = {
   /** The key's id, or its public part as it stands in the API key. */
   keyId?: string | undefined
   externalUserId?: string | undefined
+  /** Begun from then on, and before `to`; epoch milliseconds. */
+  from?: number | undefined
+  to?: number | undefined
 }
 
 /** A reply with what it leans on and what was called for it; a user's message has neither. */
@@ -20,7 +23,10 @@ export type Message = Omit<MessageOfTurn, 'steps'> & { toolCalls: ToolCall[] }
 
 /** All lists are newest first. */
 export type HistoryAdmin = {
+  /** Throws ApiError `validation_error` for a time that is empty. */
   listConversations(filter: ConversationFilter, page: PageWanted): Promise<Page<AnyConversation>>
+  /** Throws ApiError `not_found`. */
+  findConversation(id: string): Promise<AnyConversation>
   /** Throws ApiError `not_found`. */
   listMessages(conversationId: string, page: PageWanted): Promise<Page<Message>>
   listTurns(filter: TurnFilter, page: PageWanted): Promise<Page<TurnRecord>>
@@ -30,11 +36,17 @@ export type HistoryAdmin = {
 
 export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdmin {
   return {
-    async listConversations({ agentId, keyId, externalUserId }, page) {
+    async listConversations({ agentId, keyId, externalUserId, from, to }, page) {
+      if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
       // An unknown key has no conversations; its own text matches no id.
       const apiKeyId = keyId === undefined ? undefined : ((await store.read('findApiKeyId', keyId)) ?? keyId)
-      const request = { ...pageRequest(page), agentId, apiKeyId, externalUserId }
+      const request = { ...pageRequest(page), agentId, apiKeyId, externalUserId, from, to }
       return pageOf(await store.read('listAllConversations', request), page)
+    },
+    async findConversation(id) {
+      const conversation = await store.read('findConversation', id)
+      if (!conversation) throw new ApiError('not_found', 'There is no such conversation.')
+      return conversation
     },
     async listMessages(conversationId, page) {
       const messages = await store.read('listAllMessages', { ...pageRequest(page), conversationId })

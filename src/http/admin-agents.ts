@@ -7,7 +7,7 @@ import { formatUsd, largestPricePerMillion } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 import { Agent as AgentAnswer, AgentVersion as VersionAnswer, ToolDifferences } from './admin-agent-answers.ts'
 import { about, answers, gone, made, pageOf } from './admin-answers.ts'
-import { Id, IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { Id, IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writePrice, writeTime } from './admin-fields.ts'
 import { Tools, readTool, writeDifference, writeTool } from './admin-tools.ts'
 import { longestMessage } from './invalid-input.ts'
 import { Type } from './schema.ts'
@@ -20,7 +20,7 @@ const closed = { additionalProperties: false } as const
 
 // The bounds keep the largest hold below two million tokens, which ledger.ts says still fits a column at the highest price: system prompt
 // 200,000 (four bytes a code point) + tools 100,000 (admin/agent-tools.ts) + history + knowledge + message 500,000 (the largest body) + output.
-const Model = Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' })
+export const Model = Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' })
 const fields = {
   name: Name,
   system_prompt: wellFormed({ maxLength: 100_000 }),
@@ -235,10 +235,7 @@ const writeFields = (given: Agent | AgentVersion): object => ({
   name: given.name,
   system_prompt: given.systemPrompt,
   model: given.model,
-  price: {
-    prompt_usd_per_million: writeUsd(given.price.promptPerMillion),
-    completion_usd_per_million: writeUsd(given.price.completionPerMillion),
-  },
+  price: writePrice(given.price),
   max_output_tokens: given.maxOutputTokens,
   temperature: given.temperature,
   max_steps: given.maxSteps,

@@ -7,6 +7,7 @@ import type { FailureCode } from '../errors.ts'
 import { describeFailures, describeHeaders } from './api-answers.ts'
 import { Agent, AgentVersion, Document, Found, Source, Tool, ToolDifferences } from './admin-agent-answers.ts'
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './admin-answer-fields.ts'
+import { ModelPrice, Session, Status, ToolTrial, Verification } from './admin-console-answers.ts'
 import { ChatEvents, define } from './api-schemas.ts'
 import { Type } from './schema.ts'
 
@@ -216,6 +217,11 @@ export const adminSchemas = [
   Erased,
   Usage,
   AuditLine,
+  Session,
+  Status,
+  Verification,
+  ToolTrial,
+  ModelPrice,
 ].map(({ schema }) => schema)
 
 const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox'
 import { ApiError } from '../errors.ts'
 import { formatUsd, parseUsd } from '../ledger/ledger.ts'
-import type { Amount } from '../ledger/ledger.ts'
+import type { Amount, Price } from '../ledger/ledger.ts'
 import { wellFormedPattern } from './invalid-input.ts'
 import { Type } from './schema.ts'
 
@@ -32,8 +32,31 @@ export function readUsd(field: string, text: string): Amount {
 
 export { formatUsd as writeUsd }
 
+export const writePrice = ({ promptPerMillion, completionPerMillion }: Price): object => ({
+  prompt_usd_per_million: formatUsd(promptPerMillion),
+  completion_usd_per_million: formatUsd(completionPerMillion),
+})
+
 export const writeTime = (epochMs: number): string => new Date(epochMs).toISOString()
 export const writeTimeOrNull = (epochMs: number | null): string | null => (epochMs === null ? null : writeTime(epochMs))
+
+/** `readMoment` checks the rest. */
+export const Moment = Type.String({
+  minLength: 10,
+  maxLength: 40,
+  description: 'A date as 2026-11-21 (its beginning, UTC) or a time with its zone as 2026-11-21T12:00:00Z.',
+})
+
+/** Epoch milliseconds. Throws ApiError `validation_error` naming the field. */
+export function readMoment(field: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const known = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
+  const moment = known ? Date.parse(text) : NaN
+  if (Number.isNaN(moment) || moment < 0) {
+    throw new ApiError('validation_error', `${field} must be a date as 2026-11-21, or a time with its zone as 2026-11-21T12:00:00Z.`)
+  }
+  return moment
+}
 
 /** Query strings are text; `readPage` reads the number. */
 export const pageQuery = { limit: Type.Optional(Type.String()), cursor: Type.Optional(Type.String()) }

@@ -5,11 +5,14 @@ import { StoredConversation, StoredMessage, Turn as TurnAnswer, TurnWithSteps, a
 import {
   Id,
   IdParams,
+  Moment,
   PageQuery,
   pageQuery,
+  readMoment,
   readPage,
   wellFormed,
   writePage,
+  writePrice,
   writeTime,
   writeTimeOrNull,
   writeUsd,
@@ -29,11 +32,16 @@ const ConversationQuery = Type.Object(
     agent_id: Type.Optional(Id),
     key_id: Type.Optional(Id),
     external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
+    from: Type.Optional(Moment),
+    to: Type.Optional(Moment),
   },
   closed,
 )
 const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'])
-const TurnQuery = Type.Object({ ...pageQuery, status: Type.Optional(TurnState), agent_id: Type.Optional(Id) }, closed)
+const TurnQuery = Type.Object(
+  { ...pageQuery, status: Type.Optional(TurnState), agent_id: Type.Optional(Id), conversation_id: Type.Optional(Id) },
+  closed,
+)
 const TurnParams = Type.Object({ request_id: Id })
 
 export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -41,15 +49,35 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/conversations',
     {
       schema: {
-        ...about('History', 'listConversations', 'List conversations of all keys, newest first'),
+        ...about(
+          'History',
+          'listConversations',
+          'List conversations of all keys, newest first; from and to are of their beginning, to is exclusive',
+        ),
         querystring: ConversationQuery,
         response: answers(pageOf(StoredConversation), 'validation_error'),
       },
     },
     async (request) => {
-      const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, ...page } = request.query
-      return writePage(await request.admin.listConversations({ agentId, keyId, externalUserId }, readPage(page)), writeConversation)
+      const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, from, to, ...page } = request.query
+      const begun = { from: readMoment('from', from), to: readMoment('to', to) }
+      return writePage(
+        await request.admin.listConversations({ agentId, keyId, externalUserId, ...begun }, readPage(page)),
+        writeConversation,
+      )
     },
+  )
+
+  app.get(
+    '/conversations/:id',
+    {
+      schema: {
+        ...about('History', 'findConversation', 'Read a conversation without its messages'),
+        params: IdParams,
+        response: answers(StoredConversation, 'not_found'),
+      },
+    },
+    async (request) => writeConversation(await request.admin.findConversation(request.params.id)),
   )
 
   app.get(
@@ -75,8 +103,8 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { status: state, agent_id: agentId, ...page } = request.query
-      return writePage(await request.admin.listTurns({ state, agentId }, readPage(page)), writeTurn)
+      const { status: state, agent_id: agentId, conversation_id: conversationId, ...page } = request.query
+      return writePage(await request.admin.listTurns({ state, agentId, conversationId }, readPage(page)), writeTurn)
     },
   )
 
@@ -127,10 +155,7 @@ const writeTurn = (turn: Turn): object => ({
   state: turn.state,
   run: turn.run,
   attempts: turn.attempt,
-  price: {
-    prompt_usd_per_million: writeUsd(turn.price.promptPerMillion),
-    completion_usd_per_million: writeUsd(turn.price.completionPerMillion),
-  },
+  price: writePrice(turn.price),
   held_usd: writeUsd(turn.hold),
   usage: turn.usage && writeUsage({ ...turn.usage, usageEstimated: turn.usage.estimated }),
   written_off_usd: turn.usage && writeUsd(turn.usage.writtenOff),

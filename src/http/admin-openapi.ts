@@ -9,6 +9,13 @@ const description = [
   'Unknown fields are refused. Every change stands in the audit.',
 ].join(' ')
 
+const session = {
+  type: 'apiKey',
+  in: 'cookie',
+  name: 'turnkeep_session',
+  description: 'Of the console; beside the header `X-Turnkeep-Console: 1`, from its own origin alone, and only without `Authorization`.',
+} as const
+
 /** Describes the routes that are added to `app` from now on, and serves the description there. */
 export async function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
   for (const schema of adminSchemas) app.addSchema(schema)
@@ -17,9 +24,11 @@ export async function describeAdminApi(app: FastifyInstance, publicUrl: string |
       openapi: '3.1.0',
       info: { title: 'Turnkeep Admin API', version: '1.0.0', description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
       servers: [{ url: publicUrl ?? '/' }],
-      tags: ['Owners', 'Providers', 'Agents', 'Knowledge', 'Keys', 'History', 'Erasure', 'Usage', 'Audit'].map((name) => ({ name })),
-      components: { securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' } } },
-      security: [{ adminToken: [] }],
+      tags: ['Owners', 'Providers', 'Agents', 'Knowledge', 'Keys', 'History', 'Erasure', 'Usage', 'Audit', 'Session', 'Service'].map(
+        (name) => ({ name }),
+      ),
+      components: { securitySchemes: { adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' }, session } },
+      security: [{ adminToken: [] }, { session: [] }],
     },
     convertConstToEnum: false,
     stripBasePath: false,

@@ -1,4 +1,7 @@
-/** The admin API, `/admin/v1`: every path behind the one token, which is asked for before anything else is looked at. Surfaces: Admin API. */
+/**
+ * The admin API, `/admin/v1`: every path but the sign-in behind the admin token or a session, which is asked for before anything else is looked at.
+ * Surfaces: Admin API.
+ */
 import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
@@ -13,9 +16,14 @@ import { describeAdminApi } from './admin-openapi.ts'
 import { ownerRoutes } from './admin-owners.ts'
 import { playgroundRoutes } from './admin-playground.ts'
 import { providerRoutes } from './admin-providers.ts'
+import { serviceRoutes } from './admin-status.ts'
+import type { StatusOptions } from './admin-status.ts'
+import { trialRoutes } from './admin-trials.ts'
 import { usageRoutes } from './admin-usage.ts'
 import { watchMethods, wrongMethod } from './allowed-methods.ts'
 import type { Turns } from './chat-routes.ts'
+import { sessionRoutes } from './console-session.ts'
+import type { SessionOptions } from './console-session.ts'
 import type { StreamOptions } from './event-stream.ts'
 
 export type AdminRoutesOptions = {
@@ -26,6 +34,8 @@ export type AdminRoutesOptions = {
   erasure: Erasure
   streams: StreamOptions
   publicUrl: string | undefined
+  session: SessionOptions
+  service: StatusOptions
 }
 
 declare module 'fastify' {
@@ -35,17 +45,20 @@ declare module 'fastify' {
   }
 }
 
-export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, { admin, auth, turns, erasure, streams, publicUrl }) => {
+export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
+  const { admin, auth, turns, erasure, streams, publicUrl } = options
   app.addHook('onRequest', async (request) => {
-    auth(request.raw)
+    request.session = request.routeOptions.config.opensSession ? undefined : await auth(request.raw)
     request.admin = admin.calledBy(request.id)
   })
   let methodsOf: (url: string) => string[] = () => []
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
     await describeAdminApi(known, publicUrl)
-    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, documentRoutes, keyRoutes, historyRoutes, usageRoutes])
+    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, documentRoutes, keyRoutes, historyRoutes, usageRoutes, trialRoutes])
       await known.register(routes)
+    await known.register(sessionRoutes, options.session)
+    await known.register(serviceRoutes, options.service)
     await known.register(erasureRoutes, { erasure })
     await known.register(playgroundRoutes, { turns, streams })
   })

@@ -1,19 +1,13 @@
 /** /usage and /audit, on the wire: what was used and what was changed. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../admin/admin.ts'
-import { ApiError } from '../errors.ts'
 import { AuditLine, Usage, about, answers, pageOf } from './admin-answers.ts'
-import { Id, PageQuery, readPage, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { Id, Moment, PageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './admin-fields.ts'
 import { Type } from './schema.ts'
 
 type Found = Awaited<ReturnType<AdminCalls['readUsage']>>
 type Line = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]
 
-const Moment = Type.String({
-  minLength: 10,
-  maxLength: 40,
-  description: 'A date as 2026-11-21 (its beginning, UTC) or a time with its zone as 2026-11-21T12:00:00Z.',
-})
 const UsageQuery = Type.Object(
   {
     bucket: Type.Optional(Type.Enum(['hour', 'day'], { description: 'UTC; day where absent.' })),
@@ -56,17 +50,6 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => writePage(await request.admin.listAudit(readPage(request.query)), writeLine),
   )
-}
-
-/** Epoch milliseconds. Throws ApiError `validation_error` naming the field. */
-function readMoment(field: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const known = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
-  const moment = known ? Date.parse(text) : NaN
-  if (Number.isNaN(moment) || moment < 0) {
-    throw new ApiError('validation_error', `${field} must be a date as 2026-11-21, or a time with its zone as 2026-11-21T12:00:00Z.`)
-  }
-  return moment
 }
 
 const writeFigures = (usage: Found['totals']): object => ({

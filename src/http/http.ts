@@ -16,13 +16,16 @@ import type { Failpoints } from '../failpoints.ts'
 import type { Metrics, MetricsPage } from '../metrics.ts'
 import type { Erasure } from '../turn/erasure.ts'
 import { createAccessLog, note } from './access-log.ts'
-import { createAdminAuth } from './admin-auth.ts'
+import { createAdminAuth, createTokenAuth, createTokenCheck } from './admin-auth.ts'
+import type { TokenCheck } from './admin-auth.ts'
 import { adminRoutes } from './admin-routes.ts'
+import type { StatusOptions } from './admin-status.ts'
 import { watchMethods, wrongMethod } from './allowed-methods.ts'
 import { namedSchemas } from './api-schemas.ts'
 import { admitCaller } from './caller.ts'
 import { chatRoutes } from './chat-routes.ts'
 import type { Turns } from './chat-routes.ts'
+import { consoleFiles } from './console-files.ts'
 import { conversationRoutes } from './conversation-routes.ts'
 import type { Conversations } from './conversation-routes.ts'
 import { docsRoute } from './docs-route.ts'
@@ -30,6 +33,7 @@ import { isMultipart } from './document-upload.ts'
 import { sendFailure } from './envelope.ts'
 import type { StreamOptions } from './event-stream.ts'
 import { createFailureReader } from './failure-reader.ts'
+import { createGuessLimit } from './guess-limit.ts'
 import { framingFault } from './headers.ts'
 import { lateValidators } from './late-validators.ts'
 import { metricsRoute } from './metrics-route.ts'
@@ -43,8 +47,8 @@ import type { Readiness } from './status-routes.ts'
 export type DoorOptions = {
   /** The public API; absent where this door serves the admin API alone. */
   public?: { access: Access; turns: Turns; conversations: Conversations }
-  /** The admin API; absent where another door serves it. */
-  admin?: { admin: Admin; adminToken: string; turns: Turns; erasure: Erasure }
+  /** The admin API and the console; absent where another door serves them. `apiUrl`: base address of the public API; null: this door's own. */
+  admin?: { admin: Admin; adminToken: string; turns: Turns; erasure: Erasure; apiUrl: () => string | null; service: StatusOptions }
   log: Logger
   /** The log of every answer; absent: none is written. */
   accessLog?: Logger | undefined
@@ -55,6 +59,8 @@ export type DoorOptions = {
   publicUrl?: string | undefined
   ready: () => Promise<Readiness>
   failpoints?: Failpoints
+  /** Where the built console lies; absent: in its package. */
+  consoleFolder?: string | undefined
   times?: Partial<DoorTimes>
   /** A schema that cannot be compiled is found before the door is there, for a test; absent: by the route's first request. */
   compilesAtOnce?: boolean
@@ -132,10 +138,13 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   let listenedAt = ''
   const baseUrl = (): string => options.publicUrl ?? listenedAt
   if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, streams })
-  if (options.admin) await app.register(adminScope, { ...options.admin, publicUrl: options.publicUrl, streams, prefix: '/admin/v1' })
   if (options.admin) {
-    const auth = options.public && createAdminAuth(options.admin.adminToken)
-    await app.register(metricsRoute, { metrics, auth })
+    const isAdminToken = createTokenCheck(options.admin.adminToken)
+    // The public address tells of this door only where the API comes in here too.
+    const byTls = Boolean(options.public && options.publicUrl?.startsWith('https:'))
+    await app.register(adminScope, { ...options.admin, isAdminToken, byTls, publicUrl: options.publicUrl, streams, prefix: '/admin/v1' })
+    await app.register(metricsRoute, { metrics, auth: options.public && createTokenAuth(isAdminToken) })
+    await app.register(consoleFiles, { folder: options.consoleFolder })
   }
   await app.ready()
 
@@ -220,12 +229,20 @@ async function publicRoutes(
   })
 }
 
-type AdminScopeOptions = NonNullable<DoorOptions['admin']> & { publicUrl: string | undefined; streams: StreamOptions }
+type AdminScopeOptions = Omit<NonNullable<DoorOptions['admin']>, 'adminToken'> & {
+  isAdminToken: TokenCheck
+  byTls: boolean
+  publicUrl: string | undefined
+  streams: StreamOptions
+}
 
 async function adminScope(app: FastifyInstance, options: AdminScopeOptions): Promise<void> {
-  const { admin, adminToken, turns, erasure, publicUrl, streams } = options
+  const { admin, isAdminToken, turns, erasure, apiUrl, service, byTls, publicUrl, streams } = options
   app.addHook('preParsing', receiveJson)
-  await app.register(adminRoutes, { admin, auth: createAdminAuth(adminToken), turns, erasure, streams, publicUrl })
+  const auth = createAdminAuth(isAdminToken, admin.findSession)
+  const guesses = createGuessLimit(() => performance.now())
+  const session = { isAdminToken, guesses, byTls, apiUrl }
+  await app.register(adminRoutes, { admin, auth, turns, erasure, streams, publicUrl, session, service })
 }
 
 function listen(server: Server, at: { port: number; host: string; reusePort: boolean }): Promise<string> {

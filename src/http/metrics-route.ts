@@ -1,10 +1,10 @@
 /** GET /metrics, for Prometheus: behind the admin token where the port is the public API's too. Surfaces, Addresses. */
 import type { FastifyPluginAsync } from 'fastify'
 import type { MetricsPage } from '../metrics.ts'
-import type { AdminAuth } from './admin-auth.ts'
+import type { TokenAuth } from './admin-auth.ts'
 
 /** `auth` is absent where nobody but the operator reaches the port. */
-export type MetricsRouteOptions = { metrics: MetricsPage; auth: AdminAuth | undefined }
+export type MetricsRouteOptions = { metrics: MetricsPage; auth: TokenAuth | undefined }
 
 export const metricsRoute: FastifyPluginAsync<MetricsRouteOptions> = async (app, { metrics, auth }) => {
   if (auth) app.addHook('onRequest', async (request) => auth(request.raw))

@@ -9,6 +9,8 @@ import type { Turns } from './turn.ts'
 export interface OverloadWatch {
   start(): void
   stop(): void
+  /** How late the event loop came to what was due, in milliseconds: 99 of a hundred looks of the last ten to twenty seconds were no worse. */
+  loopDelayP99Ms(): number
 }
 
 export type OverloadWatchOptions = {
@@ -28,6 +30,7 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
   const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   let usedBefore = performance.eventLoopUtilization()
   let turnedAwayBefore = 0
+  let lastP99Ms = 0
   let timer: NodeJS.Timeout | undefined
 
   /** Of what was since the last look. */
@@ -44,6 +47,7 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
     else if (loop.loop_delay_p90_ms > lateMs) log.warn(facts, 'overload: the event loop is late')
     turnedAwayBefore = turns.turnedAway
     usedBefore = used
+    lastP99Ms = late(delays.percentile(99))
     delays.reset()
   }
 
@@ -56,6 +60,8 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
       delays.disable()
       clearInterval(timer)
     },
+    // The looks since the last line may be very few.
+    loopDelayP99Ms: () => Math.max(lastP99Ms, late(delays.percentile(99))),
   }
 }
 

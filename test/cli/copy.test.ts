@@ -36,6 +36,7 @@ void describe('turnkeep copy: what arrives', { skip }, () => {
     assert.equal(await count(url, `select count(*) from turns where state = 'running' and lease_until = 0 and holder is null`), 3)
     const verify = await runCommand(['verify'], { DATABASE_URL: url })
     assert.equal(verify.code, 0, verify.stdout + verify.stderr)
+    assert.equal(await count(url, 'select count(*) from console_sessions'), 0, 'whoever is signed in signs in again')
   })
 
   void test('the knowledge base is found by the same words, titles and headings as one that is indexed there', async (t) => {

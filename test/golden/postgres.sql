@@ -129,6 +129,17 @@ CREATE INDEX chunk_terms ON public.chunks USING gin (terms);
 
 CREATE UNIQUE INDEX one_chunk_per_place ON public.chunks USING btree (document_id, generation, "position");
 
+create table console_sessions (
+  digest bytea not null,
+  id text collate "C" not null,
+  created_at bigint not null,
+  expires_at bigint not null,
+  constraint console_sessions_id_key UNIQUE (id),
+  constraint console_sessions_pkey PRIMARY KEY (digest),
+  constraint session_digest_is_whole CHECK ((length(digest) = 32)),
+  constraint session_ends CHECK ((expires_at > created_at))
+);
+
 create table content_parts (
   content_id text collate "C" not null,
   part bigint not null,
@@ -167,6 +178,8 @@ create table conversations (
 CREATE INDEX conversations_by_age ON public.conversations USING btree (created_at, id) WHERE (external_user_id IS NOT NULL);
 
 CREATE INDEX conversations_newest_first ON public.conversations USING btree (api_key_id, created_at, id);
+
+CREATE INDEX conversations_of_all_keys ON public.conversations USING btree (created_at, id, api_key_id);
 
 CREATE UNIQUE INDEX one_conversation_per_end_user ON public.conversations USING btree (api_key_id, external_user_id);
 

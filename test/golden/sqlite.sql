@@ -101,6 +101,16 @@ CREATE TABLE chunks (
 
 CREATE UNIQUE INDEX one_chunk_per_place on chunks (document_id, generation, position);
 
+CREATE TABLE console_sessions (
+  -- of the cookie's secret, keyed by the admin token: another token ends every session
+  digest blob not null primary key constraint session_digest_is_whole check (length(digest) = 32),
+  -- what the audit calls it
+  id text not null unique,
+  created_at integer not null,
+  expires_at integer not null,
+  constraint session_ends check (expires_at > created_at)
+) strict;
+
 CREATE TABLE content_parts (
   content_id text not null references contents,
   part integer not null check (part >= 0),
@@ -134,6 +144,8 @@ CREATE TABLE conversations (
 CREATE INDEX conversations_by_age on conversations (coalesce(last_message_at, created_at)) where external_user_id is not null;
 
 CREATE INDEX conversations_newest_first on conversations (api_key_id, created_at, id);
+
+CREATE INDEX conversations_of_all_keys on conversations (created_at, id, api_key_id);
 
 CREATE UNIQUE INDEX one_conversation_per_end_user on conversations (api_key_id, external_user_id);
 

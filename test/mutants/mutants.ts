@@ -11,12 +11,14 @@ import type { Mutant } from './mutant.ts'
 import { overloadMutants } from './overload-mutants.ts'
 import { postgresMutants } from './postgres-mutants.ts'
 import { recoveryMutants } from './recovery-mutants.ts'
+import { sessionMutants } from './session-mutants.ts'
 import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
 
 export const mutants: Mutant[] = [
   ...doorMutants,
   ...accessMutants,
+  ...sessionMutants,
   ...admissionMutants,
   ...endingMutants,
   ...overloadMutants,

@@ -40,6 +40,31 @@ void test('conversations: all keys are listed, and every filter narrows', async 
   })
 })
 
+void test('conversations: from and to narrow by when one began, the first included and the last not, over all pages', async () => {
+  await using own = await startTestApp()
+  for (const user of ['a', 'b', 'c', 'd']) {
+    await own.chat('hi', { user })
+    await own.moveClock(60_000)
+  }
+  await own.chat('once more', { user: 'a' })
+  const [d, c, b, a] = (await own.made('GET', '/conversations')).data as [Json, Json, Json, Json]
+  const users = async (query: string) =>
+    (await allPages(own, `/conversations?${query}`, 1)).map((conversation) => conversation.external_user_id)
+  assert.deepEqual(await users(`from=${b.created_at}`), ['d', 'c', 'b'])
+  assert.deepEqual(await users(`to=${d.created_at}`), ['c', 'b', 'a'])
+  assert.deepEqual(await users(`from=${b.created_at}&to=${d.created_at}`), ['c', 'b'])
+  assert.deepEqual(await users(`from=${b.created_at}&external_user_id=a`), [], 'a began before, whatever it said since')
+  assert.deepEqual(await users(`from=${a.created_at}&to=${b.created_at}&agent_id=${own.caller.agentId}`), ['a'])
+  const zoned = new Date(Date.parse(c.created_at) + 2 * 3_600_000).toISOString().replace('Z', '+02:00')
+  assert.deepEqual(await users(`from=${encodeURIComponent(zoned)}`), ['d', 'c'])
+  assert.deepEqual(await users('to=2020-01-01'), [])
+  for (const query of ['from=yesterday', 'from=2026-11-21T12:00:00', 'from='])
+    await refused(own.admin('GET', `/conversations?${query}`), 422, 'validation_error', /^from /)
+  await refused(own.admin('GET', '/conversations?to=1'), 422, 'validation_error', /^to /)
+  for (const to of ['2026-11-21', '2026-11-20'])
+    await refused(own.admin('GET', `/conversations?from=2026-11-21&to=${to}`), 422, 'validation_error', /^from must be before to/)
+})
+
 void test('conversations: messages come newest first with their turn and its cost', async () => {
   app.model.script('Good day.')
   const { json } = await app.chat('Hello', { user: 'messages' })
@@ -156,6 +181,21 @@ void test('turns: the list narrows by status and agent, newest first', async () 
     [second.json.request_id, first.json.request_id],
   )
   assert.deepEqual(await allPages(app, `/turns?agent_id=${other.agentId}&status=failed`, 1), [])
+  const own = `conversation_id=${first.json.conversation_id}`
+  const ofConversation = async (query: string): Promise<string[]> =>
+    (await allPages(app, `/turns?${query}`, 1)).map((turn) => turn.request_id)
+  assert.deepEqual(await ofConversation(own), [first.json.request_id])
+  assert.deepEqual(await ofConversation(`${own}&status=completed&agent_id=${other.agentId}`), [first.json.request_id])
+  assert.deepEqual(await ofConversation(`${own}&status=failed`), [])
+  assert.deepEqual(await ofConversation('conversation_id=conv_unknown'), [])
   await refused(app.admin('GET', '/turns?status=done'), 422, 'validation_error', /status/)
   await refused(app.admin('GET', `/turns/${randomUUID()}`), 404, 'not_found')
+})
+
+void test('conversations: one is read by its id, and an unknown one is not found', async () => {
+  const { json } = await app.chat('hi', { user: 'one alone' })
+  const found = await app.made('GET', `/conversations/${json.conversation_id}`)
+  assert.deepEqual(found, (await app.made('GET', '/conversations?external_user_id=one%20alone')).data[0])
+  assert.deepEqual([found.external_user_id, found.message_count], ['one alone', 2])
+  await refused(app.admin('GET', '/conversations/conv_unknown'), 404, 'not_found')
 })

@@ -127,6 +127,10 @@ void test('admin openapi: what every route really answers fits its schema', asyn
   await ask('PATCH', `/agents/${agent.id}`, { tools })
   mcp.offer([tool('looked'), tool('turned')])
   await ask('POST', `/agents/${agent.id}/tools/refresh`, { approve: true })
+  await ask('POST', `/agents/${agent.id}/tools/try`, { tool: 'now', arguments: {} })
+  await ask('POST', `/agents/${agent.id}/tools/try`, { tool: 'none' })
+  await ask('GET', '/models/price?model=demo%2Fdemo')
+  await ask('GET', '/models/price?model=nobody%2Fknows')
   const document = await ask('POST', `/agents/${agent.id}/documents`, { title: 'd', text: '# Head\n\nA word is found.' })
   await ask('POST', `/agents/${agent.id}/documents`, { text: 'x' })
   await ask('GET', `/agents/${agent.id}/documents`)
@@ -151,6 +155,7 @@ void test('admin openapi: what every route really answers fits its schema', asyn
   await ask('POST', `/agents/${agent.id}/playground`, { message: 'hi' })
   await ask('POST', `/agents/${agent.id}/playground`, { message: '' })
   await ask('GET', '/conversations')
+  await ask('GET', `/conversations/${reply.conversation_id}`)
   await ask('GET', `/conversations/${reply.conversation_id}/messages`)
   await ask('GET', '/turns')
   await ask('GET', `/turns/${reply.request_id}`)
@@ -158,6 +163,8 @@ void test('admin openapi: what every route really answers fits its schema', asyn
   await ask('GET', `/owners/${owner.id}/ledger`)
   await ask('GET', `/owners/${owner.id}/ledger`, undefined, { accept: 'text/csv' })
   await ask('GET', '/usage')
+  await ask('GET', '/status')
+  await ask('POST', '/verify')
   await ask('GET', '/usage?bucket=week')
   await ask('DELETE', `/conversations/${reply.conversation_id}`)
   await ask('DELETE', `/agents/${agent.id}/end-users?external_user_id=ben`)
@@ -169,6 +176,21 @@ void test('admin openapi: what every route really answers fits its schema', asyn
   await ask('DELETE', `/agents/${agent.id}`)
   await ask('DELETE', `/providers/${provider.id}`)
   await ask('GET', '/owners', undefined, { authorization: 'Bearer x' })
+
+  async function atConsole(method: string, headers: Record<string, string>, body?: Json): Promise<Answer> {
+    const init = { method, headers: { 'content-type': 'application/json', ...headers }, ...(body ? { body: JSON.stringify(body) } : {}) }
+    const answer = await read(await fetch(`${app.adminUrl}/admin/v1/session`, init))
+    fits(method, '/session', answer)
+    return answer
+  }
+  const [cookie = ''] = (await atConsole('POST', {}, { token: adminToken })).headers.getSetCookie()
+  const browser = { 'x-turnkeep-console': '1', cookie: cookie.split(';')[0]! }
+  await atConsole('GET', browser)
+  await atConsole('GET', { ...browser, authorization: `Bearer ${adminToken}` })
+  await atConsole('DELETE', browser)
+  await atConsole('DELETE', browser)
+  await atConsole('POST', {}, { token: 7 })
+  for (let guess = 0; guess < 11; guess++) await atConsole('POST', {}, { token: 'x' })
 
   const successes = operations.map(
     ({ method, path, operation }) => `${method} ${path} ${Object.keys(operation.responses).find((status) => status.startsWith('2'))}`,

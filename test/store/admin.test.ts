@@ -245,7 +245,7 @@ void test('admin: a store that cannot answer is service_unavailable, for reads a
   const store = await openOwnStore(t)
   await store.close()
   const behind = agentRooms(store, createSealer([randomBytes(32)]))
-  const admin = createAdmin({ store, ...behind, randomBytes, newId: (prefix) => `${prefix}_x` })
+  const admin = createAdmin({ store, ...behind, randomBytes, newId: (prefix) => `${prefix}_x`, adminToken: 'a-token' })
   await assert.rejects(admin.listOwners({ limit: 1 }), { code: 'service_unavailable' })
   await assert.rejects(admin.createOwner({ name: 'x' }), { code: 'service_unavailable' })
   await behind.models.close()

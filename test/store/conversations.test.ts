@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../src/errors.ts'
+import type { AnyConversationsWanted } from '../../src/store/cold/conversations.ts'
 import { pageOf, pageRequest } from '../../src/store/cold/paging.ts'
 import type { Page } from '../../src/store/cold/paging.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -172,14 +173,16 @@ void test('paging: a cursor that was not made here is validation_error; a store 
   for (const answer of ask(createConversations({ store: gone }), undefined)) await assert.rejects(answer, isCode('service_unavailable'))
 })
 
+type Filter = Omit<AnyConversationsWanted, 'limit' | 'before'>
+
 void test('surfaces: the operator lists the conversations of all keys by each filter, and reads messages with the figures of their turns', async (t) => {
   const store = await openOwnStore(t)
   const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
   const { conversationId: annOfA } = await converse(a, 'ann')
   const { conversationId: annOfB } = await converse(b, 'ann')
   await b.fail(await b.admitted({ externalUserId: 'unanswered' }), 'failed')
-  const none = { agentId: undefined, apiKeyId: undefined, externalUserId: undefined }
-  const listed = async (filter: Partial<Record<keyof typeof none, string>>) => {
+  const none: Filter = { agentId: undefined, apiKeyId: undefined, externalUserId: undefined, from: undefined, to: undefined }
+  const listed = async (filter: Partial<Filter>) => {
     const wanted = { limit: 2 }
     return pages(async (cursor) => {
       const request = { ...pageRequest({ ...wanted, cursor }), ...none, ...filter }

@@ -113,6 +113,9 @@ void test('sqlite: a list of turns is a range of an index whatever its filter, n
       assert.ok(plan.startsWith(`SEARCH t USING INDEX ${index}(created_at,request_id)<(?,?))`), plan)
       assert.doesNotMatch(plan, /SCAN|TEMP B-TREE/)
     }
+    // Those of one conversation are few enough to be sorted.
+    const plan = await planOf({ ...(state && { state }), conversationId: 'conv_x' })
+    assert.match(plan, /^SEARCH t USING INDEX (turns_of_conversation|one_running_turn_per_conversation) \(conversation_id=\?\)/)
   }
 })
 

@@ -10,5 +10,6 @@ import type { Store } from '../../src/store/store.ts'
 export function agentRooms(store: Store, sealer: Sealer) {
   const log = pino({ level: 'silent' })
   const [guard, knowledge] = [createGuard({ allowPrivateHosts: [] }), createKnowledge({ store })]
-  return { sealer, models: createModels(), guard, knowledge, tools: createTools({ guard, sealer, knowledge, log, now: () => new Date() }) }
+  const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
+  return { sealer, models: createModels(), guard, knowledge, tools, closing: new AbortController().signal }
 }

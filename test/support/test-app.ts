@@ -41,6 +41,8 @@ export type TestAppOptions = {
   /** The former life of the folder: its database, provider, caller and sealing key are used again. */
   seeded?: TestApp
   accessLog?: Logger
+  /** Another one than every test's. */
+  token?: string
 }
 
 export type Caller = { agentId: string; apiKey: string; ownerId: string }
@@ -231,7 +233,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     TURNKEEP_DATA_DIR: folder,
     TURNKEEP_DEMO: 'off',
     TURNKEEP_DRAIN_SECONDS: '5',
-    TURNKEEP_ADMIN_TOKEN: adminToken,
+    TURNKEEP_ADMIN_TOKEN: options.token ?? adminToken,
     TURNKEEP_ENCRYPTION_KEY: Buffer.from(encryptionKey).toString('base64'),
     ...data.env,
     ...options.env,
@@ -239,7 +241,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   if (outcome.kind !== 'config') throw new Error(outcome.problems.join('\n'))
   const { config } = outcome
   const app = await startApp(config, {
-    adminToken,
+    adminToken: options.token ?? adminToken,
     encryptionKeys: [encryptionKey],
     log: options.log ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
     failpoints: createFailpoints(config.failpoints),

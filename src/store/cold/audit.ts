@@ -64,6 +64,8 @@ const lines: { [Name in keyof Writes]: Describe<Name> | null } = {
     outcome.kind === 'erased' ? outcome.conversationIds.map((subjectId) => ({ verb: 'erase', noun: 'conversation', subjectId })) : nothing,
   putDocument: (outcome, [{ id }]) => (outcome === 'put' ? [{ verb: 'put', noun: 'document', subjectId: id }] : nothing),
   deleteDocument: (found, [{ id }]) => (found ? [{ verb: 'delete', noun: 'document', subjectId: id }] : nothing),
+  openSession: (session) => [{ verb: 'open', noun: 'session', subjectId: session.id }],
+  closeSession: (found, [id]) => (found ? [{ verb: 'close', noun: 'session', subjectId: id }] : nothing),
   // What the service does by itself as time goes on, and what is part of it.
   clearExpired: null,
   touchApiKeys: null,

@@ -102,35 +102,74 @@ export async function listMessages(
   return rows.map(readMessage)
 }
 
-/** Every key's conversations, newest first; each filter that is given must fit. */
-export async function listAllConversations(
-  sql: Sql,
-  request: PageRequest & { agentId: string | undefined; apiKeyId: string | undefined; externalUserId: string | undefined },
-): Promise<AnyConversation[]> {
-  const { agentId, apiKeyId, externalUserId, limit, before } = request
-  const rows = await sql.all(
-    `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
-     from conversations c join api_keys k on k.id = c.api_key_id
-     where (cast($1 as text) is null or k.agent_id = $1)
-       and (cast($2 as text) is null or c.api_key_id = $2)
-       and (cast($3 as text) is null or c.external_user_id = $3)
-       and (c.created_at, c.id) < ($4, $5)
-     order by c.created_at desc, c.id desc limit $6`,
-    ...[agentId, apiKeyId, externalUserId].map((filter): SqlValue => filter ?? null),
-    before.createdAt,
-    before.id,
-    limit,
-  )
-  return rows.map((row) => ({
-    id: text(row, 'id'),
-    agentId: text(row, 'agent_id'),
-    apiKeyId: text(row, 'api_key_id'),
-    externalUserId: textOrNull(row, 'external_user_id'),
-    createdAt: integer(row, 'created_at'),
-    lastMessageAt: integerOrNull(row, 'last_message_at'),
-    messageCount: integer(row, 'message_count'),
-  }))
+export type AnyConversationsWanted = PageRequest & {
+  agentId: string | undefined
+  apiKeyId: string | undefined
+  externalUserId: string | undefined
+  /** Made from then on. */
+  from: number | undefined
+  /** Made before. */
+  to: number | undefined
 }
+
+/** Every key's conversations, newest first; each filter that is given must fit. */
+export async function listAllConversations(sql: Sql, request: AnyConversationsWanted): Promise<AnyConversation[]> {
+  const { agentId, apiKeyId, externalUserId, from = 0, to, limit } = request
+  // One bound, so that an index is read from where the page begins.
+  const before = to !== undefined && to <= request.before.createdAt ? { createdAt: to, id: '' } : request.before
+  const filters = [agentId, apiKeyId].map((filter): SqlValue => filter ?? null)
+  const rows =
+    externalUserId === undefined
+      ? await sql.all(
+          `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
+           from conversations c join api_keys k on k.id = c.api_key_id
+           where (cast($1 as text) is null or k.agent_id = $1)
+             and (cast($2 as text) is null or c.api_key_id = $2)
+             and c.created_at >= $3 and (c.created_at, c.id) < ($4, $5)
+           order by c.created_at desc, c.id desc limit $6`,
+          ...filters,
+          from,
+          before.createdAt,
+          before.id,
+          limit,
+        )
+      : // From the keys: a user has one conversation with each, which an index finds.
+        await sql.all(
+          `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
+           from api_keys k cross join conversations c
+           where c.api_key_id = k.id and c.external_user_id = $3
+             and (cast($1 as text) is null or k.agent_id = $1)
+             and (cast($2 as text) is null or k.id = $2)
+             and c.created_at >= $4 and (c.created_at, c.id) < ($5, $6)
+           order by c.created_at desc, c.id desc limit $7`,
+          ...filters,
+          externalUserId,
+          from,
+          before.createdAt,
+          before.id,
+          limit,
+        )
+  return rows.map(readAnyConversation)
+}
+
+export async function findConversation(sql: Sql, id: string): Promise<AnyConversation | undefined> {
+  const [row] = await sql.all(
+    `select c.id, k.agent_id, c.api_key_id, c.external_user_id, c.created_at, c.last_message_at, c.message_count
+     from conversations c join api_keys k on k.id = c.api_key_id where c.id = $1`,
+    id,
+  )
+  return row && readAnyConversation(row)
+}
+
+const readAnyConversation = (row: Row): AnyConversation => ({
+  id: text(row, 'id'),
+  agentId: text(row, 'agent_id'),
+  apiKeyId: text(row, 'api_key_id'),
+  externalUserId: textOrNull(row, 'external_user_id'),
+  createdAt: integer(row, 'created_at'),
+  lastMessageAt: integerOrNull(row, 'last_message_at'),
+  messageCount: integer(row, 'message_count'),
+})
 
 /** Newest first, whosever the conversation is; undefined where there is none. An erased one has no messages. */
 export async function listAllMessages(

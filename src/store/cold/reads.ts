@@ -1,6 +1,6 @@
 /** Every cold read, by name; each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
-import { listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
 import { findDocument, listDocuments, readContentPart } from './documents.ts'
 import { knowledgeState } from './knowledge-state.ts'
 import { readChunks, searchChunks } from './knowledge.ts'
@@ -15,6 +15,7 @@ import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.t
 import { listLedger } from './ledger.ts'
 import { findOwner, listOwners } from './owners.ts'
 import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
+import { findSession } from './sessions.ts'
 import { findTurn, listTurns } from './turns.ts'
 
 export const reads = {
@@ -38,6 +39,7 @@ export const reads = {
   listConversations,
   listMessages,
   listAllConversations,
+  findConversation,
   listAllMessages,
   listDocuments,
   findDocument,
@@ -52,6 +54,7 @@ export const reads = {
   findIdleConversations,
   listAudit,
   findPlaygroundKey,
+  findSession,
   storeTime,
   usageByBucket,
   verify,

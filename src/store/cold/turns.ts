@@ -33,13 +33,18 @@ export type TurnRecord = {
 
 export type TurnStep = JournalEntry & { run: number; createdAt: number }
 
-export type TurnFilter = { state?: TurnState; agentId?: string }
+export type TurnFilter = { state?: TurnState | undefined; agentId?: string | undefined; conversationId?: string | undefined }
 
 /** Newest first. A statement for each set of filters: one that says "or any" would walk through all turns for the few of a state. */
-export async function listTurns(sql: Sql, { state, agentId }: TurnFilter, { limit, before }: PageRequest): Promise<TurnRecord[]> {
+export async function listTurns(
+  sql: Sql,
+  { state, agentId, conversationId }: TurnFilter,
+  { limit, before }: PageRequest,
+): Promise<TurnRecord[]> {
   const filters = [
     { column: 't.state', value: state },
     { column: 't.agent_id', value: agentId },
+    { column: 't.conversation_id', value: conversationId },
   ].filter((filter): filter is { column: string; value: string } => filter.value !== undefined)
   const rows = await sql.all(
     `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge'

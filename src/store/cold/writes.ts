@@ -10,6 +10,7 @@ import { appendLedgerEntry } from './ledger.ts'
 import { createOwner, renameOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
+import { closeSession, openSession } from './sessions.ts'
 
 export const writes = {
   changeAgent,
@@ -29,6 +30,8 @@ export const writes = {
   changeProvider,
   createProvider,
   deleteProvider,
+  openSession,
+  closeSession,
   putContentPart,
   putDocument,
   claimDocument,
@@ -63,6 +66,8 @@ export const unseen: ReadonlySet<keyof Writes> = new Set<keyof Writes>([
   'appendLedgerEntry',
   'createOwner',
   'renameOwner',
+  'openSession',
+  'closeSession',
   'putContentPart',
   'claimDocument',
   'reportProgress',

@@ -36,8 +36,8 @@ const copiedTables = [
   'chunk_vectors',
   'audit',
 ]
-/** The embedded file's own affairs. The full text is made anew from the chunks. */
-const stayingTables = /^(migrations|rebuilds|chunk_terms(_\w+)?|chunk_words|sqlite_\w+)$/
+/** The embedded file's own affairs. The full text is made anew from the chunks; who is signed in signs in again where it moves to. */
+const stayingTables = /^(migrations|rebuilds|console_sessions|chunk_terms(_\w+)?|chunk_words|sqlite_\w+)$/
 
 /** The tables as the embedded database has them. Throws where one of them would be left behind. */
 export async function readTables(sql: Sql): Promise<Table[]> {

@@ -1,0 +1,105 @@
+/**
+ * `turnkeep verify` on the operator's word, in a process of its own: every row is read, which must cost neither a reader of the store nor the event
+ * loop that callers wait for. One at a time; who asks meanwhile gets the same answer. Changes nothing: the command reads one snapshot.
+ */
+import { execFile } from 'node:child_process'
+import type { ExecFileException } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import type { Logger } from 'pino'
+import { ApiError } from '../errors.ts'
+
+/** `rows` break the invariant, the first of them; integers are decimal strings. */
+export type Invariant = { id: string; name: string; sentence: string; ok: boolean; rows: Record<string, unknown>[] }
+/** `verifiedAt`: when it was begun, epoch milliseconds. */
+export type Verification = { ok: boolean; verifiedAt: number; ms: number; invariants: Invariant[] }
+
+/** Throws ApiError `service_unavailable` where no answer came: the store cannot be read, it took too long, or the server is closing. */
+export type Verify = () => Promise<Verification>
+
+export type VerificationOptions = {
+  /** Of the command: names the very store of this server. */
+  environment: Record<string, string | undefined>
+  /** Ends the command. */
+  closing: AbortSignal
+  log: Logger
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+/** Some ten million turns are read in this time; what takes longer is a matter for the command line, at an hour of its operator's choice. */
+export const longestVerificationMs = 300_000
+// 100 rows an invariant, of some hundred bytes each, are far below.
+const mostBytes = 16 * 1024 * 1024
+// What the command says of a failure is a line.
+const mostReasonLength = 1000
+
+const program = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
+
+type Ended = { error: ExecFileException | null; stdout: string; stderr: string }
+
+export function createVerification({ environment, closing, log, now }: VerificationOptions): Verify {
+  let running: Promise<Verification> | undefined
+
+  async function verify(): Promise<Verification> {
+    const verifiedAt = now()
+    const startedAt = performance.now()
+    const { error, stdout, stderr } = await runCommand()
+    const exitCode = error === null ? 0 : error.code
+    const reason = stderr.trim().slice(-mostReasonLength)
+    // 1: an invariant is broken, and that is an answer too.
+    if (exitCode === 0 || exitCode === 1) {
+      const answer = readAnswer(stdout)
+      if (!answer) throw new Error(`turnkeep verify ended with ${exitCode} and without an answer: ${reason}`)
+      return { ...answer, verifiedAt, ms: Math.round(performance.now() - startedAt) }
+    }
+    if (!closing.aborted) log.warn({ exit_code: exitCode, signal: error?.signal, reason }, 'the stored data could not be verified')
+    throw new ApiError('service_unavailable')
+  }
+
+  function runCommand(): Promise<Ended> {
+    return new Promise((resolve) => {
+      const limits = { timeout: longestVerificationMs, killSignal: 'SIGKILL', maxBuffer: mostBytes, signal: closing } as const
+      const command = execFile(
+        process.execPath,
+        [program, 'verify', '--json'],
+        { ...limits, env: environment, windowsHide: true },
+        (error, stdout, stderr) => resolve({ error, stdout, stderr }),
+      )
+      if (command.pid !== undefined) giveWay(command.pid)
+    })
+  }
+
+  return () => (running ??= verify().finally(() => (running = undefined)))
+}
+
+/** Callers come first. A tenth of a busy core is left to it, so that its snapshot of the store does not stay open for ever. */
+function giveWay(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // It has ended already, or this system does not let us: it runs as we do.
+  }
+}
+
+/** Undefined for what the command does not print. */
+function readAnswer(text: string): { ok: boolean; invariants: Invariant[] } | undefined {
+  let answer: unknown
+  try {
+    answer = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isFields(answer)) return undefined
+  const { ok, invariants } = answer
+  return typeof ok === 'boolean' && Array.isArray(invariants) && invariants.every(isInvariant) ? { ok, invariants } : undefined
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function isInvariant(value: unknown): value is Invariant {
+  if (!isFields(value)) return false
+  const { id, name, sentence, ok, rows } = value
+  const isNamed = [id, name, sentence].every((text) => typeof text === 'string')
+  return isNamed && typeof ok === 'boolean' && Array.isArray(rows) && rows.every(isFields)
+}

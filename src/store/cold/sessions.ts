@@ -1,0 +1,27 @@
+/** Sessions of the console: a row for each browser that is signed in, over by the store's clock (`session.ends`). Holds a digest of its cookie alone. */
+import type { Sql } from '../store.ts'
+import { integer, text } from './columns.ts'
+
+export type Session = { id: string; expiresAt: number }
+
+export type NewSession = { id: string; digest: Uint8Array; lifetimeMs: number }
+
+/** Clears those that are over too: sign-ins are rare, and nothing else needs them gone. */
+export async function openSession(sql: Sql, { id, digest, lifetimeMs }: NewSession): Promise<Session> {
+  const now = await sql.now()
+  const expiresAt = now + lifetimeMs
+  await sql.run('delete from console_sessions where expires_at <= $1', now)
+  await sql.run('insert into console_sessions (digest, id, created_at, expires_at) values ($1, $2, $3, $4)', digest, id, now, expiresAt)
+  return { id, expiresAt }
+}
+
+/** Whether there was one. */
+export async function closeSession(sql: Sql, id: string): Promise<boolean> {
+  return (await sql.run('delete from console_sessions where id = $1', id)) > 0
+}
+
+/** Undefined where there is none or it is over. */
+export async function findSession(sql: Sql, digest: Uint8Array): Promise<Session | undefined> {
+  const [row] = await sql.all('select id, expires_at from console_sessions where digest = $1 and expires_at > $2', digest, await sql.now())
+  return row && { id: text(row, 'id'), expiresAt: integer(row, 'expires_at') }
+}

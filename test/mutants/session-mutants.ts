@@ -1,0 +1,80 @@
+/** Faults of the console's sessions: what a cookie is worth, how long, and how often one may guess. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const cookie = 'src/http/console-cookie.ts'
+const auth = 'src/http/admin-auth.ts'
+const cold = 'src/store/cold/sessions.ts'
+const guesses = 'src/http/guess-limit.ts'
+const file = 'spec/console-session.test.ts'
+
+export const sessionMutants: Mutant[] = [
+  {
+    rule: 'session.origin',
+    removes: 'a cookie needs the header that only our own page sends',
+    edits: [edit(cookie, "  if (headers['x-turnkeep-console'] !== '1') return false\n")],
+    caughtBy: { file, title: 'session.origin without the header of the page' },
+  },
+  {
+    rule: 'session.origin',
+    removes: 'what the browser says of the site that asks',
+    edits: [edit(cookie, "  if (site !== undefined && site !== 'same-origin') return false\n")],
+    caughtBy: { file, title: 'session.origin from another site a request' },
+  },
+  {
+    rule: 'session.origin',
+    removes: 'the origin is compared with the host',
+    edits: [edit(cookie, 'headers.origin === undefined || isAtHost(headers.origin, headers.host)', 'isAtHost !== undefined')],
+    caughtBy: { file, title: 'session.origin from another origin a request' },
+  },
+  {
+    rule: 'session.origin',
+    removes: 'a wrong token does not become right by a cookie',
+    edits: [
+      edit(auth, 'request.headers.authorization === undefined ? readSessionSecret(request) : undefined', 'readSessionSecret(request)'),
+    ],
+    caughtBy: { file, title: 'session.origin beside a token the token alone decides' },
+  },
+  {
+    rule: 'session.ends',
+    removes: 'a session is over after its time',
+    edits: [edit(cold, 'where digest = $1 and expires_at > $2', 'where digest = $1 and expires_at > $2 - 86400000')],
+    caughtBy: { file, title: 'session.ends after 12 hours by the clock of the store' },
+  },
+  {
+    rule: 'session.ends',
+    removes: 'a changed admin token ends every session',
+    edits: [edit('src/admin/sessions.ts', "createHmac('sha256', adminToken)", "createHmac('sha256', `${adminToken.length > 0}`)")],
+    caughtBy: { file, title: 'session.ends not with the process' },
+  },
+  {
+    rule: 'session.ends',
+    removes: 'a sign-out ends it where everybody looks',
+    edits: [edit(cold, "'delete from console_sessions where id = $1'", "'delete from console_sessions where id = $1 and expires_at < 0'")],
+    caughtBy: { file, title: 'session.ends sign-out ends the session' },
+  },
+  {
+    rule: 'session.ends',
+    removes: 'a store that cannot say is no wrong cookie',
+    edits: [edit(auth, 'const session = await findSession(secret)', 'const session = await findSession(secret).catch(() => undefined)')],
+    caughtBy: { file, title: 'session.ends while the store is away' },
+  },
+  {
+    rule: 'session.guesses',
+    removes: 'an address that has guessed ten times is not heard',
+    edits: [edit(guesses, 'if (!window || window.wrong < mostWrong) return undefined', 'if (!window || mostWrong > 0) return undefined')],
+    caughtBy: { file, title: 'session.guesses ten wrong tokens from an address' },
+  },
+  {
+    rule: 'session.guesses',
+    removes: 'each address has a count of its own',
+    edits: [edit('src/http/console-session.ts', "const address = request.raw.socket.remoteAddress ?? ''", "const address = ''")],
+    caughtBy: { file, title: 'session.guesses ten wrong tokens from an address' },
+  },
+  {
+    rule: 'session.guesses',
+    removes: 'what is remembered is bounded',
+    edits: [edit(guesses, '      if (windows.size >= mostAddresses) windows.delete(windows.keys().next().value!)\n')],
+    caughtBy: { file: 'unit/guess-limit.test.ts', title: 'session.guesses many addresses fill no memory' },
+  },
+]

@@ -1,0 +1,169 @@
+/** Surfaces, Admin API: a tool tried out before anybody chats, and the price of a model before an agent is saved with it. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { after, test } from 'node:test'
+import { refused, startAdminApp } from '../support/admin-app.ts'
+import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
+import { gate } from '../support/model-server.ts'
+import { makeFolder, startTestApp } from '../support/test-app.ts'
+import type { Answer, Json, TestApp } from '../support/test-app.ts'
+import { dayTool, threeTools } from '../support/tool-lives.ts'
+import { startToolServer } from '../support/tool-server.ts'
+
+const tools = await startToolServer()
+const mcp = await startScriptedMcp({ tools: [tool('look')] })
+const allowed = { TURNKEEP_ALLOW_PRIVATE_HOSTS: `${tools.address},127.0.0.1:${mcp.port}` }
+const app = await startTestApp({
+  env: allowed,
+  agent: {
+    tools: [
+      ...threeTools(tools),
+      { type: 'mcp', name: 'shop', url: mcp.url },
+      { type: 'builtin', name: 'now' },
+      { type: 'builtin', name: 'search_knowledge' },
+    ],
+  },
+})
+after(async () => {
+  await app.close()
+  await tools.close()
+  await mcp.close()
+})
+
+const tryOf = (one: TestApp, body: Json, agentId = one.caller.agentId): Promise<Answer> =>
+  one.admin('POST', `/agents/${agentId}/tools/try`, body)
+const day = (name: string): Json => ({ tool: name, arguments: { day: 'Monday' } })
+
+void test('tools/try: an HTTP tool is called for real, under a key of this request, and answers what the model would be told', async () => {
+  const answer = await tryOf(app, day('book'))
+  const [called] = tools.callsOf('/book')
+  assert.equal(answer.status, 200, answer.text)
+  assert.deepEqual(answer.json, { result: 'Status 200, text/plain:\n/book done, call 1', is_error: false, ms: answer.json.ms })
+  assert.ok(Number.isInteger(answer.json.ms))
+  assert.deepEqual([called!.method, called!.body], ['POST', '{"day":"Monday"}'])
+  assert.equal(called!.idempotencyKey, `${answer.headers.get('x-request-id')}:1:1`)
+})
+
+void test('tools/try: MCP tools go by the name that the model sees, built-in ones by their own; arguments may be left out', async () => {
+  const { json } = await tryOf(app, { tool: 'shop__look', arguments: { x: 'y' } })
+  assert.deepEqual([json.result, json.is_error], ['did look', false])
+  assert.deepEqual(mcp.callsOf('tools/call')[0]!.params.arguments, { x: 'y' })
+  const now = await tryOf(app, { tool: 'now' })
+  assert.equal(now.json.is_error, false)
+  assert.match(now.json.result, /"utc":/)
+  const { json: searched } = await tryOf(app, { tool: 'search_knowledge', arguments: { query: 'anything' } })
+  assert.equal(searched.is_error, false, searched.result)
+})
+
+void test('tools/try: a tool that fails, and arguments that do not fit, are told as they are to a model', async () => {
+  tools.when('/cancel', { status: 500, body: 'out of order' })
+  const failed = (await tryOf(app, day('cancel'))).json
+  assert.deepEqual([failed.is_error, failed.result], [true, 'Status 500, text/plain:\nout of order'])
+  const before = tools.calls.length
+  for (const given of [{ day: 7 }, {}, { day: 'Monday', host: 'evil.example' }]) {
+    const { json } = await tryOf(app, { tool: 'look', arguments: given })
+    assert.equal(json.is_error, true)
+    assert.match(json.result, /^Error: .*(day|host)/)
+  }
+  assert.equal(tools.calls.length, before, 'nothing was called')
+})
+
+void test('tools/try: a long answer is cut as it is for a model', async () => {
+  tools.when('/look', { body: 'x'.repeat(200_000) })
+  const { json } = await tryOf(app, day('look'))
+  assert.match(json.result, /x\n\[The answer is longer and is cut here\.\]$/)
+  assert.ok(json.result.length < 40_000)
+})
+
+void test('tools/try: what is wrong is refused by the name of its field, and nothing is called', async () => {
+  const before = tools.calls.length
+  await refused(
+    tryOf(app, { tool: 'nothing' }),
+    422,
+    'validation_error',
+    /^tool .*: book, look, cancel, shop__look, now, search_knowledge\.$/,
+  )
+  await refused(tryOf(app, { tool: 'constructor' }), 422, 'validation_error', /^tool /)
+  await refused(tryOf(app, { tool: '' }), 422, 'validation_error', /^tool /)
+  await refused(tryOf(app, { arguments: {} }), 422, 'validation_error', /^tool /)
+  await refused(tryOf(app, { tool: 'look', arguments: ['Monday'] }), 422, 'validation_error', /^arguments /)
+  await refused(tryOf(app, { ...day('look'), run: 1 }), 422, 'validation_error', /run/)
+  await refused(tryOf(app, day('look'), 'agt_none'), 404, 'not_found')
+  const bare = await app.makeAgent(app.caller.ownerId)
+  await refused(tryOf(app, day('look'), bare.id), 422, 'validation_error', /^tool .*none/)
+  await app.made('DELETE', `/agents/${bare.id}`)
+  await refused(tryOf(app, day('look'), bare.id), 404, 'not_found')
+  assert.equal(tools.calls.length, before)
+})
+
+void test('tools/try: it is the saved version, of an agent that is switched off too, and leaves no turn, charge or line of the audit', async () => {
+  const agent = await app.makeAgent(app.caller.ownerId, { tools: [dayTool(tools, 'earlier')] })
+  await app.made('PATCH', `/agents/${agent.id}`, { tools: [dayTool(tools, 'later')], enabled: false })
+  const seen = async (): Promise<unknown[]> => [
+    await app.made('GET', '/audit'),
+    await app.made('GET', '/turns'),
+    await app.made('GET', `/owners/${app.caller.ownerId}/ledger`),
+  ]
+  const before = await seen()
+  assert.equal((await tryOf(app, day('later'), agent.id)).json.is_error, false)
+  await refused(tryOf(app, day('earlier'), agent.id), 422, 'validation_error', /^tool /)
+  assert.deepEqual(await seen(), before)
+})
+
+void test('tools/try: the guard keeps it from private addresses as it keeps a turn', async (t) => {
+  const folder = await makeFolder()
+  const first = await startTestApp({ folder, env: allowed, agent: { tools: [dayTool(tools, 'private')] } })
+  await first.app.drain()
+  const second = await startTestApp({ folder, model: first.model, seeded: first })
+  t.after(async () => {
+    await second.close()
+    await first.model.close()
+    await first.data.drop()
+    await rm(folder, { recursive: true })
+  })
+  const { status, json } = await tryOf(second, day('private'))
+  assert.deepEqual([status, json.is_error], [200, true])
+  assert.deepEqual(tools.callsOf('/private'), [])
+})
+
+void test('tools/try: a call that a drain finds running is given up with service_unavailable', async (t) => {
+  const held = gate()
+  t.after(() => held.open())
+  tools.when('/held', held)
+  await using own = await startTestApp({ env: allowed, agent: { tools: [dayTool(tools, 'held', { timeout_seconds: 60 })] } })
+  const asked = refused(tryOf(own, day('held')), 503, 'service_unavailable')
+  await tools.waitFor('/held', 1)
+  await Promise.all([own.app.drain(), asked])
+})
+
+const plain = await startAdminApp()
+const priced = (model: string): Promise<Json> => plain.made('GET', `/models/price?model=${encodeURIComponent(model)}`)
+
+void test('models/price: what an agent takes that is given no price, and the window of the model', async () => {
+  await plain.made('POST', '/providers', { name: 'hosted', kind: 'openai', api_key: 'sk-x' })
+  const known = await priced('hosted/gpt-5.4-mini')
+  assert.deepEqual(known, {
+    model: 'hosted/gpt-5.4-mini',
+    price: { prompt_usd_per_million: '0.75000000', completion_usd_per_million: '4.50000000' },
+    context_tokens: known.context_tokens,
+  })
+  assert.ok(known.context_tokens > 100_000)
+  const demo = await priced('demo/demo')
+  assert.equal(demo.context_tokens, null)
+  for (const { model, price } of [known, demo]) {
+    const agent = await plain.makeAgent(plain.caller.ownerId, { model, price: undefined })
+    assert.deepEqual(agent.price, price)
+  }
+})
+
+void test('models/price: a provider that is not there, a model nobody lists and a server of one’s own have none', async () => {
+  for (const model of [`nobody-${randomUUID()}/gpt-5.4-mini`, 'hosted/gpt-unheard-of', 'scripted/gpt-5.4-mini'])
+    assert.deepEqual(await priced(model), { model, price: null, context_tokens: null })
+})
+
+void test('models/price: a text that names no model is refused by the name of its field', async () => {
+  for (const query of ['', '?model=', '?model=gpt', '?model=%2Fgpt', '?model=hosted%2F', '?model=a%20b%2Fc', '?model=a%2Fb&model=c%2Fd'])
+    await refused(plain.admin('GET', `/models/price${query}`), 422, 'validation_error', /model/)
+  await refused(plain.admin('GET', '/models/price?model=a%2Fb&at=now'), 422, 'validation_error', /at/)
+})

@@ -1,0 +1,74 @@
+/** `turnkeep verify` as the admin room runs it: what is an answer, what is not, and that nothing outlives its server. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import { createVerification } from '../../src/admin/verification.ts'
+import { readConfig, storeEnvironment } from '../../src/config.ts'
+
+function makeFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-verification-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** What the command runs before its own code. */
+function before(t: TestContext, code: string): Record<string, string> {
+  const file = join(makeFolder(t), 'before.mjs')
+  writeFileSync(file, code)
+  return { NODE_OPTIONS: `--import=${file}` }
+}
+
+function start(t: TestContext, more: Record<string, string> = {}) {
+  const folder = makeFolder(t)
+  const logged: Record<string, unknown>[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  const closing = new AbortController()
+  const environment = { TURNKEEP_DATA_DIR: folder, ...more }
+  return { folder, logged, closing, verify: createVerification({ environment, closing: closing.signal, log, now: () => 7 }) }
+}
+
+void test('verify: a store that cannot be read is service_unavailable, once for all who asked; the log says why', async (t) => {
+  const { folder, logged, verify } = start(t)
+  const [first, second] = [verify(), verify()]
+  assert.equal(first, second)
+  await assert.rejects(first, { code: 'service_unavailable' })
+  assert.deepEqual([logged.length, logged[0]!['exit_code']], [1, 2])
+  assert.ok(String(logged[0]!['reason']).includes(folder))
+  assert.notEqual(verify(), first, 'it is asked anew')
+  await assert.rejects(verify(), { code: 'service_unavailable' })
+})
+
+void test('verify: one that a closing server ends is service_unavailable, and none begins after it', { timeout: 20_000 }, async (t) => {
+  const { logged, closing, verify } = start(t, before(t, 'await new Promise((resolve) => setTimeout(resolve, 60_000))'))
+  const asked = verify()
+  closing.abort()
+  await assert.rejects(asked, { code: 'service_unavailable' })
+  await assert.rejects(verify(), { code: 'service_unavailable' })
+  assert.deepEqual(logged, [], 'nothing is wrong')
+})
+
+void test('verify: a command that dies of a fault or says something else is no answer, and no word of it is told', async (t) => {
+  for (const code of [`throw new Error('dead')`, `console.log('{"ok":true}'); process.exit(0)`]) {
+    const { verify } = start(t, before(t, code))
+    await assert.rejects(verify(), /turnkeep verify ended with [01] and without an answer/)
+  }
+})
+
+void test('verify: the command is told the store and what is not ours, and no other setting, secrets least of all', () => {
+  const given = {
+    DATABASE_URL: 'postgres://u:p@db/turnkeep',
+    TURNKEEP_ADMIN_TOKEN: 'a-token-of-the-admin',
+    TURNKEEP_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64'),
+    OPENAI_API_KEY: 'sk-openai',
+    TURNKEEP_DATA_DIR: '/data',
+    PORT: '0',
+  }
+  const outcome = readConfig(given)
+  assert.ok(outcome.kind === 'config', JSON.stringify(outcome))
+  const told = storeEnvironment(outcome.config, { ...given, NODE_EXTRA_CA_CERTS: '/ca.pem' })
+  assert.deepEqual(told, { DATABASE_URL: given.DATABASE_URL, TURNKEEP_DATA_DIR: '/data', NODE_EXTRA_CA_CERTS: '/ca.pem' })
+})
