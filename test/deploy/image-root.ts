@@ -1,7 +1,8 @@
 /**
  * The tree that deploy/Dockerfile makes, and a server that runs in it as in a container: a file system of its own that is read-only from its
  * root on, process 1 of its own pids, the image's user and nothing but the image's environment. Made with unshare, mount and chroot, since a
- * container engine is not everywhere. The packages are those of this working copy that `npm ci --omit=dev --omit=optional` would install.
+ * container engine is not everywhere. The packages are those of this working copy that `npm ci --omit=dev --omit=optional` would install, and
+ * the console is the one that lies built in it.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -12,11 +13,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { copiesOf, environmentOf, readDockerfile, valuesOf } from './dockerfile.ts'
+import type { Stage } from './dockerfile.ts'
 
 const project = join(import.meta.dirname, '../..')
 const readText = (file: string): string => readFileSync(join(project, file), 'utf8')
 export const { args, stages } = readDockerfile(readText('deploy/Dockerfile'))
-export const [build, image] = stages as [(typeof stages)[0], (typeof stages)[0]]
+export const [page, build, image] = stages as [Stage, Stage, Stage]
 export const imageUser = Number(valuesOf(image, 'USER').at(-1)!.split(':')[0])
 
 /** Why no such root can be made here, or false. */
@@ -52,8 +54,9 @@ export function makeImageRoot(): ImageRoot {
   const app = join(path, 'app')
   for (const stage of [build, image])
     for (const { sources, target, from } of copiesOf(stage)) {
-      if (from !== undefined) continue
-      for (const source of sources)
+      if (from === 'build') continue
+      // What the stage of the console makes lies here as npm ci has made it.
+      for (const source of sources.map((one) => one.replace(/^\/app\//, '')))
         cpSync(join(project, source), join(app, target, sources.length > 1 || target.endsWith('/') ? source.split('/').at(-1)! : ''), {
           recursive: true,
         })

@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { makeDatabase, noPostgres } from '../support/postgres-server.ts'
 import { copiesOf, environmentOf, isSent, valuesOf } from './dockerfile.ts'
-import { args, build, image, imageUser, makeImageRoot, stages, withoutRoot } from './image-root.ts'
+import { args, build, image, imageUser, page, makeImageRoot, stages, withoutRoot } from './image-root.ts'
 import type { ImageRoot, Running } from './image-root.ts'
 
 const project = join(import.meta.dirname, '../..')
@@ -22,8 +22,11 @@ const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
   optionalDependencies: Record<string, string>
 }
 
-void test('image: both stages stand on one pinned Node, the one that the dependencies bring', () => {
-  assert.equal(stages.length, 2)
+void test('image: all stages stand on one pinned Node, the one that the dependencies bring', () => {
+  assert.deepEqual(
+    stages.map(({ alias }) => alias),
+    ['console', 'build', undefined],
+  )
   for (const { from } of stages) assert.equal(from, `node:${args['NODE_VERSION']}-bookworm-slim`)
   for (const [name, version] of Object.entries(manifest.optionalDependencies)) assert.equal(version, args['NODE_VERSION'], name)
   const [install] = valuesOf(build, 'RUN')
@@ -37,9 +40,21 @@ void test('image: what is copied is there and is sent to the build; nothing else
     assert.ok(existsSync(join(project, source)), source)
     assert.ok(isSent(dockerignore, source), `${source} is not sent to the build`)
   }
+  // Of what the console is built from, the server needs nothing but what was made, and npm its manifest.
+  const made = stages.flatMap((stage) => copiesOf(stage)).filter(({ from }) => from === 'console')
+  assert.deepEqual(made.flatMap((copy) => copy.sources).toSorted(), ['/app/packages/console/dist', '/app/packages/console/package.json'])
+  assert.ok(valuesOf(page, 'RUN').some((step) => step.endsWith('npm run build:console')))
   const allowed = dockerignore.split('\n').filter((line) => line.startsWith('!'))
-  assert.deepEqual(allowed.map((line) => line.slice(1)).toSorted(), sources.toSorted())
-  for (const secret of ['.turnkeep/admin.token', '.env', 'node_modules/pg/package.json', '.git/config', 'test/run.ts', 'deploy/.env'])
+  assert.deepEqual(allowed.map((line) => line.slice(1)).toSorted(), [...new Set(sources)].toSorted())
+  for (const secret of [
+    '.turnkeep/admin.token',
+    '.env',
+    'node_modules/pg/package.json',
+    '.git/config',
+    'test/run.ts',
+    'deploy/.env',
+    'packages/console/dist/index.html',
+  ])
     assert.ok(!isSent(dockerignore, secret), secret)
 })
 
@@ -102,8 +117,9 @@ async function seemsWell(server: Running): Promise<void> {
     assert.equal(ready.status, 200)
     told = await ready.text()
   }
-  const page = await fetch(`${server.url}/docs`)
-  assert.match(await page.text(), /idempotency_conflict/)
+  const docs = await fetch(`${server.url}/docs`)
+  assert.match(await docs.text(), /idempotency_conflict/)
+  assert.match(await (await fetch(`${server.url}/console`)).text(), /<div id="root">/)
 }
 
 /** Mount points of a process that are not read-only; what lies below /dev is the host's. */

@@ -1,0 +1,88 @@
+/**
+ * Calls of the admin API. The browser's session cookie says who calls; the header of our own is what a page of another origin cannot send, so
+ * the server believes no cookie without it. No token and no API key is kept here, in storage or in an address.
+ */
+
+/** An answer that is no success, in the words of the server's envelope; `status` 0: there was no answer. */
+export class ApiFailure extends Error {
+  readonly status: number
+  readonly code: string
+  readonly requestId: string | null
+  /** Seconds after which another try makes sense, where the server said so. */
+  readonly retryAfterSeconds: number | null
+
+  constructor(failure: { status: number; code: string; message: string; requestId?: string | null; retryAfterSeconds?: number | null }) {
+    super(failure.message)
+    this.name = 'ApiFailure'
+    this.status = failure.status
+    this.code = failure.code
+    this.requestId = failure.requestId ?? null
+    this.retryAfterSeconds = failure.retryAfterSeconds ?? null
+  }
+}
+
+export type Query = Record<string, string | number | undefined | null>
+
+type Sent = {
+  method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  query?: Query
+  /** JSON, unless it is a form with a file. */
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+export const consoleHeader = { 'X-Turnkeep-Console': '1' } as const
+
+/** The answer's JSON; undefined for 204. Throws ApiFailure. */
+export async function call<Answer>(path: string, sent: Sent = {}): Promise<Answer> {
+  const response = await send(path, sent)
+  return (response.status === 204 ? undefined : await response.json()) as Answer
+}
+
+/** The answer as it comes, for streams and files; its status is a success. Throws ApiFailure. */
+export async function send(path: string, { method = 'GET', query = {}, body, headers = {}, signal }: Sent = {}): Promise<Response> {
+  const isForm = body instanceof FormData
+  const response = await fetch(addressOf(path, query), {
+    method,
+    headers: { ...consoleHeader, ...(body === undefined || isForm ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+    credentials: 'same-origin',
+    cache: 'no-store',
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error
+    throw new ApiFailure({ status: 0, code: 'no_answer', message: 'The server does not answer. Is it running, and are you online?' })
+  })
+  if (!response.ok) throw await failureOf(response)
+  return response
+}
+
+export function addressOf(path: string, query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return `/admin/v1${path}${search === '' ? '' : `?${search}`}`
+}
+
+/** One segment of a path that came from data. */
+export const segment = (text: string): string => encodeURIComponent(text)
+
+/** Of an answer that is no success; also of one that came another way than `send`. */
+export async function failureOf(response: Response): Promise<ApiFailure> {
+  const wait = Number(response.headers.get('retry-after'))
+  const retryAfterSeconds = Number.isFinite(wait) && wait > 0 ? wait : null
+  const { status } = response
+  const requestId = response.headers.get('x-request-id')
+  const told: unknown = await response.json().catch(() => null)
+  const error = told && typeof told === 'object' && 'error' in told ? (told.error as { code: string; message: string }) : undefined
+  // A proxy's own page, or a server that ended in between.
+  if (!error)
+    return new ApiFailure({
+      status,
+      code: 'no_envelope',
+      message: `The answer was ${status} and not the service’s own.`,
+      requestId,
+      retryAfterSeconds,
+    })
+  return new ApiFailure({ status, code: error.code, message: error.message, requestId, retryAfterSeconds })
+}

@@ -1,0 +1,55 @@
+/** Lists of the admin API as the pages use them. What a mutation changes it invalidates by the first word of the key. */
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import type { UseInfiniteQueryResult } from '@tanstack/react-query'
+import { call, segment } from './client.ts'
+import type { Query } from './client.ts'
+import type { Agent, Key, Owner, Page, Provider } from './types.ts'
+
+/** As many as the server gives at once. */
+export const longestPage = 100
+
+export type List<Item> = { items: Item[]; more: boolean; query: UseInfiniteQueryResult<unknown, Error>; loadMore(): void }
+
+/** One page after the other, for lists that may be long. */
+export function useList<Item>(
+  key: readonly unknown[],
+  path: string,
+  query: Query = {},
+  options: { limit?: number; refetchMs?: number; enabled?: boolean } = {},
+): List<Item> {
+  const { limit = 50, refetchMs, enabled = true } = options
+  const found = useInfiniteQuery({
+    queryKey: [...key, query],
+    queryFn: ({ pageParam, signal }) => call<Page<Item>>(path, { query: { ...query, limit, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor: next }) => next ?? undefined,
+    refetchInterval: refetchMs ?? false,
+    enabled,
+  })
+  return {
+    items: found.data?.pages.flatMap(({ data }) => data) ?? [],
+    more: found.hasNextPage,
+    query: found,
+    loadMore: () => void found.fetchNextPage(),
+  }
+}
+
+/** All of a list of which there are some dozens; a thousand are where it ends. */
+async function readAll<Item>(path: string, signal: AbortSignal): Promise<Item[]> {
+  const items: Item[] = []
+  let cursor: string | null | undefined
+  do {
+    const page: Page<Item> = await call<Page<Item>>(path, { query: { limit: longestPage, cursor }, signal })
+    items.push(...page.data)
+    cursor = page.next_cursor
+  } while (cursor && items.length < 1000)
+  return items
+}
+
+export const useOwners = () => useQuery({ queryKey: ['owners'], queryFn: ({ signal }) => readAll<Owner>('/owners', signal) })
+export const useProviders = () => useQuery({ queryKey: ['providers'], queryFn: ({ signal }) => readAll<Provider>('/providers', signal) })
+export const useAgents = () => useQuery({ queryKey: ['agents'], queryFn: ({ signal }) => readAll<Agent>('/agents', signal) })
+export const useAgent = (id: string) =>
+  useQuery({ queryKey: ['agents', id], queryFn: ({ signal }) => call<Agent>(`/agents/${segment(id)}`, { signal }) })
+export const useKeys = (agentId: string) =>
+  useQuery({ queryKey: ['keys', agentId], queryFn: ({ signal }) => readAll<Key>(`/agents/${segment(agentId)}/keys`, signal) })

@@ -1,0 +1,71 @@
+/** Who is not signed in signs in; everybody else has the shell with one page in it. Each page is loaded when it is first opened. */
+import { Center, Loader } from '@mantine/core'
+import { Suspense, lazy, useState } from 'react'
+import { Route, Switch, useLocation } from 'wouter'
+import { useSession } from './api/session.ts'
+import { FailureNote } from './show/failure-note.tsx'
+import { PageBoundary } from './show/page-boundary.tsx'
+import { Lost } from './pages/lost.tsx'
+import { Shell } from './shell.tsx'
+import { SignIn } from './sign-in.tsx'
+
+const Start = lazy(() => import('./pages/start/start.tsx').then(({ Start: page }) => ({ default: page })))
+const Agents = lazy(() => import('./pages/agents/agents.tsx').then(({ Agents: page }) => ({ default: page })))
+const AgentPage = lazy(() => import('./pages/agents/agent.tsx').then(({ AgentPage: page }) => ({ default: page })))
+const Providers = lazy(() => import('./pages/providers/providers.tsx').then(({ Providers: page }) => ({ default: page })))
+const Playground = lazy(() => import('./pages/playground/playground.tsx').then(({ Playground: page }) => ({ default: page })))
+const Knowledge = lazy(() => import('./pages/knowledge/knowledge.tsx').then(({ Knowledge: page }) => ({ default: page })))
+const Keys = lazy(() => import('./pages/keys/keys.tsx').then(({ Keys: page }) => ({ default: page })))
+const Conversations = lazy(() => import('./pages/conversations/conversations.tsx').then(({ Conversations: page }) => ({ default: page })))
+const Transcript = lazy(() => import('./pages/conversations/transcript.tsx').then(({ Transcript: page }) => ({ default: page })))
+const Money = lazy(() => import('./pages/money/money.tsx').then(({ MoneyPage: page }) => ({ default: page })))
+const OwnerPage = lazy(() => import('./pages/money/owner.tsx').then(({ OwnerPage: page }) => ({ default: page })))
+const UsagePage = lazy(() => import('./pages/usage/usage.tsx').then(({ UsagePage: page }) => ({ default: page })))
+const Operations = lazy(() => import('./pages/operations/operations.tsx').then(({ Operations: page }) => ({ default: page })))
+
+const reading = (
+  <Center mih="40dvh">
+    <Loader aria-label="Loading" />
+  </Center>
+)
+
+export function App() {
+  const session = useSession()
+  const [location] = useLocation()
+  const [after, setAfter] = useState<'ended' | 'signed out' | null>(null)
+  // Whoever is in, and later is not without having signed out, has outlived the session.
+  if (session.data && after === null) setAfter('ended')
+  if (session.isPending) return reading
+  if (session.error && session.data === undefined)
+    return (
+      <Center mih="100dvh" p="md">
+        <FailureNote error={session.error} title="The console cannot reach its server" onRetry={() => void session.refetch()} />
+      </Center>
+    )
+  if (!session.data) return <SignIn after={after} onTry={() => setAfter('ended')} />
+  return (
+    <Shell session={session.data} onSignOut={() => setAfter('signed out')}>
+      <PageBoundary place={location}>
+        <Suspense fallback={reading}>
+          <Switch>
+            <Route path="/" component={Start} />
+            <Route path="/agents" component={Agents} />
+            {/* /agents/new makes one; /agents/:id/:tab? shows one. */}
+            <Route path="/agents/:id/:tab?">{({ id, tab }) => <AgentPage key={id} id={id} tab={tab} />}</Route>
+            <Route path="/providers" component={Providers} />
+            <Route path="/playground/:agentId?">{({ agentId }) => <Playground agentId={agentId} />}</Route>
+            <Route path="/knowledge/:agentId?">{({ agentId }) => <Knowledge agentId={agentId} />}</Route>
+            <Route path="/keys/:agentId?">{({ agentId }) => <Keys agentId={agentId} />}</Route>
+            <Route path="/conversations" component={Conversations} />
+            <Route path="/conversations/:id">{({ id }) => <Transcript key={id} id={id} />}</Route>
+            <Route path="/money" component={Money} />
+            <Route path="/money/:ownerId">{({ ownerId }) => <OwnerPage key={ownerId} ownerId={ownerId} />}</Route>
+            <Route path="/usage" component={UsagePage} />
+            <Route path="/operations" component={Operations} />
+            <Route component={Lost} />
+          </Switch>
+        </Suspense>
+      </PageBoundary>
+    </Shell>
+  )
+}

@@ -1,0 +1,132 @@
+/**
+ * One agent: its settings, tools and versions, and the ways to what belongs to it. The settings stay as they are typed while another tab is
+ * looked at; whoever leaves the agent with unsaved ones is asked.
+ */
+import { Alert, Anchor, Button, Group, Tabs, Text } from '@mantine/core'
+import { useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { ApiFailure } from '../../api/client.ts'
+import { useAgent, useOwners } from '../../api/lists.ts'
+import type { Agent } from '../../api/types.ts'
+import { Empty } from '../../show/empty.tsx'
+import { IdText } from '../../show/id-text.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { AgentEditor } from './editor/agent-editor.tsx'
+import { DeleteAgent } from './editor/delete-agent.tsx'
+import { EnabledSwitch } from './editor/enabled-switch.tsx'
+import { LeaveGuard } from './editor/leave-guard.tsx'
+import { EnabledBadge } from './enabled-badge.tsx'
+import { NewAgent } from './new-agent.tsx'
+import { ToolsTab } from './tools/tools-tab.tsx'
+import { VersionsTab } from './versions/versions-tab.tsx'
+
+const tabs = ['settings', 'tools', 'versions']
+
+export function AgentPage({ id, tab }: { id: string; tab: string | undefined }) {
+  return id === 'new' ? <NewAgent /> : <PresentAgent id={id} tab={tab !== undefined && tabs.includes(tab) ? tab : 'settings'} />
+}
+
+function PresentAgent({ id, tab }: { id: string; tab: string }) {
+  const agent = useAgent(id)
+  const isGone = agent.error instanceof ApiFailure && agent.error.status === 404
+  if (isGone)
+    return (
+      <Page title="No such agent">
+        <Empty title="There is no agent with this id" action={<AllAgents />}>
+          It was deleted, or the address is not whole.
+        </Empty>
+      </Page>
+    )
+  if (!agent.data)
+    return (
+      <Page title="Agent">
+        <Waiting for={agent} what="the agent">
+          {() => null}
+        </Waiting>
+      </Page>
+    )
+  return <AgentTabs agent={agent.data} tab={tab} />
+}
+
+function AllAgents() {
+  return (
+    <Button component={Link} href="/agents" variant="default">
+      All agents
+    </Button>
+  )
+}
+
+function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
+  const [, navigate] = useLocation()
+  const [unsaved, setUnsaved] = useState(false)
+  const { id } = agent
+  return (
+    <Page title={agent.name} lead={<Lead agent={agent} />} actions={<Ways id={id} />}>
+      {agent.enabled ? null : (
+        <Alert color="yellow" title="This agent is switched off" variant="outline">
+          Its callers are answered <code>agent_disabled</code>. Switch it on in the settings.
+        </Alert>
+      )}
+      <Tabs
+        value={tab}
+        onChange={(value) => navigate(`/agents/${id}${value === null || value === 'settings' ? '' : `/${value}`}`)}
+        keepMountedMode="display-none"
+      >
+        <Tabs.List aria-label="Parts of the agent">
+          <Tabs.Tab value="settings">Settings{unsaved ? ' (unsaved)' : ''}</Tabs.Tab>
+          <Tabs.Tab value="tools">Tools ({agent.tools.length})</Tabs.Tab>
+          <Tabs.Tab value="versions">Versions</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="settings" pt="lg">
+          <AgentEditor agent={agent} unsaved={unsaved} onUnsaved={setUnsaved} />
+          <EnabledSwitch agent={agent} />
+          <DeleteAgent agent={agent} />
+        </Tabs.Panel>
+        <Tabs.Panel value="tools" pt="lg">
+          {tab === 'tools' ? <ToolsTab agent={agent} /> : null}
+        </Tabs.Panel>
+        <Tabs.Panel value="versions" pt="lg">
+          {tab === 'versions' ? <VersionsTab agent={agent} /> : null}
+        </Tabs.Panel>
+      </Tabs>
+      <LeaveGuard unsaved={unsaved} within={`/agents/${id}`} />
+    </Page>
+  )
+}
+
+function Lead({ agent }: { agent: Agent }) {
+  const owners = useOwners()
+  const owner = owners.data?.find(({ id }) => id === agent.owner_id)
+  return (
+    <Group gap="xs">
+      <EnabledBadge enabled={agent.enabled} />
+      <Text span inherit>
+        Version {agent.version}
+      </Text>
+      <Text span inherit className="as-written">
+        Owner{' '}
+        <Anchor component={Link} href={`/money/${agent.owner_id}`} inherit underline="always">
+          {owner?.name ?? agent.owner_id}
+        </Anchor>
+      </Text>
+      <IdText id={agent.id} />
+    </Group>
+  )
+}
+
+/** To what belongs to the agent and has a page of its own. */
+function Ways({ id }: { id: string }) {
+  const ways = [
+    { label: 'Playground', href: `/playground/${id}` },
+    { label: 'Knowledge', href: `/knowledge/${id}` },
+    { label: 'Keys', href: `/keys/${id}` },
+    { label: 'Conversations', href: `/conversations?agent_id=${id}` },
+    { label: 'Usage', href: `/usage?agent_id=${id}` },
+  ]
+  return ways.map(({ label, href }) => (
+    <Button key={href} component={Link} href={href} variant="default" size="xs">
+      {label}
+    </Button>
+  ))
+}

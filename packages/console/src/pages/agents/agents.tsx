@@ -1,0 +1,113 @@
+/** All agents with what one looks for first: whose, which model at which price, on or off, and since when in this version. */
+import { Anchor, Button, Table, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { useAgents, useOwners } from '../../api/lists.ts'
+import type { Agent, Owner } from '../../api/types.ts'
+import { Empty } from '../../show/empty.tsx'
+import { Moment } from '../../show/moment.tsx'
+import { Money } from '../../show/money.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { EnabledBadge } from './enabled-badge.tsx'
+
+// Fewer are seen at a glance.
+const worthSearching = 8
+
+const create = (
+  <Button component={Link} href="/agents/new">
+    Create an agent
+  </Button>
+)
+
+export function Agents() {
+  const agents = useAgents()
+  const owners = useOwners()
+  return (
+    <Page
+      title="Agents"
+      lead="A system prompt, a knowledge base, tools and a model with its limits, paid for by one owner."
+      actions={agents.data?.length ? create : null}
+    >
+      <Waiting for={agents} what="the agents">
+        {(data) =>
+          data.length === 0 ? (
+            <Empty title="No agent yet" action={create}>
+              An agent answers the messages that callers send with its API keys.
+            </Empty>
+          ) : (
+            <AgentList agents={data} owners={owners.data ?? []} />
+          )
+        }
+      </Waiting>
+    </Page>
+  )
+}
+
+function AgentList({ agents, owners }: { agents: Agent[]; owners: Owner[] }) {
+  const [wanted, setWanted] = useState('')
+  const nameOf = new Map(owners.map(({ id, name }) => [id, name]))
+  const found = agents.filter(({ id, name, model, owner_id: ownerId }) =>
+    [id, name, model, nameOf.get(ownerId) ?? ''].some((text) => text.toLowerCase().includes(wanted.trim().toLowerCase())),
+  )
+  return (
+    <>
+      {agents.length > worthSearching ? (
+        <TextInput
+          label="Find an agent"
+          placeholder="Name, owner, model or id"
+          value={wanted}
+          onChange={(event) => setWanted(event.currentTarget.value)}
+          maw={320}
+        />
+      ) : null}
+      <Table.ScrollContainer minWidth={880}>
+        <Table aria-label="Agents" verticalSpacing="sm" highlightOnHover>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Name</Table.Th>
+              <Table.Th scope="col">Owner</Table.Th>
+              <Table.Th scope="col">Model</Table.Th>
+              <Table.Th scope="col">Price per million tokens, prompt / completion</Table.Th>
+              <Table.Th scope="col">State</Table.Th>
+              <Table.Th scope="col">Version</Table.Th>
+              <Table.Th scope="col">Updated</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {found.map((agent) => (
+              <Table.Tr key={agent.id}>
+                <Table.Th scope="row" fw={600} maw={280}>
+                  <Anchor component={Link} href={`/agents/${agent.id}`} inherit className="as-written">
+                    {agent.name}
+                  </Anchor>
+                </Table.Th>
+                <Table.Td maw={200}>
+                  <Anchor component={Link} href={`/money/${agent.owner_id}`} inherit className="as-written">
+                    {nameOf.get(agent.owner_id) ?? agent.owner_id}
+                  </Anchor>
+                </Table.Td>
+                <Table.Td maw={320} miw={140}>
+                  <Text span size="sm" ff="monospace" className="as-written">
+                    {agent.model}
+                  </Text>
+                </Table.Td>
+                <Table.Td>
+                  <Money amount={agent.price.prompt_usd_per_million} /> / <Money amount={agent.price.completion_usd_per_million} />
+                </Table.Td>
+                <Table.Td>
+                  <EnabledBadge enabled={agent.enabled} />
+                </Table.Td>
+                <Table.Td className="figures">{agent.version}</Table.Td>
+                <Table.Td>
+                  <Moment at={agent.updated_at} />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {found.length === 0 ? <Text c="dimmed">No agent is found by “{wanted}”.</Text> : null}
+    </>
+  )
+}

@@ -1,0 +1,145 @@
+/**
+ * The settings of a present agent. What differs from the version they began on is sent, and nothing else; a version that somebody else has made
+ * meanwhile is shown before anything is written over it.
+ */
+import { Alert, Button, Group, Paper, Stack, Text } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { call, segment } from '../../../api/client.ts'
+import type { Agent } from '../../../api/types.ts'
+import { FailureNote } from '../../../show/failure-note.tsx'
+import { changedLabels } from '../versions/agent-content.ts'
+import { AgentFields } from './agent-fields.tsx'
+import { changesOf, valuesOf } from './agent-values.ts'
+import type { AgentValues } from './agent-values.ts'
+import { fieldFailure } from './field-failure.ts'
+import { Overtaken } from './overtaken.tsx'
+import { problemsOf } from './problems.ts'
+
+type Saved = { kind: 'saved'; agent: Agent; before: number } | { kind: 'overtaken'; by: Agent }
+
+const settingsOf = (agent: Agent): Agent => ({ ...agent, tools: [] })
+
+type EditorProps = { agent: Agent; unsaved: boolean; onUnsaved(unsaved: boolean): void }
+
+/** Whoever changes nothing sees what is there: a tool was added, or somebody else has saved. */
+export function AgentEditor({ agent, unsaved, onUnsaved }: EditorProps) {
+  const [begun, setBegun] = useState({ base: agent, times: 1 })
+  if (agent.version > begun.base.version && !unsaved) setBegun({ base: agent, times: begun.times + 1 })
+  return (
+    <Settings key={begun.times} agent={agent} base={begun.base} onBase={(base) => setBegun({ ...begun, base })} onUnsaved={onUnsaved} />
+  )
+}
+
+/** `base`: the version the settings were begun on; `agent`: the one there is now. */
+type SettingsProps = { agent: Agent; base: Agent; onBase(base: Agent): void; onUnsaved(unsaved: boolean): void }
+
+function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
+  const queries = useQueryClient()
+  const [said, setSaid] = useState('')
+  const saveButton = useRef<HTMLButtonElement>(null)
+  const form = useForm<AgentValues>({ initialValues: valuesOf(base), validate: (values) => problemsOf(values, 'present') })
+  const path = `/agents/${segment(agent.id)}`
+  const changes = changesOf(valuesOf(base), form.values)
+  const unsaved = Object.keys(changes).length > 0
+
+  const begin = (from: Agent): void => {
+    onBase(from)
+    form.setValues(valuesOf(from))
+    form.clearErrors()
+  }
+  const save = useMutation({
+    /** `agreed`: the version that the operator has seen and writes over. */
+    mutationFn: async (agreed: number | undefined): Promise<Saved> => {
+      const now = await call<Agent>(path)
+      const others = changedLabels(settingsOf(base), settingsOf(now))
+      if (others.length > 0 && now.version !== agreed) return { kind: 'overtaken', by: now }
+      return { kind: 'saved', agent: await call<Agent>(path, { method: 'PATCH', body: changes }), before: now.version }
+    },
+    onSuccess: (outcome) => {
+      if (outcome.kind === 'overtaken') return
+      queries.setQueryData(['agents', agent.id], outcome.agent)
+      void queries.invalidateQueries({ queryKey: ['agents'] })
+      const { version } = outcome.agent
+      setSaid(version === outcome.before ? `Version ${version} says this already: nothing has changed.` : `Saved as version ${version}.`)
+      begin(outcome.agent)
+    },
+    onError: (error) => {
+      const named = fieldFailure(error)
+      if (!named) return
+      form.setFieldError(named.field, named.message)
+      form.getInputNode(named.field)?.focus()
+    },
+  })
+
+  useEffect(() => onUnsaved(unsaved), [unsaved, onUnsaved])
+  const isBehind = agent.version > base.version
+  const overtaken = save.data?.kind === 'overtaken' ? save.data.by : null
+  const others = isBehind ? changedLabels(settingsOf(base), settingsOf(agent)) : []
+  return (
+    <form
+      noValidate
+      onSubmit={form.onSubmit(
+        () => {
+          if (save.isPending) return
+          if (!unsaved) return setSaid('There is nothing to save.')
+          setSaid('')
+          save.mutate(undefined)
+        },
+        (errors) => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus(),
+      )}
+    >
+      <Stack gap="lg">
+        {unsaved && others.length > 0 ? (
+          <Alert color="yellow" variant="outline" title={`Version ${agent.version} was saved meanwhile`}>
+            It changed {others.join(', ')}. You are asked before yours is saved over it.
+          </Alert>
+        ) : null}
+        <AgentFields form={form} base={base} />
+        <FailureNote error={fieldFailure(save.error) ? null : save.error} title="Not saved" />
+        <Paper withBorder p="sm" pos="sticky" bottom={0} style={{ zIndex: 1 }}>
+          <Group justify="space-between" gap="sm">
+            <Text size="sm" aria-live="polite">
+              {unsaved
+                ? 'There are unsaved changes. Running turns end on the version they began on.'
+                : said || `This is version ${base.version}.`}
+            </Text>
+            <Group gap="xs">
+              {unsaved ? (
+                <Button
+                  variant="default"
+                  onClick={() => {
+                    begin(agent)
+                    setSaid('The changes are discarded.')
+                    // The button that was pressed goes away.
+                    saveButton.current?.focus()
+                  }}
+                >
+                  Discard the changes
+                </Button>
+              ) : null}
+              {/* Not `loading`, which takes the focus away from it. */}
+              <Button type="submit" ref={saveButton} aria-busy={save.isPending}>
+                {save.isPending ? 'Saving …' : 'Save the agent'}
+              </Button>
+            </Group>
+          </Group>
+        </Paper>
+      </Stack>
+      <Overtaken
+        by={overtaken}
+        base={base}
+        changes={changes}
+        pending={save.isPending}
+        onTake={(theirs) => {
+          queries.setQueryData(['agents', agent.id], theirs)
+          begin(theirs)
+          save.reset()
+        }}
+        onWriteOver={(version) => save.mutate(version)}
+        onClose={() => save.reset()}
+      />
+    </form>
+  )
+}

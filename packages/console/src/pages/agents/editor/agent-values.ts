@@ -1,0 +1,127 @@
+/**
+ * What the editor holds of an agent, under the names of the wire so that a failure finds its field, and what of it is sent: at a change what
+ * differs and nothing else, at creation what differs from the defaults. Pure.
+ */
+import type { Agent } from '../../../api/types.ts'
+
+/** What a person is typing may be no number yet. */
+type Typed = number | string
+
+export type AgentValues = {
+  owner_id: string | null
+  name: string
+  system_prompt: string
+  model: { provider: string; id: string }
+  price: Agent['price']
+  max_output_tokens: Typed
+  /** Empty: the model's own. */
+  temperature: Typed
+  max_steps: Typed
+  max_tool_calls: Typed
+  max_message_length: Typed
+  /** Empty at creation: as much as fits the model's window, at most 8,000. */
+  history: { max_tokens: Typed }
+  knowledge: { max_tokens: Typed; top_k: Typed; embedding_model: string; language: string | null }
+}
+
+/** What the built-in model's provider is called; no row stands behind it. */
+export const builtInProvider = 'demo'
+
+export const newValues: AgentValues = {
+  owner_id: null,
+  name: '',
+  system_prompt: '',
+  model: { provider: '', id: '' },
+  price: { prompt_usd_per_million: '', completion_usd_per_million: '' },
+  max_output_tokens: 2_048,
+  temperature: '',
+  max_steps: 8,
+  max_tool_calls: 16,
+  max_message_length: 32_000,
+  history: { max_tokens: '' },
+  knowledge: { max_tokens: 1_500, top_k: 6, embedding_model: '', language: null },
+}
+
+export function valuesOf(agent: Agent): AgentValues {
+  const { history, knowledge } = agent
+  return {
+    owner_id: agent.owner_id,
+    name: agent.name,
+    system_prompt: agent.system_prompt,
+    model: splitModel(agent.model),
+    price: shortPrice(agent.price),
+    max_output_tokens: agent.max_output_tokens,
+    temperature: agent.temperature ?? '',
+    max_steps: agent.max_steps,
+    max_tool_calls: agent.max_tool_calls,
+    max_message_length: agent.max_message_length,
+    history: { max_tokens: history.max_tokens },
+    knowledge: { ...knowledge, embedding_model: knowledge.embedding_model ?? '' },
+  }
+}
+
+/** At the first slash: ids of models hold slashes of their own. */
+export function splitModel(model: string): { provider: string; id: string } {
+  const slash = model.indexOf('/')
+  return { provider: model.slice(0, slash), id: model.slice(slash + 1) }
+}
+
+export const joinModel = ({ provider, id }: AgentValues['model']): string => `${provider}/${id.trim()}`
+
+/** A wire amount without the zeros it ends with, but for two places. */
+export function shortDecimal(amount: string): string {
+  const [whole = '', places = ''] = amount.split('.')
+  return whole === '' ? amount : `${whole}.${places.replace(/0+$/, '').padEnd(2, '0')}`
+}
+
+export const shortPrice = (price: Agent['price']): Agent['price'] => ({
+  prompt_usd_per_million: shortDecimal(price.prompt_usd_per_million),
+  completion_usd_per_million: shortDecimal(price.completion_usd_per_million),
+})
+
+/** On the wire, `undefined` for what is left to the server. */
+function contentOf(values: AgentValues) {
+  const { name, model, system_prompt, price, knowledge, temperature, history } = values
+  const given = [price.prompt_usd_per_million, price.completion_usd_per_million].map((text) => shortDecimal(text.trim()))
+  return {
+    name: name.trim(),
+    system_prompt,
+    model: joinModel(model),
+    price: given.every((text) => text === '') ? undefined : { prompt_usd_per_million: given[0], completion_usd_per_million: given[1] },
+    max_output_tokens: Number(values.max_output_tokens),
+    temperature: temperature === '' ? null : Number(temperature),
+    max_steps: Number(values.max_steps),
+    max_tool_calls: Number(values.max_tool_calls),
+    max_message_length: Number(values.max_message_length),
+    history: { max_tokens: history.max_tokens === '' ? undefined : Number(history.max_tokens) },
+    knowledge: {
+      max_tokens: Number(knowledge.max_tokens),
+      top_k: Number(knowledge.top_k),
+      embedding_model: knowledge.embedding_model.trim() === '' ? null : knowledge.embedding_model.trim(),
+      language: knowledge.language,
+    },
+  }
+}
+
+const differs = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other)
+
+const changedOf = <Fields extends Record<string, unknown>>(before: Fields, now: Fields): Partial<Fields> =>
+  Object.fromEntries(Object.entries(now).filter(([name, value]) => differs(value, before[name]))) as Partial<Fields>
+
+/** The body of a PATCH; empty where nothing differs. Another model takes the price that stands here along, even where it is the same. */
+export function changesOf(before: AgentValues, now: AgentValues): Record<string, unknown> {
+  const { price, knowledge, ...rest } = contentOf(now)
+  const { price: formerPrice, knowledge: formerKnowledge, ...former } = contentOf(before)
+  const inKnowledge = changedOf(formerKnowledge, knowledge)
+  const takesPrice = price !== undefined && (differs(price, formerPrice) || rest.model !== former.model)
+  return {
+    ...changedOf(former, rest),
+    ...(takesPrice ? { price } : {}),
+    ...(Object.keys(inKnowledge).length > 0 ? { knowledge: inKnowledge } : {}),
+  }
+}
+
+export function newAgentBody(values: AgentValues): Record<string, unknown> {
+  const { name, system_prompt, model } = contentOf(values)
+  return { ...changesOf(newValues, values), owner_id: values.owner_id, name, system_prompt, model }
+}

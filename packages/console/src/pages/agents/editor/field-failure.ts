@@ -1,0 +1,41 @@
+/** Which field of the editor a failure of the server speaks of, so that it can stand there. Pure. */
+import { ApiFailure } from '../../../api/client.ts'
+
+// Sentences that name no field, by what stands in them.
+const told: [words: string, field: string][] = [
+  ['There is no owner', 'owner_id'],
+  ['There is no provider for the embedding model', 'knowledge.embedding_model'],
+  ['makes no embeddings', 'knowledge.embedding_model'],
+  ['There is no provider for the model', 'model.provider'],
+]
+const shownAt: Record<string, string> = { price: 'price.prompt_usd_per_million', model: 'model.id', history: 'history.max_tokens' }
+const fields = new Set([
+  'owner_id',
+  'name',
+  'system_prompt',
+  'model.id',
+  'price.prompt_usd_per_million',
+  'price.completion_usd_per_million',
+  'max_output_tokens',
+  'temperature',
+  'max_steps',
+  'max_tool_calls',
+  'max_message_length',
+  'history.max_tokens',
+  'knowledge.max_tokens',
+  'knowledge.top_k',
+  'knowledge.embedding_model',
+  'knowledge.language',
+])
+
+/** Undefined where the failure is of none, and stands by itself. */
+export function fieldFailure(error: unknown): { field: string; message: string } | undefined {
+  if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
+  const { message } = error
+  const field = told.find(([words]) => message.includes(words))?.[1]
+  if (field !== undefined) return { field, message }
+  // It begins with the name of the field on the wire.
+  const [name = ''] = /^[a-z_]+(\.[a-z_]+)?/.exec(message) ?? []
+  const path = shownAt[name] ?? name
+  return fields.has(path) ? { field: path, message } : undefined
+}

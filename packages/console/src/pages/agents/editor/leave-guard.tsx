@@ -1,0 +1,68 @@
+/**
+ * Asks before unsaved changes are left behind: by a link of the page, by the browser's way back where it can be held (the Navigation API), and
+ * by closing the tab, for which the browser has words of its own.
+ */
+import { Text } from '@mantine/core'
+import { useEffect, useRef, useState } from 'react'
+import { useRouter } from 'wouter'
+import { navigate } from 'wouter/use-browser-location'
+import { Confirm } from '../../../show/confirm.tsx'
+
+/** `within`: the path below which nothing is lost. */
+export function LeaveGuard({ unsaved, within }: { unsaved: boolean; within: string }) {
+  const { base } = useRouter()
+  const [onward, setOnward] = useState<(() => void) | null>(null)
+  const leaving = useRef(false)
+  useEffect(() => {
+    if (!unsaved) return
+    const stays = (path: string): boolean => path === `${base}${within}` || path.startsWith(`${base}${within}/`)
+    const ask = (go: () => void): void =>
+      setOnward(() => () => {
+        leaving.current = true
+        go()
+      })
+
+    const onClick = (event: MouseEvent): void => {
+      if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+      const link = event.target instanceof Element ? event.target.closest('a[href]') : null
+      if (!(link instanceof HTMLAnchorElement) || link.target === '_blank' || link.origin !== window.location.origin) return
+      if (leaving.current || stays(link.pathname)) return
+      event.preventDefault()
+      event.stopPropagation()
+      const { pathname, search } = link
+      ask(() => navigate(`${pathname}${search}`))
+    }
+    const onUnload = (event: BeforeUnloadEvent): void => {
+      if (!leaving.current) event.preventDefault()
+    }
+    const onNavigate = (event: NavigateEvent): void => {
+      const { destination, navigationType, cancelable } = event
+      if (navigationType !== 'traverse' || !cancelable || leaving.current || stays(new URL(destination.url).pathname)) return
+      event.preventDefault()
+      ask(() => window.navigation.traverseTo(destination.key))
+    }
+    const hasNavigation = 'navigation' in window
+    // Before the page's own links hear of it.
+    document.addEventListener('click', onClick, true)
+    window.addEventListener('beforeunload', onUnload)
+    if (hasNavigation) window.navigation.addEventListener('navigate', onNavigate)
+    return () => {
+      document.removeEventListener('click', onClick, true)
+      window.removeEventListener('beforeunload', onUnload)
+      if (hasNavigation) window.navigation.removeEventListener('navigate', onNavigate)
+    }
+  }, [unsaved, base, within])
+  return (
+    <Confirm
+      opened={onward !== null}
+      title="Leave without saving?"
+      verb="Leave without saving"
+      pending={false}
+      error={null}
+      onConfirm={() => onward?.()}
+      onClose={() => setOnward(null)}
+    >
+      <Text size="sm">What you changed here is not saved yet and would be lost.</Text>
+    </Confirm>
+  )
+}

@@ -1,0 +1,53 @@
+/** Somebody else has saved in between: what they changed, what one has changed oneself, and the two ways on. */
+import { Button, Group, List, Modal, Stack, Text } from '@mantine/core'
+import type { Agent } from '../../../api/types.ts'
+import { changedLabels } from '../versions/agent-content.ts'
+
+type OvertakenProps = {
+  /** Null: nobody has. */
+  by: Agent | null
+  base: Agent
+  changes: Record<string, unknown>
+  pending: boolean
+  onTake(theirs: Agent): void
+  onWriteOver(version: number): void
+  onClose(): void
+}
+
+export function Overtaken({ by, base, changes, pending, onTake, onWriteOver, onClose }: OvertakenProps) {
+  const closed = by === null
+  return (
+    <Modal
+      opened={!closed}
+      onClose={onClose}
+      title={closed ? '' : `Version ${by.version} was saved meanwhile`}
+      centered
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {closed ? null : (
+        <Stack>
+          <Text size="sm">You began on version {base.version}. Since then somebody else has changed:</Text>
+          <List size="sm">
+            {changedLabels({ ...base, tools: [] }, { ...by, tools: [] }).map((label) => (
+              <List.Item key={label}>{label}</List.Item>
+            ))}
+          </List>
+          <Text size="sm">
+            You have changed: <strong>{Object.keys(changes).map(nameOf).join(', ')}</strong>. Saving puts these on top of version{' '}
+            {by.version}; everything else stays as it is there.
+          </Text>
+          <Group justify="flex-end">
+            <Button variant="default" onClick={() => onTake(by)}>
+              Drop mine, show version {by.version}
+            </Button>
+            <Button loading={pending} onClick={() => onWriteOver(by.version)}>
+              Save mine on top
+            </Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
+  )
+}
+
+const nameOf = (field: string): string => field.replaceAll('_', ' ')

@@ -1,0 +1,51 @@
+/** What the editor can say before the server is asked: what is missing, and which number is none. The server has the last word. Pure. */
+import type { AgentValues } from './agent-values.ts'
+import { limits, longestPrompt } from './limits.ts'
+
+const decimal = /^\d{1,9}(\.\d{1,8})?$/
+
+/** By the path of the field; empty where all is well. */
+export function problemsOf(values: AgentValues, kind: 'new' | 'present'): Record<string, string> {
+  const { owner_id: ownerId, name, model, system_prompt: prompt, temperature } = values
+  const found: [string, string | undefined][] = [
+    ['owner_id', ownerId === null ? 'Choose whose balance pays.' : undefined],
+    ['name', name.trim() === '' ? 'Give it a name.' : undefined],
+    ['system_prompt', lengthOf(prompt) > longestPrompt ? `At most ${longestPrompt.toLocaleString()} characters.` : undefined],
+    ['model.provider', model.provider === '' ? 'Choose a provider.' : undefined],
+    ['model.id', model.id.trim() === '' ? 'Name the model.' : undefined],
+    ...problemsOfPrice(values),
+    ...Object.entries(limits).map(([path, { least, most, of }]): [string, string | undefined] => {
+      const value = of(values)
+      if (value === '' && kind === 'new' && path === 'history.max_tokens') return [path, undefined]
+      return [path, isWhole(value, least, most) ? undefined : `A whole number from ${least} to ${most.toLocaleString()}.`]
+    }),
+    ['temperature', temperature === '' || isWithin(temperature, 0, 2) ? undefined : 'A number from 0 to 2, or nothing.'],
+    ['knowledge.embedding_model', problemOfEmbedding(values.knowledge.embedding_model.trim())],
+  ]
+  return Object.fromEntries(found.filter((one): one is [string, string] => one[1] !== undefined))
+}
+
+/** None at all is the server's to find: it may know one. */
+function problemsOfPrice({ price }: AgentValues): [string, string | undefined][] {
+  const texts = Object.entries(price).map(([name, text]): [string, string] => [`price.${name}`, text.trim()])
+  if (texts.every(([, text]) => text === '')) return []
+  return texts.map(([path, text]) => {
+    if (text === '') return [path, 'Give both prices, or none.']
+    return [path, decimal.test(text) ? undefined : 'US dollars as a decimal, as 0.15; at most 8 places.']
+  })
+}
+
+const problemOfEmbedding = (model: string): string | undefined =>
+  model === '' || /^[^/\s]+\/\S/.test(model) ? undefined : 'As <provider name>/<model id>, or nothing.'
+
+const isWithin = (value: number | string, least: number, most: number): boolean =>
+  value !== '' && Number(value) >= least && Number(value) <= most
+const isWhole = (value: number | string, least: number, most: number): boolean =>
+  isWithin(value, least, most) && Number.isInteger(Number(value))
+
+/** In code points, as the server counts. */
+export function lengthOf(text: string): number {
+  let length = 0
+  for (const _ of text) length++
+  return length
+}

@@ -1,0 +1,99 @@
+/** A new agent. What stays at its default is not sent, so that the server's own stands. Tools and knowledge come afterwards, on its pages. */
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { Link, useLocation } from 'wouter'
+import { call } from '../../api/client.ts'
+import { useOwners } from '../../api/lists.ts'
+import type { Agent } from '../../api/types.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { OwnerSelect } from '../../show/owner-select.tsx'
+import { Page } from '../../show/page.tsx'
+import { AgentFields } from './editor/agent-fields.tsx'
+import type { AgentForm } from './editor/agent-fields.tsx'
+import { changesOf, newAgentBody, newValues } from './editor/agent-values.ts'
+import type { AgentValues } from './editor/agent-values.ts'
+import { fieldFailure } from './editor/field-failure.ts'
+import { LeaveGuard } from './editor/leave-guard.tsx'
+import { problemsOf } from './editor/problems.ts'
+
+export function NewAgent() {
+  const [, navigate] = useLocation()
+  const queries = useQueryClient()
+  const form = useForm<AgentValues>({ initialValues: newValues, validate: (values) => problemsOf(values, 'new') })
+  const create = useMutation({
+    mutationFn: (values: AgentValues) => call<Agent>('/agents', { method: 'POST', body: newAgentBody(values) }),
+    onSuccess: (agent) => {
+      queries.setQueryData(['agents', agent.id], agent)
+      void queries.invalidateQueries({ queryKey: ['agents'], exact: true })
+      navigate(`/agents/${agent.id}`)
+    },
+    onError: (error) => {
+      const named = fieldFailure(error)
+      if (!named) return
+      form.setFieldError(named.field, named.message)
+      form.getInputNode(named.field)?.focus()
+    },
+  })
+  return (
+    <Page
+      title="Create an agent"
+      lead="Name, owner and model are enough; the rest has defaults that suit most agents. Tools, knowledge and keys are added to it afterwards."
+    >
+      <form
+        noValidate
+        onSubmit={form.onSubmit(
+          (values) => create.mutate(values),
+          (errors) => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus(),
+        )}
+      >
+        <Stack gap="lg">
+          <AgentFields form={form} owner={<OwnerField form={form} />} />
+          <FailureNote error={fieldFailure(create.error) ? null : create.error} title="Not created" />
+          <Group justify="flex-end">
+            <Button component={Link} href="/agents" variant="default">
+              Cancel
+            </Button>
+            <Button type="submit" loading={create.isPending}>
+              Create the agent
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      <LeaveGuard unsaved={Object.keys(changesOf(newValues, form.values)).length > 0} within="/agents/new" />
+    </Page>
+  )
+}
+
+function OwnerField({ form }: { form: AgentForm }) {
+  const owners = useOwners()
+  const only = owners.data?.length === 1 ? owners.data[0]!.id : null
+  const { owner_id: chosen } = form.values
+  useEffect(() => {
+    if (only !== null && chosen === null) form.setFieldValue('owner_id', only)
+  }, [only, chosen, form])
+  return (
+    <div>
+      <OwnerSelect value={chosen} onChange={(id) => form.setFieldValue('owner_id', id)} />
+      <Text size="xs" c="dimmed" mt={4}>
+        Whose balance pays for the replies. It cannot be changed later.
+        {owners.data?.length === 0 ? (
+          <>
+            {' '}
+            There is none yet:{' '}
+            <Anchor component={Link} href="/money" inherit underline="always">
+              make one under Money
+            </Anchor>
+            .
+          </>
+        ) : null}
+      </Text>
+      {form.errors['owner_id'] ? (
+        <Text size="xs" c="var(--mantine-color-error)" role="alert">
+          {form.errors['owner_id']}
+        </Text>
+      ) : null}
+    </div>
+  )
+}

@@ -1,0 +1,106 @@
+/** Asks the MCP servers what they offer now, shows what differs from what is pinned, and pins it once it is approved. */
+import { Alert, Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { call, segment } from '../../../api/client.ts'
+import type { Agent, ToolDifferences } from '../../../api/types.ts'
+import { FailureNote } from '../../../show/failure-note.tsx'
+import { TextDiff } from '../versions/text-diff.tsx'
+
+type Difference = ToolDifferences['data'][number]
+
+export function AskServers({ agent }: { agent: Agent }) {
+  const queries = useQueryClient()
+  const [said, setSaid] = useState<{ sentence: string; warning: boolean } | null>(null)
+  const path = `/agents/${segment(agent.id)}/tools/refresh`
+  const ask = useMutation({
+    mutationFn: () => call<ToolDifferences>(path, { method: 'POST', body: { approve: false } }),
+    onMutate: () => setSaid(null),
+    onSuccess: ({ data }) => {
+      if (data.length === 0) setSaid({ sentence: 'Nothing differs: the servers offer what is pinned.', warning: false })
+    },
+  })
+  const approve = useMutation({
+    /** `shown`: what was looked at. The servers are asked once more, and may have changed in between. */
+    mutationFn: (_shown: Difference[]) => call<ToolDifferences>(path, { method: 'POST', body: { approve: true } }),
+    onSuccess: ({ data, version }, shown) => {
+      ask.reset()
+      void queries.invalidateQueries({ queryKey: ['agents'] })
+      const asShown = JSON.stringify(data) === JSON.stringify(shown)
+      setSaid(
+        asShown
+          ? { sentence: `Pinned, as version ${version}.`, warning: false }
+          : {
+              sentence: `Pinned, as version ${version}; but a server has changed once more since you looked. Compare this version with the one before it.`,
+              warning: true,
+            },
+      )
+    },
+  })
+  const differences = ask.data?.data ?? []
+  return (
+    <Paper withBorder p="md" component="section" aria-label="What the servers offer now">
+      <Stack>
+        <Group justify="space-between">
+          <Text size="sm" maw={520}>
+            A server that changes a pinned tool has it refused until you have looked at it.
+          </Text>
+          <Button variant="default" loading={ask.isPending} onClick={() => ask.mutate()}>
+            Ask the servers again
+          </Button>
+        </Group>
+        <div aria-live="polite">
+          {said ? (
+            <Alert color={said.warning ? 'yellow' : 'teal'} variant="outline">
+              {said.sentence}
+            </Alert>
+          ) : null}
+        </div>
+        <FailureNote error={ask.error} title="The servers could not be asked" />
+        {differences.length > 0 ? (
+          <>
+            <Title order={3} size="h5">
+              {differences.length === 1 ? 'One tool differs' : `${differences.length} tools differ`} from what is pinned
+            </Title>
+            {differences.map((difference) => (
+              <Change key={`${difference.server}/${difference.tool}`} difference={difference} />
+            ))}
+            <FailureNote error={approve.error} title="Not pinned" />
+            <Group justify="flex-end">
+              <Button variant="default" onClick={() => ask.reset()}>
+                Keep what is pinned
+              </Button>
+              <Button loading={approve.isPending} onClick={() => approve.mutate(differences)}>
+                Approve and pin these
+              </Button>
+            </Group>
+          </>
+        ) : null}
+      </Stack>
+    </Paper>
+  )
+}
+
+const colors = { added: 'teal', removed: 'red', changed: 'yellow' }
+
+function Change({ difference: { server, tool, change, before, now } }: { difference: Difference }) {
+  return (
+    <Stack gap={4}>
+      <Group gap="xs">
+        <Badge variant="outline" color={colors[change]}>
+          {change}
+        </Badge>
+        <Text ff="monospace" size="sm" className="as-written">
+          {tool} of {server}
+        </Text>
+      </Group>
+      <TextDiff before={textOf(before)} now={textOf(now)} label={`What differs of ${tool}`} />
+    </Stack>
+  )
+}
+
+function textOf(pinned: Difference['before']): string {
+  if (!pinned) return ''
+  const { description, side_effects: sideEffects, parameters } = pinned
+  return `${sideEffects ? 'may change things' : 'only reads'}\n\n${description}\n\n${JSON.stringify(parameters, undefined, 2)}`
+}

@@ -1,0 +1,116 @@
+/** Writes an MCP server. Saving one with another address, headers or allowed tools has the server asked, and pins what it offers. */
+import { Checkbox, TagsInput, Text, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import type { Agent } from '../../../api/types.ts'
+import { FailureNote } from '../../../show/failure-note.tsx'
+import { EditDialog } from './edit-dialog.tsx'
+import { asText, nameProblem } from './edit-http-tool.tsx'
+import { TextsInput, givenOf, problemOfRows, rowsOf } from './texts-input.tsx'
+import type { TextRow } from './texts-input.tsx'
+import { losesValues } from './tool-data.ts'
+import type { McpServer } from './tool-data.ts'
+import { toolFailure } from './tool-failure.ts'
+import { useSaveTools } from './use-save-tools.ts'
+
+type Values = { name: string; url: string; headers: TextRow[]; all: boolean; allowed: string[] }
+
+const valuesOf = (server: McpServer | null): Values => ({
+  name: server?.name ?? '',
+  url: server?.url ?? '',
+  headers: rowsOf(Object.keys(server?.headers ?? {})),
+  all: (server?.allowed ?? null) === null,
+  allowed: server?.allowed ?? [],
+})
+
+type EditProps = { agent: Agent; before: McpServer | null; onClose(): void; onDone(sentence: string): void }
+
+export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
+  const form = useForm<Values>({ initialValues: valuesOf(before), validate: (values) => problemsOf(values, before) })
+  const { values } = form
+  const save = useSaveTools(agent, (saved, { after }) => {
+    const server = saved.tools.find((tool) => tool.type === 'mcp' && tool.name === after?.name)
+    const pinned = server?.type === 'mcp' ? server.pinned.length : 0
+    onDone(`${after?.name} is saved with ${pinned} pinned ${pinned === 1 ? 'tool' : 'tools'}, as version ${saved.version}.`)
+  })
+  const submit = ({ name, url, headers, all, allowed }: Values): void =>
+    save.mutate(
+      { before, after: { type: 'mcp', name: name.trim(), url: url.trim(), headers: givenOf(headers), allowed: all ? null : allowed } },
+      {
+        onError: (error) => {
+          const named = toolFailure(error, Object.keys(values))
+          if (!named) return
+          form.setFieldError(named.field, named.message)
+          form.getInputNode(named.field)?.focus()
+        },
+      },
+    )
+  return (
+    <EditDialog
+      title={before ? `Edit ${before.name}` : 'Add an MCP server'}
+      verb={before ? 'Save the server' : 'Add the server'}
+      written={form.isDirty()}
+      pending={save.isPending}
+      onClose={onClose}
+      onSubmit={form.onSubmit(submit, (errors) => form.getInputNode(Object.keys(errors)[0] ?? '')?.focus())}
+    >
+      <TextInput
+        label="Server name"
+        description="Stands before the names of its tools, as shop__find_order: letters, digits, _ and -."
+        placeholder="shop"
+        maxLength={64}
+        required
+        data-autofocus
+        autoComplete="off"
+        {...form.getInputProps('name')}
+      />
+      <TextInput
+        label="URL"
+        description="Streamable HTTP over https, and public."
+        placeholder="https://mcp.example.com/mcp"
+        maxLength={2000}
+        required
+        inputMode="url"
+        autoComplete="off"
+        {...form.getInputProps('url')}
+      />
+      <TextsInput
+        label="Headers"
+        one="header"
+        description="What each call proves itself with, as Authorization. Values are sealed and shown nowhere again."
+        rows={values.headers}
+        again={losesValues(before, values)}
+        error={asText(form.errors['headers'])}
+        onChange={(rows) => form.setFieldValue('headers', rows)}
+      />
+      <Checkbox
+        label="Allow all its tools"
+        description="Default. Also those that it offers later, once you have approved them."
+        {...form.getInputProps('all', { type: 'checkbox' })}
+      />
+      {values.all ? null : (
+        <TagsInput
+          label="Allowed tools"
+          description="By the server’s own names; Enter adds one. None of them: the agent uses nothing of this server."
+          data={before?.pinned.map(({ name }) => name) ?? []}
+          clearable
+          clearButtonProps={{ 'aria-label': 'Clear the allowed tools', 'aria-hidden': false, tabIndex: 0 }}
+          {...form.getInputProps('allowed')}
+        />
+      )}
+      <Text size="sm" c="dimmed">
+        The server is asked for its tools when this is saved, and their names, descriptions and parameters are pinned: what you saved is
+        what is called. This may take some seconds.
+      </Text>
+      <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Not saved" />
+    </EditDialog>
+  )
+}
+
+function problemsOf(values: Values, before: McpServer | null): Record<string, string> {
+  const found = {
+    name: nameProblem(values.name),
+    url: values.url.trim() === '' ? 'Give the address.' : undefined,
+    headers: problemOfRows(values.headers, losesValues(before, values)),
+  }
+  return Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => one[1] !== undefined))
+}

@@ -1,0 +1,56 @@
+/** An HTTP tool as it is saved. */
+import { Badge, Button, Group, Paper, Stack, Text } from '@mantine/core'
+import { SideEffects } from './side-effects.tsx'
+import type { HttpTool } from './tool-data.ts'
+
+type CardProps = { tool: HttpTool; onEdit(): void; onRemove(): void; onTry(): void }
+
+export function HttpToolCard({ tool, onEdit, onRemove, onTry }: CardProps) {
+  const { name, description, method, url, headers, secrets, timeout_seconds: timeout, side_effects: sideEffects } = tool
+  return (
+    <Paper withBorder p="md" component="article" aria-label={`Tool ${name}`}>
+      <Stack gap="xs">
+        <Group justify="space-between" align="flex-start">
+          <Group gap="xs">
+            <Text fw={600} ff="monospace" className="as-written">
+              {name}
+            </Text>
+            <SideEffects has={sideEffects} />
+            <Badge variant="outline" color="gray">
+              {timeout} s at most
+            </Badge>
+          </Group>
+          <Group gap="xs">
+            <Button size="xs" variant="default" onClick={onTry} aria-label={`Try ${name}`}>
+              Try
+            </Button>
+            <Button size="xs" variant="default" onClick={onEdit} aria-label={`Edit ${name}`}>
+              Edit
+            </Button>
+            <Button size="xs" variant="outline" color="red" onClick={onRemove} aria-label={`Remove ${name}`}>
+              Remove
+            </Button>
+          </Group>
+        </Group>
+        <Text size="sm" className="as-written">
+          {description}
+        </Text>
+        <Text size="xs" ff="monospace" className="as-written">
+          {method} {url}
+        </Text>
+        <Names label="Headers" names={Object.keys(headers)} />
+        <Names label="Secrets" names={Object.keys(secrets)} />
+      </Stack>
+    </Paper>
+  )
+}
+
+/** Of headers or secrets: their values are shown nowhere. */
+export function Names({ label, names }: { label: string; names: string[] }) {
+  if (names.length === 0) return null
+  return (
+    <Text size="xs" c="dimmed" className="as-written">
+      {label}, values stored: {names.join(', ')}
+    </Text>
+  )
+}

@@ -1,0 +1,82 @@
+/** An MCP server with the tools that are pinned of it. */
+import { Button, Group, Paper, Stack, Table, Text } from '@mantine/core'
+import { Names } from './http-tool-card.tsx'
+import { SideEffects } from './side-effects.tsx'
+import type { McpServer } from './tool-data.ts'
+
+type CardProps = { server: McpServer; onEdit(): void; onRemove(): void; onTry(tool: string, sideEffects: boolean): void }
+
+export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
+  const { name, url, allowed, headers, pinned } = server
+  return (
+    <Paper withBorder p="md" component="article" aria-label={`MCP server ${name}`}>
+      <Stack gap="xs">
+        <Group justify="space-between" align="flex-start">
+          <Text fw={600} ff="monospace" className="as-written">
+            {name}
+          </Text>
+          <Group gap="xs">
+            <Button size="xs" variant="default" onClick={onEdit} aria-label={`Edit ${name}`}>
+              Edit
+            </Button>
+            <Button size="xs" variant="outline" color="red" onClick={onRemove} aria-label={`Remove ${name}`}>
+              Remove
+            </Button>
+          </Group>
+        </Group>
+        <Text size="xs" ff="monospace" className="as-written">
+          {url}
+        </Text>
+        <Names label="Headers" names={Object.keys(headers)} />
+        <Text size="sm">
+          {allowed === null
+            ? 'All its tools are allowed.'
+            : allowed.length === 0
+              ? 'None of its tools is allowed.'
+              : `Allowed: ${allowed.join(', ')}.`}
+        </Text>
+        {pinned.length === 0 ? (
+          <Text size="sm">No tool is pinned.</Text>
+        ) : (
+          <Table.ScrollContainer minWidth={560}>
+            <Table aria-label={`Pinned tools of ${name}`}>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th scope="col">Pinned tool</Table.Th>
+                  <Table.Th scope="col">Description, as the model is told</Table.Th>
+                  <Table.Th scope="col">Calls</Table.Th>
+                  <Table.Th scope="col">
+                    <span className="for-readers-only">What can be done</span>
+                  </Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {pinned.map((tool) => (
+                  <Table.Tr key={tool.name}>
+                    <Table.Th scope="row" ff="monospace" fw={600} className="figures">
+                      {tool.name}
+                    </Table.Th>
+                    <Table.Td className="as-written">{tool.description}</Table.Td>
+                    <Table.Td>
+                      <SideEffects has={tool.side_effects} />
+                    </Table.Td>
+                    <Table.Td>
+                      <Button
+                        size="xs"
+                        variant="default"
+                        aria-label={`Try ${tool.name} of ${name}`}
+                        onClick={() => onTry(tool.name, tool.side_effects)}
+                      >
+                        Try
+                      </Button>
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+        )}
+      </Stack>
+    </Paper>
+  )
+}

@@ -1,0 +1,90 @@
+/** Headers or secrets by name. A stored value is never shown: left empty it stays, what is typed replaces it. */
+import { ActionIcon, Button, Fieldset, Group, Input, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
+import { CrossIcon } from './cross-icon.tsx'
+import type { GivenTexts } from './tool-data.ts'
+
+/** `stored`: a value of this name is stored. `key` tells rows apart while their names are typed. */
+export type TextRow = { key: number; name: string; value: string; stored: boolean }
+
+export const rowsOf = (names: string[]): TextRow[] => names.map((name, key) => ({ key, name, value: '', stored: true }))
+
+/** As it is sent: null keeps what is stored. */
+export const givenOf = (rows: TextRow[]): GivenTexts =>
+  Object.fromEntries(rows.map(({ name, value, stored }) => [name.trim(), value === '' && stored ? null : value]))
+
+/** `again`: stored values cannot be kept. Undefined where all is well. */
+export function problemOfRows(rows: TextRow[], again: boolean): string | undefined {
+  const names = rows.map(({ name }) => name.trim())
+  if (names.some((name) => name === '')) return 'Each needs a name.'
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) return `${twice} stands here twice.`
+  const empty = rows.find(({ value, stored }) => value === '' && (!stored || again))
+  return (
+    empty && `Give a value for ${empty.name.trim()}${empty.stored ? ': name or server changed, so the stored one cannot be kept' : ''}.`
+  )
+}
+
+type TextsProps = {
+  /** In the plural, and one of them. */
+  label: string
+  one: string
+  description: string
+  rows: TextRow[]
+  again: boolean
+  error: string | undefined
+  onChange(rows: TextRow[]): void
+}
+
+export function TextsInput({ label, one, description, rows, again, error, onChange }: TextsProps) {
+  const change = (key: number, part: Partial<TextRow>): void => onChange(rows.map((row) => (row.key === key ? { ...row, ...part } : row)))
+  const add = (): void => onChange([...rows, { key: Math.max(-1, ...rows.map(({ key }) => key)) + 1, name: '', value: '', stored: false }])
+  return (
+    <Fieldset legend={label}>
+      <Stack gap="xs">
+        <Text size="xs" c="dimmed">
+          {description}
+        </Text>
+        {rows.map(({ key, name, value, stored }, index) => (
+          <Group key={key} gap="xs" align="flex-end" wrap="nowrap">
+            <TextInput
+              label={`Name of ${one} ${index + 1}`}
+              size="xs"
+              value={name}
+              // Another name is another value: what is stored belongs to this one.
+              readOnly={stored}
+              onChange={(event) => change(key, { name: event.currentTarget.value })}
+              autoComplete="off"
+              flex={1}
+              miw={0}
+            />
+            <PasswordInput
+              label={`Value of ${one} ${index + 1}`}
+              size="xs"
+              value={value}
+              placeholder={stored ? (again ? 'Give it again' : 'Stored; empty keeps it') : ''}
+              onChange={(event) => change(key, { value: event.currentTarget.value })}
+              autoComplete="off"
+              visibilityToggleButtonProps={{ 'aria-label': `Show the value of ${one} ${index + 1}` }}
+              flex={2}
+              miw={0}
+            />
+            <ActionIcon
+              variant="default"
+              size="md"
+              aria-label={`Remove ${one} ${name || index + 1}`}
+              onClick={() => onChange(rows.filter((row) => row.key !== key))}
+            >
+              <CrossIcon />
+            </ActionIcon>
+          </Group>
+        ))}
+        {error === undefined ? null : <Input.Error role="alert">{error}</Input.Error>}
+        <Group>
+          <Button size="xs" variant="default" onClick={add}>
+            Add a {one}
+          </Button>
+        </Group>
+      </Stack>
+    </Fieldset>
+  )
+}

@@ -1,0 +1,82 @@
+/** Tools as they are shown and as they are sent: values of headers and secrets go in and never come back, null keeps a stored one. Pure. */
+import type { Tool } from '../../../api/types.ts'
+
+export type HttpTool = Extract<Tool, { type: 'http' }>
+export type McpServer = Extract<Tool, { type: 'mcp' }>
+export type BuiltInTool = Extract<Tool, { type: 'builtin' }>
+
+export type GivenTexts = Record<string, string | null>
+export type GivenTool =
+  | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
+  | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
+  | BuiltInTool
+
+/** A tool as it is stored, sent back: its values stay. */
+export function keep(tool: Tool): GivenTool {
+  if (tool.type !== 'mcp') return tool
+  const { pinned: _, ...rest } = tool
+  return rest
+}
+
+export const isSameTool = (one: Tool, other: Tool): boolean => one.type === other.type && one.name === other.name
+
+/** Undefined where it is no address yet; what is in braces does not matter. */
+const originOf = (url: string): string | undefined => URL.parse(url.replaceAll(/[{}]/g, ''))?.origin
+
+/** Stored values belong to a tool of this name at this server: another one has them given again. */
+export const losesValues = (before: HttpTool | McpServer | null, now: { name: string; url: string }): boolean =>
+  before !== null && (before.name !== now.name.trim() || originOf(before.url) !== originOf(now.url.trim()))
+
+const longestName = 64
+
+/**
+ * The name by which the model sees a tool of an MCP server, as the server makes it (src/agent/tools/tool-config.ts). Undefined where the name
+ * needs a digest that this browser makes over https and on its own machine alone.
+ */
+export async function offeredName(server: string, tool: string): Promise<string | undefined> {
+  const name = `${server}__${tool}`
+  if (/^[a-zA-Z0-9_-]{1,64}$/.test(name)) return name
+  if (!window.isSecureContext) return undefined
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(name)))
+  const mark = Array.from(digest.slice(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return `${name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, longestName - mark.length - 1)}_${mark}`
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A value to begin with, of what the schema requires and nothing else. */
+export function exampleOf(schema: unknown): unknown {
+  if (!isObject(schema)) return null
+  const { default: usual, enum: among, const: only, type, properties, required, minimum } = schema
+  if (only !== undefined) return only
+  if (usual !== undefined) return usual
+  if (Array.isArray(among) && among.length > 0) return among[0]
+  switch (Array.isArray(type) ? type[0] : type) {
+    case 'string':
+      return ''
+    case 'integer':
+    case 'number':
+      return typeof minimum === 'number' ? minimum : 0
+    case 'boolean':
+      return false
+    case 'array':
+      return []
+    case 'object': {
+      const names = Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []
+      const known = isObject(properties) ? properties : {}
+      return Object.fromEntries(names.map((name) => [name, exampleOf(known[name])]))
+    }
+    default:
+      return null
+  }
+}
+
+/** The object that a text is as JSON, or what is wrong with it. */
+export function readObject(text: string): { value: Record<string, unknown> } | { problem: string } {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? { value } : { problem: 'It must be a JSON object: { … }.' }
+  } catch (error) {
+    return { problem: `This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}.` }
+  }
+}

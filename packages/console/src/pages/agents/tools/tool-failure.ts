@@ -1,0 +1,23 @@
+/** Which field of a tool a failure of the server speaks of. Pure. */
+import { ApiFailure } from '../../../api/client.ts'
+
+// In this order: a sentence on a header may name the url, one on the url a parameter. The server's words stand in src/agent/tools/check.ts.
+const told: [words: RegExp, field: string][] = [
+  [/^A tool is called|^Two tools/, 'name'],
+  [/\b(the value of its|in its|the) header |is no name of a header|more than \d+ headers/i, 'headers'],
+  [/ in its url |its url (is|has|holds)|stands in its url|a placeholder in the query of its url/, 'url'],
+  [/\bsecrets?\b/i, 'secrets'],
+  [/its parameters/, 'parameters'],
+  [/its description/, 'description'],
+  [/its timeout/, 'timeout_seconds'],
+  [/^The MCP server|address|host/, 'url'],
+]
+
+/** `among`: the fields there are. Undefined where the failure is of none of them, and stands by itself. */
+export function toolFailure(error: unknown, among: readonly string[]): { field: string; message: string } | undefined {
+  if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
+  const { message } = error
+  const [, named] = /^tools\.\d+\.([a-z_]+)/.exec(message) ?? []
+  const field = named ?? told.find(([words]) => words.test(message))?.[1]
+  return field !== undefined && among.includes(field) ? { field, message: message.replace(/^tools\.\d+\./, '') } : undefined
+}

@@ -1,0 +1,128 @@
+/** What an agent may do: its HTTP tools, MCP servers and built-in tools. Everything done here is saved at once, as a version. */
+import { Button, Group, Stack, Text, Title } from '@mantine/core'
+import { useState } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import type { Agent } from '../../../api/types.ts'
+import { Confirm } from '../../../show/confirm.tsx'
+import { Empty } from '../../../show/empty.tsx'
+import { AskServers } from './ask-servers.tsx'
+import { BuiltInTools } from './built-in-tools.tsx'
+import { EditHttpTool } from './edit-http-tool.tsx'
+import { EditMcpServer } from './edit-mcp-server.tsx'
+import { HttpToolCard } from './http-tool-card.tsx'
+import { McpServerCard } from './mcp-server-card.tsx'
+import type { HttpTool, McpServer } from './tool-data.ts'
+import { TryTool } from './try-tool.tsx'
+import type { Tried } from './try-tool.tsx'
+import { useSaveTools } from './use-save-tools.ts'
+
+/** `before` null: a new one. */
+type Editing = { type: 'http'; before: HttpTool | null } | { type: 'mcp'; before: McpServer | null }
+
+export function ToolsTab({ agent }: { agent: Agent }) {
+  const queries = useQueryClient()
+  const [editing, setEditing] = useState<Editing | null>(null)
+  const [removing, setRemoving] = useState<HttpTool | McpServer | null>(null)
+  const [tried, setTried] = useState<Tried | null>(null)
+  const [said, setSaid] = useState('')
+  const http = agent.tools.filter((tool) => tool.type === 'http')
+  const servers = agent.tools.filter((tool) => tool.type === 'mcp')
+  const remove = useSaveTools(agent, ({ version }) => {
+    setSaid(`${removing?.name ?? 'The tool'} is removed. Saved as version ${version}.`)
+    setRemoving(null)
+  })
+  const close = (): void => {
+    setEditing(null)
+    // Whoever was told of another's change begins with what is there now.
+    void queries.invalidateQueries({ queryKey: ['agents', agent.id] })
+  }
+  const done = (sentence: string): void => {
+    setEditing(null)
+    setSaid(sentence)
+  }
+  const askToRemove = (tool: HttpTool | McpServer): void => {
+    remove.reset()
+    setRemoving(tool)
+  }
+  return (
+    <Stack gap="xl">
+      <Group justify="space-between" align="flex-start">
+        <Text size="sm" c="dimmed" maw={620}>
+          The model sees name, description and parameters and decides what to ask for; where a call goes and what it proves itself with is
+          set here. Each change is saved at once and makes a version.
+        </Text>
+        <Group gap="xs">
+          <Button onClick={() => setEditing({ type: 'http', before: null })}>Add an HTTP tool</Button>
+          <Button variant="default" onClick={() => setEditing({ type: 'mcp', before: null })}>
+            Add an MCP server
+          </Button>
+        </Group>
+      </Group>
+      <Text size="sm" aria-live="polite">
+        {said}
+      </Text>
+      {http.length + servers.length === 0 ? (
+        <Empty title="No tool of your own yet">
+          An HTTP tool is one call of your API; an MCP server brings all the tools that you approve of it. The demo model calls none.
+        </Empty>
+      ) : null}
+      {http.length > 0 ? (
+        <Stack component="section" aria-label="HTTP tools">
+          <Title order={2} size="h4">
+            HTTP tools
+          </Title>
+          {http.map((tool) => (
+            <HttpToolCard
+              key={tool.name}
+              tool={tool}
+              onEdit={() => setEditing({ type: 'http', before: tool })}
+              onRemove={() => askToRemove(tool)}
+              onTry={() => setTried({ server: null, tool: tool.name, sideEffects: tool.side_effects, parameters: tool.parameters })}
+            />
+          ))}
+        </Stack>
+      ) : null}
+      {servers.length > 0 ? (
+        <Stack component="section" aria-label="MCP servers">
+          <Title order={2} size="h4">
+            MCP servers
+          </Title>
+          {servers.map((server) => (
+            <McpServerCard
+              key={server.name}
+              server={server}
+              onEdit={() => setEditing({ type: 'mcp', before: server })}
+              onRemove={() => askToRemove(server)}
+              onTry={(tool, sideEffects) => setTried({ server: server.name, tool, sideEffects, parameters: null })}
+            />
+          ))}
+          <AskServers agent={agent} />
+        </Stack>
+      ) : null}
+      <BuiltInTools
+        agent={agent}
+        onSaved={setSaid}
+        onTry={(tool, parameters) => setTried({ server: null, tool, sideEffects: false, parameters })}
+      />
+      {editing?.type === 'http' ? <EditHttpTool agent={agent} before={editing.before} onClose={close} onDone={done} /> : null}
+      {editing?.type === 'mcp' ? <EditMcpServer agent={agent} before={editing.before} onClose={close} onDone={done} /> : null}
+      {tried ? <TryTool agent={agent} tried={tried} onClose={() => setTried(null)} /> : null}
+      <Confirm
+        opened={removing !== null}
+        title={`Remove ${removing?.name ?? ''}?`}
+        verb={removing?.type === 'mcp' ? 'Remove the server' : 'Remove the tool'}
+        pending={remove.isPending}
+        error={remove.error}
+        onConfirm={() => {
+          if (removing) remove.mutate({ before: removing, after: null })
+        }}
+        onClose={() => setRemoving(null)}
+      >
+        <Text size="sm">
+          The model is no longer told of it, in a new version. Turns that run keep it to their end, and older versions keep it with its
+          header and secret values.
+        </Text>
+      </Confirm>
+    </Stack>
+  )
+}

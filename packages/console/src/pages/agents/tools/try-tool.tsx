@@ -1,0 +1,108 @@
+/** Calls a tool of the saved version, for real, with arguments that a person writes, and shows what the model would be told. */
+import { Alert, Badge, Box, Button, Code, Group, Modal, Stack, Text, Textarea } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { FormEvent } from 'react'
+import { ApiFailure, call, segment } from '../../../api/client.ts'
+import type { Agent, ToolTrial } from '../../../api/types.ts'
+import { FailureNote } from '../../../show/failure-note.tsx'
+import { useFocusBack } from './use-focus-back.ts'
+import { exampleOf, offeredName, readObject } from './tool-data.ts'
+
+/** `server`: of an MCP server, by its name; `parameters` null where they are not told. */
+export type Tried = { server: string | null; tool: string; sideEffects: boolean; parameters: object | null }
+
+export function TryTool({ agent, tried, onClose }: { agent: Agent; tried: Tried; onClose(): void }) {
+  const { server, tool, sideEffects, parameters } = tried
+  const [text, setText] = useState(() => JSON.stringify(parameters === null ? {} : exampleOf(parameters), undefined, 2))
+  useFocusBack()
+  const [problem, setProblem] = useState<string | null>(null)
+  const trial = useMutation({
+    mutationFn: async (args: Record<string, unknown>) => {
+      const name = server === null ? tool : await offeredName(server, tool)
+      if (name === undefined) throw noName()
+      return call<ToolTrial>(`/agents/${segment(agent.id)}/tools/try`, { method: 'POST', body: { tool: name, arguments: args } })
+    },
+  })
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    const read = readObject(text.trim() === '' ? '{}' : text)
+    setProblem('problem' in read ? read.problem : null)
+    if ('value' in read) trial.mutate(read.value)
+  }
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={`Try ${tool}${server === null ? '' : ` of ${server}`}`}
+      size="lg"
+      centered
+      closeOnClickOutside={!trial.isPending}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <form onSubmit={submit}>
+        <Stack>
+          {sideEffects ? (
+            <Alert color="orange" variant="outline" title="This call is made for real">
+              The tool may change something outside: what it does with these arguments is done.
+            </Alert>
+          ) : (
+            <Text size="sm" c="dimmed">
+              The call is made for real, as version {agent.version} of the agent would make it.
+            </Text>
+          )}
+          <Textarea
+            label="Arguments"
+            description={
+              parameters === null
+                ? 'A JSON object. What does not fit the pinned parameters is answered as an error.'
+                : 'A JSON object; it begins with what the parameters require.'
+            }
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+            error={problem}
+
+            autosize
+            minRows={4}
+            maxRows={16}
+            spellCheck={false}
+            data-autofocus
+            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" loading={trial.isPending}>
+              Call the tool
+            </Button>
+          </Group>
+          <FailureNote error={trial.error} title="Not called" />
+          <div aria-live="polite">{trial.data ? <Answer answer={trial.data} /> : null}</div>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}
+
+function Answer({ answer: { result, is_error: isError, ms } }: { answer: ToolTrial }) {
+  return (
+    <Stack gap="xs">
+      <Group gap="xs">
+        <Badge variant="outline" color={isError ? 'red' : 'teal'}>
+          {isError ? 'Answered as an error' : 'Answered'}
+        </Badge>
+        <Text size="sm">after {Math.round(ms).toLocaleString()} ms. The model would be told:</Text>
+      </Group>
+      <Box component="section" aria-label="Result" tabIndex={0} mah={320} style={{ overflow: 'auto' }}>
+        <Code block className="as-written">
+          {result === '' ? '(nothing)' : result}
+        </Code>
+      </Box>
+    </Stack>
+  )
+}
+
+const noName = (): ApiFailure =>
+  new ApiFailure({
+    status: 0,
+    code: 'no_name',
+    message: 'The name of this tool needs a digest that the browser makes on https pages alone. Open the console over https to try it.',
+  })

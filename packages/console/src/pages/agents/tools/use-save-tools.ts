@@ -1,0 +1,39 @@
+/**
+ * Puts one tool in place of another, adds or removes one. The list is read anew before it is sent, so that what somebody else has done to other
+ * tools stays, and what they have done to this one is not written over.
+ */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { ApiFailure, call, segment } from '../../../api/client.ts'
+import type { Agent, Tool } from '../../../api/types.ts'
+import { isSameTool, keep } from './tool-data.ts'
+import type { GivenTool } from './tool-data.ts'
+
+/** `before` as it was shown, null for a new one; `after` null takes it out. */
+export type ToolChange = { before: Tool | null; after: GivenTool | null }
+
+export function useSaveTools(agent: Agent, onSaved: (agent: Agent, change: ToolChange) => void) {
+  const queries = useQueryClient()
+  const path = `/agents/${segment(agent.id)}`
+  return useMutation({
+    mutationFn: async ({ before, after }: ToolChange) => {
+      const now = await call<Agent>(path)
+      const at = before === null ? now.tools.length : now.tools.findIndex((tool) => isSameTool(tool, before))
+      if (before !== null && JSON.stringify(now.tools[at]) !== JSON.stringify(before)) throw overtaken(before, now.version)
+      const tools = now.tools.map(keep)
+      tools.splice(at, 1, ...(after === null ? [] : [after]))
+      return call<Agent>(path, { method: 'PATCH', body: { tools } })
+    },
+    onSuccess: (changed, change) => {
+      queries.setQueryData(['agents', agent.id], changed)
+      void queries.invalidateQueries({ queryKey: ['agents'] })
+      onSaved(changed, change)
+    },
+  })
+}
+
+const overtaken = ({ name }: Tool, version: number): ApiFailure =>
+  new ApiFailure({
+    status: 409,
+    code: 'conflict',
+    message: `Somebody else has changed ${name} meanwhile: the agent is at version ${version}. Close this, and begin with what is there now.`,
+  })

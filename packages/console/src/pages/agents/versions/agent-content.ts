@@ -1,0 +1,62 @@
+/** The content of a version as lines to compare: each field under its label, as a person reads it. Pure. */
+import type { AgentVersion, Tool } from '../../../api/types.ts'
+import { shortDecimal } from '../editor/agent-values.ts'
+
+export type Content = Omit<AgentVersion, 'version' | 'created_at'>
+/** `long`: a text of many lines, whose lines are compared. */
+export type Field = { label: string; text: string; long?: true }
+
+function fieldsOf(content: Content): Field[] {
+  const { price, history, knowledge } = content
+  return [
+    { label: 'name', text: content.name },
+    { label: 'system prompt', text: content.system_prompt, long: true },
+    { label: 'model', text: content.model },
+    { label: 'prompt price', text: `$${shortDecimal(price.prompt_usd_per_million)}` },
+    { label: 'completion price', text: `$${shortDecimal(price.completion_usd_per_million)}` },
+    { label: 'longest answer in tokens', text: content.max_output_tokens.toLocaleString() },
+    { label: 'temperature', text: content.temperature === null ? 'the model’s own' : String(content.temperature) },
+    { label: 'most steps', text: content.max_steps.toLocaleString() },
+    { label: 'most tool calls', text: content.max_tool_calls.toLocaleString() },
+    { label: 'longest message in characters', text: content.max_message_length.toLocaleString() },
+    { label: 'history in tokens', text: history.max_tokens.toLocaleString() },
+    { label: 'most passages', text: knowledge.top_k.toLocaleString() },
+    { label: 'passages in tokens', text: knowledge.max_tokens.toLocaleString() },
+    { label: 'embedding model', text: knowledge.embedding_model ?? 'none: by words alone' },
+    { label: 'language of the documents', text: knowledge.language ?? 'english' },
+    ...content.tools.map((tool): Field => ({ label: labelOf(tool), text: JSON.stringify(readable(tool), undefined, 2), long: true })),
+  ]
+}
+
+const labelOf = ({ type, name }: Tool): string => (type === 'mcp' ? `MCP server ${name}` : `tool ${name}`)
+
+/** Headers and secrets by their names: there are no values to compare. */
+function readable(tool: Tool): object {
+  switch (tool.type) {
+    case 'http':
+      return { ...tool, headers: Object.keys(tool.headers), secrets: Object.keys(tool.secrets) }
+    case 'mcp':
+      return { ...tool, headers: Object.keys(tool.headers) }
+    case 'builtin':
+      return tool
+  }
+}
+
+export type Difference = { label: string; before: string | undefined; now: string | undefined; long: boolean }
+
+/** All fields of both, in their order; what one of the two has not is undefined there. */
+export function compare(before: Content, now: Content): Difference[] {
+  const former = new Map(fieldsOf(before).map((field) => [field.label, field]))
+  const present = fieldsOf(now)
+  const labels = new Set(present.map(({ label }) => label))
+  const removed = [...former.values()].filter(({ label }) => !labels.has(label))
+  return [
+    ...present.map(({ label, text, long }) => ({ label, before: former.get(label)?.text, now: text, long: long ?? false })),
+    ...removed.map(({ label, text }) => ({ label, before: text, now: undefined, long: true })),
+  ]
+}
+
+export const changedLabels = (before: Content, now: Content): string[] =>
+  compare(before, now)
+    .filter((one) => one.before !== one.now)
+    .map(({ label }) => label)

@@ -1,0 +1,116 @@
+/** Every version of an agent, newest first: what each changed, any two beside each other, and the way back to one. */
+import { Badge, Button, Group, Stack, Table, Text } from '@mantine/core'
+import { useState } from 'react'
+import { segment } from '../../../api/client.ts'
+import { useList } from '../../../api/lists.ts'
+import type { Agent, AgentVersion } from '../../../api/types.ts'
+import { Moment } from '../../../show/moment.tsx'
+import { MoreButton } from '../../../show/more-button.tsx'
+import { Waiting } from '../../../show/waiting.tsx'
+import { changedLabels } from './agent-content.ts'
+import { CompareVersions } from './compare-versions.tsx'
+import { RollBack } from './roll-back.tsx'
+
+export function VersionsTab({ agent }: { agent: Agent }) {
+  const list = useList<AgentVersion>(['agents', agent.id, 'versions'], `/agents/${segment(agent.id)}/versions`)
+  const [pair, setPair] = useState<{ before: number; now: number } | null>(null)
+  const [wanted, setWanted] = useState<number | null>(null)
+  const [said, setSaid] = useState('')
+  return (
+    <Stack>
+      <Text size="sm" c="dimmed" maw={720}>
+        Every change but on and off makes a version, and none is ever changed. A turn runs on the version it began on, to its end.
+      </Text>
+      <Text size="sm" aria-live="polite">
+        {said}
+      </Text>
+      <Waiting for={list.query} what="the versions">
+        {() => (
+          <>
+            {pair ? <CompareVersions versions={list.items} pair={pair} onChoose={setPair} onClose={() => setPair(null)} /> : null}
+            <Versions
+              agent={agent}
+              versions={list.items}
+              onCompare={(now) => setPair({ before: now - 1, now })}
+              onRollBack={(version) => {
+                setSaid('')
+                setWanted(version)
+              }}
+            />
+            <MoreButton list={list} />
+          </>
+        )}
+      </Waiting>
+      <RollBack
+        agent={agent}
+        version={wanted}
+        onClose={() => setWanted(null)}
+        onDone={(sentence) => {
+          setWanted(null)
+          setSaid(sentence)
+        }}
+      />
+    </Stack>
+  )
+}
+
+type VersionsProps = { agent: Agent; versions: AgentVersion[]; onCompare(version: number): void; onRollBack(version: number): void }
+
+function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
+  return (
+    <Table.ScrollContainer minWidth={720}>
+      <Table aria-label="Versions" verticalSpacing="sm">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Version</Table.Th>
+            <Table.Th scope="col">Saved</Table.Th>
+            <Table.Th scope="col">What it changed</Table.Th>
+            <Table.Th scope="col">What can be done</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {versions.map((version, index) => (
+            <Table.Tr key={version.version}>
+              <Table.Th scope="row">
+                <Group gap="xs" wrap="nowrap">
+                  {version.version}
+                  {version.version === agent.version ? (
+                    <Badge variant="outline" color="teal" flex="none">
+                      in use
+                    </Badge>
+                  ) : null}
+                </Group>
+              </Table.Th>
+              <Table.Td>
+                <Moment at={version.created_at} />
+              </Table.Td>
+              <Table.Td maw={360}>{sayChanges(version, versions[index + 1])}</Table.Td>
+              <Table.Td>
+                <Group gap="xs" wrap="nowrap">
+                  {version.version > 1 ? (
+                    <Button size="xs" variant="default" onClick={() => onCompare(version.version)}>
+                      Compare with version {version.version - 1}
+                    </Button>
+                  ) : null}
+                  {version.version === agent.version ? null : (
+                    <Button size="xs" variant="default" onClick={() => onRollBack(version.version)}>
+                      Roll back to version {version.version}
+                    </Button>
+                  )}
+                </Group>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}
+
+function sayChanges({ version, ...now }: AgentVersion, before: AgentVersion | undefined): string {
+  if (version === 1) return 'the first one'
+  // The one before it is on the next page.
+  if (!before) return '…'
+  const labels = changedLabels(before, now)
+  return labels.length === 0 ? 'a value of a header or secret, or what a tool of a server takes' : labels.join(', ')
+}

@@ -1,0 +1,83 @@
+/** The filters over the list. A choice counts at once; what is typed counts when it is searched for. */
+import { Button, Group, SimpleGrid, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import type { FormEvent } from 'react'
+import { AgentSelect } from '../../show/agent-select.tsx'
+import { KeySelect } from '../usage/key-select.tsx'
+import { isBackwards, isFiltered, noFilters, writeFilters } from './filter-query.ts'
+import type { Filters } from './filter-query.ts'
+
+type FilterBarProps = { filters: Filters; onChange: (filters: Filters) => void }
+
+// Specification 2.
+const longestId = 255
+
+export function FilterBar({ filters, onChange }: FilterBarProps) {
+  const [draft, setDraft] = useState(filters)
+  const [known, setKnown] = useState(filters)
+  // The address has changed: by us, or by a link and the way back.
+  if (isOther(known, filters)) {
+    setKnown(filters)
+    setDraft(filters)
+  }
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    onChange(draft)
+  }
+  const field = (name: 'external_user_id' | 'from' | 'to') => ({
+    value: draft[name],
+    onChange: ({ currentTarget: { value } }: { currentTarget: HTMLInputElement }) => setDraft((before) => ({ ...before, [name]: value })),
+    maw: 320,
+  })
+  return (
+    <search aria-label="Conversations">
+      <form onSubmit={submit}>
+        <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} verticalSpacing="sm">
+          <AgentSelect
+            value={filters.agent_id || null}
+            onChange={(id) => onChange({ ...draft, agent_id: id ?? '', key_id: '' })}
+            clearable
+          />
+          <KeySelect
+            agentId={filters.agent_id || null}
+            value={filters.key_id || null}
+            onChange={(id) => onChange({ ...draft, key_id: id ?? '' })}
+          />
+          <TextInput
+            label="External user id"
+            placeholder="Exactly as the caller names it"
+            maxLength={longestId}
+            autoComplete="off"
+            spellCheck={false}
+            {...field('external_user_id')}
+          />
+          <TextInput type="date" label="Began on or after" min="1970-01-02" max="9999-12-30" {...field('from')} />
+          <TextInput
+            type="date"
+            label="Began on or before"
+            min="1970-01-02"
+            max="9999-12-30"
+            error={isBackwards(draft) ? 'This day is before the first one' : undefined}
+            {...field('to')}
+          />
+          <Group align="flex-end" gap="xs">
+            <Button type="submit">Search</Button>
+            {isFiltered(filters) || isFiltered(draft) ? (
+              <Button
+                variant="default"
+                onClick={() => {
+                  setDraft(noFilters)
+                  onChange(noFilters)
+                }}
+              >
+                Clear the filters
+              </Button>
+            ) : null}
+          </Group>
+        </SimpleGrid>
+      </form>
+    </search>
+  )
+}
+
+const isOther = (a: Filters, b: Filters): boolean => String(writeFilters(a)) !== String(writeFilters(b))

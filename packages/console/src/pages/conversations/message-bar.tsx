@@ -1,0 +1,79 @@
+/** Above a transcript: how much of it is loaded, and the ways to its beginning and its end. */
+import { Button, Group, Text } from '@mantine/core'
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { writeCount } from '../../show/measures.ts'
+import type { Messages } from './use-messages.ts'
+
+export function MessageBar({ messages, onJump }: { messages: Messages; onJump: (to: 'oldest' | 'newest') => void }) {
+  const { data, hasNextPage, isFetchingNextPage, isFetchNextPageError, error, fetchNextPage } = messages
+  const { reading, readAll, stop } = useReadAll(messages, () => onJump('oldest'))
+  const loaded = data?.pages.reduce((sum, page) => sum + page.data.length, 0) ?? 0
+  return (
+    <>
+      <Group gap="xs" mb="xs" justify="space-between">
+        <Text size="sm" c="dimmed" component="output">
+          {loaded === 0
+            ? 'No message is stored'
+            : `${writeCount(loaded)} messages loaded, ${hasNextPage ? 'there are older ones' : 'back to the first'}`}
+        </Text>
+        <Group gap="xs">
+          {reading ? (
+            <Button size="compact-sm" variant="default" onClick={stop}>
+              Stop reading
+            </Button>
+          ) : (
+            <Button size="compact-sm" variant="default" onClick={readAll}>
+              Jump to the oldest
+            </Button>
+          )}
+          {hasNextPage ? (
+            <Button size="compact-sm" variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+              Load older
+            </Button>
+          ) : null}
+          <Button size="compact-sm" variant="default" onClick={() => onJump('newest')}>
+            Jump to the newest
+          </Button>
+        </Group>
+      </Group>
+      {isFetchNextPageError ? (
+        <FailureNote error={error} title="Could not read older messages" onRetry={() => void fetchNextPage()} />
+      ) : null}
+    </>
+  )
+}
+
+/** Page after page until the first message; the beginning cannot be asked for by itself. */
+function useReadAll({ hasNextPage, fetchNextPage }: Messages, onArrived: () => void) {
+  const [reading, setReading] = useState(false)
+  const stopped = useRef(false)
+  const [arrived, setArrived] = useState(0)
+  const arrive = useEffectEvent(onArrived)
+  // After the rows of the last page are there.
+  useEffect(() => {
+    if (arrived > 0) arrive()
+  }, [arrived])
+  useEffect(
+    () => () => {
+      stopped.current = true
+    },
+    [],
+  )
+  const readAll = async (): Promise<void> => {
+    stopped.current = false
+    setReading(true)
+    let more = hasNextPage
+    while (more && !stopped.current) {
+      const page = await fetchNextPage()
+      if (page.isError) stopped.current = true
+      more = page.hasNextPage
+    }
+    setReading(false)
+    if (!stopped.current) setArrived((times) => times + 1)
+  }
+  const stop = (): void => {
+    stopped.current = true
+  }
+  return { reading, readAll: () => void readAll(), stop }
+}

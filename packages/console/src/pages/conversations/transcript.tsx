@@ -1,0 +1,132 @@
+/** One conversation as people read it, with the cost, steps and failures of its turns, and its erasure. */
+import { Alert, Anchor, Button, Stack, Text } from '@mantine/core'
+import { useFocusReturn } from '@mantine/hooks'
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { Link } from 'wouter'
+import { Empty } from '../../show/empty.tsx'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { writeCount } from '../../show/measures.ts'
+import { Moment } from '../../show/moment.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { EraseConversation, EraseEndUser } from './erase.tsx'
+import type { Erased } from './erase.tsx'
+import { useConversation, useUnanswered } from './conversation.ts'
+import { KeepFolds } from './folds.tsx'
+import { MessageList } from './message-list.tsx'
+import { TranscriptFacts } from './transcript-facts.tsx'
+import { rowsOf } from './transcript-rows.ts'
+import { useMessages } from './use-messages.ts'
+import type { Messages } from './use-messages.ts'
+
+export function Transcript({ id }: { id: string }) {
+  const [erased, setErased] = useState<Erased | null>(null)
+  return erased ? <Gone erased={erased} /> : <Kept id={id} onErased={setErased} />
+}
+
+function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void }) {
+  const queries = useQueryClient()
+  const messages = useMessages(id)
+  const newestFirst = useMemo(() => messages.data?.pages.flatMap(({ data }) => data) ?? [], [messages.data])
+  const conversation = useConversation(id)
+  const unanswered = useUnanswered(id)
+  const turns = unanswered.data?.turns
+  const rows = useMemo(() => rowsOf(newestFirst, turns ?? [], messages.hasNextPage), [newestFirst, turns, messages.hasNextPage])
+  useRepliesOf(messages, turns?.some(({ state }) => state === 'running') ?? false)
+  const [asking, setAsking] = useState<'conversation' | 'end user' | null>(null)
+  useFocusReturn({ opened: asking !== null })
+  const isErased = conversation.data?.external_user_id === null
+  const user = conversation.data?.external_user_id ?? null
+  const agentId = conversation.data?.agent_id
+  const refresh = (): void => {
+    void queries.resetQueries({ queryKey: ['conversations', id, 'transcript'] })
+    void queries.invalidateQueries({ queryKey: ['conversations', id, 'itself'] })
+    void queries.invalidateQueries({ queryKey: ['turns'] })
+  }
+  return (
+    <Page
+      title={isErased ? 'Erased conversation' : user === null ? 'Conversation' : `Conversation with ${user}`}
+      actions={
+        <>
+          <Button variant="default" loading={messages.isFetching && !messages.isFetchingNextPage} onClick={refresh}>
+            Read again
+          </Button>
+          {isErased || !messages.data ? null : (
+            <Button variant="default" onClick={() => setAsking('conversation')}>
+              Erase the conversation
+            </Button>
+          )}
+          {user === null ? null : (
+            <Button variant="default" onClick={() => setAsking('end user')}>
+              Erase the end user
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Stack gap="md">
+        <TranscriptFacts id={id} conversation={conversation.data} />
+        <FailureNote error={conversation.error ?? unanswered.error} title="Could not read everything about the conversation" />
+        {unanswered.data?.lookedBackTo ? (
+          <Text size="sm" c="dimmed" component="div">
+            Turns without a reply were looked for back to <Moment at={unanswered.data.lookedBackTo} />; older ones are not shown.
+          </Text>
+        ) : null}
+        <Waiting for={messages} what="the messages">
+          {() =>
+            rows.length > 0 ? (
+              <KeepFolds>
+                <MessageList rows={rows} messages={messages} user={user ?? 'External user'} agentId={agentId} />
+              </KeepFolds>
+            ) : (
+              <NoMessages isErased={isErased} />
+            )
+          }
+        </Waiting>
+      </Stack>
+      {asking === 'conversation' ? <EraseConversation conversationId={id} onErased={onErased} onClose={() => setAsking(null)} /> : null}
+      {asking === 'end user' && agentId !== undefined && user !== null ? (
+        <EraseEndUser agentId={agentId} externalUserId={user} onErased={onErased} onClose={() => setAsking(null)} />
+      ) : null}
+    </Page>
+  )
+}
+
+/** Reads the newest page again when nothing runs any more; not where the reader has gone far back, for every page would be read. */
+function useRepliesOf(messages: Messages, isRunning: boolean): void {
+  const wasRunning = useRef(isRunning)
+  useEffect(() => {
+    if (wasRunning.current && !isRunning && messages.data?.pages.length === 1) void messages.refetch()
+    wasRunning.current = isRunning
+  }, [isRunning, messages])
+}
+
+const NoMessages = ({ isErased }: { isErased: boolean }) =>
+  isErased ? (
+    <Empty title="This conversation was erased">
+      Its messages and its external user id are gone for good. What its turns cost stands in the ledger.
+    </Empty>
+  ) : (
+    <Empty title="No messages">Either it was erased, or none of its turns has ended with a reply.</Empty>
+  )
+
+function Gone({ erased: { conversations, turns, messages } }: { erased: Erased }) {
+  const queries = useQueryClient()
+  // What is erased leaves this page's memory too, now that nothing shows it.
+  useEffect(() => {
+    for (const noun of ['conversations', 'turns']) queries.removeQueries({ queryKey: [noun] })
+  }, [queries])
+  return (
+    <Page title="Erased">
+      <Alert color="green" variant="light" title="The text is gone for good">
+        Conversations: {writeCount(conversations)}. Turns: {writeCount(turns)}. Messages: {writeCount(messages)}. Figures and ledger stay.
+      </Alert>
+      <Text>
+        <Anchor component={Link} href="/conversations" underline="always">
+          To the conversations
+        </Anchor>
+      </Text>
+    </Page>
+  )
+}

@@ -1,0 +1,33 @@
+/** A turn that left no messages: it runs, or it ended without a reply. Its text is not kept with the conversation. */
+import { Group, Paper, Text } from '@mantine/core'
+import { memo } from 'react'
+import type { Turn } from '../../api/types.ts'
+import { Moment } from '../../show/moment.tsx'
+import { StateBadge } from '../../show/state-badge.tsx'
+import { Folds } from './folds.tsx'
+import { FailureText, TurnDetails } from './turn-details.tsx'
+
+const said = {
+  running: 'A message is being answered.',
+  completed: 'Answered.',
+  failed: 'A message without a reply, for good.',
+  released: 'A message without a reply so far: the caller may send it again, and the same turn runs on.',
+} as const
+
+export const TurnRow = memo(function TurnRow({ turn }: { turn: Turn }) {
+  const { request_id: requestId, state, failure, created_at: at } = turn
+  const details = { name: 'turn', label: 'Steps and request id', content: <TurnDetails requestId={requestId} /> }
+  return (
+    <Paper withBorder px="md" py="xs" style={{ borderStyle: 'dashed' }}>
+      <Group gap="xs">
+        <StateBadge state={state} />
+        <Text size="sm">{said[state]}</Text>
+        <Text size="xs" span>
+          <Moment at={at} />
+        </Text>
+      </Group>
+      {failure ? <FailureText failure={failure} /> : null}
+      <Folds of={requestId} folds={[details]} />
+    </Paper>
+  )
+})

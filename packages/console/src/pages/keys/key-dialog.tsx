@@ -1,0 +1,45 @@
+/** The dialog in which a key is made or changed; what the server refuses stands at the field that it names. */
+import { Button, Group, Modal, Stack } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { KeyFields } from './key-fields.tsx'
+import { refusedField, validateKey } from './key-form.ts'
+import type { KeyForm } from './key-form.ts'
+
+type KeyDialogProps = {
+  title: string
+  /** The verb on the button, as "Create the key". */
+  verb: string
+  initial: KeyForm
+  pending: boolean
+  error: unknown
+  onSubmit: (form: KeyForm, refused: (error: unknown) => void) => void
+  onClose: () => void
+}
+
+/** Mounted while it is open, so that it begins with `initial` each time. */
+export function KeyDialog({ title, verb, initial, pending, error, onSubmit, onClose }: KeyDialogProps) {
+  const form = useForm<KeyForm>({ mode: 'uncontrolled', initialValues: initial, validate: validateKey })
+  const refused = (failure: unknown): void => {
+    const place = refusedField(failure)
+    if (place) form.setFieldError(place.field, place.message)
+  }
+  return (
+    <Modal opened onClose={onClose} title={title} size="lg">
+      <form noValidate onSubmit={form.onSubmit((values) => onSubmit(values, refused))}>
+        <Stack>
+          <KeyFields form={form} />
+          {refusedField(error) ? null : <FailureNote error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={pending}>
+              {verb}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  )
+}

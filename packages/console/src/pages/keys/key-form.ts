@@ -1,0 +1,66 @@
+/** What an operator says of a key: the form's values, what is wrong with them, and their way to the wire and from it. */
+import { ApiFailure } from '../../api/client.ts'
+import type { Key } from '../../api/types.ts'
+
+export type KeyForm = { name: string; permission: Key['permission']; limit: number | string; windowSeconds: number | string }
+
+// The server's own default, told here so that it is seen before it counts.
+export const newKey: KeyForm = { name: '', permission: 'full', limit: 120, windowSeconds: 60 }
+
+// The bounds of src/http/admin-keys.ts.
+export const longestName = 200
+export const mostRequests = 1_000_000
+export const longestWindowSeconds = 86_400
+
+export const formOf = ({ name, permission, rate_limit: rate }: Key): KeyForm => ({
+  name: name ?? '',
+  permission,
+  limit: rate.limit,
+  windowSeconds: rate.window_seconds,
+})
+
+export const isWhole = (value: number | string, least: number, most: number): boolean =>
+  value !== '' && Number.isInteger(Number(value)) && Number(value) >= least && Number(value) <= most
+
+export const validateKey = {
+  limit: (value: number | string) => (isWhole(value, 1, mostRequests) ? null : 'A whole number from 1 to 1,000,000'),
+  windowSeconds: (value: number | string) =>
+    isWhole(value, 1, longestWindowSeconds) ? null : 'A whole number from 1 to 86,400, which is a day',
+}
+
+const rateOf = ({ limit, windowSeconds }: KeyForm): Key['rate_limit'] => ({ limit: Number(limit), window_seconds: Number(windowSeconds) })
+
+/** The body that makes a key. */
+export function creationOf(form: KeyForm): object {
+  const name = form.name.trim()
+  return { ...(name === '' ? {} : { name }), permission: form.permission, rate_limit: rateOf(form) }
+}
+
+/** Only what differs, so that the audit names what was changed; undefined: nothing. */
+export function changeOf(key: Key, form: KeyForm): object | undefined {
+  const name = form.name.trim() === '' ? null : form.name.trim()
+  const rate = rateOf(form)
+  const change = {
+    ...(name === key.name ? {} : { name }),
+    ...(form.permission === key.permission ? {} : { permission: form.permission }),
+    ...(rate.limit === key.rate_limit.limit && rate.window_seconds === key.rate_limit.window_seconds ? {} : { rate_limit: rate }),
+  }
+  return Object.keys(change).length === 0 ? undefined : change
+}
+
+const places: [field: keyof KeyForm, wireName: string][] = [
+  ['name', 'name'],
+  ['permission', 'permission'],
+  ['limit', 'rate_limit.limit'],
+  ['windowSeconds', 'rate_limit.window_seconds'],
+]
+
+/** The field that the server's refusal names, if it is one of ours. */
+export function refusedField(error: unknown): { field: keyof KeyForm; message: string } | undefined {
+  if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
+  const place = places.find(([, wireName]) => error.message.startsWith(`${wireName} `))
+  return place && { field: place[0], message: error.message }
+}
+
+/** How a key is called where it has no name. */
+export const calledOf = ({ name, key_id: keyId }: Pick<Key, 'name' | 'key_id'>): string => name ?? keyId

@@ -1,0 +1,115 @@
+/** The keys of an agent, the revoked ones too, and what can be done with each. */
+import { Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantine/core'
+import { Link } from 'wouter'
+import type { Key } from '../../api/types.ts'
+import { IdText } from '../../show/id-text.tsx'
+import { writeCount } from '../../show/measures.ts'
+import { Moment } from '../../show/moment.tsx'
+import { calledOf } from './key-form.ts'
+
+export type Deed = 'change' | 'rotate' | 'revoke'
+
+export function KeyTable({ keys, onDeed }: { keys: Key[]; onDeed: (deed: Deed, apiKey: Key) => void }) {
+  return (
+    <Table.ScrollContainer minWidth={960}>
+      <Table verticalSpacing="xs" fz="sm" aria-label="API keys">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Name and key id</Table.Th>
+            <Table.Th scope="col">Permission and limit</Table.Th>
+            <Table.Th scope="col">Created</Table.Th>
+            <Table.Th scope="col">
+              Last used
+              <Text size="xs" c="dimmed" fw={400}>
+                up to a minute behind
+              </Text>
+            </Table.Th>
+            <Table.Th scope="col">State</Table.Th>
+            <Table.Th scope="col">Actions</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {keys.map((apiKey) => (
+            <KeyRow key={apiKey.id} apiKey={apiKey} onDeed={onDeed} />
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}
+
+function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: Key) => void }) {
+  const {
+    id,
+    agent_id: agentId,
+    key_id: keyId,
+    name,
+    permission,
+    rate_limit: rate,
+    created_at: created,
+    last_used_at: used,
+    revoked_at: revoked,
+  } = apiKey
+  const called = calledOf(apiKey)
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" fw={500} miw={180} maw={260}>
+        <span className="as-written">{name ?? 'No name'}</span>
+        <div>
+          <IdText id={keyId} />
+        </div>
+      </Table.Th>
+      <Table.Td miw={120}>
+        {permission === 'full' ? 'Full' : 'Read-only'}
+        <Text size="xs" className="figures">
+          {writeCount(rate.limit)} in {writeCount(rate.window_seconds)} s
+        </Text>
+      </Table.Td>
+      <Table.Td fz="xs">
+        <Moment at={created} />
+      </Table.Td>
+      <Table.Td fz="xs">{used === null ? 'Never' : <Moment at={used} />}</Table.Td>
+      <Table.Td miw={100}>
+        {revoked === null ? (
+          <Badge color="teal">Active</Badge>
+        ) : (
+          <>
+            <Badge color="red">Revoked</Badge>
+            <Text size="xs" component="div">
+              <Moment at={revoked} />
+            </Text>
+          </>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <Stack gap={4} align="flex-start">
+          {revoked === null ? (
+            <Group gap={4} wrap="nowrap">
+              {(['change', 'rotate', 'revoke'] as const).map((verb) => (
+                <Button
+                  key={verb}
+                  size="compact-xs"
+                  variant="default"
+                  onClick={() => onDeed(verb, apiKey)}
+                  aria-label={`${verbs[verb]} ${called}`}
+                >
+                  {verbs[verb]}
+                </Button>
+              ))}
+            </Group>
+          ) : null}
+          <Anchor
+            component={Link}
+            href={`/conversations?${new URLSearchParams({ agent_id: agentId, key_id: id }).toString()}`}
+            size="xs"
+            underline="always"
+          >
+            Conversations<span className="for-readers-only"> of {called}</span>
+          </Anchor>
+        </Stack>
+      </Table.Td>
+    </Table.Tr>
+  )
+}
+
+const verbs = { change: 'Change', rotate: 'Rotate', revoke: 'Revoke' }

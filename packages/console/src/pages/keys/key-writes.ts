@@ -1,0 +1,50 @@
+/**
+ * The calls that make, change, rotate and revoke a key. A secret goes to `onShown` and nowhere else: a mutation's result would be kept by the
+ * query cache, so these have none.
+ */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { call, segment } from '../../api/client.ts'
+import type { Key, ShownKey } from '../../api/types.ts'
+import { changeOf, creationOf } from './key-form.ts'
+import type { KeyForm } from './key-form.ts'
+
+type OnShown = (shown: ShownKey) => void
+
+function useKeysChanged(): () => void {
+  const queries = useQueryClient()
+  return () => void queries.invalidateQueries({ queryKey: ['keys'] })
+}
+
+export function useCreateKey(agentId: string, onShown: OnShown) {
+  const onSuccess = useKeysChanged()
+  return useMutation({
+    mutationFn: async (form: KeyForm): Promise<void> =>
+      onShown(await call<ShownKey>(`/agents/${segment(agentId)}/keys`, { method: 'POST', body: creationOf(form) })),
+    onSuccess,
+  })
+}
+
+export function useChangeKey(key: Key) {
+  const onSuccess = useKeysChanged()
+  return useMutation({
+    mutationFn: async (form: KeyForm): Promise<void> => {
+      const change = changeOf(key, form)
+      if (change) await call<Key>(`/keys/${segment(key.id)}`, { method: 'PATCH', body: change })
+    },
+    onSuccess,
+  })
+}
+
+export function useRotateKey(key: Key, onShown: OnShown) {
+  const onSuccess = useKeysChanged()
+  return useMutation({
+    mutationFn: async (graceSeconds: number): Promise<void> =>
+      onShown(await call<ShownKey>(`/keys/${segment(key.id)}/rotate`, { method: 'POST', body: { grace_seconds: graceSeconds } })),
+    onSuccess,
+  })
+}
+
+export function useRevokeKey(key: Key) {
+  const onSuccess = useKeysChanged()
+  return useMutation({ mutationFn: () => call<void>(`/keys/${segment(key.id)}`, { method: 'DELETE' }), onSuccess })
+}

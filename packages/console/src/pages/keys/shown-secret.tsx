@@ -1,0 +1,44 @@
+/**
+ * The secret of a key, the one time it is shown. Neither a click beside it nor Escape closes it, and the browser asks before the page is left:
+ * what is closed is gone. It lives in this dialog's memory alone.
+ */
+import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core'
+import { useEffect } from 'react'
+import type { ShownKey } from '../../api/types.ts'
+import { CodeBlock } from '../../show/code-block.tsx'
+import { CallSnippets } from './call-snippets.tsx'
+import { calledOf } from './key-form.ts'
+import { exportLine } from './snippets.ts'
+
+export function ShownSecret({ shown, onStored }: { shown: ShownKey; onStored: () => void }) {
+  useEffect(() => {
+    const ask = (event: BeforeUnloadEvent): void => event.preventDefault()
+    window.addEventListener('beforeunload', ask)
+    return () => window.removeEventListener('beforeunload', ask)
+  }, [])
+  return (
+    <Modal
+      opened
+      onClose={onStored}
+      title={`The secret of ${calledOf(shown)}`}
+      size="xl"
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      withCloseButton={false}
+    >
+      <Stack>
+        <Alert color="yellow" variant="light" title="It is shown this once">
+          Copy it into the secret store of the server that calls the agent. The service keeps only a digest of it. Whoever has it spends the
+          owner’s balance. If it is lost, rotate the key.
+        </Alert>
+        <CodeBlock text={shown.api_key} label="the API key" />
+        <Text>The snippets below read it from the environment, where this line puts it:</Text>
+        <CodeBlock text={exportLine(shown.api_key)} label="the export line" />
+        <CallSnippets agentId={shown.agent_id} permission={shown.permission} />
+        <Group justify="flex-end">
+          <Button onClick={onStored}>I have stored the key</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

@@ -1,0 +1,86 @@
+/** Calls of the public API, ready to paste. They read the key from the environment: it belongs into no source, no history and no browser. */
+import type { Key } from '../../api/types.ts'
+
+export type Snippet = { id: string; label: string; text: string }
+
+type Called = { apiUrl: string; agentId: string; permission: Key['permission'] }
+
+/** What sets the key for a shell. The only text with the secret in it. */
+export const exportLine = (apiKey: string): string => `export TURNKEEP_API_KEY='${apiKey}'`
+
+/** A read-only key lists; another one sends a message. */
+export function snippetsFor({ apiUrl, agentId, permission }: Called): Snippet[] {
+  const agent = `${apiUrl.replace(/\/+$/, '')}/v1/agents/${agentId}`
+  const texts = permission === 'read-only' ? listing(`${agent}/conversations?limit=20`) : sending(`${agent}/chat`)
+  return [
+    { id: 'curl', label: 'curl', text: texts.curl },
+    { id: 'typescript', label: 'TypeScript', text: texts.typescript },
+    { id: 'python', label: 'Python', text: texts.python },
+  ]
+}
+
+type Texts = { curl: string; typescript: string; python: string }
+
+const sending = (url: string): Texts => ({
+  curl: `# The same Idempotency-Key again: the same reply, charged once. Each new message needs its own.
+curl '${url}' \\
+  -H "Authorization: Bearer $TURNKEEP_API_KEY" \\
+  -H 'Idempotency-Key: first-message-1' \\
+  -H 'Content-Type: application/json' \\
+  -d '{"external_user_id": "customer-4711", "message": "Hello"}'`,
+  typescript: `// On a server: an API key must never reach a browser.
+const response = await fetch('${url}', {
+  method: 'POST',
+  headers: {
+    Authorization: \`Bearer \${process.env.TURNKEEP_API_KEY}\`,
+    // One for each message, made before the first try. A retry with the same one is answered once and charged once.
+    'Idempotency-Key': crypto.randomUUID(),
+    'Content-Type': 'application/json',
+  },
+  body: JSON.stringify({ external_user_id: 'customer-4711', message: 'Hello' }),
+  signal: AbortSignal.timeout(120_000),
+})
+const answer = await response.json()
+if (!response.ok) throw new Error(\`\${answer.error.code}: \${answer.error.message} (\${answer.error.request_id})\`)
+console.log(answer.message.content)`,
+  python: `import json, os, urllib.error, urllib.request, uuid
+
+request = urllib.request.Request(
+    "${url}",
+    data=json.dumps({"external_user_id": "customer-4711", "message": "Hello"}).encode(),
+    headers={
+        "Authorization": f"Bearer {os.environ['TURNKEEP_API_KEY']}",
+        # One for each message, made before the first try. A retry with the same one is answered once and charged once.
+        "Idempotency-Key": str(uuid.uuid4()),
+        "Content-Type": "application/json",
+    },
+)
+try:
+    with urllib.request.urlopen(request, timeout=120) as response:
+        print(json.load(response)["message"]["content"])
+except urllib.error.HTTPError as failure:
+    raise SystemExit(failure.read().decode())`,
+})
+
+const listing = (url: string): Texts => ({
+  curl: `curl '${url}' \\
+  -H "Authorization: Bearer $TURNKEEP_API_KEY"`,
+  typescript: `// On a server: an API key must never reach a browser.
+const response = await fetch('${url}', {
+  headers: { Authorization: \`Bearer \${process.env.TURNKEEP_API_KEY}\` },
+})
+const answer = await response.json()
+if (!response.ok) throw new Error(\`\${answer.error.code}: \${answer.error.message} (\${answer.error.request_id})\`)
+console.log(answer.data)`,
+  python: `import json, os, urllib.error, urllib.request
+
+request = urllib.request.Request(
+    "${url}",
+    headers={"Authorization": f"Bearer {os.environ['TURNKEEP_API_KEY']}"},
+)
+try:
+    with urllib.request.urlopen(request, timeout=30) as response:
+        print(json.load(response)["data"])
+except urllib.error.HTTPError as failure:
+    raise SystemExit(failure.read().decode())`,
+})

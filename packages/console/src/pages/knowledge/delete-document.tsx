@@ -1,0 +1,38 @@
+/** Takes a document out of a knowledge base, and says first what that means. */
+import { Text } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { call, segment } from '../../api/client.ts'
+import type { Document } from '../../api/types.ts'
+import { Confirm } from '../../show/confirm.tsx'
+
+/** Open while there is a `document`. */
+export function DeleteDocument({ document, onClose }: { document: Document | null; onClose(): void }) {
+  const queries = useQueryClient()
+  const remove = useMutation({
+    mutationFn: ({ agent_id: agentId, id }: Document) =>
+      call<void>(`/agents/${segment(agentId)}/documents/${segment(id)}`, { method: 'DELETE' }),
+    onSuccess: async (_, { agent_id: agentId }) => {
+      onClose()
+      await queries.invalidateQueries({ queryKey: ['documents', agentId] })
+    },
+  })
+  const close = (): void => {
+    remove.reset()
+    onClose()
+  }
+  return (
+    <Confirm
+      opened={document !== null}
+      title="Delete the document?"
+      verb="Delete the document"
+      pending={remove.isPending}
+      error={remove.error}
+      onConfirm={() => document && remove.mutate(document)}
+      onClose={close}
+    >
+      <Text className="as-written">
+        {document?.title}: from now on nothing of it is found, and it cannot be brought back. Replies that leaned on it keep its name.
+      </Text>
+    </Confirm>
+  )
+}

@@ -1,0 +1,51 @@
+/** Where files are dropped, or chosen by the button, which is the way of the keyboard. */
+import { Button, FileButton, Group, Paper, Text } from '@mantine/core'
+import { useRef, useState } from 'react'
+import type { DragEvent } from 'react'
+
+/** What the server can read, as a file picker wants it. */
+export const takenFiles = '.md,.markdown,.txt,.text,.html,.htm,.pdf,.docx'
+
+export function DropZone({ onFiles }: { onFiles(files: readonly File[]): void }) {
+  // A drag leaves each child it comes out of: only the outermost one ends it.
+  const depth = useRef(0)
+  const [over, setOver] = useState(false)
+  const moved = (by: number): void => {
+    depth.current = Math.max(0, depth.current + by)
+    setOver(depth.current > 0)
+  }
+  const onDrop = (event: DragEvent): void => {
+    event.preventDefault()
+    depth.current = 0
+    setOver(false)
+    onFiles([...event.dataTransfer.files])
+  }
+  return (
+    <Paper
+      withBorder
+      p="lg"
+      role="group"
+      aria-label="Drop files here"
+      onDragEnter={(event) => {
+        event.preventDefault()
+        moved(1)
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDragLeave={() => moved(-1)}
+      onDrop={onDrop}
+      style={{ borderStyle: 'dashed', borderWidth: 2, ...(over ? { borderColor: 'var(--mantine-primary-color-filled)' } : {}) }}
+    >
+      <Group justify="space-between" gap="sm">
+        <div>
+          <Text fw={600}>{over ? 'Let go to send them' : 'Drop files here'}</Text>
+          <Text size="sm" c="dimmed">
+            md, txt, html, pdf or docx, each at most 20 MiB
+          </Text>
+        </div>
+        <FileButton multiple accept={takenFiles} onChange={onFiles}>
+          {(props) => <Button {...props}>Choose files</Button>}
+        </FileButton>
+      </Group>
+    </Paper>
+  )
+}

@@ -1,0 +1,38 @@
+/** A passage that a search found: where it stands, how well it fits, its text with the query's words marked. */
+import { Badge, Group, Mark, Paper, Text } from '@mantine/core'
+import type { Passages } from '../../api/types.ts'
+import { highlight } from './highlight.ts'
+
+type FoundPassageProps = {
+  passage: Passages['data'][number]
+  /** From 1. */
+  place: number
+  query: string
+  /** It is among those that the agent would be given. */
+  seen: boolean
+}
+
+export function FoundPassage({ passage: { title, section, text, score }, place, query, seen }: FoundPassageProps) {
+  // A passage has one text and is not changed, so its pieces keep their places.
+  const pieces = highlight(text, query).map((piece, index) => ({ ...piece, index }))
+  return (
+    <Paper withBorder p="sm">
+      <Group justify="space-between" gap="xs" mb="xs">
+        <Text size="sm" fw={600} className="as-written">
+          {place}. {section ? `${title} › ${section}` : title}
+        </Text>
+        <Group gap="xs">
+          <Badge variant="outline" color={seen ? 'teal' : 'gray'}>
+            {seen ? 'Given to the agent' : 'Beyond its budget'}
+          </Badge>
+          <Text size="xs" className="figures">
+            Score {score.toPrecision(3)}
+          </Text>
+        </Group>
+      </Group>
+      <Text size="sm" className="as-written">
+        {pieces.map(({ text: piece, marked, index }) => (marked ? <Mark key={index}>{piece}</Mark> : piece))}
+      </Text>
+    </Paper>
+  )
+}

@@ -1,0 +1,24 @@
+/** Puts a text or an address into a knowledge base, in place of a document where one is named. */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { call, segment } from '../../api/client.ts'
+import type { Document } from '../../api/types.ts'
+import { sendFile } from './send-file.ts'
+import type { SourceBody } from './source-form.tsx'
+
+export type Put = { body: SourceBody } | { file: File; onProgress(percent: number): void }
+
+export function usePutDocument({ agentId, documentId, onPut }: { agentId: string; documentId?: string; onPut(document: Document): void }) {
+  const queries = useQueryClient()
+  const method = documentId === undefined ? 'POST' : 'PUT'
+  const path = `/agents/${segment(agentId)}/documents${documentId === undefined ? '' : `/${segment(documentId)}`}`
+  return useMutation({
+    mutationFn: (put: Put) =>
+      'file' in put
+        ? sendFile<Document>(path, put.file, { method, onProgress: put.onProgress })
+        : call<Document>(path, { method, body: put.body }),
+    onSuccess: async (document) => {
+      onPut(document)
+      await queries.invalidateQueries({ queryKey: ['documents', agentId] })
+    },
+  })
+}

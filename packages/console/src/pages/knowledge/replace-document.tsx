@@ -1,0 +1,76 @@
+/** Puts other content in place of a document's; what was found before is found until the new content is ready. */
+import { Button, FileInput, Group, Modal, Progress, Stack, Tabs, Text } from '@mantine/core'
+import { useState } from 'react'
+import type { Document } from '../../api/types.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { takenFiles } from './drop-zone.tsx'
+import { usePutDocument } from './put-document.ts'
+import { AddressForm, TextForm } from './source-form.tsx'
+
+export function ReplaceDocument({ document, onClose }: { document: Document | null; onClose(): void }) {
+  return (
+    <Modal opened={document !== null} onClose={onClose} title="Replace the document" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+      {document ? <Content document={document} onDone={onClose} /> : null}
+    </Modal>
+  )
+}
+
+const tabOf = { file: 'file', text: 'text', url: 'address' } as const
+
+function Content({ document, onDone }: { document: Document; onDone(): void }) {
+  const put = usePutDocument({ agentId: document.agent_id, documentId: document.id, onPut: onDone })
+  const verb = 'Replace the document'
+  const { isPending: pending, error } = put
+  return (
+    <Stack>
+      <Text size="sm" className="as-written">
+        {document.title}
+      </Text>
+      <Text size="sm">Its passages are found until the new content is ready. If the new content cannot be read, they stay.</Text>
+      <Tabs defaultValue={tabOf[document.source]} onChange={() => put.reset()} keepMounted={false}>
+        <Tabs.List mb="md">
+          <Tabs.Tab value="file">File</Tabs.Tab>
+          <Tabs.Tab value="text">Text</Tabs.Tab>
+          <Tabs.Tab value="address">Address</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="file">
+          <FileForm verb={verb} pending={pending} error={error} onFile={(file, onProgress) => put.mutate({ file, onProgress })} />
+        </Tabs.Panel>
+        <Tabs.Panel value="text">
+          <TextForm verb={verb} pending={pending} error={error} title={document.title} onSubmit={(body) => put.mutate({ body })} />
+        </Tabs.Panel>
+        <Tabs.Panel value="address">
+          <AddressForm verb={verb} pending={pending} error={error} url={document.url ?? ''} onSubmit={(body) => put.mutate({ body })} />
+        </Tabs.Panel>
+      </Tabs>
+    </Stack>
+  )
+}
+
+type FileFormProps = { verb: string; pending: boolean; error: unknown; onFile(file: File, onProgress: (percent: number) => void): void }
+
+function FileForm({ verb, pending, error, onFile }: FileFormProps) {
+  const [file, setFile] = useState<File | null>(null)
+  const [progress, setProgress] = useState(0)
+  return (
+    <Stack>
+      <FileInput
+        label="File"
+        description="md, txt, html, pdf or docx, at most 20 MiB"
+        placeholder="Choose a file"
+        accept={takenFiles}
+        value={file}
+        onChange={setFile}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Take the file out' }}
+      />
+      {pending ? <Progress value={progress} aria-label="Progress of the file" /> : null}
+      <FailureNote error={error} />
+      <Group justify="flex-end">
+        <Button disabled={!file} loading={pending} onClick={() => file && onFile(file, setProgress)}>
+          {verb}
+        </Button>
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,51 @@
+/** Sends one file with XMLHttpRequest, which alone tells how much of it has left; header, credentials and failures are those of `call`. */
+import { ApiFailure, addressOf, consoleHeader, failureOf } from '../../api/client.ts'
+
+// What the server takes, so that nobody waits for an upload that is refused at its end.
+const largestFile = 20 * 1024 * 1024
+
+type Sent = { method: 'POST' | 'PUT'; onProgress(percent: number): void }
+
+/** The answer's JSON. Throws ApiFailure. */
+export async function sendFile<Answer>(path: string, file: File, { method, onProgress }: Sent): Promise<Answer> {
+  if (file.size > largestFile) throw tooLarge
+  const response = await answerTo(path, file, { method, onProgress })
+  if (!response.ok) throw await failureOf(response)
+  return (await response.json()) as Answer
+}
+
+function answerTo(path: string, file: File, { method, onProgress }: Sent): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    const form = new FormData()
+    form.append('file', file, file.name)
+    request.open(method, addressOf(path))
+    for (const [name, value] of Object.entries(consoleHeader)) request.setRequestHeader(name, value)
+    request.upload.addEventListener('progress', ({ lengthComputable, loaded, total }) => {
+      if (lengthComputable) onProgress(Math.floor((100 * loaded) / total))
+    })
+    request.addEventListener('load', () =>
+      resolve(new Response(request.responseText, { status: request.status, headers: headersOf(request) })),
+    )
+    request.addEventListener('error', () => reject(noAnswer))
+    request.addEventListener('abort', () => reject(noAnswer))
+    request.send(form)
+  })
+}
+
+const headersOf = (request: XMLHttpRequest): [string, string][] =>
+  ['x-request-id', 'retry-after'].flatMap((name): [string, string][] => {
+    const value = request.getResponseHeader(name)
+    return value === null ? [] : [[name, value]]
+  })
+
+const tooLarge = new ApiFailure({
+  status: 413,
+  code: 'payload_too_large',
+  message: 'The file is larger than 20 MiB. Split it, or take out its pictures.',
+})
+const noAnswer = new ApiFailure({
+  status: 0,
+  code: 'no_answer',
+  message: 'The connection was lost while the file was sent. Send it again.',
+})

@@ -1,0 +1,109 @@
+/** The forms of what is put in without a file, a text and an address; for a new document and for one that is replaced. */
+import { Button, Group, Stack, TextInput, Textarea } from '@mantine/core'
+import { useState } from 'react'
+import type { FormEvent, ReactNode } from 'react'
+import { ApiFailure } from '../../api/client.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+
+export type SourceBody = { title: string; text: string } | { url: string; title?: string }
+
+type SourceFormProps = {
+  verb: string
+  pending: boolean
+  error: unknown
+  onSubmit(body: SourceBody): void
+  /** To begin with. */ title?: string
+  url?: string
+}
+
+export function TextForm({ verb, pending, error, onSubmit, title: given = '' }: SourceFormProps) {
+  const [title, setTitle] = useState(given)
+  const [text, setText] = useState('')
+  const fields = { title: fieldError(error, 'title'), text: fieldError(error, 'text') }
+  return (
+    <Form onSubmit={() => onSubmit({ title, text })}>
+      <TextInput
+        label="Title"
+        description="What replies and searches name it by."
+        value={title}
+        onChange={({ currentTarget }) => setTitle(currentTarget.value)}
+        error={fields.title}
+        required
+        maxLength={500}
+        data-autofocus
+      />
+      <Textarea
+        label="Text"
+        description="Markdown or plain text. Headings become the sections of its passages."
+        value={text}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+        error={fields.text}
+        required
+        autosize
+        minRows={6}
+        maxRows={16}
+      />
+      <FailureNote error={fields.title || fields.text ? null : error} />
+      <Submit verb={verb} pending={pending} />
+    </Form>
+  )
+}
+
+export function AddressForm({ verb, pending, error, onSubmit, url: given = '' }: SourceFormProps) {
+  const [url, setUrl] = useState(given)
+  const [title, setTitle] = useState('')
+  const fields = { url: fieldError(error, 'url'), title: fieldError(error, 'title') }
+  return (
+    <Form onSubmit={() => onSubmit({ url, ...(title === '' ? {} : { title }) })}>
+      <TextInput
+        label="Address"
+        type="url"
+        description="A page or file by https. The server reads it once; replace the document to read it again."
+        placeholder="https://example.com/help/returns"
+        value={url}
+        onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+        error={fields.url}
+        required
+        maxLength={2000}
+        data-autofocus
+      />
+      <TextInput
+        label="Title"
+        description="Left empty, the page’s own."
+        value={title}
+        onChange={({ currentTarget }) => setTitle(currentTarget.value)}
+        error={fields.title}
+        maxLength={500}
+      />
+      <FailureNote error={fields.title || fields.url ? null : error} />
+      <Submit verb={verb} pending={pending} />
+    </Form>
+  )
+}
+
+function Form({ onSubmit, children }: { onSubmit(): void; children: ReactNode }) {
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    onSubmit()
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack>{children}</Stack>
+    </form>
+  )
+}
+
+const Submit = ({ verb, pending }: { verb: string; pending: boolean }) => (
+  <Group justify="flex-end">
+    <Button type="submit" loading={pending}>
+      {verb}
+    </Button>
+  </Group>
+)
+
+/** The server's sentence where it begins with the field's name. */
+function fieldError(error: unknown, field: string): string | undefined {
+  return error instanceof ApiFailure && error.code === 'validation_error' && new RegExp(`^${field}\\b`).test(error.message)
+    ? error.message
+    : undefined
+}

@@ -1,0 +1,66 @@
+/** The files of this visit: how far each has come, and why one was refused. */
+import { Button, Group, Paper, Progress, Stack, Text } from '@mantine/core'
+import { ApiFailure } from '../../api/client.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+import type { Upload, Uploads } from './uploads.ts'
+
+export function UploadList({ uploads }: { uploads: Uploads }) {
+  const { all, retry, clear } = uploads
+  if (all.length === 0) return null
+  const open = all.filter(({ state }) => state === 'waiting' || state === 'sending').length
+  return (
+    <Paper withBorder p="md" component="section" aria-label="Files being sent">
+      <Stack gap="sm">
+        <Group justify="space-between" gap="xs">
+          <Text size="sm" aria-live="polite">
+            {open > 0 ? `${all.length - open} of ${all.length} files done` : summary(all)}
+          </Text>
+          {open < all.length ? (
+            <Button size="xs" variant="default" onClick={clear}>
+              Clear the finished
+            </Button>
+          ) : null}
+        </Group>
+        <Stack component="ul" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
+          {all.map((upload) => (
+            <li key={upload.id}>
+              <Line upload={upload} onRetry={() => retry(upload.id)} />
+            </li>
+          ))}
+        </Stack>
+      </Stack>
+    </Paper>
+  )
+}
+
+function Line({ upload: { file, state, progress, failure }, onRetry }: { upload: Upload; onRetry(): void }) {
+  // All of it has left, and the server has not said that it has it.
+  const word = { waiting: 'Waiting', sending: progress === 100 ? 'Being taken' : `${progress} %`, sent: 'Sent', failed: 'Not sent' }[state]
+  return (
+    <Stack gap={4}>
+      <Group justify="space-between" gap="xs" wrap="nowrap">
+        <Text size="sm" className="as-written">
+          {file.name}
+        </Text>
+        <Text size="sm" className="figures">
+          {word}
+        </Text>
+      </Group>
+      {state === 'failed' ? (
+        <FailureNote error={failure} title={`${file.name} was not taken`} {...(isFinal(failure) ? {} : { onRetry })} />
+      ) : (
+        <Progress value={progress} aria-label={`Progress of ${file.name}`} />
+      )}
+    </Stack>
+  )
+}
+
+/** The same file would be refused again. */
+const isFinal = (failure: unknown): boolean => failure instanceof ApiFailure && (failure.status === 413 || failure.status === 422)
+
+function summary(all: Upload[]): string {
+  const failed = all.filter(({ state }) => state === 'failed').length
+  const sent = all.length - failed
+  const told = `${sent === 1 ? '1 file' : `${sent} files`} sent${failed > 0 ? `, ${failed} not taken` : ''}.`
+  return sent > 0 ? `${told} The list below says when they are ready.` : told
+}

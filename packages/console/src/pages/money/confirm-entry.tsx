@@ -1,0 +1,75 @@
+/** Shows an entry with the balance before and after it, before it is made. A failure stands here, and the next try is the same entry. */
+import { Button, Group, Modal, Stack, Table, Text } from '@mantine/core'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { Money } from '../../show/money.tsx'
+import { readAmount, writeAmount } from './amounts.ts'
+
+/** One logical entry under a key of its own. `balance` and `available` are what the owner had before it was first sent. */
+export type Entry = { key: string; amount: bigint; note: string; balance: string; available: string }
+
+type ConfirmEntryProps = {
+  opened: boolean
+  entry: Entry | null
+  ownerName: string
+  pending: boolean
+  error: unknown
+  onConfirm: () => void
+  onClose: () => void
+  /** Once the dialog is gone and may give the focus away. */
+  onClosed: () => void
+}
+
+export function ConfirmEntry({ opened, entry, ownerName, pending, error, onConfirm, onClose, onClosed }: ConfirmEntryProps) {
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title="Add this entry?"
+      centered
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      onExitTransitionEnd={onClosed}
+    >
+      {entry ? (
+        <Stack>
+          <Table variant="vertical" withTableBorder aria-label="The entry and the balance">
+            <Table.Tbody>
+              <Row label={entry.amount > 0n ? 'Credit' : 'Adjustment'} amount={writeAmount(entry.amount)} />
+              <Row label="Balance before" amount={entry.balance} />
+              <Row label="Balance after" amount={sum(entry.balance, entry.amount)} />
+              <Row label="Available after" amount={sum(entry.available, entry.amount)} />
+            </Table.Tbody>
+          </Table>
+          <Text size="sm" className="as-written">
+            For {ownerName}
+            {entry.note === '' ? '.' : `, with the note “${entry.note}”.`} An entry is never changed; a wrong one is put right by another.
+          </Text>
+          <FailureNote error={error} title="Not known to be added" />
+          {error ? <Text size="sm">Trying again sends the same entry under the same key, so it is made at most once.</Text> : null}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button data-autofocus loading={pending} onClick={onConfirm}>
+              {error ? 'Try the same entry again' : 'Add the entry'}
+            </Button>
+          </Group>
+        </Stack>
+      ) : null}
+    </Modal>
+  )
+}
+
+function Row({ label, amount }: { label: string; amount: string }) {
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" w={160}>
+        {label}
+      </Table.Th>
+      <Table.Td ta="right">
+        <Money amount={amount} />
+      </Table.Td>
+    </Table.Tr>
+  )
+}
+
+const sum = (balance: string, amount: bigint): string => writeAmount((readAmount(balance) ?? 0n) + amount)

@@ -1,0 +1,122 @@
+/**
+ * Adds a credit or an adjustment to a ledger, once: the entry is shown with the balance before and after it, and is sent under a key that it
+ * keeps however often it is sent, so an answer that got lost costs nothing twice.
+ */
+import { Button, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { ApiFailure, call, segment } from '../../api/client.ts'
+import type { LedgerEntry, Owner } from '../../api/types.ts'
+import { shortMoney } from '../../show/money.tsx'
+import { amountHint, readAmount, writeAmount } from './amounts.ts'
+import { ConfirmEntry } from './confirm-entry.tsx'
+import type { Entry } from './confirm-entry.tsx'
+import { errorOfField } from './field-error.ts'
+
+export function NewEntry({ owner }: { owner: Owner }) {
+  const queries = useQueryClient()
+  const amountInput = useRef<HTMLInputElement>(null)
+  // Kept after a failure: the same amount and note again are the same entry.
+  const [tried, setTried] = useState<Entry | null>(null)
+  const [asked, setAsked] = useState(false)
+  const form = useForm({ initialValues: { amount: '', note: '' }, validate: { amount: wrongAmount } })
+  const add = useMutation({
+    mutationFn: ({ key, amount, note }: Entry) =>
+      call<LedgerEntry>(`/owners/${segment(owner.id)}/ledger`, {
+        method: 'POST',
+        headers: { 'Idempotency-Key': key },
+        body: { amount_usd: writeAmount(amount), ...(note === '' ? {} : { note }) },
+      }),
+    onSuccess: async () => {
+      setTried(null)
+      setAsked(false)
+      form.reset()
+      await readAgain()
+    },
+    onError: async (error) => {
+      const refused = refusalOf(error)
+      if (refused) form.setErrors(refused)
+      if (refused) setAsked(false)
+      // It may be in the ledger although no answer came.
+      await readAgain()
+    },
+  })
+  const readAgain = (): Promise<unknown> =>
+    Promise.all([queries.invalidateQueries({ queryKey: ['owners'] }), queries.invalidateQueries({ queryKey: ['ledger', owner.id] })])
+  const ask = (values: { amount: string; note: string }): void => {
+    const [amount, note] = [readAmount(values.amount) ?? 0n, values.note.trim()]
+    const isSame = tried?.amount === amount && tried.note === note
+    if (!isSame) setTried({ key: newKey(), amount, note, balance: owner.balance_usd, available: owner.available_usd })
+    add.reset()
+    setAsked(true)
+  }
+  return (
+    <Paper withBorder p="md" component="section" aria-labelledby="new-entry">
+      <form onSubmit={form.onSubmit(ask)} noValidate>
+        <Stack gap="sm">
+          <Title order={2} size="h4" id="new-entry">
+            Add an entry
+          </Title>
+          <Group align="flex-start">
+            <TextInput
+              ref={amountInput}
+              label="Amount in USD"
+              description="Positive is a credit, negative an adjustment."
+              placeholder="10.00 or -2.50"
+              autoComplete="off"
+              withAsterisk
+              w={{ base: '100%', xs: 320 }}
+              {...form.getInputProps('amount')}
+            />
+            <TextInput
+              label="Note"
+              description="For your books; nobody else sees it."
+              placeholder="Invoice 1042"
+              autoComplete="off"
+              maxLength={1000}
+              style={{ flex: '1 1 240px' }}
+              {...form.getInputProps('note')}
+            />
+          </Group>
+          <Group>
+            <Button type="submit">Check the entry</Button>
+            <Text component="output" size="sm">
+              {add.data ? `${sayEntry(add.data)} is in the ledger. The balance is ${shortMoney(owner.balance_usd)}.` : ''}
+            </Text>
+          </Group>
+        </Stack>
+      </form>
+      <ConfirmEntry
+        opened={asked}
+        entry={tried}
+        ownerName={owner.name}
+        pending={add.isPending}
+        error={refusalOf(add.error) ? null : add.error}
+        onConfirm={() => tried && add.mutate(tried)}
+        onClose={() => setAsked(false)}
+        onClosed={() => (form.errors['amount'] ? amountInput.current?.focus() : undefined)}
+      />
+    </Paper>
+  )
+}
+
+function wrongAmount(text: string): string | null {
+  const amount = readAmount(text)
+  if (amount === undefined) return amountHint
+  return amount === 0n ? 'An entry of nothing would change nothing.' : null
+}
+
+/** What the server decided about a field of the form, beside which it is said. */
+function refusalOf(error: unknown): { amount?: string; note?: string } | null {
+  if (error instanceof ApiFailure && error.code === 'conflict') return { amount: error.message }
+  const [amount, note] = [errorOfField(error, 'amount_usd'), errorOfField(error, 'note')]
+  return amount ? { amount } : note ? { note } : null
+}
+
+const sayEntry = ({ kind, amount_usd: amount }: LedgerEntry): string =>
+  `${kind === 'credit' ? 'A credit' : 'An adjustment'} of ${shortMoney(amount)}`
+
+/** 128 random bits. Not randomUUID, which browsers keep from pages over plain HTTP. */
+const newKey = (): string =>
+  `console-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`

@@ -1,0 +1,102 @@
+/** The table of owners, with a search where there are many of them. */
+import { Alert, Anchor, Stack, Table, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
+import type { Owner } from '../../api/types.ts'
+import { Moment } from '../../show/moment.tsx'
+import { Money } from '../../show/money.tsx'
+import { readAmount } from './amounts.ts'
+import { lowOf, sayLow } from './low.ts'
+import type { Low } from './low.ts'
+import { useSpentOfLow } from './spend.ts'
+
+/** More than a screen has: from here on one looks for a name. */
+const searchedFrom = 12
+const mostShown = 100
+
+export function OwnerTable({ owners }: { owners: Owner[] }) {
+  const [sought, setSought] = useState('')
+  const spent = useSpentOfLow(owners)
+  const lowById = new Map<string, Low>()
+  for (const { id, available_usd: available } of owners) {
+    const low = lowOf(readAmount(available) ?? 0n, spent.get(id))
+    if (low) lowById.set(id, low)
+  }
+  const found = owners.filter(({ name }) => name.toLowerCase().includes(sought.trim().toLowerCase()))
+  // Who runs low stands first, or nobody would see it below a hundred others; the rest stays newest first.
+  const shown = found.toSorted((a, b) => Number(lowById.has(b.id)) - Number(lowById.has(a.id))).slice(0, mostShown)
+  return (
+    <Stack>
+      {lowById.size > 0 ? (
+        <Alert
+          color="yellow"
+          variant="outline"
+          role="note"
+          title={lowById.size === 1 ? 'One balance is low' : `${lowById.size} balances are low`}
+        >
+          <Text size="sm">
+            Low is less than 1 USD available, or less than three days of what was spent in the last seven. Open an owner to add a credit.
+          </Text>
+        </Alert>
+      ) : null}
+      {owners.length >= searchedFrom ? (
+        <TextInput label="Find an owner by name" value={sought} onChange={(event) => setSought(event.currentTarget.value)} maw={320} />
+      ) : null}
+      <Table.ScrollContainer minWidth={640}>
+        <Table aria-label="Owners" highlightOnHover>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Owner</Table.Th>
+              <Table.Th scope="col" ta="right">
+                Balance
+              </Table.Th>
+              <Table.Th scope="col" ta="right">
+                Held
+              </Table.Th>
+              <Table.Th scope="col" ta="right">
+                Available
+              </Table.Th>
+              <Table.Th scope="col">State</Table.Th>
+              <Table.Th scope="col">Created</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {shown.map((owner) => (
+              <OwnerRow key={owner.id} owner={owner} low={lowById.get(owner.id)} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      <Text size="sm" c="dimmed" aria-live="polite">
+        {found.length === 0 ? 'No owner of this name.' : null}
+        {found.length > mostShown ? `${mostShown} of ${found.length} shown. Write more of a name to find the others.` : null}
+      </Text>
+    </Stack>
+  )
+}
+
+function OwnerRow({ owner, low }: { owner: Owner; low: Low | undefined }) {
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" fw={500} maw={320}>
+        <Anchor component={Link} inherit href={`/money/${segment(owner.id)}`} className="as-written">
+          {owner.name}
+        </Anchor>
+      </Table.Th>
+      <Table.Td ta="right">
+        <Money amount={owner.balance_usd} />
+      </Table.Td>
+      <Table.Td ta="right">
+        <Money amount={owner.held_usd} />
+      </Table.Td>
+      <Table.Td ta="right">
+        <Money amount={owner.available_usd} />
+      </Table.Td>
+      <Table.Td>{low ? <Text size="sm" fw={600}>{`⚠ ${sayLow(low)}`}</Text> : 'Enough'}</Table.Td>
+      <Table.Td>
+        <Moment at={owner.created_at} />
+      </Table.Td>
+    </Table.Tr>
+  )
+}

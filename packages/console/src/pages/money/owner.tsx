@@ -1,0 +1,101 @@
+/** One owner: what it has, whom it pays for, what was entered and charged. */
+import { Anchor, Button, Group, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { call, segment } from '../../api/client.ts'
+import type { Owner } from '../../api/types.ts'
+import { Figure, Figures } from '../../show/figure.tsx'
+import { IdText } from '../../show/id-text.tsx'
+import { Money } from '../../show/money.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { readAmount } from './amounts.ts'
+import { Ledger } from './ledger.tsx'
+import { lowOf } from './low.ts'
+import { LowBalance } from './low-balance.tsx'
+import { NewEntry } from './new-entry.tsx'
+import { OwnerAgents } from './owner-agents.tsx'
+import { RenameOwner } from './rename-owner.tsx'
+import { useSpent } from './spend.ts'
+
+/** Balances move with every turn; slower than a person looks twice. */
+const refetchMs = 15_000
+
+export function OwnerPage({ ownerId }: { ownerId: string }) {
+  const owner = useQuery({
+    queryKey: ['owners', ownerId],
+    queryFn: ({ signal }) => call<Owner>(`/owners/${segment(ownerId)}`, { signal }),
+    refetchInterval: refetchMs,
+  })
+  const [renaming, { open, close }] = useDisclosure()
+  return (
+    <Page
+      title={owner.data?.name ?? 'Owner'}
+      lead={
+        <Group gap="xs">
+          <Anchor component={Link} href="/money" size="sm">
+            All owners
+          </Anchor>
+          <IdText id={ownerId} />
+        </Group>
+      }
+      actions={
+        owner.data ? (
+          <Button variant="default" onClick={open}>
+            Rename the owner
+          </Button>
+        ) : null
+      }
+    >
+      <Waiting for={owner} what="the owner">
+        {(found) => (
+          <>
+            <OwnerFigures owner={found} />
+            <NewEntry owner={found} />
+            <Ledger owner={found} />
+            <OwnerAgents ownerId={ownerId} />
+            <RenameOwner owner={found} opened={renaming} onClose={close} />
+          </>
+        )}
+      </Waiting>
+    </Page>
+  )
+}
+
+function OwnerFigures({ owner }: { owner: Owner }) {
+  const spent = useSpent(owner.id)
+  const low = lowOf(readAmount(owner.available_usd) ?? 0n, spent.data === undefined ? undefined : readAmount(spent.data))
+  return (
+    <>
+      <LowBalance low={low} />
+      <Figures>
+        <Figure label="Balance" note="sum of the ledger">
+          <Money amount={owner.balance_usd} />
+        </Figure>
+        <Figure label="Held" note="for running turns">
+          <Money amount={owner.held_usd} />
+        </Figure>
+        <Figure label="Available" note="balance less what is held">
+          <Money amount={owner.available_usd} />
+        </Figure>
+        <Figure
+          label="Spent in 7 days"
+          note={
+            <Anchor component={Link} href={`/usage?owner_id=${segment(owner.id)}&range=7d`} inherit>
+              Usage of the owner
+            </Anchor>
+          }
+        >
+          {spent.data !== undefined ? (
+            <Money amount={spent.data} />
+          ) : (
+            <Text span inherit>
+              {spent.error ? 'not known' : '…'}
+            </Text>
+          )}
+        </Figure>
+      </Figures>
+    </>
+  )
+}

@@ -1,0 +1,40 @@
+/** What owners spent in the last seven days. A report walks over the turns of those days, so it is asked for only of whom it can say something. */
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { call } from '../../api/client.ts'
+import type { Owner, Usage } from '../../api/types.ts'
+import { oneDollar, readAmount } from './amounts.ts'
+import { isFewDays } from './low.ts'
+
+const hourMs = 3_600_000
+const sevenDaysMs = 7 * 24 * hourMs
+
+/** `ownerId` null: of all owners together. The beginning moves once an hour, so that an answer is used again. */
+function spentBy(ownerId: string | null) {
+  const from = new Date(Math.floor(Date.now() / hourMs) * hourMs - sevenDaysMs).toISOString()
+  return {
+    queryKey: ['usage', 'seven days', ownerId, from],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const { totals } = await call<Usage>('/usage', { query: { bucket: 'day', from, owner_id: ownerId }, signal })
+      return totals.charged_usd
+    },
+    staleTime: 60_000,
+  }
+}
+
+/** The decimal text of the API. */
+export const useSpent = (ownerId: string) => useQuery(spentBy(ownerId))
+
+/** By owner's id. Who has more than the few days of what all spent together cannot run low, and is not asked about. */
+export function useSpentOfLow(owners: Owner[]): Map<string, bigint> {
+  const all = useQuery(spentBy(null))
+  const spentByAll = (all.data === undefined ? undefined : readAmount(all.data)) ?? 0n
+  const near = owners.filter((owner) => {
+    const available = readAmount(owner.available_usd) ?? 0n
+    return spentByAll > 0n && available > 0n && (available < oneDollar || isFewDays(available, spentByAll))
+  })
+  return useQueries({
+    queries: near.map(({ id }) => spentBy(id)),
+    combine: (answers) =>
+      new Map(answers.flatMap(({ data }, index) => (data === undefined ? [] : [[near[index]!.id, readAmount(data) ?? 0n]]))),
+  })
+}

@@ -1,0 +1,91 @@
+/** Who changed what, newest first: names of things and fields, never a value. */
+import { Anchor, Stack, Table, Text } from '@mantine/core'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
+import { useList } from '../../api/lists.ts'
+import type { AuditLine } from '../../api/types.ts'
+import { Empty } from '../../show/empty.tsx'
+import { IdText } from '../../show/id-text.tsx'
+import { Moment } from '../../show/moment.tsx'
+import { MoreButton } from '../../show/more-button.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { Part } from './part.tsx'
+
+const who: Record<AuditLine['who'], string> = { admin: 'Operator', server: 'The service' }
+/** A glance; more come on request. */
+const shownFirst = 20
+
+export function Audit() {
+  const list = useList<AuditLine>(['audit'], '/audit', {}, { limit: shownFirst })
+  return (
+    <Part
+      title="Audit log"
+      lead="Every change by the admin API, this page and the service itself; of fields their names, never their values."
+    >
+      <Waiting for={list.query} what="the audit log">
+        {() =>
+          list.items.length === 0 ? (
+            <Empty title="Nothing has been changed yet">The first owner, agent or key makes the first line.</Empty>
+          ) : (
+            <Stack gap="xs">
+              <Table.ScrollContainer minWidth={760}>
+                <Table aria-label="Audit log, newest first">
+                  <Table.Thead>
+                    <Table.Tr>
+                      <Table.Th scope="col">Time</Table.Th>
+                      <Table.Th scope="col">Who</Table.Th>
+                      <Table.Th scope="col">What</Table.Th>
+                      <Table.Th scope="col">Subject</Table.Th>
+                      <Table.Th scope="col">Fields</Table.Th>
+                    </Table.Tr>
+                  </Table.Thead>
+                  <Table.Tbody>
+                    {list.items.map((line) => (
+                      <Line key={line.id} line={line} />
+                    ))}
+                  </Table.Tbody>
+                </Table>
+              </Table.ScrollContainer>
+              <MoreButton list={list} />
+            </Stack>
+          )
+        }
+      </Waiting>
+    </Part>
+  )
+}
+
+function Line({ line }: { line: AuditLine }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Moment at={line.created_at} />
+      </Table.Td>
+      <Table.Td>{who[line.who]}</Table.Td>
+      <Table.Td>
+        {line.verb} {line.noun.replaceAll('_', ' ')}
+      </Table.Td>
+      <Table.Td>
+        <Subject noun={line.noun} id={line.subject_id} />
+      </Table.Td>
+      <Table.Td maw={280}>
+        <Text size="sm" className="as-written">
+          {line.fields.length === 0 ? '–' : line.fields.join(', ')}
+        </Text>
+      </Table.Td>
+    </Table.Tr>
+  )
+}
+
+/** The pages that show one thing by its id. */
+const pages: Record<string, string> = { agent: '/agents', owner: '/money', conversation: '/conversations' }
+
+function Subject({ noun, id }: { noun: string; id: string }) {
+  const page = pages[noun]
+  if (page === undefined) return <IdText id={id} />
+  return (
+    <Anchor component={Link} href={`${page}/${segment(id)}`} size="xs" ff="monospace">
+      {id}
+    </Anchor>
+  )
+}

@@ -1,0 +1,96 @@
+/** The newest turns that ended without a reply, and why: what callers were told by its code, and the cause that only the operator sees. */
+import { SegmentedControl, Stack, Table, Text } from '@mantine/core'
+import { useState } from 'react'
+import { useList } from '../../api/lists.ts'
+import type { Turn } from '../../api/types.ts'
+import { Moment } from '../../show/moment.tsx'
+import { MoreButton } from '../../show/more-button.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { Part } from './part.tsx'
+import { seldomMs } from './polling.ts'
+import { AgentCell, TurnCell } from './turn-cells.tsx'
+
+const states = { failed: 'Failed', released: 'Released' } as const
+type Ended = keyof typeof states
+/** A glance; more come on request. */
+const shownFirst = 10
+
+export function EndedTurns() {
+  const [state, setState] = useState<Ended>('failed')
+  return (
+    <Part
+      title="Turns without a reply"
+      lead="Failed is for good; released may be run again by the caller’s retry. Neither is charged."
+      actions={
+        <SegmentedControl
+          size="xs"
+          aria-label="Which turns without a reply"
+          value={state}
+          onChange={(value) => setState(value === 'released' ? 'released' : 'failed')}
+          data={Object.entries(states).map(([value, label]) => ({ value, label }))}
+        />
+      }
+    >
+      <EndedList key={state} state={state} />
+    </Part>
+  )
+}
+
+function EndedList({ state }: { state: Ended }) {
+  const list = useList<Turn>(['turns', state], '/turns', { status: state }, { limit: shownFirst, refetchMs: seldomMs })
+  return (
+    <Waiting for={list.query} what={`${state} turns`}>
+      {() =>
+        list.items.length === 0 ? (
+          <Text size="sm">No turn {state === 'failed' ? 'has failed' : 'is released'}.</Text>
+        ) : (
+          <Stack gap="xs">
+            <Table.ScrollContainer minWidth={720}>
+              <Table aria-label={`${states[state]} turns, newest first`}>
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th scope="col">Turn</Table.Th>
+                    <Table.Th scope="col">Agent</Table.Th>
+                    <Table.Th scope="col">Ended</Table.Th>
+                    <Table.Th scope="col">Code</Table.Th>
+                    <Table.Th scope="col">Cause</Table.Th>
+                    <Table.Th scope="col">Attempts</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {list.items.map((turn) => (
+                    <EndedRow key={turn.request_id} turn={turn} />
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+            <MoreButton list={list} />
+          </Stack>
+        )
+      }
+    </Waiting>
+  )
+}
+
+function EndedRow({ turn }: { turn: Turn }) {
+  return (
+    <Table.Tr>
+      <TurnCell turn={turn} />
+      <AgentCell agentId={turn.agent_id} />
+      <Table.Td>
+        <Moment at={turn.ended_at} />
+      </Table.Td>
+      <Table.Td>
+        <Text span size="xs" ff="monospace">
+          {turn.failure?.code ?? '–'}
+        </Text>
+      </Table.Td>
+      <Table.Td maw={360}>
+        <Text size="sm" className="as-written">
+          {turn.failure?.cause ?? '–'}
+        </Text>
+      </Table.Td>
+      <Table.Td>{turn.attempts}</Table.Td>
+    </Table.Tr>
+  )
+}

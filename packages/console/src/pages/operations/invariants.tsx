@@ -1,0 +1,67 @@
+/** What a verification found: a sentence for all, and each invariant with the rows that break it. */
+import { Alert, Box, Stack, Table, Text } from '@mantine/core'
+import type { Verification } from '../../api/types.ts'
+import { CodeBlock } from '../../show/code-block.tsx'
+import { writeMs } from '../../show/measures.ts'
+import { Moment } from '../../show/moment.tsx'
+import { Verdict } from './verdict.tsx'
+
+export function Invariants({ verification: { ok, ms, invariants, verified_at: verifiedAt } }: { verification: Verification }) {
+  const broken = invariants.filter((invariant) => !invariant.ok)
+  return (
+    <Stack gap="sm">
+      <Alert
+        color={ok ? 'teal' : 'red'}
+        variant="outline"
+        role={ok ? 'status' : 'alert'}
+        title={ok ? `✓ All ${invariants.length} invariants hold` : `✕ ${broken.length} of ${invariants.length} invariants are broken`}
+      >
+        <Text size="sm">
+          Verified <Moment at={verifiedAt} />, in {writeMs(ms)}.
+          {ok ? '' : ' Keep a backup of the database as it is, and write to the makers with the rows below; change nothing by hand.'}
+        </Text>
+      </Alert>
+      {broken.map(({ id, name, rows }) => (
+        <Box key={id}>
+          <CodeBlock label={`rows that break ${id} ${name}`} text={rows.map((row) => JSON.stringify(row)).join('\n')} />
+          <Text size="xs" mt={4}>
+            {rows.length} {rows.length === 1 ? 'row' : 'rows'} of {id}; of many only the first ones are read.
+          </Text>
+        </Box>
+      ))}
+      <Table.ScrollContainer
+        minWidth={640}
+        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': 'Invariants' } }}
+      >
+        <Table aria-label="Invariants">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">State</Table.Th>
+              <Table.Th scope="col">Invariant</Table.Th>
+              <Table.Th scope="col">What must be true</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {/* What is broken stands first, or it would be one line of sixteen. */}
+            {invariants
+              .toSorted((a, b) => Number(a.ok) - Number(b.ok))
+              .map(({ id, name, sentence, ok: holds }) => (
+                <Table.Tr key={id}>
+                  <Table.Td>
+                    <Verdict good={holds} word={holds ? 'Holds' : 'Broken'} />
+                  </Table.Td>
+                  <Table.Td>
+                    {id}{' '}
+                    <Text span size="xs" ff="monospace">
+                      {name}
+                    </Text>
+                  </Table.Td>
+                  <Table.Td>{sentence}</Table.Td>
+                </Table.Tr>
+              ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Stack>
+  )
+}

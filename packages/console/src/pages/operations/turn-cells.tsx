@@ -1,0 +1,40 @@
+/** What the tables of turns share: whose a turn is, and the way to its conversation. */
+import { Anchor, Table } from '@mantine/core'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
+import { useAgents } from '../../api/lists.ts'
+import type { Turn } from '../../api/types.ts'
+
+/** An agent by its name; one that is deleted is in no list and keeps its id. */
+export function AgentCell({ agentId }: { agentId: string }) {
+  const name = useAgents().data?.find(({ id }) => id === agentId)?.name
+  return (
+    <Table.Td miw={120} maw={240}>
+      <Anchor
+        component={Link}
+        href={`/agents/${segment(agentId)}`}
+        className="as-written"
+        {...(name === undefined ? { size: 'xs', ff: 'monospace' } : { inherit: true })}
+      >
+        {name ?? agentId}
+      </Anchor>
+    </Table.Td>
+  )
+}
+
+export function TurnCell({ turn: { request_id: requestId, conversation_id: conversationId } }: { turn: Turn }) {
+  return (
+    <Table.Td>
+      <Anchor
+        component={Link}
+        href={`/conversations/${segment(conversationId)}`}
+        size="xs"
+        ff="monospace"
+        title={requestId}
+        aria-label={`Open the conversation of request ${requestId}`}
+      >
+        {requestId.slice(0, 8)}…
+      </Anchor>
+    </Table.Td>
+  )
+}

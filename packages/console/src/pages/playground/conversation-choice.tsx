@@ -1,0 +1,46 @@
+/** Which conversation: an external user is one, and a fresh one begins another. What is written counts when it is left or Enter is pressed. To stand in a row. */
+import { Autocomplete, Button } from '@mantine/core'
+import { useState } from 'react'
+import { randomId } from '../../api/random-id.ts'
+import { usePlayedUsers } from './stored-conversation.ts'
+
+type ConversationChoiceProps = { agentId: string; user: string; onChoose(user: string): void }
+
+// Specification 2.
+const longestId = 255
+
+export function ConversationChoice({ agentId, user, onChoose }: ConversationChoiceProps) {
+  const [draft, setDraft] = useState(user)
+  const [known, setKnown] = useState(user)
+  if (known !== user) {
+    setKnown(user)
+    setDraft(user)
+  }
+  const played = usePlayedUsers(agentId)
+  const choose = (chosen: string): void => {
+    if (chosen === '') setDraft(user)
+    else if (chosen !== user) onChoose(chosen)
+  }
+  return (
+    <>
+      <Autocomplete
+        label="External user id"
+        data={played}
+        value={draft}
+        onChange={setDraft}
+        onOptionSubmit={choose}
+        onBlur={() => choose(draft)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && !event.nativeEvent.isComposing) choose(draft)
+        }}
+        filter={({ options }) => options}
+        maxLength={longestId}
+        w="100%"
+        maw={320}
+      />
+      <Button variant="default" onClick={() => onChoose(`playground-${randomId(4)}`)}>
+        New conversation
+      </Button>
+    </>
+  )
+}

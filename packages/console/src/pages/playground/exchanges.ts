@@ -1,0 +1,148 @@
+/**
+ * The messages of this visit and how far their replies have come. A message has one Idempotency-Key for its life, so asking for its reply again
+ * is never a second turn: what was stored comes back, and what still runs is waited for.
+ */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { ApiFailure, segment } from '../../api/client.ts'
+import { randomId } from '../../api/random-id.ts'
+import { failureOfStream, streamTurn } from '../../api/stream.ts'
+import { pacedText } from './paced-text.ts'
+
+export type Exchange = {
+  idempotencyKey: string
+  message: string
+  /** Sent at, in the viewer's clock. */
+  at: string
+  /**
+   * sending: no event yet; awaiting: the same key is still being answered elsewhere; stopped: the viewer reads no more; lost: the connection broke; failed: the turn
+   * ended without a reply; refused: none began, or its stored failure came back.
+   */
+  state: 'sending' | 'awaiting' | 'streaming' | 'stopped' | 'lost' | 'completed' | 'failed' | 'refused'
+  /** As much of the reply as there is. */
+  text: string
+  requestId: string | null
+  failure: ApiFailure | null
+}
+
+export type Exchanges = {
+  all: Exchange[]
+  /** One is being read. */
+  reading: boolean
+  send(message: string): void
+  askAgain(idempotencyKey: string): void
+  /** Stops reading; the turn goes on. */
+  stop(): void
+  /** Takes a message out that has no reply, and gives its text. */
+  takeBack(idempotencyKey: string): string
+}
+
+export function useExchanges(agentId: string, externalUserId: string, onEnd: (requestId: string) => void): Exchanges {
+  const queries = useQueryClient()
+  const [all, setAll] = useState<Exchange[]>([])
+  const reader = useRef<AbortController | null>(null)
+  useEffect(() => () => reader.current?.abort(), [])
+
+  const change = (idempotencyKey: string, changed: Partial<Exchange>): void =>
+    setAll((before) => before.map((exchange) => (exchange.idempotencyKey === idempotencyKey ? { ...exchange, ...changed } : exchange)))
+
+  const read = useMutation({
+    mutationFn: async ({ idempotencyKey, message }: Pick<Exchange, 'idempotencyKey' | 'message'>) => {
+      const { signal } = (reader.current = new AbortController())
+      const reply = pacedText((text) => change(idempotencyKey, { text, state: 'streaming' }))
+      try {
+        const end = await whenAnswered(
+          signal,
+          () => change(idempotencyKey, { state: 'awaiting' }),
+          () =>
+            streamTurn(
+              `/agents/${segment(agentId)}/playground`,
+              { message, external_user_id: externalUserId },
+              {
+                signal,
+                idempotencyKey,
+                onEvent(event) {
+                  if (event.type === 'response.created') change(idempotencyKey, { requestId: event.request_id, state: 'streaming' })
+                  if (event.type === 'response.output_text.delta') reply.add(event.delta)
+                },
+              },
+            ),
+        )
+        const text = reply.end()
+        if (end.type === 'error')
+          change(idempotencyKey, { state: 'failed', text, requestId: end.request_id, failure: failureOfStream(end) })
+        // Who missed deltas has the whole text here.
+        else change(idempotencyKey, { state: 'completed', text: end.message.content, requestId: end.request_id })
+        onEnd(end.request_id)
+      } catch (error) {
+        const text = reply.end()
+        if (signal.aborted) return change(idempotencyKey, { state: 'stopped', text })
+        const refusal = error instanceof ApiFailure && error.status !== 0
+        const failure = error instanceof ApiFailure ? error : null
+        change(idempotencyKey, {
+          state: refusal ? 'refused' : 'lost',
+          text,
+          failure,
+          ...(failure?.requestId ? { requestId: failure.requestId } : {}),
+        })
+        throw error
+      }
+    },
+    onSettled: () =>
+      Promise.all(['conversations', 'owners', 'turns', 'usage', 'ledger'].map((noun) => queries.invalidateQueries({ queryKey: [noun] }))),
+  })
+
+  return {
+    all,
+    reading: all.some(({ state }) => isReading(state)),
+    send(message) {
+      const idempotencyKey = randomId()
+      setAll((before) => [
+        ...before,
+        { idempotencyKey, message, at: new Date().toISOString(), state: 'sending', text: '', requestId: null, failure: null },
+      ])
+      read.mutate({ idempotencyKey, message })
+    },
+    askAgain(idempotencyKey) {
+      const exchange = all.find((one) => one.idempotencyKey === idempotencyKey)
+      if (!exchange) return
+      change(idempotencyKey, { state: 'sending', failure: null })
+      read.mutate(exchange)
+    },
+    stop: () => reader.current?.abort(),
+    takeBack(idempotencyKey) {
+      setAll((before) => before.filter((exchange) => exchange.idempotencyKey !== idempotencyKey))
+      return all.find((exchange) => exchange.idempotencyKey === idempotencyKey)?.message ?? ''
+    },
+  }
+}
+
+export const isReading = (state: Exchange['state']): boolean => state === 'sending' || state === 'awaiting' || state === 'streaming'
+
+/** Where the same message is being answered already, its stored reply is what to wait for: a turn in its end gives it to whoever has its key. */
+async function whenAnswered<Answer>(signal: AbortSignal, onAwaiting: () => void, ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.code !== 'idempotency_in_progress') throw error
+      onAwaiting()
+      await pause((error.retryAfterSeconds ?? 2) * 1000, signal)
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer)
+      reject(signal.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}

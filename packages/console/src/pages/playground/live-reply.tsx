@@ -1,0 +1,71 @@
+/** What stands below a message of this visit: its reply as far as it has come, why there is none, and what can be done. */
+import { Button, Group, Loader, Stack, Text } from '@mantine/core'
+import { FailureAdvice } from '../../show/failure-advice.tsx'
+import { FailureNote } from '../../show/failure-note.tsx'
+import type { Message } from '../../api/types.ts'
+import { isReading } from './exchanges.ts'
+import type { Exchange } from './exchanges.ts'
+import { ReplyFoot } from './reply-foot.tsx'
+import { Said } from './said.tsx'
+
+type LiveReplyProps = {
+  exchange: Exchange
+  /** What is stored of it: a reply that nobody has read to its end, too. */
+  reply: Message | undefined
+  /** Its turn stands beside the conversation. */
+  shown: boolean
+  agent: { id: string; name: string; ownerId: string }
+  /** Another one is being read. */
+  busy: boolean
+  onShow(): void
+  onAskAgain(): void
+  onTakeBack(): void
+}
+
+export function LiveReply({ exchange, reply, shown, agent, busy, onShow, onAskAgain, onTakeBack }: LiveReplyProps) {
+  const { failure, requestId } = exchange
+  const state = reply ? 'completed' : exchange.state
+  const text = reply?.content ?? exchange.text
+  const code = failure?.code ?? 'connection_lost'
+  const ended = state === 'failed' || state === 'refused'
+  return (
+    <Stack gap="xs">
+      {text === '' ? null : <Said who={agent.name} at={reply?.created_at ?? null} text={text} markdown />}
+      {state === 'sending' || (state === 'streaming' && text === '') ? <Busy text="The agent is at work …" /> : null}
+      {state === 'awaiting' ? <Busy text="The same message is still being answered. Its reply comes when it is stored …" /> : null}
+      {state === 'stopped' ? (
+        <Text size="sm" role="status">
+          You stopped reading. The turn goes on: its reply will be stored and charged once. Ask for it again to read it here.
+        </Text>
+      ) : null}
+      {state === 'lost' || ended ? (
+        <>
+          <FailureNote error={failure ?? new Error(code)} title={ended ? `No reply: ${code}` : 'The connection was lost'} />
+          <FailureAdvice code={code} agentId={agent.id} ownerId={agent.ownerId} />
+        </>
+      ) : null}
+      {state === 'stopped' || state === 'lost' || ended ? (
+        <Group gap="xs">
+          <Button size="xs" variant="default" disabled={busy} onClick={onAskAgain}>
+            Ask for the same reply again
+          </Button>
+          {ended ? (
+            <Button size="xs" variant="default" onClick={onTakeBack}>
+              Take the message back
+            </Button>
+          ) : null}
+        </Group>
+      ) : null}
+      {requestId === null || isReading(state) ? null : <ReplyFoot message={reply} shown={shown} onShow={onShow} />}
+    </Stack>
+  )
+}
+
+export const Busy = ({ text }: { text: string }) => (
+  <Group gap="xs" wrap="nowrap" role="status">
+    <Loader size="xs" type="dots" aria-hidden />
+    <Text size="sm" c="dimmed">
+      {text}
+    </Text>
+  </Group>
+)

@@ -1,0 +1,61 @@
+/** Where the operator writes: Enter sends, Shift+Enter makes a new line, and Enter that only chooses a word of an input method does neither. */
+import { Button, Group, Stack, Text, Textarea } from '@mantine/core'
+import type { KeyboardEvent, RefObject } from 'react'
+
+type MessageBoxProps = {
+  text: string
+  onChange(text: string): void
+  onSend(): void
+  onStop(): void
+  reading: boolean
+  /** In characters, as the agent is set. */
+  longest: number
+  box: RefObject<HTMLTextAreaElement | null>
+}
+
+export function MessageBox({ text, onChange, onSend, onStop, reading, longest, box }: MessageBoxProps) {
+  // Characters as the server counts them.
+  const length = text.length < longest / 2 ? text.length : Array.from(text).length
+  const tooLong = length > longest
+  const ready = !reading && !tooLong && text.trim() !== ''
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return
+    event.preventDefault()
+    if (ready) onSend()
+  }
+  return (
+    <Stack gap="xs">
+      <Textarea
+        ref={box}
+        label="Message"
+        description="Enter sends, Shift+Enter makes a new line."
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        value={text}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        onKeyDown={onKeyDown}
+        autosize
+        minRows={2}
+        maxRows={10}
+        error={tooLong ? `${length.toLocaleString()} characters; this agent takes ${longest.toLocaleString()}.` : undefined}
+      />
+      <Group justify="space-between" gap="xs">
+        <Text size="xs" c="dimmed" className="figures">
+          {length > longest * 0.8 ? `${length.toLocaleString()} of ${longest.toLocaleString()} characters` : ''}
+        </Text>
+        <Group gap="xs">
+          {reading ? (
+            <Button variant="default" onClick={onStop}>
+              Stop reading
+            </Button>
+          ) : null}
+          <Button disabled={!ready} onClick={onSend}>
+            Send the message
+          </Button>
+        </Group>
+      </Group>
+    </Stack>
+  )
+}
+
+/** 229 is what Safari says of the Enter that ends a composition, which it reports as over. */
+const isComposing = ({ nativeEvent }: KeyboardEvent): boolean => nativeEvent.isComposing || nativeEvent.keyCode === 229

@@ -1,0 +1,91 @@
+/** The playground: the operator talks to an agent as an external user would, by the real pipeline, and it is billed. */
+import { Alert, Anchor, Group, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import { Link, useLocation, useSearchParams } from 'wouter'
+import { useAgent, useAgents, useOwners } from '../../api/lists.ts'
+import { segment } from '../../api/client.ts'
+import type { Agent } from '../../api/types.ts'
+import { AgentSelect } from '../../show/agent-select.tsx'
+import { Empty } from '../../show/empty.tsx'
+import { Money } from '../../show/money.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { Chat } from './chat.tsx'
+import { ConversationChoice } from './conversation-choice.tsx'
+
+/** Whose conversation it is where nobody is named; the server's own word for it. */
+const usualUser = 'playground'
+
+export function Playground({ agentId }: { agentId: string | undefined }) {
+  const [, navigate] = useLocation()
+  const [search, setSearch] = useSearchParams()
+  const [hasChosen, setHasChosen] = useState(false)
+  const agents = useAgents()
+  const user = search.get('user') || usualUser
+  const choose = (chosen: string): void => {
+    setHasChosen(true)
+    setSearch(chosen === usualUser ? {} : { user: chosen })
+  }
+  return (
+    <Page
+      title="Playground"
+      lead="Talk to an agent by the real pipeline: its prompt, history, knowledge and tools. Every reply is charged to the agent’s owner."
+    >
+      <Group align="flex-end" gap="sm">
+        <AgentSelect value={agentId ?? null} onChange={(id) => navigate(id === null ? '/playground' : `/playground/${segment(id)}`)} />
+        {agentId === undefined ? null : <ConversationChoice key={agentId} agentId={agentId} user={user} onChoose={choose} />}
+      </Group>
+      {agentId !== undefined ? (
+        <WithAgent key={agentId} agentId={agentId} user={user} focus={hasChosen} />
+      ) : agents.data?.length === 0 ? (
+        <Empty title="No agent yet">
+          <Anchor component={Link} href="/agents/new" underline="always">
+            Create an agent
+          </Anchor>
+          , then talk to it here.
+        </Empty>
+      ) : (
+        <Empty title="Choose an agent">Its conversation with you stands here.</Empty>
+      )}
+    </Page>
+  )
+}
+
+function WithAgent({ agentId, user, focus }: { agentId: string; user: string; focus: boolean }) {
+  const agent = useAgent(agentId)
+  return (
+    <Waiting for={agent} what="the agent">
+      {(read) => (
+        <Stack gap="lg">
+          <Billed agent={read} />
+          {read.enabled ? null : (
+            <Alert color="yellow" variant="outline" title="This agent is switched off">
+              It answers nobody, the playground included.{' '}
+              <Anchor component={Link} href={`/agents/${segment(read.id)}`} inherit underline="always">
+                Open the agent
+              </Anchor>{' '}
+              to switch it on.
+            </Alert>
+          )}
+          <Chat key={user} agent={read} externalUserId={user} focus={focus} />
+        </Stack>
+      )}
+    </Waiting>
+  )
+}
+
+function Billed({ agent }: { agent: Agent }) {
+  const owners = useOwners()
+  const owner = owners.data?.find(({ id }) => id === agent.owner_id)
+  if (!owner) return null
+  const empty = owner.available_usd.startsWith('-') || !/[1-9]/.test(owner.available_usd)
+  return (
+    <Text size="sm">
+      Billed to{' '}
+      <Anchor component={Link} href={`/money/${segment(owner.id)}`} inherit underline="always">
+        {owner.name}
+      </Anchor>
+      : <Money amount={owner.available_usd} fw={600} /> available. {empty ? 'That covers no turn: credit the owner first.' : null}
+    </Text>
+  )
+}

@@ -1,0 +1,36 @@
+/** One text of a conversation: who said it, when, and below it what belongs to it. */
+import { Box, Group, Paper, Text } from '@mantine/core'
+import { memo } from 'react'
+import type { ReactNode } from 'react'
+import { Markdown } from '../../show/markdown.tsx'
+import { Moment } from '../../show/moment.tsx'
+
+type SaidProps = { who: string; at: string | null; text: string; markdown?: boolean; children?: ReactNode }
+
+// A piece that comes in is drawn without reading every other reply again.
+const Read = memo(Markdown)
+
+export function Said({ who, at, text, markdown = false, children }: SaidProps) {
+  return (
+    <Box component="article" aria-label={`${who} says`}>
+      <Group gap="xs" mb={4}>
+        <Text size="sm" fw={600} className="as-written">
+          {who}
+        </Text>
+        {at === null ? null : (
+          <Text size="xs" component="span">
+            <Moment at={at} />
+          </Text>
+        )}
+      </Group>
+      {text === '' ? null : markdown ? (
+        <Read text={text} />
+      ) : (
+        <Paper withBorder px="sm" py="xs" className="as-written">
+          {text}
+        </Paper>
+      )}
+      {children}
+    </Box>
+  )
+}

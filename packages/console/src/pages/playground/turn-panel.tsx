@@ -1,0 +1,80 @@
+/** One turn beside the conversation: what it cost and took, why it failed, what it did step by step, and which passages it had before it. */
+import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { ApiFailure, call, segment } from '../../api/client.ts'
+import type { Message, TurnWithSteps } from '../../api/types.ts'
+import { Citations } from '../../show/citations.tsx'
+import { FailureAdvice } from '../../show/failure-advice.tsx'
+import { IdText } from '../../show/id-text.tsx'
+import { StateBadge } from '../../show/state-badge.tsx'
+import { TurnFigures } from '../../show/turn-figures.tsx'
+import { TurnSteps } from '../../show/turn-steps.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+
+export function TurnPanel({ requestId, reply }: { requestId: string | null; reply: Message | undefined }) {
+  return (
+    <Paper withBorder p="md" component="section" aria-label="The turn">
+      <Stack gap="md">
+        <Title order={2} size="h4">
+          The turn
+        </Title>
+        {requestId === null ? (
+          <Text size="sm" c="dimmed">
+            When a reply is complete, its cost, times, steps and passages stand here.
+          </Text>
+        ) : (
+          <Shown key={requestId} requestId={requestId} reply={reply} />
+        )}
+      </Stack>
+    </Paper>
+  )
+}
+
+function Shown({ requestId, reply }: { requestId: string; reply: Message | undefined }) {
+  const turn = useQuery({
+    queryKey: ['turns', requestId],
+    queryFn: ({ signal }) => call<TurnWithSteps>(`/turns/${segment(requestId)}`, { signal }),
+    refetchInterval: ({ state }) => (state.data?.state === 'running' ? 2_000 : false),
+  })
+  if (turn.error instanceof ApiFailure && turn.error.status === 404)
+    return <Text size="sm">No turn began, so nothing was done and nothing charged.</Text>
+  return (
+    <Waiting for={turn} what="the turn">
+      {(read) => (
+        <>
+          <Group gap="xs">
+            <StateBadge state={read.state} />
+            <IdText id={read.request_id} />
+          </Group>
+          <TurnFigures turn={read} />
+          {read.failure ? <Failure turn={read} failure={read.failure} /> : null}
+          <TurnSteps steps={read.steps} />
+          {reply ? <Citations citations={reply.citations} /> : null}
+          <Text size="sm">
+            <Anchor component={Link} href={`/conversations/${segment(read.conversation_id)}`} inherit underline="always">
+              Open the conversation
+            </Anchor>
+          </Text>
+        </>
+      )}
+    </Waiting>
+  )
+}
+
+function Failure({ turn, failure }: { turn: TurnWithSteps; failure: NonNullable<TurnWithSteps['failure']> }) {
+  return (
+    <Stack gap={4}>
+      <Title order={3} size="h5">
+        Why there is no reply
+      </Title>
+      <Text size="sm" ff="monospace">
+        {failure.code}
+      </Text>
+      <Text size="sm" className="as-written">
+        {failure.cause ?? 'No cause was noted.'}
+      </Text>
+      <FailureAdvice code={failure.code} agentId={turn.agent_id} ownerId={turn.owner_id} />
+    </Stack>
+  )
+}

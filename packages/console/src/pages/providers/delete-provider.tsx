@@ -1,0 +1,54 @@
+/** Deletes a provider after saying what that means; one in use is refused by the server, and the agents that use it stand here before. */
+import { Anchor, List, Stack, Text } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { call, segment } from '../../api/client.ts'
+import type { Agent, Provider } from '../../api/types.ts'
+import { Confirm } from '../../show/confirm.tsx'
+
+export function DeleteProvider({ provider, usedBy, onClose }: { provider: Provider | null; usedBy: Agent[]; onClose: () => void }) {
+  const queries = useQueryClient()
+  const remove = useMutation({
+    mutationFn: (id: string) => call<void>(`/providers/${segment(id)}`, { method: 'DELETE' }),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ['providers'] })
+      onClose()
+    },
+  })
+  const close = (): void => {
+    remove.reset()
+    onClose()
+  }
+  return (
+    <Confirm
+      opened={provider !== null}
+      title={`Delete the provider ${provider?.name ?? ''}?`}
+      verb="Delete the provider"
+      pending={remove.isPending}
+      error={remove.error}
+      onConfirm={() => provider && remove.mutate(provider.id)}
+      onClose={close}
+    >
+      {usedBy.length === 0 ? (
+        <Text>
+          Its address and its sealed API key are removed for good. No agent runs on it now; an old version of an agent that names it cannot
+          be rolled back to.
+        </Text>
+      ) : (
+        <Stack gap="xs">
+          <Text>It is used, and cannot be deleted before these agents run on another provider:</Text>
+          <List>
+            {usedBy.map(({ id, name, model }) => (
+              <List.Item key={id}>
+                <Anchor component={Link} href={`/agents/${id}`} underline="always">
+                  {name}
+                </Anchor>{' '}
+                ({model})
+              </List.Item>
+            ))}
+          </List>
+        </Stack>
+      )}
+    </Confirm>
+  )
+}

@@ -1,0 +1,19 @@
+/** The kinds of providers as a person knows them, and a small model of each of today for a first agent. */
+export type Kind = 'openai' | 'anthropic' | 'google' | 'openai-compatible'
+
+export const kinds: { value: Kind; label: string }[] = [
+  { value: 'openai', label: 'OpenAI' },
+  { value: 'anthropic', label: 'Anthropic' },
+  { value: 'google', label: 'Google' },
+  { value: 'openai-compatible', label: 'OpenAI-compatible (vLLM, Ollama, OpenRouter …)' },
+]
+
+/** Without the examples. */
+export const labelOfKind = (kind: string): string => kinds.find(({ value }) => value === kind)?.label.replace(/ \(.*/, '') ?? kind
+
+/** Undefined where a server of one's own serves what it likes. */
+export const firstModelOf = (kind: string): string | undefined =>
+  ({ openai: 'gpt-5.4-mini', anthropic: 'claude-haiku-4-5', google: 'gemini-3.5-flash' })[kind]
+
+/** The part of a model before its first slash. */
+export const providerOf = (model: string): string => model.slice(0, model.indexOf('/'))

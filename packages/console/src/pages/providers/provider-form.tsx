@@ -1,0 +1,121 @@
+/** Adds a provider, or changes one. The API key goes to the server, which seals it; it is shown nowhere again, this form included. */
+import { Button, Group, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { call, segment } from '../../api/client.ts'
+import type { Provider } from '../../api/types.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { refusedField } from './field-errors.ts'
+import { kinds } from './kinds.ts'
+import type { Kind } from './kinds.ts'
+
+type Values = { kind: Kind; name: string; baseUrl: string; apiKey: string }
+type ProviderFormProps = { provider?: Provider | undefined; onSaved: (provider: Provider) => void; cancel?: ReactNode }
+
+export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
+  const queries = useQueryClient()
+  const form = useForm<Values>({
+    initialValues: {
+      kind: (provider?.kind ?? 'openai') as Kind,
+      name: provider?.name ?? 'openai',
+      baseUrl: provider?.base_url ?? '',
+      apiKey: '',
+    },
+    validate: {
+      name: (name) => (/^[a-z0-9][a-z0-9-]{0,63}$/.test(name) ? null : 'Small letters, digits and hyphens, at most 64, as my-gateway.'),
+      baseUrl: (text, { kind }) => {
+        if (text.trim() === '')
+          return kind === 'openai-compatible' ? 'A server of your own has an address, as http://localhost:11434/v1.' : null
+        return /^https?:\/\/\S+$/i.test(text.trim()) ? null : 'An address that begins with http:// or https://.'
+      },
+      apiKey: (text) => (provider || text.trim() !== '' ? null : 'The key is needed. A server that asks for none gets any word, as none.'),
+    },
+  })
+  const save = useMutation({
+    // The values are read here and not handed over as variables, which would be kept with the key in them.
+    mutationFn: () => saveProvider(provider, form.getValues()),
+    onSuccess: (saved) => {
+      form.setFieldValue('apiKey', '')
+      void queries.invalidateQueries({ queryKey: ['providers'] })
+      onSaved(saved)
+    },
+  })
+  const refused = refusedField(save.error)
+  const errorOf = (field: 'name' | 'baseUrl' | 'apiKey', wireName: string) =>
+    form.errors[field] ?? (refused?.field === wireName ? refused.message : undefined)
+  const { kind } = form.values
+  const chooseKind = (chosen: string | null): void => {
+    if (!chosen) return
+    // A name that nobody has written follows the kind.
+    if (form.values.name === kind || form.values.name === '') form.setFieldValue('name', chosen)
+    form.setFieldValue('kind', chosen as Kind)
+  }
+  return (
+    <form onSubmit={form.onSubmit(() => save.mutate())} noValidate autoComplete="off">
+      <Stack>
+        <Select
+          label="Kind"
+          description={provider ? 'Another kind is another provider.' : undefined}
+          data={kinds}
+          value={kind}
+          onChange={chooseKind}
+          disabled={provider !== undefined}
+          allowDeselect={false}
+          error={refused?.field === 'kind' ? refused.message : undefined}
+        />
+        <TextInput
+          label="Name"
+          description="Stands before the slash of a model, as openai in openai/gpt-5.4-mini."
+          withAsterisk
+          autoComplete="off"
+          {...form.getInputProps('name')}
+          error={errorOf('name', 'name')}
+        />
+        <TextInput
+          label="Base URL"
+          description={kind === 'openai-compatible' ? 'Up to the part before /chat/completions.' : 'Empty: the provider’s own address.'}
+          placeholder={kind === 'openai-compatible' ? 'http://localhost:11434/v1' : undefined}
+          withAsterisk={kind === 'openai-compatible'}
+          inputMode="url"
+          autoComplete="off"
+          {...form.getInputProps('baseUrl')}
+          error={errorOf('baseUrl', 'base_url')}
+        />
+        <PasswordInput
+          label="API key of the provider"
+          description={
+            provider ? 'Stored and sealed; it cannot be shown. Empty: it stays as it is.' : 'Sealed on the server, and never shown again.'
+          }
+          withAsterisk={!provider}
+          autoComplete="off"
+          data-1p-ignore
+          data-lpignore="true"
+          visibilityToggleButtonProps={{ 'aria-label': 'Show the API key' }}
+          {...form.getInputProps('apiKey')}
+          error={errorOf('apiKey', 'api_key')}
+        />
+        <FailureNote error={refused ? null : save.error} title={provider ? 'The provider was not changed' : 'The provider was not added'} />
+        <Group justify="flex-end">
+          {cancel}
+          <Button type="submit" loading={save.isPending}>
+            {provider ? 'Save the provider' : 'Add the provider'}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+function saveProvider(provider: Provider | undefined, { kind, name, baseUrl, apiKey }: Values): Promise<Provider> {
+  const address = baseUrl.trim() === '' ? null : baseUrl.trim()
+  const key = apiKey.trim()
+  if (!provider) return call<Provider>('/providers', { method: 'POST', body: { kind, name, base_url: address, api_key: key } })
+  const body = {
+    // Left out where it is the same: a provider in use keeps its name.
+    ...(name === provider.name ? {} : { name }),
+    ...(address === provider.base_url ? {} : { base_url: address }),
+    ...(key === '' ? {} : { api_key: key }),
+  }
+  return call<Provider>(`/providers/${segment(provider.id)}`, { method: 'PATCH', body })
+}

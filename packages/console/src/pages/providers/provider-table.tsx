@@ -1,0 +1,107 @@
+/** One line a provider. */
+import { Anchor, Button, Group, Table, Text } from '@mantine/core'
+import { Link } from 'wouter'
+import type { Agent, Provider } from '../../api/types.ts'
+import { IdText } from '../../show/id-text.tsx'
+import { Moment } from '../../show/moment.tsx'
+import { labelOfKind } from './kinds.ts'
+import { agentsOn } from './used-by.ts'
+
+/** What a line asks for; the page opens a dialog for it. */
+export type Doing = { what: 'test' | 'change' | 'delete'; provider: Provider }
+
+type ProviderTableProps = { providers: Provider[]; agents: Agent[] | undefined; onDo: (doing: Doing) => void }
+
+export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
+  return (
+    <Table.ScrollContainer minWidth={820}>
+      <Table verticalSpacing="sm" aria-label="Providers">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Name</Table.Th>
+            <Table.Th scope="col">Kind and address</Table.Th>
+            <Table.Th scope="col">Used by</Table.Th>
+            <Table.Th scope="col">Changed</Table.Th>
+            <Table.Th scope="col">
+              <span className="for-readers-only">What can be done</span>
+            </Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {providers.map((provider) => (
+            <Table.Tr key={provider.id}>
+              <Table.Th scope="row">
+                {provider.name}
+                <div>
+                  <IdText id={provider.id} />
+                </div>
+              </Table.Th>
+              <Table.Td>
+                {labelOfKind(provider.kind)}
+                {provider.base_url ? (
+                  <Text size="xs" c="dimmed" className="as-written">
+                    {provider.base_url}
+                  </Text>
+                ) : null}
+              </Table.Td>
+              <Table.Td>
+                <UsedBy agents={agents && agentsOn(provider.name, agents)} />
+              </Table.Td>
+              <Table.Td>
+                <Moment at={provider.updated_at} />
+              </Table.Td>
+              <Table.Td>
+                <Group gap="xs" justify="flex-end" wrap="nowrap">
+                  <Button size="xs" variant="default" aria-label={`Test ${provider.name}`} onClick={() => onDo({ what: 'test', provider })}>
+                    Test
+                  </Button>
+                  <Button
+                    size="xs"
+                    variant="default"
+                    aria-label={`Change ${provider.name}`}
+                    onClick={() => onDo({ what: 'change', provider })}
+                  >
+                    Change
+                  </Button>
+                  <Button
+                    size="xs"
+                    variant="outline"
+                    color="red"
+                    aria-label={`Delete ${provider.name}`}
+                    onClick={() => onDo({ what: 'delete', provider })}
+                  >
+                    Delete
+                  </Button>
+                </Group>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}
+
+// More would make the line a page of its own.
+const mostShown = 3
+
+/** Undefined: not known yet. */
+function UsedBy({ agents }: { agents: Agent[] | undefined }) {
+  if (!agents) return <>…</>
+  if (agents.length === 0)
+    return (
+      <Text c="dimmed" inherit>
+        No agent
+      </Text>
+    )
+  return (
+    <>
+      {agents.slice(0, mostShown).map(({ id, name }) => (
+        <Anchor key={id} component={Link} href={`/agents/${id}`} display="block" underline="always" inherit>
+          {name}
+        </Anchor>
+      ))}
+      {agents.length > mostShown ? <Text size="sm">and {agents.length - mostShown} more</Text> : null}
+    </>
+  )
+}

@@ -1,0 +1,68 @@
+/** One tiny call to a provider, and what came of it: how long it took, or the provider's own words. */
+import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import { call, segment } from '../../api/client.ts'
+import type { Provider, ProviderTest as Tested } from '../../api/types.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { writeMs } from '../../show/measures.ts'
+
+/** `focused`: what stood here before had the focus, and its button is the next thing to press. */
+type ProviderTestProps = { provider: Provider; focused?: boolean; onTested?: (test: Tested) => void }
+
+export function ProviderTest({ provider, focused = false, onTested }: ProviderTestProps) {
+  const [model, setModel] = useState('')
+  const button = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (focused) button.current?.focus()
+  }, [focused])
+  const test = useMutation({
+    mutationFn: (modelId: string) =>
+      call<Tested>(`/providers/${segment(provider.id)}/test`, { method: 'POST', body: modelId === '' ? {} : { model: modelId } }),
+    ...(onTested ? { onSuccess: onTested } : {}),
+  })
+  return (
+    <Stack gap="sm">
+      <Group align="flex-end" gap="sm">
+        <TextInput
+          label="Model to test with"
+          description="May stay empty."
+          autoComplete="off"
+          value={model}
+          onChange={(event) => setModel(event.currentTarget.value)}
+          flex="1 1 180px"
+        />
+        <Button ref={button} variant="default" loading={test.isPending} onClick={() => test.mutate(model.trim())}>
+          Test the provider
+        </Button>
+      </Group>
+      <div aria-live="polite">
+        {test.isPending ? <Text size="sm">Asking {provider.name}; this takes up to 20 seconds …</Text> : null}
+        {test.data && !test.isPending ? <TestResult provider={provider} test={test.data} /> : null}
+      </div>
+      <FailureNote error={test.isPending ? null : test.error} title="The test could not be made" />
+    </Stack>
+  )
+}
+
+function TestResult({ provider, test }: { provider: Provider; test: Tested }) {
+  const latency = writeMs(test.latency_ms)
+  if (test.ok)
+    return (
+      <Alert color="teal" title={`${provider.name} answered in ${latency}`}>
+        {test.model
+          ? `The model ${test.model} answers.`
+          : 'The address and the key are right: its list of models came. With a model named here, that model is asked.'}
+      </Alert>
+    )
+  return (
+    <Alert color="red" title={`${provider.name} did not answer as it should (${latency})`}>
+      <Text size="sm" className="as-written">
+        {test.error}
+      </Text>
+      <Text size="sm" mt={4}>
+        Check the API key{test.model ? `, the model ${test.model}` : ''} and the base URL{provider.base_url ? ` ${provider.base_url}` : ''}.
+      </Text>
+    </Alert>
+  )
+}

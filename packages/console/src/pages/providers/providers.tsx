@@ -1,0 +1,61 @@
+/** The providers of models: which there are, who uses them, and what can be done with each. A provider's key is never shown. */
+import { Button, Modal } from '@mantine/core'
+import { useState } from 'react'
+import { useAgents, useProviders } from '../../api/lists.ts'
+import { Empty } from '../../show/empty.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { DeleteProvider } from './delete-provider.tsx'
+import { ProviderForm } from './provider-form.tsx'
+import { ProviderTable } from './provider-table.tsx'
+import type { Doing } from './provider-table.tsx'
+import { ProviderTest } from './provider-test.tsx'
+import { agentsOn } from './used-by.ts'
+
+export function Providers() {
+  const providers = useProviders()
+  const agents = useAgents()
+  const [doing, setDoing] = useState<{ what: 'add' } | Doing | null>(null)
+  const close = (): void => setDoing(null)
+  const cancel = (
+    <Button variant="default" onClick={close}>
+      Cancel
+    </Button>
+  )
+  return (
+    <Page
+      title="Providers"
+      lead="Servers that run language models, with their address and their key. An agent names one before the slash of its model; the built-in demo model needs none."
+      actions={<Button onClick={() => setDoing({ what: 'add' })}>Add a provider</Button>}
+    >
+      <Waiting for={providers} what="the providers">
+        {(found) =>
+          found.length === 0 ? (
+            <Empty title="No provider yet" action={<Button onClick={() => setDoing({ what: 'add' })}>Add the first provider</Button>}>
+              Agents on the demo model work without one. For a language model add OpenAI, Anthropic, Google or a server of your own, with
+              its API key.
+            </Empty>
+          ) : (
+            <ProviderTable providers={found} agents={agents.data} onDo={setDoing} />
+          )
+        }
+      </Waiting>
+      <Modal opened={doing?.what === 'add'} onClose={close} title="Add a provider">
+        <ProviderForm onSaved={(provider) => setDoing({ what: 'test', provider })} cancel={cancel} />
+      </Modal>
+      <Modal opened={doing?.what === 'change'} onClose={close} title="Change the provider">
+        {doing?.what === 'change' ? (
+          <ProviderForm provider={doing.provider} onSaved={(provider) => setDoing({ what: 'test', provider })} cancel={cancel} />
+        ) : null}
+      </Modal>
+      <Modal opened={doing?.what === 'test'} onClose={close} title={doing?.what === 'test' ? `Test ${doing.provider.name}` : ''}>
+        {doing?.what === 'test' ? <ProviderTest provider={doing.provider} /> : null}
+      </Modal>
+      <DeleteProvider
+        provider={doing?.what === 'delete' ? doing.provider : null}
+        usedBy={doing?.what === 'delete' ? agentsOn(doing.provider.name, agents.data ?? []) : []}
+        onClose={close}
+      />
+    </Page>
+  )
+}

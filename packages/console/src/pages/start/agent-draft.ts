@@ -1,0 +1,63 @@
+/** What is written of a first agent before it is saved, what is wrong with it, and the calls that save it. */
+import { call } from '../../api/client.ts'
+import type { Agent, Owner } from '../../api/types.ts'
+import { amountHint, readAmount, writeAmount } from '../money/amounts.ts'
+
+export const newOwner = 'new'
+
+/** `owner` is an id or `newOwner`; `model` stands without its provider; prices are asked for where none is known. */
+export type Draft = {
+  owner: string
+  ownerName: string
+  balance: string
+  name: string
+  systemPrompt: string
+  model: string
+  promptPrice: string
+  completionPrice: string
+}
+
+export const firstDraft = (owners: Owner[], model: string): Draft => ({
+  owner: owners[0]?.id ?? newOwner,
+  ownerName: '',
+  balance: '10.00',
+  name: '',
+  systemPrompt:
+    'You are a helpful assistant. Use the passages of the knowledge base; where they do not answer, say so. Be brief and friendly.',
+  model,
+  promptPrice: '',
+  completionPrice: '',
+})
+
+/** By field; empty where all is well. `asksPrice`: none is known, so both are needed. */
+export function faultsOf(draft: Draft, asksPrice: boolean): Partial<Record<keyof Draft, string>> {
+  const faults: Partial<Record<keyof Draft, string>> = {}
+  const isNew = draft.owner === newOwner
+  if (isNew && draft.ownerName.trim() === '') faults.ownerName = 'Who pays for its replies? A person, a team or a company.'
+  const balance = readAmount(draft.balance)
+  if (isNew && balance === undefined) faults.balance = amountHint
+  else if (isNew && balance !== undefined && balance < 0n) faults.balance = 'An opening balance is not negative.'
+  if (draft.name.trim() === '') faults.name = 'A name is needed.'
+  if (draft.model.trim() === '') faults.model = 'Which of the provider’s models? As its own pages name it.'
+  for (const field of ['promptPrice', 'completionPrice'] as const) {
+    const price = readAmount(draft[field])
+    if (asksPrice && (price === undefined || price < 0n)) faults[field] = 'Dollars per million tokens, as 0.15; 0 for a model of your own.'
+  }
+  return faults
+}
+
+export const makeOwner = ({ ownerName, balance }: Draft): Promise<Owner> =>
+  call<Owner>('/owners', { method: 'POST', body: { name: ownerName.trim(), balance_usd: writeAmount(readAmount(balance) ?? 0n) } })
+
+/** `model` with its provider. */
+export function makeAgent(ownerId: string, model: string, draft: Draft, asksPrice: boolean): Promise<Agent> {
+  const { name, systemPrompt, promptPrice, completionPrice } = draft
+  const price = asksPrice && {
+    prompt_usd_per_million: writeAmount(readAmount(promptPrice) ?? 0n),
+    completion_usd_per_million: writeAmount(readAmount(completionPrice) ?? 0n),
+  }
+  return call<Agent>('/agents', {
+    method: 'POST',
+    body: { owner_id: ownerId, name: name.trim(), system_prompt: systemPrompt, model, ...(price ? { price } : {}) },
+  })
+}

@@ -1,0 +1,133 @@
+/** A new agent in the few fields that it needs; the rest has its usual values and stands in the editor. */
+import { Button, Select, Stack, TextInput, Textarea } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Agent, Owner } from '../../api/types.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { shortMoney } from '../../show/money.tsx'
+import { errorOfField } from '../money/field-error.ts'
+import { firstModelOf } from '../providers/kinds.ts'
+import { faultsOf, firstDraft, makeAgent, makeOwner, newOwner } from './agent-draft.ts'
+import type { Draft } from './agent-draft.ts'
+import { PriceFields } from './price-fields.tsx'
+import type { Chosen } from './provider-step.tsx'
+import { useModelPrice } from './use-model-price.ts'
+
+// Somebody who types a model's name has paused.
+const pauseMs = 400
+
+type AgentFormProps = { chosen: Chosen; kind: string | undefined; owners: Owner[]; onCreated: (agent: Agent) => void }
+
+export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
+  const queries = useQueryClient()
+  const isDemo = chosen.provider === 'demo'
+  const form = useForm<Draft>({ initialValues: firstDraft(owners, isDemo ? 'demo' : (chosen.model ?? firstModelOf(kind ?? '') ?? '')) })
+  const { values } = form
+  const model = values.model.trim() === '' ? null : `${chosen.provider}/${values.model.trim()}`
+  const [asked] = useDebouncedValue(model, pauseMs)
+  const price = useModelPrice(asked)
+  const create = useMutation({
+    mutationFn: async (asksPrice: boolean) => {
+      let ownerId = values.owner
+      if (ownerId === newOwner) {
+        const owner = await makeOwner(values)
+        // Made once, whatever becomes of the agent.
+        queries.setQueryData<Owner[]>(['owners'], (known = []) => [owner, ...known])
+        form.setFieldValue('owner', owner.id)
+        ownerId = owner.id
+      }
+      return makeAgent(ownerId, model!, values, asksPrice)
+    },
+    onSuccess: (agent) => {
+      // At once, so that the walk goes on with it.
+      queries.setQueryData<Agent[]>(['agents'], (known = []) => [agent, ...known])
+      void queries.invalidateQueries({ queryKey: ['agents'] })
+      void queries.invalidateQueries({ queryKey: ['owners'] })
+      onCreated(agent)
+    },
+  })
+  const refused = (field: string): string | undefined => errorOfField(create.error, field)
+  // Where the look-up itself fails the server decides, and asks for a price by refusing.
+  const asksPrice = !isDemo && ((price.data?.model === model && price.data.price === null) || refused('price') !== undefined)
+  const submit = (): void => {
+    const faults = faultsOf(values, asksPrice)
+    form.setErrors(faults)
+    if (Object.keys(faults).length === 0) create.mutate(asksPrice)
+    else document.querySelector<HTMLElement>(`[name="${Object.keys(faults)[0]}"]`)?.focus()
+  }
+  const input = (field: keyof Draft, wireName: string) => ({
+    name: field,
+    autoComplete: 'off',
+    ...form.getInputProps(field),
+    error: form.errors[field] ?? refused(wireName),
+  })
+  const atField = ['name', 'balance_usd', 'system_prompt', 'model', 'price'].some((field) => refused(field) !== undefined)
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        submit()
+      }}
+    >
+      <Stack>
+        <Select
+          label="Owner"
+          description="Whose balance pays for the replies."
+          data={[
+            ...owners.map(({ id, name, available_usd: available }) => ({
+              value: id,
+              label: `${name} (${shortMoney(available)} available)`,
+            })),
+            { value: newOwner, label: 'A new owner' },
+          ]}
+          value={values.owner}
+          onChange={(owner) => owner && form.setFieldValue('owner', owner)}
+          allowDeselect={false}
+        />
+        {values.owner === newOwner ? (
+          <>
+            <TextInput label="Name of the owner" withAsterisk maxLength={200} {...input('ownerName', 'owner name')} />
+            <TextInput
+              label="Opening balance in USD"
+              description="What the agent may spend before somebody credits more. It is a figure of this installation; no payment is made."
+              inputMode="decimal"
+              {...input('balance', 'balance_usd')}
+            />
+          </>
+        ) : null}
+        <TextInput label="Name of the agent" withAsterisk maxLength={200} {...input('name', 'name')} />
+        <Textarea
+          label="System prompt"
+          description="What it is, what it knows, how it speaks."
+          autosize
+          minRows={4}
+          maxRows={16}
+          {...input('systemPrompt', 'system_prompt')}
+        />
+        <TextInput
+          label="Model"
+          description={isDemo ? 'Built in.' : `As ${chosen.provider} names it.`}
+          withAsterisk
+          readOnly={isDemo}
+          spellCheck={false}
+          {...input('model', 'model')}
+        />
+        <PriceFields
+          known={price.data?.model === model ? price.data.price : undefined}
+          pending={price.isFetching || model !== asked}
+          asks={asksPrice}
+          prompt={input('promptPrice', 'price.prompt_usd_per_million')}
+          completion={input('completionPrice', 'price.completion_usd_per_million')}
+        />
+        <FailureNote error={atField ? null : create.error} title="The agent was not created" />
+        <div>
+          <Button type="submit" loading={create.isPending}>
+            Create the agent
+          </Button>
+        </div>
+      </Stack>
+    </form>
+  )
+}

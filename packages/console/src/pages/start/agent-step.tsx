@@ -1,0 +1,68 @@
+/** Step 2: an agent that is there already, or a new one. */
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
+import { useOwners } from '../../api/lists.ts'
+import type { Agent } from '../../api/types.ts'
+import { Waiting } from '../../show/waiting.tsx'
+import { providerOf } from '../providers/kinds.ts'
+import { AgentForm } from './agent-form.tsx'
+import type { Chosen } from './provider-step.tsx'
+
+type AgentStepProps = {
+  chosen: Chosen
+  /** The provider's; undefined for the demo model. */
+  kind: string | undefined
+  agent: Agent | undefined
+  agents: Agent[]
+  /** An id, or `new` to begin with another one. */
+  onAgent: (id: string) => void
+}
+
+export function AgentStep({ chosen, kind, agent, agents, onAgent }: AgentStepProps) {
+  const owners = useOwners()
+  const [another, setAnother] = useState(false)
+  const there = agents.find(({ model }) => providerOf(model) === chosen.provider)
+  if (agent && providerOf(agent.model) === chosen.provider) return <Present agent={agent} onAgent={onAgent} />
+  // The demo's own agent has a knowledge base already: nothing need be made to try it.
+  if (there && chosen.provider === 'demo' && !another)
+    return (
+      <Stack>
+        <Text>
+          The agent “{there.name}” runs on the demo model already
+          {there.name === 'demo' ? ', with a small knowledge base about Turnkeep' : ''}.
+        </Text>
+        <Group>
+          <Button onClick={() => onAgent(there.id)}>Use the agent {there.name}</Button>
+          <Button variant="default" onClick={() => setAnother(true)}>
+            Make another one
+          </Button>
+        </Group>
+      </Stack>
+    )
+  return (
+    <Waiting for={owners} what="the owners">
+      {(found) => <AgentForm chosen={chosen} kind={kind} owners={found} onCreated={({ id }) => onAgent(id)} />}
+    </Waiting>
+  )
+}
+
+function Present({ agent, onAgent }: Pick<AgentStepProps, 'onAgent'> & { agent: Agent }) {
+  return (
+    <Stack>
+      <Text className="as-written">
+        {agent.name} on {agent.model}.{' '}
+        <Anchor component={Link} href={`/agents/${segment(agent.id)}`} underline="always">
+          Change it in the editor
+        </Anchor>
+      </Text>
+      <Group>
+        <Button onClick={() => onAgent(agent.id)}>Continue with the API key</Button>
+        <Button variant="default" onClick={() => onAgent('new')}>
+          Make another agent instead
+        </Button>
+      </Group>
+    </Stack>
+  )
+}

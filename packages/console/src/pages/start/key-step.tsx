@@ -1,0 +1,89 @@
+/** Step 3: an API key of the agent. Its secret is shown here and nowhere else; what keeps it is the walk's memory alone. */
+import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import type { FormEvent } from 'react'
+import { call, segment } from '../../api/client.ts'
+import type { Agent, ShownKey } from '../../api/types.ts'
+import { CodeBlock } from '../../show/code-block.tsx'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { errorOfField } from '../money/field-error.ts'
+
+type KeyStepProps = {
+  agent: Agent
+  /** How many keys it has that are not revoked. */
+  live: number
+  secret: string | null
+  onKey: (key: ShownKey) => void
+  onDone: () => void
+}
+
+export function KeyStep({ agent, live, secret, onKey, onDone }: KeyStepProps) {
+  const queries = useQueryClient()
+  const [name, setName] = useState('First key')
+  const create = useMutation({
+    // Reset when it is done, and then forgotten at once: no cache keeps the secret.
+    gcTime: 0,
+    mutationFn: () =>
+      call<ShownKey>(`/agents/${segment(agent.id)}/keys`, {
+        method: 'POST',
+        body: { ...(name.trim() === '' ? {} : { name: name.trim() }), permission: 'full' },
+      }),
+    onSuccess: (key) => {
+      onKey(key)
+      create.reset()
+      void queries.invalidateQueries({ queryKey: ['keys'] })
+    },
+  })
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    create.mutate()
+  }
+  const refusedName = errorOfField(create.error, 'name')
+  if (secret !== null) return <Secret secret={secret} onDone={onDone} />
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <Text>
+          Your program calls the agent {agent.name} with an API key. It opens this agent alone and may send messages.
+          {live > 0 ? ' There is a key already, but no key can be shown a second time: go on with the one you have, or make another.' : ''}
+        </Text>
+        <TextInput
+          label="Name of the key"
+          description="Says who uses it, as Web shop."
+          autoComplete="off"
+          maxLength={200}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          error={refusedName}
+        />
+        <FailureNote error={refusedName ? null : create.error} title="The key was not created" />
+        <Group>
+          <Button type="submit" loading={create.isPending}>
+            Create the API key
+          </Button>
+          <Button variant="default" onClick={onDone}>
+            {live > 0 ? 'Continue with the key I have' : 'Skip to the first chat'}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+/** Has the focus as soon as it stands here: the button that made it is gone. */
+function Secret({ secret, onDone }: { secret: string; onDone: () => void }) {
+  const note = useRef<HTMLDivElement>(null)
+  useEffect(() => note.current?.focus(), [])
+  return (
+    <Stack>
+      <Alert color="yellow" title="Copy the key now" ref={note} tabIndex={-1} style={{ outline: 'none' }}>
+        It is shown this once; only its digest is stored. Keep it where your program keeps its secrets, and never in a browser.
+      </Alert>
+      <CodeBlock text={secret} label="the API key" />
+      <div>
+        <Button onClick={onDone}>Continue with the first chat</Button>
+      </div>
+    </Stack>
+  )
+}

@@ -1,0 +1,66 @@
+/** The figures of the last 24 hours, and what runs this moment. */
+import { Anchor, Box, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { call } from '../../api/client.ts'
+import type { Status, Usage } from '../../api/types.ts'
+import { Figure, Figures } from '../../show/figure.tsx'
+import { writeCount, writeMs } from '../../show/measures.ts'
+import { Money } from '../../show/money.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+
+const hourMs = 3_600_000
+// An answer is some hundred bytes, and a glance at the page should be true.
+const refreshMs = 10_000
+
+export function LastDay() {
+  const from = dayBefore()
+  const usage = useQuery({
+    queryKey: ['usage', 'last day', from],
+    queryFn: ({ signal }) => call<Usage>('/usage', { query: { bucket: 'hour', from }, signal }),
+    refetchInterval: 6 * refreshMs,
+  })
+  const status = useQuery({
+    queryKey: ['status'],
+    queryFn: ({ signal }) => call<Status>('/status', { signal }),
+    refetchInterval: refreshMs,
+  })
+  return (
+    <Box component="section" aria-labelledby="last-day">
+      <Title order={2} size="h4" mb="sm" id="last-day">
+        Last 24 hours
+      </Title>
+      <Waiting for={usage} what="the figures">
+        {({ totals }) => (
+          <Figures>
+            <Figure label="Turns" note={`${writeCount(totals.completed)} completed`}>
+              {writeCount(totals.turns)}
+            </Figure>
+            <Figure label="Without a reply" note={`${writeCount(totals.failed)} failed, ${writeCount(totals.released)} released`}>
+              {writeCount(totals.failed + totals.released)}
+            </Figure>
+            <Figure label="Spend" note={`${writeCount(totals.prompt_tokens + totals.completion_tokens)} tokens`}>
+              <Money amount={totals.charged_usd} />
+            </Figure>
+            <Figure label="Median latency" note={totals.p95_ms === null ? undefined : `95 of 100 within ${writeMs(totals.p95_ms)}`}>
+              {totals.p50_ms === null ? '–' : writeMs(totals.p50_ms)}
+            </Figure>
+            <Figure
+              label="Running now"
+              note={
+                <Anchor component={Link} href="/operations" inherit underline="always">
+                  {status.data && status.data.workers > 1 ? 'in one process of several' : 'Operations'}
+                </Anchor>
+              }
+            >
+              {status.data ? writeCount(status.data.turns.running) : '–'}
+            </Figure>
+          </Figures>
+        )}
+      </Waiting>
+    </Box>
+  )
+}
+
+/** Whole hours, as the buckets are: the one that runs and the 24 before it. */
+const dayBefore = (): string => new Date(Math.floor(Date.now() / hourMs) * hourMs - 24 * hourMs).toISOString()

@@ -1,0 +1,65 @@
+/** Owners whose agents will soon refuse messages, the emptiest first. */
+import { Anchor, Box, Table, Text, Title } from '@mantine/core'
+import { Link } from 'wouter'
+import { segment } from '../../api/client.ts'
+import { useOwners } from '../../api/lists.ts'
+import type { Owner } from '../../api/types.ts'
+import { Money } from '../../show/money.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { readAmount } from '../money/amounts.ts'
+import { lowOf, sayLow } from '../money/low.ts'
+import { useSpentOfLow } from '../money/spend.ts'
+
+export function LowOwners() {
+  const owners = useOwners()
+  return (
+    <Box component="section" aria-labelledby="low-owners">
+      <Title order={2} size="h4" mb="sm" id="low-owners">
+        Low balances
+      </Title>
+      <Waiting for={owners} what="the balances">
+        {(found) => <LowOnes owners={found} />}
+      </Waiting>
+    </Box>
+  )
+}
+
+function LowOnes({ owners }: { owners: Owner[] }) {
+  const spent = useSpentOfLow(owners)
+  const low = owners
+    .map((owner) => ({ owner, available: readAmount(owner.available_usd) ?? 0n }))
+    .flatMap(({ owner, available }) => {
+      const reason = lowOf(available, spent.get(owner.id))
+      return reason ? [{ owner, available, reason }] : []
+    })
+    .toSorted((one, other) => (one.available < other.available ? -1 : 1))
+  if (low.length === 0) return <Text size="sm">No owner runs low: each has 1 USD and three days of its recent spend, or more.</Text>
+  return (
+    <Table.ScrollContainer minWidth={520}>
+      <Table aria-label="Owners with a low balance">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Owner</Table.Th>
+            <Table.Th scope="col">Available</Table.Th>
+            <Table.Th scope="col">Why</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {low.map(({ owner, reason }) => (
+            <Table.Tr key={owner.id}>
+              <Table.Td>
+                <Anchor component={Link} href={`/money/${segment(owner.id)}`} underline="always" inherit>
+                  {owner.name}
+                </Anchor>
+              </Table.Td>
+              <Table.Td>
+                <Money amount={owner.available_usd} />
+              </Table.Td>
+              <Table.Td>{sayLow(reason)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

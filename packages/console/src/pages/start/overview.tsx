@@ -1,0 +1,30 @@
+/** How the installation is, at one look: the last day, what runs, whose balance runs low, what failed, and where to go. */
+import { Button, Stack } from '@mantine/core'
+import { Link } from 'wouter'
+import type { Agent } from '../../api/types.ts'
+import { Page } from '../../show/page.tsx'
+import { LastDay } from './last-day.tsx'
+import { LowOwners } from './low-owners.tsx'
+import { Places } from './places.tsx'
+import { TurnsWithoutReply } from './turns-without-reply.tsx'
+
+export function Overview({ agents }: { agents: Agent[] }) {
+  return (
+    <Page
+      title="Overview"
+      lead="The last 24 hours, and what needs a look."
+      actions={
+        <Button component={Link} href="/?agent=new">
+          Set up one more agent
+        </Button>
+      }
+    >
+      <Stack gap="xl">
+        <LastDay />
+        <LowOwners />
+        <TurnsWithoutReply agents={agents} />
+        <Places />
+      </Stack>
+    </Page>
+  )
+}

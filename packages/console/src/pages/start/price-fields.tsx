@@ -1,0 +1,37 @@
+/** What a model costs: shown where it is known, asked for where it is not. */
+import { SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
+import type { TextInputProps } from '@mantine/core'
+import type { ModelPrice } from '../../api/types.ts'
+import { Money } from '../../show/money.tsx'
+
+type PriceFieldsProps = {
+  /** Undefined: not asked yet. */
+  known: ModelPrice['price'] | undefined
+  pending: boolean
+  asks: boolean
+  prompt: TextInputProps
+  completion: TextInputProps
+}
+
+export function PriceFields({ known, pending, asks, prompt, completion }: PriceFieldsProps) {
+  return (
+    <Stack gap="xs">
+      <Text size="sm" aria-live="polite">
+        {pending ? 'Looking up the price …' : null}
+        {!pending && known ? (
+          <>
+            Price: <Money amount={known.prompt_usd_per_million} /> per million prompt tokens,{' '}
+            <Money amount={known.completion_usd_per_million} /> per million completion tokens.
+          </>
+        ) : null}
+        {!pending && asks ? 'No price is known for this model. What should a million tokens cost its owner?' : null}
+      </Text>
+      {asks ? (
+        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+          <TextInput label="USD per million prompt tokens" placeholder="0.15" inputMode="decimal" withAsterisk {...prompt} />
+          <TextInput label="USD per million completion tokens" placeholder="0.60" inputMode="decimal" withAsterisk {...completion} />
+        </SimpleGrid>
+      ) : null}
+    </Stack>
+  )
+}

@@ -1,0 +1,57 @@
+/**
+ * The first page: the walk through a first agent until there is one that has answered, the overview from then on. What has been done is read from the
+ * server, so the walk can be left and come back to. `?agent=new` walks once more, `?agent=ID` goes on with that one, `?overview` skips.
+ */
+import { useQuery } from '@tanstack/react-query'
+import { Redirect, useSearchParams } from 'wouter'
+import { call } from '../../api/client.ts'
+import { useAgents } from '../../api/lists.ts'
+import type { Agent, Page as PageOf, Turn } from '../../api/types.ts'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { isDemo } from './is-demo.ts'
+import { Overview } from './overview.tsx'
+import { Walk } from './walk.tsx'
+
+export function Start() {
+  const agents = useAgents()
+  if (agents.data === undefined)
+    return (
+      <Page title="Start">
+        <Waiting for={agents} what="the agents">
+          {() => null}
+        </Waiting>
+      </Page>
+    )
+  return <Decided agents={agents.data} />
+}
+
+function Decided({ agents }: { agents: Agent[] }) {
+  const [search, setSearch] = useSearchParams()
+  const wanted = search.get('agent')
+  const chosen = wanted === null ? undefined : agents.find(({ id }) => id === wanted)
+  const own = agents.filter((agent) => !isDemo(agent))
+  // One agent is the one that is being set up, unless it has worked already. Without one of the operator's own it may be the demo.
+  const begun = own[0] ?? agents[0]
+  const undecided = wanted === null && !search.has('overview') && own.length < 2 && begun !== undefined
+  const turns = useQuery({
+    queryKey: ['turns', 'any', begun?.id],
+    queryFn: ({ signal }) => call<PageOf<Turn>>('/turns', { query: { agent_id: begun?.id, limit: 1 }, signal }),
+    enabled: undecided,
+  })
+  const walkWith = (agentId: string): void => setSearch({ agent: agentId }, { replace: true })
+  if (wanted !== null) return <Walk agent={chosen} agents={agents} onAgent={walkWith} />
+  if (search.has('overview') || own.length >= 2) return <Overview agents={agents} />
+  if (begun === undefined) return <Walk agent={undefined} agents={agents} onAgent={walkWith} />
+  if (turns.data === undefined)
+    return (
+      <Page title="Start">
+        <Waiting for={turns} what="what has been done">
+          {() => null}
+        </Waiting>
+      </Page>
+    )
+  if (turns.data.data.length > 0) return <Overview agents={agents} />
+  if (own[0]) return <Redirect to={`/?agent=${own[0].id}`} replace />
+  return <Walk agent={undefined} agents={agents} onAgent={walkWith} />
+}

@@ -1,0 +1,76 @@
+/** One step of the walk: a line that opens it, with what came of it. Whoever goes on by a button of the step before finds the focus on the line. */
+import { Box, Group, Paper, Text, Title, UnstyledButton } from '@mantine/core'
+import { useEffect, useId, useRef } from 'react'
+import type { ReactNode } from 'react'
+import { CheckIcon } from '../../show/icons.tsx'
+
+type WalkStepProps = {
+  number: number
+  title: string
+  /** What came of it; nothing while it is not done. */
+  summary?: string | false | null | undefined
+  /** False: what it needs is not there yet. */
+  reachable?: boolean
+  /** What was written in it stays while another step is open. */
+  keep?: boolean
+  opened: boolean
+  /** Somebody went on to it. */
+  focused?: boolean
+  onOpen: () => void
+  children?: ReactNode
+}
+
+export function WalkStep({
+  number,
+  title,
+  summary,
+  reachable = true,
+  keep = false,
+  opened,
+  focused = false,
+  onOpen,
+  children,
+}: WalkStepProps) {
+  const id = useId()
+  const line = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (focused) line.current?.focus()
+  }, [focused])
+  const done = Boolean(summary)
+  return (
+    <Paper component="li" withBorder p="md" aria-current={opened ? 'step' : undefined}>
+      <Title order={2} size="h4">
+        <UnstyledButton
+          ref={line}
+          className="walk-line"
+          w="100%"
+          disabled={!reachable}
+          aria-expanded={opened}
+          aria-controls={opened ? id : undefined}
+          onClick={onOpen}
+        >
+          <Group gap="sm" wrap="nowrap">
+            <span className="walk-mark" data-done={done || undefined} aria-hidden="true">
+              {done ? <CheckIcon /> : number}
+            </span>
+            <span>
+              <span className="for-readers-only">Step {number}: </span>
+              {title}{' '}
+              {done ? (
+                <Text span size="sm" c="dimmed" ml="xs" className="as-written">
+                  <span className="for-readers-only">done, </span>
+                  {summary}
+                </Text>
+              ) : null}
+            </span>
+          </Group>
+        </UnstyledButton>
+      </Title>
+      {reachable && (opened || keep) ? (
+        <Box id={id} hidden={!opened} mt="md">
+          {children}
+        </Box>
+      ) : null}
+    </Paper>
+  )
+}

@@ -1,0 +1,129 @@
+/** The totals of each agent beside each other, the dearest first. One report for each agent, so it is made when somebody asks. */
+import { Anchor, Box, Button, Stack, Table, Text, Title } from '@mantine/core'
+import { useQueries } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { call } from '../../api/client.ts'
+import { useAgents } from '../../api/lists.ts'
+import type { Agent, Usage } from '../../api/types.ts'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { writeCount, writeMs } from '../../show/measures.ts'
+import { Money } from '../../show/money.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { readAmount } from '../money/amounts.ts'
+import { writeAsked } from './asked.ts'
+import type { Asked, Span } from './asked.ts'
+
+/** So many reports at most: each walks over the turns of the whole range. */
+const mostAgents = 20
+
+type Compared = { agent: Agent; totals: Usage['totals'] }
+
+export function Compare({ asked, span }: { asked: Asked; span: Span }) {
+  const [wanted, setWanted] = useState(false)
+  const agents = useAgents()
+  return (
+    <Box component="section" aria-labelledby="compare">
+      <Title order={2} size="h4" mb="xs" id="compare">
+        By agent
+      </Title>
+      {wanted ? (
+        <Waiting for={agents} what="agents">
+          {(all) => (
+            <AgentTotals
+              agents={all.filter(({ owner_id: payer }) => asked.ownerId === null || payer === asked.ownerId)}
+              asked={asked}
+              span={span}
+            />
+          )}
+        </Waiting>
+      ) : (
+        <Button variant="default" onClick={() => setWanted(true)}>
+          Compare the agents
+        </Button>
+      )}
+    </Box>
+  )
+}
+
+function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; span: Span }) {
+  const asking = agents.slice(0, mostAgents)
+  const { rows, error, pending } = useQueries({
+    queries: asking.map(({ id }) => {
+      const query = { ...span, owner_id: asked.ownerId, agent_id: id }
+      return { queryKey: ['usage', query], queryFn: ({ signal }: { signal: AbortSignal }) => call<Usage>('/usage', { query, signal }) }
+    }),
+    combine: (answers) => ({
+      rows: answers
+        .flatMap(({ data }, index): Compared[] => (data ? [{ agent: asking[index]!, totals: data.totals }] : []))
+        .toSorted(byCharge),
+      error: answers.find((answer) => answer.error)?.error ?? null,
+      pending: answers.filter((answer) => answer.isPending).length,
+    }),
+  })
+  return (
+    <Stack gap="xs">
+      <FailureNote error={error} title="Not every agent could be read" />
+      <Text size="sm" c="dimmed" aria-live="polite">
+        {pending > 0 ? `Reading ${pending} of ${asking.length} agents …` : null}
+        {pending === 0 && agents.length > mostAgents
+          ? `The newest ${mostAgents} of ${agents.length} agents; choose an owner to see fewer.`
+          : null}
+        {agents.length === 0 ? 'There is no agent to compare.' : null}
+      </Text>
+      {rows.length > 0 ? (
+        <Table.ScrollContainer minWidth={640}>
+          <Table aria-label="Agents compared, the dearest first">
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th scope="col">Agent</Table.Th>
+                {['Turns', 'Failed', 'Tokens', 'Charged', 'Latency p95', 'First delta p95'].map((label) => (
+                  <Table.Th key={label} scope="col" ta="right">
+                    {label}
+                  </Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {rows.map((row) => (
+                <Row key={row.agent.id} {...row} asked={asked} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      ) : null}
+    </Stack>
+  )
+}
+
+function Row({ agent: { id, name }, totals, asked }: Compared & { asked: Asked }) {
+  const { turns, failed, prompt_tokens: prompt, completion_tokens: completion, p95_ms: latency, p95_first_delta_ms: firstDelta } = totals
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" fw={500} maw={280}>
+        <Anchor component={Link} inherit href={`/usage?${writeAsked({ ...asked, agentId: id, keyId: null })}`} className="as-written">
+          {name}
+        </Anchor>
+      </Table.Th>
+      <Figure text={writeCount(turns)} />
+      <Figure text={writeCount(failed)} />
+      <Figure text={writeCount(prompt + completion)} />
+      <Table.Td ta="right">
+        <Money amount={totals.charged_usd} />
+      </Table.Td>
+      <Figure text={latency === null ? '–' : writeMs(latency)} />
+      <Figure text={firstDelta === null ? '–' : writeMs(firstDelta)} />
+    </Table.Tr>
+  )
+}
+
+const Figure = ({ text }: { text: string }) => (
+  <Table.Td ta="right" className="figures">
+    {text}
+  </Table.Td>
+)
+
+function byCharge(a: Compared, b: Compared): number {
+  const difference = (readAmount(b.totals.charged_usd) ?? 0n) - (readAmount(a.totals.charged_usd) ?? 0n)
+  return difference > 0n ? 1 : difference < 0n ? -1 : b.totals.turns - a.totals.turns
+}

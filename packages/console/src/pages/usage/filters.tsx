@@ -1,0 +1,59 @@
+/** What is shown: the range, and whose use. Everything chosen stands in the address, so a view can be kept and handed on. */
+import { Box, Group, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
+import { useId } from 'react'
+import { useAgents } from '../../api/lists.ts'
+import { AgentSelect } from '../../show/agent-select.tsx'
+import { OwnerSelect } from '../../show/owner-select.tsx'
+import { rangeLabels, rangeNames, suggestedDays } from './asked.ts'
+import type { Asked, RangeName, SpanWrong } from './asked.ts'
+import { KeySelect } from './key-select.tsx'
+
+type FiltersProps = { asked: Asked; wrong: SpanWrong | null; onChange: (asked: Asked) => void }
+
+export function Filters({ asked, wrong, onChange }: FiltersProps) {
+  const labelId = useId()
+  const agents = useAgents()
+  const chooseRange = (range: RangeName): void => onChange({ ...asked, ...(range === 'own' ? suggestedDays(Date.now()) : {}), range })
+  // What is chosen below an owner or an agent is not theirs any more.
+  const chooseOwner = (ownerId: string | null): void => onChange({ ...asked, ownerId, agentId: null, keyId: null })
+  const chooseAgent = (agentId: string | null): void => {
+    const payer = agents.data?.find(({ id }) => id === agentId)?.owner_id
+    onChange({ ...asked, agentId, keyId: null, ownerId: agentId !== null && payer !== asked.ownerId ? null : asked.ownerId })
+  }
+  const errorOf = (field: 'from' | 'to'): string | undefined => (wrong?.field === field ? wrong.wrong : undefined)
+  return (
+    <Stack gap="sm">
+      <Group align="flex-end" gap="md">
+        <Box>
+          <Text size="sm" fw={500} id={labelId}>
+            Range
+          </Text>
+          <SegmentedControl
+            aria-labelledby={labelId}
+            size="xs"
+            value={asked.range}
+            onChange={(value) => chooseRange(rangeNames.find((name) => name === value) ?? '7d')}
+            data={rangeNames.map((value) => ({ value, label: rangeLabels[value] }))}
+          />
+        </Box>
+        {asked.range === 'own'
+          ? (['from', 'to'] as const).map((field) => (
+              <TextInput
+                key={field}
+                type="date"
+                label={field === 'from' ? 'First day (UTC)' : 'Last day (UTC)'}
+                value={asked[field]}
+                onChange={(event) => onChange({ ...asked, [field]: event.currentTarget.value })}
+                error={errorOf(field)}
+              />
+            ))
+          : null}
+      </Group>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }}>
+        <OwnerSelect value={asked.ownerId} onChange={chooseOwner} clearable />
+        <AgentSelect value={asked.agentId} onChange={chooseAgent} clearable />
+        <KeySelect agentId={asked.agentId} value={asked.keyId} onChange={(keyId) => onChange({ ...asked, keyId })} />
+      </SimpleGrid>
+    </Stack>
+  )
+}

@@ -1,0 +1,47 @@
+/** Chooses one of an agent's API keys. Without an agent there is nothing to choose from, and it says so. */
+import { Select } from '@mantine/core'
+import { useKeys } from '../../api/lists.ts'
+import { chooseAmong } from '../../show/choose-among.ts'
+
+type KeySelectProps = { agentId: string | null; value: string | null; onChange: (id: string | null) => void }
+
+export function KeySelect({ agentId, ...props }: KeySelectProps) {
+  return agentId === null ? (
+    <Choice placeholder="Choose an agent first" keys={[]} disabled {...props} />
+  ) : (
+    <KeysOf agentId={agentId} {...props} />
+  )
+}
+
+function KeysOf({ agentId, ...props }: Omit<KeySelectProps, 'agentId'> & { agentId: string }) {
+  const keys = useKeys(agentId)
+  const named = keys.data?.map(({ id, key_id: keyId, name, revoked_at: revoked }) => ({
+    id,
+    name: `${name ?? keyId}${revoked ? ' (revoked)' : ''}`,
+  }))
+  return <Choice placeholder={keys.isPending ? 'Reading keys …' : 'All keys'} keys={named} error={keys.error?.message} {...props} />
+}
+
+type ChoiceProps = Omit<KeySelectProps, 'agentId'> & {
+  placeholder: string
+  keys: { id: string; name: string }[] | undefined
+  disabled?: boolean
+  error?: string | undefined
+}
+
+const Choice = ({ keys, value, onChange, ...props }: ChoiceProps) => (
+  <Select
+    label="API key"
+    data={chooseAmong(keys, value)}
+    value={value}
+    onChange={(id) => onChange(id)}
+    clearable
+    clearButtonProps={{ 'aria-label': 'Clear API key', 'aria-hidden': false, tabIndex: 0 }}
+    allowDeselect={false}
+    searchable
+    nothingFoundMessage="No key of this name"
+    w="100%"
+    maw={320}
+    {...props}
+  />
+)

@@ -1,0 +1,128 @@
+/** A plot as uPlot draws it: its series, axes and colours. The colours are the theme's, in the shades that stand out on the ground of each scheme. */
+import uPlot from 'uplot'
+import type { Color, PlotOf, Series } from './plots.ts'
+import { writeMs, writeShortCount } from '../../show/measures.ts'
+
+export type Scheme = 'light' | 'dark'
+export const plotHeight = 220
+
+const [hour, day] = [3_600, 86_400]
+/** Ticks on whole hours and days, so that a bucket is never split by a label. */
+const ticks = {
+  hour: [1, 2, 3, 4, 6, 8, 12, 24, 48].map((count) => count * hour),
+  day: [1, 2, 3, 4, 5, 7, 10, 15, 30, 60, 90, 120].map((count) => count * day),
+}
+const wholeNumbers = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
+
+/** A colour as CSS has it, for what stands beside the canvas. */
+export function colorVariable(color: Color, scheme: Scheme): string {
+  // Gray is darker than the others at the same shade, and has to stay apart from ink.
+  const shade = color === 'gray' ? { light: 6, dark: 6 } : { light: 8, dark: 4 }
+  return `--mantine-color-${color}-${shade[scheme]}`
+}
+
+export function plotOptions(
+  plot: PlotOf,
+  { width, scheme, onIndex }: { width: number; scheme: Scheme; onIndex: (index: number | null) => void },
+): uPlot.Options {
+  const styles = getComputedStyle(document.documentElement)
+  const read = (variable: string): string => styles.getPropertyValue(variable).trim() || 'gray'
+  const [ink, line] =
+    scheme === 'light' ? ['--mantine-color-gray-7', '--mantine-color-gray-3'] : ['--mantine-color-dark-0', '--mantine-color-dark-4']
+  const axis = {
+    stroke: read(ink),
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: read(line), width: 1 },
+    ticks: { stroke: read(line), width: 1 },
+  }
+  const { buckets, measure, shape } = plot
+  const draw = shape === 'stacked' ? asBars : asLine
+  return {
+    width,
+    height: plotHeight,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false, setScale: false }, sync: { key: 'usage' }, points: { show: shape === 'lines' } },
+    scales: {
+      x: { time: true, range: () => [buckets.from, buckets.to] },
+      y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
+    },
+    axes: [
+      {
+        ...axis,
+        space: 72,
+        size: 32,
+        incrs: ticks[buckets.unit],
+        values: (_plot, splits, _axis, _space, step) => splits.map((split) => writeMoment(split, step)),
+      },
+      {
+        ...axis,
+        ...(measure === 'count' ? { incrs: wholeNumbers } : {}),
+        values: (_plot, splits) => splits.map((split) => writeMeasure(split, measure)),
+        size: (_plot, values) => Math.max(44, 18 + 7 * Math.max(0, ...(values ?? []).map((text) => text.length))),
+      },
+    ],
+    series: [{}, ...inDrawingOrder(plot).map((series) => draw(series, read(colorVariable(series.color, scheme)), buckets.middles.length))],
+    hooks: { setCursor: [({ cursor }) => onIndex(cursor.idx ?? null)] },
+  }
+}
+
+/** Of a stack each bar stands on the ground and is as high as all up to it; the highest is drawn first, the others over it. */
+export function plotData(plot: PlotOf): uPlot.AlignedData {
+  const { buckets, series, shape } = plot
+  if (shape === 'lines') return [buckets.middles, ...series.map(({ values }) => values)]
+  const heights: number[][] = []
+  for (const { values } of series) {
+    const below = heights.at(-1)
+    heights.push(values.map((value, index) => (value ?? 0) + (below?.[index] ?? 0)))
+  }
+  return [buckets.middles, ...heights.toReversed()]
+}
+
+const inDrawingOrder = ({ series, shape }: PlotOf): Series[] => (shape === 'stacked' ? series.toReversed() : series)
+
+const asBars = ({ label }: Series, color: string): uPlot.Series => ({
+  label,
+  fill: color,
+  width: 0,
+  points: { show: false },
+  // Wide enough to be hit, and not a block where there are few.
+  ...(uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [0.8, 40] }) } : {}),
+})
+
+/** With its points: one between two gaps has no line. */
+const asLine = ({ label, dashed }: Series, color: string, count: number): uPlot.Series => ({
+  label,
+  stroke: color,
+  width: 2,
+  ...(dashed ? { dash: [6, 4] } : {}),
+  points: { show: true, size: count > 100 ? 3 : 6, fill: color, stroke: color },
+})
+
+const dayOfAxis = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+const hourOfAxis = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+
+/** In the viewer's zone; where hours are counted, midnight is told by its day. */
+function writeMoment(split: number, stepSeconds: number): string {
+  const date = new Date(split * 1_000)
+  const isMidnight = date.getHours() === 0 && date.getMinutes() === 0
+  return (stepSeconds >= day || isMidnight ? dayOfAxis : hourOfAxis).format(date)
+}
+
+const usdOfAxis = new Intl.NumberFormat(undefined, {
+  style: 'currency',
+  currency: 'USD',
+  maximumSignificantDigits: 3,
+  minimumSignificantDigits: 1,
+})
+
+function writeMeasure(value: number, measure: PlotOf['measure']): string {
+  switch (measure) {
+    case 'count':
+      return writeShortCount(value)
+    case 'usd':
+      return usdOfAxis.format(value)
+    case 'ms':
+      return value === 0 ? '0' : writeMs(value)
+  }
+}

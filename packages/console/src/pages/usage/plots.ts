@@ -1,0 +1,115 @@
+/** What is plotted of a range: which figures, how each is written, and what a plot says in words. */
+import type { Usage } from '../../api/types.ts'
+import { shortMoney } from '../../show/money.tsx'
+import { writeCount, writeMs } from '../../show/measures.ts'
+import { bucketsOf } from './buckets.ts'
+import type { Bucket, Buckets } from './buckets.ts'
+
+export type Color = 'teal' | 'red' | 'gray' | 'blue' | 'grape'
+export type Series = {
+  label: string
+  color: Color
+  dashed: boolean
+  /** For drawing alone. */
+  values: (number | null)[]
+  /** What each is in words, exact. */
+  texts: string[]
+  /** Of the whole range. */
+  total: string
+}
+export type PlotOf = {
+  title: string
+  /** Stacked: bars, the first series at the bottom. */
+  shape: 'stacked' | 'lines'
+  measure: 'count' | 'usd' | 'ms'
+  buckets: Buckets
+  series: Series[]
+  /** The plot in words, for who does not see it. */
+  summary: string
+}
+
+type Drawn = Omit<PlotOf, 'summary' | 'buckets'>
+type Figures = Usage['totals']
+
+export function plotsOf({ data, totals }: Usage, unit: 'hour' | 'day'): PlotOf[] {
+  const counts = (label: string, color: Color, read: (figures: Figures) => number): Series => ({
+    label,
+    color,
+    dashed: false,
+    values: data.map(read),
+    texts: data.map((bucket) => writeCount(read(bucket))),
+    total: writeCount(read(totals)),
+  })
+  const amounts = (label: string, color: Color, read: (figures: Figures) => string): Series => ({
+    label,
+    color,
+    dashed: false,
+    values: data.map((bucket) => Number(read(bucket))),
+    texts: data.map((bucket) => `${read(bucket)} USD`),
+    total: shortMoney(read(totals)),
+  })
+  const times = (label: string, color: Color, read: (figures: Figures) => number | null): Series => {
+    const say = (figures: Figures | Bucket): string => {
+      const ms = read(figures)
+      return ms === null ? '–' : writeMs(ms)
+    }
+    return { label, color, dashed: color === 'grape', values: data.map(read), texts: data.map(say), total: say(totals) }
+  }
+  const failed = counts('Failed', 'red', (figures) => figures.failed)
+  const released = counts('Released', 'gray', (figures) => figures.released)
+  const drawn: Drawn[] = [
+    {
+      title: 'Turns',
+      shape: 'stacked',
+      measure: 'count',
+      series: [counts('Completed', 'teal', (figures) => figures.completed), released, failed],
+    },
+    { title: 'Failures', shape: 'stacked', measure: 'count', series: [failed, released] },
+    {
+      title: 'Tokens',
+      shape: 'stacked',
+      measure: 'count',
+      series: [
+        counts('Prompt', 'blue', (figures) => figures.prompt_tokens),
+        counts('Completion', 'grape', (figures) => figures.completion_tokens),
+      ],
+    },
+    {
+      title: 'Spend',
+      shape: 'stacked',
+      measure: 'usd',
+      series: [
+        amounts('Charged', 'teal', (figures) => figures.charged_usd),
+        amounts('Written off', 'gray', (figures) => figures.written_off_usd),
+      ],
+    },
+    {
+      title: 'Latency of completed turns',
+      shape: 'lines',
+      measure: 'ms',
+      series: [times('p50', 'blue', (figures) => figures.p50_ms), times('p95', 'grape', (figures) => figures.p95_ms)],
+    },
+    {
+      title: 'Time to the first delta',
+      shape: 'lines',
+      measure: 'ms',
+      series: [
+        times('p50', 'blue', (figures) => figures.p50_first_delta_ms),
+        times('p95', 'grape', (figures) => figures.p95_first_delta_ms),
+      ],
+    },
+  ]
+  const buckets = bucketsOf(data, unit)
+  return drawn.map((one) => ({ ...one, buckets, summary: summarize(one, buckets) }))
+}
+
+export const isEmpty = ({ series }: Pick<PlotOf, 'series'>): boolean => series.every(({ values }) => values.every((value) => !value))
+
+function summarize({ title, series }: Drawn, { unit, names }: Buckets): string {
+  const span = `${title}, ${names.length} ${unit}s from ${names[0]} to ${names.at(-1)}.`
+  const said = series.map(({ label, total, values, texts }) => {
+    const highest = values.reduce<number>((best, value, index) => ((value ?? -1) > (values[best] ?? -1) ? index : best), 0)
+    return `${label}: ${total} in all${values[highest] ? `, most ${texts[highest]} at ${names[highest]}` : ''}.`
+  })
+  return `${span} ${said.join(' ')}`
+}

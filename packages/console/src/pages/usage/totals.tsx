@@ -1,0 +1,49 @@
+/** The whole range in figures. */
+import type { Usage } from '../../api/types.ts'
+import { Figure, Figures } from '../../show/figure.tsx'
+import { writeCount, writeMs } from '../../show/measures.ts'
+import { Money } from '../../show/money.tsx'
+
+const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 })
+const writeTime = (ms: number | null): string => (ms === null ? '–' : writeMs(ms))
+
+export function Totals({ totals }: { totals: Usage['totals'] }) {
+  const { turns, failed, released } = totals
+  const ofTurns = (count: number): string => (turns === 0 ? 'of no turn' : `${share.format(count / turns)} of the turns`)
+  return (
+    <Figures>
+      <Figure label="Turns" note="that ended">
+        {writeCount(turns)}
+      </Figure>
+      <Figure label="Completed" note={ofTurns(totals.completed)}>
+        {writeCount(totals.completed)}
+      </Figure>
+      <Figure label="Failed" note={ofTurns(failed)}>
+        {writeCount(failed)}
+      </Figure>
+      <Figure label="Released" note={`${ofTurns(released)}; a retry runs them again`}>
+        {writeCount(released)}
+      </Figure>
+      <Figure label="Prompt tokens">{writeCount(totals.prompt_tokens)}</Figure>
+      <Figure label="Completion tokens">{writeCount(totals.completion_tokens)}</Figure>
+      <Figure label="Charged">
+        <Money amount={totals.charged_usd} />
+      </Figure>
+      <Figure label="Written off" note="beyond the hold; nobody pays it">
+        <Money amount={totals.written_off_usd} />
+      </Figure>
+      <Figure label="Latency p50" note="of completed turns">
+        {writeTime(totals.p50_ms)}
+      </Figure>
+      <Figure label="Latency p95" note="of completed turns">
+        {writeTime(totals.p95_ms)}
+      </Figure>
+      <Figure label="First delta p50" note="from admission">
+        {writeTime(totals.p50_first_delta_ms)}
+      </Figure>
+      <Figure label="First delta p95" note="from admission">
+        {writeTime(totals.p95_first_delta_ms)}
+      </Figure>
+    </Figures>
+  )
+}

@@ -1,0 +1,86 @@
+/** Use over time: turns, tokens, spend, failures and times, of everything or of one owner, agent or key. */
+import { SimpleGrid, Text } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useEffect, useMemo, useState } from 'react'
+import { useSearchParams } from 'wouter'
+import { call } from '../../api/client.ts'
+import type { Usage } from '../../api/types.ts'
+import { Empty } from '../../show/empty.tsx'
+import { FailureNote } from '../../show/failure-note.tsx'
+import { Page } from '../../show/page.tsx'
+import { Waiting } from '../../show/waiting.tsx'
+import { readAsked, spanOf, writeAsked } from './asked.ts'
+import type { Span } from './asked.ts'
+import { Compare } from './compare.tsx'
+import { Filters } from './filters.tsx'
+import { Plot } from './plot.tsx'
+import { plotsOf } from './plots.ts'
+import { Totals } from './totals.tsx'
+
+/** A report walks over the turns of its range; a minute is new enough for hours and days. */
+const refetchMs = 60_000
+const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
+
+export function UsagePage() {
+  const [params, setParams] = useSearchParams()
+  const asked = readAsked(params)
+  const found = spanOf(asked, useNow())
+  const wrong = 'wrong' in found ? found : null
+  const span = 'wrong' in found ? null : found
+  const query = { ...span, owner_id: asked.ownerId, agent_id: asked.agentId, key_id: asked.keyId }
+  const usage = useQuery({
+    queryKey: ['usage', query],
+    // The span travels with its answer: what was asked before is shown until the new answer is there.
+    queryFn: async ({ signal }) => ({ report: await call<Usage>('/usage', { query, signal }), unit: span?.bucket ?? 'day' }),
+    enabled: span !== null,
+    placeholderData: keepPreviousData,
+    refetchInterval: refetchMs,
+  })
+  return (
+    <Page title="Usage" lead={`A turn counts where it ended. Hours and days are those of UTC; the axes show them in your zone, ${zone}.`}>
+      <Filters asked={asked} wrong={wrong} onChange={(next) => setParams(writeAsked(next), { replace: true })} />
+      {span ? (
+        <>
+          <Text component="output" size="sm" c="dimmed">
+            {usage.isPlaceholderData ? 'Reading …' : ''}
+          </Text>
+          {usage.data ? <FailureNote error={usage.error} title="Could not read it anew" onRetry={() => void usage.refetch()} /> : null}
+          <Waiting for={usage} what="the usage">
+            {({ report, unit }) => <Report report={report} unit={unit} />}
+          </Waiting>
+          {asked.agentId === null ? <Compare asked={asked} span={span} /> : null}
+        </>
+      ) : null}
+    </Page>
+  )
+}
+
+/** The moment of the last refetch: an hour later the range ends an hour later. */
+function useNow(): number {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), refetchMs)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}
+
+function Report({ report, unit }: { report: Usage; unit: Span['bucket'] }) {
+  const plots = useMemo(() => plotsOf(report, unit), [report, unit])
+  if (report.totals.turns === 0)
+    return (
+      <Empty title="No turn ended in this range">
+        Choose a longer range or fewer filters. A turn is counted once it has ended; those that are running stand on the page Operations.
+      </Empty>
+    )
+  return (
+    <>
+      <Totals totals={report.totals} />
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        {plots.map((plot) => (
+          <Plot key={plot.title} plot={plot} />
+        ))}
+      </SimpleGrid>
+    </>
+  )
+}

@@ -1,0 +1,30 @@
+/** Chooses an agent by its name. Who uses it navigates, or keeps the id. */
+import { Select } from '@mantine/core'
+import { useAgents } from '../api/lists.ts'
+import { chooseAmong } from './choose-among.ts'
+
+type AgentSelectProps = { value: string | null; onChange(id: string | null): void; label?: string; clearable?: boolean }
+
+export function AgentSelect({ value, onChange, label = 'Agent', clearable = false }: AgentSelectProps) {
+  const agents = useAgents()
+  const named = agents.data?.map(({ id, name, enabled }) => ({ id, name: enabled ? name : `${name} (switched off)` }))
+  return (
+    <Select
+      label={label}
+      placeholder={
+        agents.isPending ? 'Reading agents …' : agents.data?.length === 0 ? 'No agent yet' : clearable ? 'All agents' : 'Choose an agent'
+      }
+      data={chooseAmong(named, value)}
+      value={value}
+      onChange={(id) => onChange(id)}
+      error={agents.error?.message}
+      clearable={clearable}
+      clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
+      allowDeselect={false}
+      searchable
+      nothingFoundMessage="No agent of this name"
+      w="100%"
+      maw={320}
+    />
+  )
+}

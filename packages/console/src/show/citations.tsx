@@ -1,0 +1,30 @@
+/** The passages that a reply had before it: document and section of each. */
+import { Stack, Text, Title } from '@mantine/core'
+import type { Message } from '../api/types.ts'
+
+export function Citations({ citations }: { citations: Message['citations'] }) {
+  // One document may give several passages of one section, and a reply's citations never change.
+  const placed = citations.map((citation, index) => ({ ...citation, key: `${citation.document_id} ${index}` }))
+  return (
+    <Stack gap={4}>
+      <Title order={3} size="h5">
+        Passages
+      </Title>
+      {citations.length === 0 ? (
+        <Text size="sm" c="dimmed">
+          None: nothing of the agent’s knowledge was put before the model.
+        </Text>
+      ) : (
+        <ol style={{ margin: 0, paddingInlineStart: 20, fontSize: 'var(--mantine-font-size-sm)' }}>
+          {placed.map(({ key, title, section }) => (
+            <li key={key}>
+              <Text size="sm" className="as-written">
+                {section ? `${title} › ${section}` : title}
+              </Text>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Stack>
+  )
+}

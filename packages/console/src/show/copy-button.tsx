@@ -1,0 +1,15 @@
+/** Copies a text and says so. Where the browser has no clipboard (plain HTTP on another machine) it says what to do instead. */
+import { Button } from '@mantine/core'
+import type { ButtonProps } from '@mantine/core'
+import { useCopy } from './use-copy.ts'
+
+const shown = { copied: 'Copied', refused: 'Select it and press Ctrl+C' }
+
+export function CopyButton({ text, label = 'Copy', ...props }: { text: string; label?: string } & ButtonProps) {
+  const { told, copy } = useCopy()
+  return (
+    <Button size="xs" variant="default" {...props} onClick={() => copy(text)}>
+      <span aria-live="polite">{told ? shown[told] : label}</span>
+    </Button>
+  )
+}

@@ -1,0 +1,17 @@
+/** An empty place that says what belongs there and how it comes there. */
+import { Stack, Text, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+export function Empty({ title, children, action }: { title: string; children: ReactNode; action?: ReactNode }) {
+  return (
+    <Stack align="center" gap="xs" py="xl" px="md">
+      <Title order={2} size="h4" ta="center">
+        {title}
+      </Title>
+      <Text c="dimmed" ta="center" maw={480} component="div">
+        {children}
+      </Text>
+      {action}
+    </Stack>
+  )
+}

@@ -1,0 +1,28 @@
+/** Why something did not work, in the server's words, with the request id to look up, and a way to try again where that makes sense. */
+import { Alert, Button, Group, Text } from '@mantine/core'
+import { ApiFailure } from '../api/client.ts'
+
+export function FailureNote({ error, title = 'That did not work', onRetry }: { error: unknown; title?: string; onRetry?: () => void }) {
+  if (!error) return null
+  const failure = error instanceof ApiFailure ? error : undefined
+  return (
+    <Alert color="red" title={title} role="alert" variant="light">
+      <Text size="sm" className="as-written">
+        {failure ? failure.message : 'The page itself has failed here. Reload it; if that does not help, the browser’s console says more.'}
+      </Text>
+      {failure?.retryAfterSeconds ? <Text size="sm">Try again in {failure.retryAfterSeconds} s.</Text> : null}
+      {failure?.requestId ? (
+        <Text size="xs" c="dimmed" mt={4}>
+          {failure.code} · request {failure.requestId}
+        </Text>
+      ) : null}
+      {onRetry ? (
+        <Group mt="xs">
+          <Button size="xs" variant="default" onClick={onRetry}>
+            Try again
+          </Button>
+        </Group>
+      ) : null}
+    </Alert>
+  )
+}

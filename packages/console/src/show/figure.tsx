@@ -1,0 +1,30 @@
+/** A few figures beside each other, each under its name. They wrap on a phone. */
+import { Box, Paper, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+export function Figures({ children }: { children: ReactNode }) {
+  return (
+    <Box component="dl" m={0} style={{ display: 'grid', gap: 12, gridTemplateColumns: 'repeat(auto-fill, minmax(160px, 1fr))' }}>
+      {children}
+    </Box>
+  )
+}
+
+/** `note` says what the figure needs to be understood: of what, since when. */
+export function Figure({ label, note, children }: { label: string; note?: ReactNode; children: ReactNode }) {
+  return (
+    <Paper withBorder p="sm">
+      <Text component="dt" size="sm">
+        {label}
+      </Text>
+      <Text component="dd" m={0} fz="xl" fw={600} className="as-written">
+        {children}
+        {note ? (
+          <Text span display="block" size="xs" fw={400}>
+            {note}
+          </Text>
+        ) : null}
+      </Text>
+    </Paper>
+  )
+}

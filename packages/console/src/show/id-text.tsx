@@ -1,0 +1,26 @@
+/** An id in small monospace, with a button that copies it. */
+import { ActionIcon, Group, Text, Tooltip } from '@mantine/core'
+import { CheckIcon, CopyIcon } from './icons.tsx'
+import { useCopy } from './use-copy.ts'
+
+const shown = { copied: 'Copied', refused: 'Select it and press Ctrl+C' }
+
+export function IdText({ id }: { id: string }) {
+  const { told, copy } = useCopy()
+  const label = `Copy id ${id}`
+  return (
+    <Group gap={4} wrap="nowrap" component="span" display="inline-flex" maw="100%" pos="relative">
+      <Text span size="xs" ff="monospace" className="id-text">
+        {id}
+      </Text>
+      <Tooltip label={told ? shown[told] : label} opened={told === null ? undefined : true}>
+        <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} onClick={() => copy(id)}>
+          {told === 'copied' ? <CheckIcon /> : <CopyIcon />}
+        </ActionIcon>
+      </Tooltip>
+      <span aria-live="polite" className="for-readers-only">
+        {told ? shown[told] : ''}
+      </span>
+    </Group>
+  )
+}

@@ -1,0 +1,34 @@
+/** How counts, spans of time and sizes are written for people, in the viewer's own way of writing numbers. */
+
+const whole = new Intl.NumberFormat()
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const oneDecimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
+
+export const writeCount = (count: number): string => whole.format(count)
+
+/** For axes and narrow places: 12.3K. */
+export const writeShortCount = (count: number): string => compact.format(count)
+
+/** A latency: milliseconds up to a second, then seconds, then minutes. */
+export function writeMs(ms: number): string {
+  if (ms < 10) return `${oneDecimal.format(ms)} ms`
+  if (ms < 1_000) return `${whole.format(Math.round(ms))} ms`
+  if (ms < 60_000) return `${oneDecimal.format(ms / 1_000)} s`
+  return `${oneDecimal.format(ms / 60_000)} min`
+}
+
+/** How long something has been, in its two largest units: "3 min 20 s". */
+export function writeSpan(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000))
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60]
+  if (days > 0) return `${days} d ${hours} h`
+  if (hours > 0) return `${hours} h ${minutes} min`
+  if (minutes > 0) return `${minutes} min ${seconds % 60} s`
+  return `${seconds} s`
+}
+
+/** Binary units, as a process list has them. */
+export function writeBytes(bytes: number): string {
+  const mib = bytes / 1_048_576
+  return mib < 1_024 ? `${whole.format(Math.round(mib))} MiB` : `${oneDecimal.format(mib / 1_024)} GiB`
+}

@@ -1,0 +1,24 @@
+/** The end of a list that comes page by page: how many are shown, and the way to more. */
+import { Button, Group, Stack, Text } from '@mantine/core'
+import type { List } from '../api/lists.ts'
+import { FailureNote } from './failure-note.tsx'
+
+export function MoreButton({ list }: { list: List<unknown> }) {
+  const { items, more, query, loadMore } = list
+  if (items.length === 0) return null
+  return (
+    <Stack gap="xs">
+      {query.isFetchNextPageError ? <FailureNote error={query.error} title="Could not read more" /> : null}
+      <Group gap="sm">
+        <Text size="sm" c="dimmed" aria-live="polite">
+          {items.length} shown{more ? ', there are more' : ''}
+        </Text>
+        {more ? (
+          <Button size="xs" variant="default" loading={query.isFetchingNextPage} onClick={loadMore}>
+            Show more
+          </Button>
+        ) : null}
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,29 @@
+/** Chooses an owner by its name. Who uses it navigates, or keeps the id. */
+import { Select } from '@mantine/core'
+import { useOwners } from '../api/lists.ts'
+import { chooseAmong } from './choose-among.ts'
+
+type OwnerSelectProps = { value: string | null; onChange(id: string | null): void; label?: string; clearable?: boolean }
+
+export function OwnerSelect({ value, onChange, label = 'Owner', clearable = false }: OwnerSelectProps) {
+  const owners = useOwners()
+  return (
+    <Select
+      label={label}
+      placeholder={
+        owners.isPending ? 'Reading owners …' : owners.data?.length === 0 ? 'No owner yet' : clearable ? 'All owners' : 'Choose an owner'
+      }
+      data={chooseAmong(owners.data, value)}
+      value={value}
+      onChange={(id) => onChange(id)}
+      error={owners.error?.message}
+      clearable={clearable}
+      clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
+      allowDeselect={false}
+      searchable
+      nothingFoundMessage="No owner of this name"
+      w="100%"
+      maw={320}
+    />
+  )
+}

@@ -1,0 +1,35 @@
+/** A page that fails as a program, or whose files are no longer served since the server is another version, says so and leaves the rest usable. */
+import { Button, Text } from '@mantine/core'
+import { Component } from 'react'
+import type { ReactNode } from 'react'
+import { Page } from './page.tsx'
+
+/** By `place` (the address) it is tried anew. */
+type PageBoundaryProps = { place: string; children: ReactNode }
+
+export class PageBoundary extends Component<PageBoundaryProps, { failed: boolean; place: string }> {
+  override state = { failed: false, place: this.props.place }
+
+  static getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true }
+  }
+
+  static getDerivedStateFromProps({ place }: PageBoundaryProps, state: { place: string }): { failed: boolean; place: string } | null {
+    return place === state.place ? null : { failed: false, place }
+  }
+
+  override render(): ReactNode {
+    if (!this.state.failed) return this.props.children
+    return (
+      <Page title="This page has failed">
+        <Text>
+          The server may have been upgraded since the console was opened: reload it. If that does not help, the browser’s own console says
+          more.
+        </Text>
+        <div>
+          <Button onClick={() => location.reload()}>Reload the console</Button>
+        </div>
+      </Page>
+    )
+  }
+}

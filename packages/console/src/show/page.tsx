@@ -1,0 +1,37 @@
+/** The frame of every page: its one heading, what can be done, and what the heading means in a sentence. Whoever comes here by a link has the focus on the heading. */
+import { Box, Group, Stack, Text, Title } from '@mantine/core'
+import { createContext, useContext, useEffect, useRef } from 'react'
+import type { ReactNode } from 'react'
+
+/** Told the heading of each page that comes; who stands around the pages gives it the focus. */
+export const Arrival = createContext<((heading: HTMLElement) => void) | null>(null)
+
+export function Page({ title, lead, actions, children }: { title: string; lead?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  const arrive = useContext(Arrival)
+  useEffect(() => {
+    document.title = `${title} · Turnkeep`
+  }, [title])
+  // Once for each page that comes, not for what changes of its address while it stays: a tab, a filter.
+  useEffect(() => {
+    if (heading.current) arrive?.(heading.current)
+  }, [arrive])
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <Box>
+          <Title order={1} size="h2" className="as-written" tabIndex={-1} ref={heading}>
+            {title}
+          </Title>
+          {lead ? (
+            <Text c="dimmed" size="sm" maw={720} mt={4} component="div">
+              {lead}
+            </Text>
+          ) : null}
+        </Box>
+        {actions ? <Group gap="xs">{actions}</Group> : null}
+      </Group>
+      {children}
+    </Stack>
+  )
+}

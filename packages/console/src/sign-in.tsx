@@ -1,0 +1,64 @@
+/** The door of the page. The token goes to the server once and is kept nowhere: what stays is a cookie that no script can read. */
+import { Button, Center, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
+import { useEffect, useRef, useState } from 'react'
+import type { FormEvent } from 'react'
+import { useSignIn } from './api/session.ts'
+import { FailureNote } from './show/failure-note.tsx'
+
+/** `after`: how a session before this sign-in came to its end. The address has stayed, so that the same page comes back. */
+type SignInProps = { after: 'ended' | 'signed out' | null; onTry: () => void }
+
+export function SignIn({ after, onTry }: SignInProps) {
+  const [notice] = useState(after)
+  const [token, setToken] = useState('')
+  const input = useRef<HTMLInputElement>(null)
+  const signIn = useSignIn()
+  useEffect(() => {
+    document.title = 'Sign in · Turnkeep'
+    input.current?.focus()
+  }, [])
+  // What was refused is selected, so that it can be typed or pasted over.
+  useEffect(() => {
+    if (signIn.isError) input.current?.select()
+  }, [signIn.isError])
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    if (token.trim() === '') return
+    onTry()
+    signIn.mutate(() => token.trim())
+  }
+  return (
+    <Center mih="100dvh" p="md" component="main">
+      <Paper withBorder p="xl" w="100%" maw={440} component="form" onSubmit={submit}>
+        <Stack>
+          <div>
+            <Title order={1} size="h3">
+              Turnkeep
+            </Title>
+            <Text role="status" size="sm" fw={500} my={4}>
+              {notice === 'ended' ? 'Your session has ended. Sign in to go on where you were.' : null}
+              {notice === 'signed out' ? 'You are signed out.' : null}
+            </Text>
+            <Text c="dimmed" size="sm">
+              Sign in with the admin token. It stands in the file <code>admin.token</code> of the data folder, or in the setting{' '}
+              <code>TURNKEEP_ADMIN_TOKEN</code>.
+            </Text>
+          </div>
+          <PasswordInput
+            ref={input}
+            label="Admin token"
+            value={token}
+            onChange={(event) => setToken(event.currentTarget.value)}
+            autoComplete="current-password"
+            required
+            visibilityToggleButtonProps={{ 'aria-label': 'Show the token' }}
+          />
+          <FailureNote error={signIn.error} title="Not signed in" />
+          <Button type="submit" loading={signIn.isPending}>
+            Sign in
+          </Button>
+        </Stack>
+      </Paper>
+    </Center>
+  )
+}

@@ -1,0 +1,49 @@
+/** The pages of the console, the present one marked, and the reference of the API. */
+import { AppShell, NavLink, ScrollArea } from '@mantine/core'
+import { Link } from 'wouter'
+
+const ways = [
+  { href: '/', label: 'Start' },
+  { href: '/agents', label: 'Agents' },
+  { href: '/playground', label: 'Playground' },
+  { href: '/knowledge', label: 'Knowledge' },
+  { href: '/keys', label: 'Keys' },
+  { href: '/conversations', label: 'Conversations' },
+  { href: '/money', label: 'Money' },
+  { href: '/usage', label: 'Usage' },
+  { href: '/providers', label: 'Providers' },
+  { href: '/operations', label: 'Operations' },
+]
+
+export function Ways({ location, apiUrl }: { location: string; apiUrl: string | null }) {
+  return (
+    <>
+      <AppShell.Section grow component={ScrollArea}>
+        {ways.map(({ href, label }) => {
+          const active = href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`)
+          return (
+            <NavLink
+              key={href}
+              component={Link}
+              href={href}
+              label={label}
+              active={active}
+              bdrs="md"
+              {...(active ? { 'aria-current': 'page' as const } : {})}
+            />
+          )
+        })}
+      </AppShell.Section>
+      <AppShell.Section>
+        <NavLink
+          component="a"
+          href={`${apiUrl ?? ''}/docs`}
+          target="_blank"
+          rel="noopener"
+          label="API reference"
+          description="opens a new tab"
+        />
+      </AppShell.Section>
+    </>
+  )
+}

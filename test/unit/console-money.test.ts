@@ -1,0 +1,41 @@
+/** What the console computes with amounts: what a person writes, and when a balance is low. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { readAmount, writeAmount } from '../../packages/console/src/pages/money/amounts.ts'
+import { lowOf, sayLow } from '../../packages/console/src/pages/money/low.ts'
+import { formatUsd, largestAmount, parseUsd } from '../../src/ledger/ledger.ts'
+
+void test('console: an amount is read and written as the ledger does, with a sign or none', () => {
+  assert.equal(readAmount(' +10.5 '), 1_050_000_000n)
+  assert.equal(readAmount('-0.00000001'), -1n)
+  assert.equal(readAmount('−2'), -200_000_000n)
+  for (const text of ['', '+', '1,5', '1.', '.5', '1.123456789', '1e3', '$5', '1000000001', '--1'])
+    assert.equal(readAmount(text), undefined)
+  fc.assert(
+    fc.property(fc.bigInt({ min: -largestAmount, max: largestAmount }), (amount) => {
+      assert.equal(writeAmount(amount), formatUsd(amount))
+      assert.equal(readAmount(writeAmount(amount)), parseUsd(formatUsd(amount)))
+    }),
+  )
+})
+
+const usd = (text: string): bigint => readAmount(text)!
+const said = (available: string, spent?: string): string | null => {
+  const low = lowOf(usd(available), spent === undefined ? undefined : usd(spent))
+  return low && sayLow(low)
+}
+
+void test('console: a balance is low below one dollar, or below three days of what seven days cost', () => {
+  assert.equal(said('1.00'), null)
+  assert.equal(said('1.00', '0'), null)
+  assert.equal(said('0.99999999'), 'Low: less than 1 USD')
+  assert.equal(said('0.99', '0'), 'Low: less than 1 USD')
+  assert.equal(said('0.50', '0.70'), 'Low: less than 1 USD, about 5 days left')
+  assert.equal(said('0', '7'), 'Empty: nothing is available')
+  assert.equal(said('30.00', '70.00'), null)
+  assert.equal(said('29.99', '70.00'), 'Low: about 3 days left')
+  assert.equal(said('14.00', '70.00'), 'Low: about 1 day left')
+  assert.equal(said('9.99', '70.00'), 'Low: less than a day left')
+  assert.equal(said('0.99', '700.00'), 'Low: less than 1 USD, less than a day left')
+})
