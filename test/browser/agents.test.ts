@@ -1,0 +1,76 @@
+/** The pages of agents: a change is a version that can be compared and gone back from, and what is wrong stands beside its field. */
+import assert from 'node:assert/strict'
+import { openConsole } from '../support/browser.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp())
+
+inConsole(
+  'console: a changed prompt is a new version, shown beside the old one line by line, and rolled back',
+  async ({ page, app, open }) => {
+    const { agentId } = app.caller
+    await open(`/agents/${agentId}`)
+    await page.getByLabel('System prompt').fill('You are a test.\nAnswer in rhymes.')
+    await page.getByRole('button', { name: 'Save the agent' }).click()
+    await page.getByText('Saved as version 2.').waitFor()
+    await page.getByRole('tab', { name: 'Versions' }).click()
+    await page.getByRole('button', { name: 'Compare with version 1' }).click()
+    const comparison = page.getByRole('region', { name: 'Comparison of two versions' })
+    await comparison.getByText('Answer in rhymes.').waitFor()
+    await comparison.getByRole('button', { name: 'Close the comparison' }).click()
+    await page.getByRole('button', { name: 'Roll back to version 1' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll back to version 1' }).click()
+    await page.getByText('version 3 has the content of version 1').waitFor()
+    assert.equal((await app.made('GET', `/agents/${agentId}`)).system_prompt, 'You are a test.')
+  },
+)
+
+inConsole(
+  'console: a new agent is refused beside the field that is wrong, by the page and by the server, and then made',
+  async ({ page, app, open }) => {
+    await open('/agents/new')
+    await page.getByRole('button', { name: 'Create the agent' }).click()
+    const name = page.getByRole('textbox', { name: /^Name/ })
+    assert.equal(await name.getAttribute('aria-invalid'), 'true')
+    await name.fill('Harbour desk')
+    await page.getByLabel('System prompt').fill('You answer for the harbour.')
+    await page.getByRole('combobox', { name: /^Provider/ }).click()
+    await page.getByRole('option', { name: 'scripted' }).click()
+    await page.getByRole('combobox', { name: /^Model id/ }).fill('harbour-1')
+    await page.getByText(/No price is listed for scripted\/harbour-1/).waitFor()
+    await page.getByLabel(/^Prompt price/).fill('1.5')
+    await page.getByLabel(/^Completion price/).fill('6')
+    await page.getByRole('button', { name: 'Create the agent' }).click()
+    await page.getByRole('heading', { name: 'Harbour desk', level: 1 }).waitFor()
+    const { data } = await app.made('GET', '/agents')
+    const made = data.find((agent: { name: string }) => agent.name === 'Harbour desk')
+    assert.deepEqual([made.model, made.price.prompt_usd_per_million], ['scripted/harbour-1', '1.50000000'])
+  },
+  { refusals: [422] },
+)
+
+inConsole('console: an agent that is switched off answers nobody until it is switched on', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId, { name: 'Winter campaign' })
+  await open(`/agents/${agent.id}`)
+  await page.getByRole('switch', { name: 'The agent takes new turns' }).click()
+  await page.getByRole('button', { name: 'Switch the agent off' }).click()
+  await page.getByText('This agent is switched off').waitFor()
+  assert.equal((await app.made('GET', `/agents/${agent.id}`)).enabled, false)
+  await page.getByRole('switch', { name: 'The agent takes new turns' }).click()
+  await page.getByText('This agent is switched off').waitFor({ state: 'detached' })
+  assert.equal((await app.made('GET', `/agents/${agent.id}`)).enabled, true)
+})
+
+inConsole('console: an agent is deleted after its name was typed, and is gone from the list', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId, { name: 'Short-lived' })
+  await open(`/agents/${agent.id}`)
+  await page.getByRole('button', { name: 'Delete the agent …' }).click()
+  const dialog = page.getByRole('dialog')
+  const verb = dialog.getByRole('button', { name: 'Delete the agent', exact: true })
+  assert.equal(await verb.isDisabled(), true)
+  await dialog.getByRole('textbox').fill('Short-lived')
+  await verb.click()
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor()
+  await page.getByRole('link', { name: 'Short-lived' }).waitFor({ state: 'detached' })
+  assert.equal((await app.admin('GET', `/agents/${agent.id}`)).status, 404)
+})

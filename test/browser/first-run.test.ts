@@ -1,0 +1,98 @@
+/** From a first start to a first reply, as a person goes it: a server that knows nothing, the console, and in the end the line in a terminal. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { openConsole } from '../support/browser.ts'
+import { startModelServer } from '../support/model-server.ts'
+import type { ModelServer } from '../support/model-server.ts'
+import { startServer } from '../support/server-process.ts'
+import { makeFolder } from '../support/test-app.ts'
+
+type FreshHouse = { adminUrl: string; folder: string; model: ModelServer; close(): Promise<void> }
+
+const inConsole = openConsole(async (): Promise<FreshHouse> => {
+  const [folder, model] = await Promise.all([makeFolder(), startModelServer()])
+  const server = await startServer({ TURNKEEP_DATA_DIR: folder })
+  return {
+    adminUrl: server.url,
+    folder,
+    model,
+    async close() {
+      await server.stop()
+      await model.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+})
+
+inConsole(
+  'console: from the first start a person comes to a first reply, and to a command that gives the same reply twice',
+  async ({ page, app, open, settled, say }) => {
+    const begun = performance.now()
+    await open('/')
+    await page.getByLabel(/^Admin token/).fill(readFileSync(join(app.folder, 'admin.token'), 'utf8').trim())
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Set up your first agent', level: 1 }).waitFor()
+    await settled()
+
+    await page.getByRole('combobox', { name: 'Kind' }).click()
+    await page.getByRole('option', { name: /compatible/ }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('mine')
+    await page.getByLabel('Base URL').fill(app.model.baseUrl)
+    await page.getByLabel('API key of the provider').fill('my-key')
+    await page.getByRole('button', { name: 'Add the provider' }).click()
+    await page.getByLabel('Model to test with').fill('my-model')
+    await page.getByRole('button', { name: 'Test the provider' }).click()
+    await page.getByText(/^mine answered in/).waitFor()
+    await page.getByRole('button', { name: 'Continue with the agent' }).click()
+
+    await page.getByLabel('Name of the agent').fill('First')
+    await page.getByLabel('System prompt').fill('You are the first one.')
+    await page.getByText('No price is known for this model').waitFor()
+    await page.getByLabel('USD per million prompt tokens').fill('1')
+    await page.getByLabel('USD per million completion tokens').fill('2')
+    await page.getByRole('button', { name: 'Create the agent' }).click()
+
+    await page.getByRole('button', { name: 'Create the API key' }).click()
+    await page.getByRole('button', { name: 'Continue with the first chat' }).click()
+    await page.getByLabel('Message', { exact: true }).fill('Who is there?')
+    await page.getByRole('button', { name: 'Send the message' }).click()
+    await page.getByRole('region', { name: 'Reply' }).getByText('You said: Who is there?').waitFor()
+    say(`from the sign-in to the first reply: ${((performance.now() - begun) / 1000).toFixed(1)} s of the machine's own time`)
+
+    await page.getByRole('button', { name: 'Continue with a call of your own' }).click()
+    const command = await page.getByRole('region', { name: 'the curl command' }).innerText()
+    const calls = app.model.calls.length
+    const [first, second] = [await paste(command), await paste(command)]
+    assert.match(first.message.content, /^You said: /)
+    assert.deepEqual([second.message, second.request_id], [first.message, first.request_id])
+    assert.equal(app.model.calls.length, calls + 1)
+
+    // Who comes back is past the first steps.
+    await open('/')
+    assert.equal(await page.getByRole('heading', { name: 'Set up your first agent' }).count(), 0)
+  },
+  { signedIn: false },
+)
+
+async function paste(command: string): Promise<{ message: { content: string }; request_id: string }> {
+  const { stdout } = await promisify(execFile)('bash', ['-c', command], { timeout: 60_000 })
+  return JSON.parse(stdout)
+}
+
+inConsole(
+  'console: verify is run from the page on the real data, and finds every invariant whole',
+  async ({ page, app, open, settled }) => {
+    await open('/')
+    await page.getByLabel(/^Admin token/).fill(readFileSync(join(app.folder, 'admin.token'), 'utf8').trim())
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'Operations' }).click()
+    await settled()
+    await page.getByRole('button', { name: 'Verify the data' }).click()
+    await page.getByText(/All \d+ invariants hold/).waitFor()
+  },
+  { signedIn: false },
+)

@@ -1,0 +1,154 @@
+/**
+ * Texts of external users, models, tools, documents and operators are shown and never executed. That nothing ran, asked for a dialog, was stopped
+ * by the policy or left the origin is what every visit is watched for; here it is made sure that the texts were there, and left no element.
+ */
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { openConsole } from '../support/browser.ts'
+import type { Visitor } from '../support/browser-visit.ts'
+import { hostile, hostileHouse, hostileMarkdown } from '../support/hostile-house.ts'
+import type { HostileHouse } from '../support/hostile-house.ts'
+
+const inConsole = openConsole(hostileHouse)
+
+// What none of our own pages has.
+const made = `[...document.querySelectorAll('#root *, [data-portal] *')].filter((element) =>
+  element.matches('script, iframe, object, embed, base, form[action], img:not([src^="/console/"]), [srcdoc]') ||
+  [...element.attributes].some(({ name }) => /^on/i.test(name)) ||
+  /^\\s*(javascript|data|vbscript|blob):/i.test(element.getAttribute('href') ?? '') ||
+  // Of another origin only where a person follows it, in a tab of its own.
+  (element.matches('a') && element.origin !== location.origin && !/noopener/.test(element.rel))
+).map((element) => element.outerHTML.slice(0, 200))`
+
+async function assertHarmless(page: Page, where: string): Promise<void> {
+  assert.deepEqual(await page.evaluate(made), [], `an element was made of a text: ${where}`)
+  assert.equal(await page.evaluate('window.__xss'), undefined, `a text was executed: ${where}`)
+}
+
+const isShown = async (page: Page): Promise<boolean> =>
+  page.evaluate<boolean>(
+    `(document.body.innerText + [...document.querySelectorAll('input, textarea')].map(({ value }) => value)).includes('__xss')`,
+  )
+
+inConsole(
+  'console: hostile texts in every field are shown on every page, and executed on none',
+  async ({ page, app, open }) => {
+    const { agentId, ownerId } = app.app.caller
+    const showing = [
+      '/agents',
+      `/agents/${agentId}`,
+      `/agents/${agentId}/tools`,
+      `/agents/${agentId}/versions`,
+      `/knowledge/${agentId}`,
+      `/keys/${agentId}`,
+      '/conversations',
+      `/conversations?external_user_id=${encodeURIComponent(hostile)}`,
+      `/conversations/${app.conversationId}`,
+      '/money',
+      `/money/${ownerId}`,
+      `/playground/${agentId}?user=${encodeURIComponent(hostile)}`,
+    ]
+    for (const path of showing) {
+      await open(path)
+      assert.ok(await isShown(page), `no hostile text is on ${path}`)
+      await assertHarmless(page, path)
+    }
+    // What is in an address is a text too.
+    const odd = encodeURIComponent(hostile)
+    for (const path of [
+      '/',
+      '/usage',
+      '/operations',
+      '/providers',
+      `/conversations?from=${odd}&agent_id=${odd}&key_id=${odd}`,
+      `/usage?owner_id=${odd}&from=${odd}`,
+    ]) {
+      await open(path)
+      await assertHarmless(page, path)
+    }
+  },
+  { refusals: [400, 404, 422] },
+)
+
+inConsole(
+  'console: ids in an address that are none are answered by a page that says so',
+  async ({ page, open }) => {
+    const odd = encodeURIComponent(hostile)
+    for (const path of [
+      `/agents/${odd}`,
+      `/conversations/${odd}`,
+      `/money/${odd}`,
+      `/keys/${odd}`,
+      `/knowledge/${odd}`,
+      `/playground/${odd}`,
+    ]) {
+      await open(path)
+      await assertHarmless(page, path)
+    }
+  },
+  { refusals: [400, 404, 422] },
+)
+
+inConsole(
+  'console: hostile texts stay texts in dialogs, comparisons, searches and trials',
+  async (visitor) => {
+    const { page, app, open } = visitor
+    const { agentId, ownerId } = app.app.caller
+
+    await open(`/agents/${agentId}/tools`)
+    await press(visitor, 'Try tool')
+    await page.getByRole('button', { name: 'Call the tool' }).click()
+    await page.getByRole('region', { name: 'Result' }).getByText('__xss=1').first().waitFor()
+    await assertHarmless(page, 'a tool that is tried')
+
+    await open(`/agents/${agentId}/versions`)
+    await press(visitor, 'Compare with version 1')
+    await page.getByRole('region', { name: 'Comparison of two versions' }).waitFor()
+    await assertHarmless(page, 'a comparison')
+
+    await open(`/knowledge/${agentId}`)
+    await page.getByLabel('Question or words').fill('parcel')
+    await press(visitor, 'Find passages')
+    await page.locator('mark').first().waitFor()
+    await assertHarmless(page, 'a search')
+    await press(visitor, /^Delete </)
+    await page.getByRole('dialog').waitFor()
+    await assertHarmless(page, 'a document to delete')
+
+    await open(`/keys/${agentId}`)
+    await press(visitor, /^Revoke /)
+    await page.getByRole('dialog').waitFor()
+    await assertHarmless(page, 'a key to revoke')
+
+    await open(`/money/${ownerId}`)
+    await page.getByLabel('Amount in USD').fill('1')
+    await page.getByLabel('Note').fill(hostile)
+    await press(visitor, 'Check the entry')
+    await page.getByRole('dialog').getByText('__xss').first().waitFor()
+    await assertHarmless(page, 'an entry')
+
+    await open('/providers')
+    await press(visitor, 'Test scripted')
+    await page.getByLabel('Model to test with').fill(hostile.slice(0, 60))
+    await press(visitor, 'Test the provider')
+    await page.getByRole('alert').getByText('__xss').first().waitFor()
+    await assertHarmless(page, "a provider's own words")
+  },
+  { refusals: [422] },
+)
+
+inConsole('console: a hostile reply stays text while it is streamed', async ({ page, app, open, settled }) => {
+  await open(`/playground/${app.app.caller.agentId}?user=another`)
+  const box = page.getByLabel('Message', { exact: true })
+  await box.fill(`say it again ${hostileMarkdown}`)
+  await page.getByRole('button', { name: 'Send the message' }).click()
+  await page.getByRole('region', { name: 'The turn' }).getByText('Completed').waitFor()
+  await settled()
+  await assertHarmless(page, 'a streamed reply')
+  const log = page.getByRole('log')
+  // The one address that is an honest link.
+  const links = await log.getByRole('link').evaluateAll((found: any[]): string[] => found.map(({ href }) => href))
+  assert.ok(links.length > 0 && links.every((href) => href.startsWith('https://elsewhere.example/')), links.join('\n'))
+})
+
+const press = ({ page }: Visitor<HostileHouse>, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).first().click()

@@ -1,0 +1,71 @@
+/** The console without a mouse: every way can be gone by Tab and Enter, and what opens gives the focus back when it closes. */
+import assert from 'node:assert/strict'
+import type { Locator, Page } from 'playwright-core'
+import { openConsole } from '../support/browser.ts'
+import { becomes } from '../support/browser-visit.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp())
+
+// More places than any page has before what is looked for.
+const mostTabs = 60
+
+/** Tabs until the place has the focus. */
+async function tabTo(page: Page, place: Locator): Promise<void> {
+  for (let tabs = 0; tabs < mostTabs; tabs++) {
+    if (await hasFocus(place)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`${mostTabs} tabs did not lead to ${String(place)}`)
+}
+
+const hasFocus = (place: Locator): Promise<boolean> => place.evaluate((element: any) => element === element.ownerDocument.activeElement)
+
+inConsole('console: pages are reached by Tab and Enter, and the content by its skip link', async ({ page, open }) => {
+  await open('/')
+  await page.keyboard.press('Tab')
+  assert.ok(await hasFocus(page.getByRole('link', { name: 'Skip to the content' })))
+  await tabTo(page, page.getByRole('link', { name: 'Keys', exact: true }))
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor()
+})
+
+inConsole('console: a dialog takes the focus, keeps it, and gives it back when Escape closes it', async ({ page, app, open }) => {
+  await open(`/keys/${app.caller.agentId}`)
+  const opener = page.getByRole('button', { name: 'Create a key' })
+  await tabTo(page, opener)
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog')
+  await dialog.waitFor()
+  const within = (): Promise<boolean> => dialog.evaluate((element: any) => element.contains(element.ownerDocument.activeElement))
+  for (let tabs = 0; tabs < 20; tabs++) {
+    await page.keyboard.press('Tab')
+    assert.ok(await within(), `after ${tabs + 1} tabs the focus has left the dialog`)
+  }
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await becomes(page, 'document.activeElement !== document.body')
+  assert.ok(await hasFocus(opener))
+})
+
+inConsole('console: a message is written and sent in the playground by keys alone', async ({ page, app, open }) => {
+  await open(`/playground/${app.caller.agentId}`)
+  const box = page.getByLabel('Message', { exact: true })
+  await tabTo(page, box)
+  await page.keyboard.type('hello')
+  await page.keyboard.press('Shift+Enter')
+  await page.keyboard.type('there')
+  await page.keyboard.press('Enter')
+  await page.getByRole('log').getByText('You said: hello').waitFor()
+})
+
+inConsole('console: the colour scheme is changed by keys, and stays', async ({ page, open }) => {
+  await open('/')
+  const scheme = (): Promise<string> => page.evaluate<string>('document.documentElement.dataset.mantineColorScheme')
+  assert.equal(await scheme(), 'light')
+  await tabTo(page, page.getByRole('button', { name: 'Dark colours' }))
+  await page.keyboard.press('Enter')
+  assert.equal(await scheme(), 'dark')
+  await open('/agents')
+  assert.equal(await scheme(), 'dark')
+})

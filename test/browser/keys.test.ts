@@ -1,0 +1,60 @@
+/** The page of the API keys: a secret is seen once and nowhere else, and a revoked key is refused. */
+import assert from 'node:assert/strict'
+import { openConsole } from '../support/browser.ts'
+import { read, startTestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp())
+
+inConsole('console: the secret of a new key is shown once, works, and is in no later answer, page, storage or address', async (visitor) => {
+  const { page, app, open, settled } = visitor
+  const { agentId } = app.caller
+  await open(`/keys/${agentId}`)
+  await page.getByRole('button', { name: 'Create a key' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Website')
+  await dialog.getByRole('button', { name: 'Create the key' }).click()
+  const shown = page.getByRole('region', { name: 'the API key' })
+  const apiKey = (await shown.innerText()).trim()
+  assert.match(apiKey, /^svc_live_/)
+  // Not lost by a slip.
+  await page.keyboard.press('Escape')
+  assert.ok(await shown.isVisible())
+
+  assert.equal((await app.chat('hello', { apiKey })).status, 200)
+  const secret = apiKey.split('.')[1]!
+  const answers: Promise<string>[] = []
+  page.on('response', (response) => {
+    if (response.url().includes('/admin/v1/')) answers.push(response.text().catch(() => ''))
+  })
+  await page.getByRole('button', { name: 'I have stored the key' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.ok(!(await page.content()).includes(secret), 'the secret is still in the page')
+  await page.getByRole('row', { name: /Website/ }).waitFor()
+  for (const path of [`/keys/${agentId}`, `/agents/${agentId}`, '/operations']) {
+    await open(path)
+    assert.ok(!(await page.content()).includes(secret), `the secret is in ${path}`)
+  }
+  await page.goBack()
+  await settled()
+  assert.ok(!(await page.content()).includes(secret), 'the secret came back')
+  const told = await Promise.all(answers)
+  assert.ok(told.length > 3 && !told.some((text) => text.includes(secret)), 'a later answer holds the secret')
+})
+
+inConsole('console: a key that is revoked on the page is refused at once', async ({ page, app, open }) => {
+  const { agentId } = app.caller
+  const key = await app.made('POST', `/agents/${agentId}/keys`, { name: 'Old shop', permission: 'full' })
+  const list = async (): Promise<number> =>
+    (await read(await fetch(`${app.url}/v1/agents/${agentId}/conversations`, { headers: { authorization: `Bearer ${key.api_key}` } })))
+      .status
+  assert.equal(await list(), 200)
+  await open(`/keys/${agentId}`)
+  await page.getByRole('button', { name: /^Revoke .*Old shop/ }).click()
+  await page.getByRole('button', { name: 'Revoke the key' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page
+    .getByRole('row', { name: /Old shop/ })
+    .getByText('Revoked')
+    .waitFor()
+  assert.equal(await list(), 401)
+})

@@ -1,0 +1,65 @@
+/** The page of a knowledge base: real files go in, by drop and by choice, and what is in them is found. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import { openConsole } from '../support/browser.ts'
+import { documentFile } from '../support/browser-seed.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp())
+
+/** As a person drops a file out of another window. */
+async function drop(page: Page, name: string): Promise<void> {
+  const bytes = readFileSync(documentFile(name)).toString('base64')
+  const dataTransfer = await page.evaluateHandle(`(() => {
+    const transfer = new DataTransfer()
+    const bytes = Uint8Array.from(atob('${bytes}'), (letter) => letter.charCodeAt(0))
+    transfer.items.add(new File([bytes], '${name}'))
+    return transfer
+  })()`)
+  const zone = page.getByRole('group', { name: 'Drop files here' })
+  for (const type of ['dragenter', 'dragover', 'drop']) await zone.dispatchEvent(type, { dataTransfer })
+}
+
+inConsole('console: a PDF that is dropped is indexed, and its passage is found with the words marked', async ({ page, app, open }) => {
+  await open(`/knowledge/${app.caller.agentId}`)
+  await drop(page, 'handbook.pdf')
+  const row = page.getByRole('row', { name: /handbook\.pdf/i })
+  await row.getByText('Ready').waitFor()
+
+  await page.getByLabel('Question or words').fill('What is the fee for a late return?')
+  await page.getByRole('button', { name: 'Find passages' }).click()
+  const test = page.getByRole('region', { name: 'Retrieval test' })
+  await test
+    .getByText(/€0\.20 for each day/)
+    .first()
+    .waitFor()
+  assert.ok((await test.locator('mark').allInnerTexts()).includes('fee'))
+  await test.getByText('Given to the agent').first().waitFor()
+})
+
+inConsole('console: a document that cannot be read says why in its line, and goes when it is deleted', async ({ page, app, open }) => {
+  const agent = await app.makeAgent(app.caller.ownerId)
+  await open(`/knowledge/${agent.id}`)
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
+  await chooser.setFiles([documentFile('scanned.pdf'), documentFile('page.html')])
+  await page.getByText('2 files sent').waitFor()
+  const scanned = page.getByRole('row', { name: /scanned\.pdf/ })
+  await scanned.getByText('Failed').waitFor()
+  await scanned.getByText(/its pages are pictures or empty/).waitFor()
+  await page.getByRole('button', { name: 'Delete scanned.pdf' }).click()
+  await page.getByRole('button', { name: 'Delete the document' }).click()
+  await scanned.waitFor({ state: 'detached' })
+})
+
+inConsole(
+  'console: a file of a kind that is not taken is refused beside its name',
+  async ({ page, app, open }) => {
+    await open(`/knowledge/${app.caller.agentId}`)
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
+    await chooser.setFiles([{ name: 'picture.png', mimeType: 'image/png', buffer: Buffer.from('89504e47', 'hex') }])
+    const alert = page.getByRole('alert').filter({ hasText: 'picture.png was not taken' })
+    assert.match(await alert.innerText(), /pdf/)
+  },
+  { refusals: [422, 400] },
+)

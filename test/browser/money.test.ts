@@ -1,0 +1,63 @@
+/** The page of an owner's money: an entry is looked at before it is made, made once, and refused beside its field. */
+import assert from 'node:assert/strict'
+import { openConsole } from '../support/browser.ts'
+import { startTestApp } from '../support/test-app.ts'
+
+const inConsole = openConsole(() => startTestApp({ balanceUsd: '10' }))
+
+inConsole(
+  'console: an entry that would go below zero is refused in words beside its field, and the ledger stays as it is',
+  async ({ page, app, open }) => {
+    await open(`/money/${app.caller.ownerId}`)
+    await page.getByLabel('Amount in USD').fill('-10.00000001')
+    await page.getByRole('button', { name: 'Check the entry' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Add the entry' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const field = page.getByRole('textbox', { name: /Amount in USD/ })
+    assert.equal(await field.getAttribute('aria-invalid'), 'true')
+    assert.match(
+      await page
+        .locator(`#${await field.getAttribute('aria-describedby').then((ids) => ids!.split(' ').find((id) => id.endsWith('error')))}`)
+        .innerText(),
+      /\w{4,}/,
+    )
+    assert.equal((await app.ledger()).length, 1)
+    // What is no amount does not come so far.
+    await field.fill('ten')
+    await page.getByRole('button', { name: 'Check the entry' }).click()
+    assert.equal(await dialog.count(), 0)
+    assert.equal(await field.getAttribute('aria-invalid'), 'true')
+  },
+  { refusals: [409] },
+)
+
+inConsole(
+  'console: an entry is shown with the balance after it, and then stands in the ledger with its note and all its places',
+  async (visitor) => {
+    const { page, app, open } = visitor
+    await open(`/money/${app.caller.ownerId}`)
+    await page.getByLabel('Amount in USD').fill('2.5')
+    await page.getByLabel('Note').fill('Invoice 1042')
+    await page.getByRole('button', { name: 'Check the entry' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog
+      .getByRole('row', { name: /Balance after/ })
+      .getByLabel('12.50000000 USD')
+      .waitFor()
+    await dialog.getByRole('button', { name: 'Add the entry' }).click()
+    const entry = page.getByRole('row', { name: /Invoice 1042/ })
+    await entry.waitFor()
+    const amount = entry.getByLabel('2.50000000 USD')
+    assert.equal(await amount.innerText(), '$2.50')
+    await amount.hover()
+    await page.getByRole('tooltip').getByText('2.50000000 USD').waitFor()
+    assert.equal((await app.owner()).balance_usd, '12.50000000')
+  },
+)
+
+inConsole('console: the ledger is taken along as CSV', async ({ page, app, open }) => {
+  await open(`/money/${app.caller.ownerId}`)
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /CSV/ }).click()])
+  assert.match(file.suggestedFilename(), /\.csv$/)
+})

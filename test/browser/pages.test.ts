@@ -1,0 +1,92 @@
+/**
+ * Every page of a house that has been lived in, looked at in light, in dark and on a phone: nothing keeps anybody from using it, nothing scrolls
+ * sideways. A picture of each lies in artifacts/console afterwards.
+ */
+import assert from 'node:assert/strict'
+import { barriersOf } from '../support/axe.ts'
+import { seedHouse } from '../support/browser-seed.ts'
+import type { SeededHouse } from '../support/browser-seed.ts'
+import { openConsole } from '../support/browser.ts'
+import { takePicture } from '../support/browser-visit.ts'
+import type { VisitOptions, Visitor } from '../support/browser-visit.ts'
+
+const inConsole = openConsole(seedHouse)
+
+const phoneWidth = 390
+const looks: Record<string, NonNullable<VisitOptions['context']>> = {
+  light: { colorScheme: 'light' },
+  dark: { colorScheme: 'dark' },
+  phone: { colorScheme: 'light', viewport: { width: phoneWidth, height: 844 }, hasTouch: true },
+}
+
+const pagesOf = ({ desk, reading, conversationId }: SeededHouse): Record<string, string> => ({
+  start: '/',
+  agents: '/agents',
+  'agent new': '/agents/new',
+  'agent settings': `/agents/${desk.agentId}`,
+  'agent tools': `/agents/${desk.agentId}/tools`,
+  'agent versions': `/agents/${desk.agentId}/versions`,
+  playground: `/playground/${desk.agentId}`,
+  'playground choice': '/playground',
+  knowledge: `/knowledge/${reading.agentId}`,
+  'knowledge empty': `/knowledge/${desk.agentId}`,
+  keys: `/keys/${desk.agentId}`,
+  conversations: '/conversations',
+  'conversations none': '/conversations?external_user_id=nobody',
+  conversation: `/conversations/${conversationId}`,
+  money: '/money',
+  owner: `/money/${desk.ownerId}`,
+  usage: '/usage',
+  providers: '/providers',
+  operations: '/operations',
+  lost: '/no-such-page',
+})
+
+for (const [look, context] of Object.entries(looks))
+  inConsole(
+    `console: every page can be used, ${look}`,
+    async (visitor) => {
+      const found: string[] = []
+      for (const [name, path] of Object.entries(pagesOf(visitor.app))) {
+        await visitor.open(path)
+        await takePicture(visitor.page, look, name)
+        for (const line of await faultsOf(visitor)) found.push(`${name}: ${line}`)
+      }
+      assert.deepEqual(found, [])
+    },
+    { context },
+  )
+
+for (const [look, context] of Object.entries(looks))
+  inConsole(
+    `console: the sign-in can be used, ${look}`,
+    async (visitor) => {
+      await visitor.open('/')
+      await takePicture(visitor.page, look, 'sign in')
+      assert.deepEqual(await faultsOf(visitor), [])
+    },
+    { context, signedIn: false },
+  )
+
+inConsole(
+  'console: on a phone the pages fold into a menu that opens, leads on and closes',
+  async ({ page, open }) => {
+    await open('/agents')
+    const menu = page.getByRole('navigation', { name: 'Pages' })
+    assert.equal(await menu.getByRole('link', { name: 'Usage' }).isVisible(), false)
+    await page.getByRole('button', { name: 'Open the menu' }).click()
+    await menu.getByRole('link', { name: 'Usage' }).click()
+    await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor()
+    await menu.getByRole('link', { name: 'Usage' }).waitFor({ state: 'hidden' })
+  },
+  { context: looks['phone']! },
+)
+
+async function faultsOf({ page }: Visitor<SeededHouse>): Promise<string[]> {
+  const faults = await barriersOf(page)
+  const [width, inner] = await page.evaluate<[number, number]>('[document.scrollingElement.scrollWidth, innerWidth]')
+  if (width > inner) faults.push(`it is ${width} px wide where there are ${inner}`)
+  const headings = await page.locator('h1').count()
+  if (headings !== 1) faults.push(`it has ${headings} headings of level 1`)
+  return faults
+}

@@ -1,0 +1,82 @@
+/** The playground: the real pipeline as its reply comes, with what it did and what it cost beside it. */
+import assert from 'node:assert/strict'
+import { openConsole } from '../support/browser.ts'
+import { gate } from '../support/model-server.ts'
+import { startTestApp } from '../support/test-app.ts'
+import { startToolServer } from '../support/tool-server.ts'
+
+const tools = await startToolServer()
+const inConsole = openConsole(async () => {
+  const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: tools.address } })
+  const close = app.close.bind(app)
+  app.close = async () => {
+    await close()
+    await tools.close()
+  }
+  return app
+})
+
+inConsole(
+  'console: a reply is read while it is written, and its cost, tokens and times stand beside it afterwards',
+  async ({ page, app, open }) => {
+    const held = gate()
+    app.model.script(['The parcel ', held, 'is **on its way**.'])
+    await open(`/playground/${app.caller.agentId}`)
+    const box = page.getByLabel('Message', { exact: true })
+    await box.fill('Where is my parcel?')
+    await box.press('Enter')
+    const log = page.getByRole('log', { name: 'Conversation' })
+    await log.getByText('The parcel').waitFor()
+    assert.equal(await page.getByText('on its way').count(), 0)
+    held.open()
+    await log.locator('strong', { hasText: 'on its way' }).waitFor()
+
+    const turn = page.getByRole('region', { name: 'The turn' })
+    await turn.getByText('Completed').waitFor()
+    const [entry] = await app.ledger()
+    const charged = entry!.amount_usd.replace('-', '')
+    await turn.getByLabel(`${charged} USD`).waitFor()
+    await log.getByLabel(`${charged} USD`).waitFor()
+    assert.match(await turn.innerText(), /Latency\s+\d/)
+    assert.match(await turn.innerText(), /Time to first delta\s+\d/)
+    assert.equal(await box.inputValue(), '')
+  },
+)
+
+inConsole('console: a reply shows the tool calls that it needed, with arguments and results', async ({ page, app, open }) => {
+  const parameters = { type: 'object', properties: { city: { type: 'string' } } }
+  const tool = {
+    type: 'http',
+    name: 'weather',
+    description: 'Tells the weather.',
+    parameters,
+    method: 'GET',
+    url: `${tools.baseUrl}/weather`,
+  }
+  const agent = await app.makeAgent(app.caller.ownerId, { tools: [tool] })
+  tools.when('/weather', { body: 'drizzle since noon' })
+  app.model.script([{ toolCall: { id: 'c1', name: 'weather', arguments: '{"city":"Oslo"}' } }], 'It drizzles.')
+  await open(`/playground/${agent.id}`)
+  await page.getByLabel('Message', { exact: true }).fill('How is the weather?')
+  await page.getByRole('button', { name: 'Send the message' }).click()
+  const call = page.getByRole('group', { name: 'Tool call weather' })
+  await call.getByText('Arguments and result').click()
+  await call.getByText('drizzle since noon').waitFor()
+  await call.getByText('"city": "Oslo"').waitFor()
+})
+
+inConsole('console: a message that fails says why, charges nothing, and can be taken back', async ({ page, app, open }) => {
+  app.model.script({ status: 400, body: { error: { message: 'out of order until Monday' } } })
+  const before = (await app.owner()).balance_usd
+  await open(`/playground/${app.caller.agentId}?user=unlucky`)
+  await page.getByLabel('Message', { exact: true }).fill('Are you there?')
+  await page.getByRole('button', { name: 'Send the message' }).click()
+  await page.getByRole('alert').waitFor()
+  await page
+    .getByRole('region', { name: 'The turn' })
+    .getByText(/out of order until Monday/)
+    .waitFor()
+  await page.getByRole('button', { name: 'Take the message back' }).click()
+  assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'Are you there?')
+  assert.equal((await app.owner()).balance_usd, before)
+})

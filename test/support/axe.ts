@@ -1,0 +1,19 @@
+/** What axe-core finds on a page that keeps somebody from using it: findings that it calls serious or critical, a line each. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+
+const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+type Finding = { id: string; impact: string; help: string; nodes: { target: string[]; failureSummary: string }[] }
+
+export async function barriersOf(page: Page): Promise<string[]> {
+  // By the browser's own protocol: the page's policy lets no script in.
+  await page.evaluate(source)
+  const found = await page.evaluate<Finding[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`)
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, help, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id}: ${help}: ${target.join(' ')}: ${failureSummary.replaceAll(/\s+/g, ' ')}`),
+    )
+}

@@ -1,0 +1,146 @@
+/**
+ * One visitor of the console. Written down as trouble, and a failure of the test: an error on the browser's console, an exception, a dialog, a
+ * violation of the page's policy, a request to another origin, a secret in an address, anything stored but the colour scheme, a text that was
+ * executed (`window.__xss`).
+ */
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { adminToken } from './test-app.ts'
+
+/** Not in git. */
+const pictures = join(import.meta.dirname, '..', '..', 'artifacts', 'console')
+
+export type VisitOptions = {
+  /** By default signed in, without the form. */
+  signedIn?: boolean
+  /** Statuses that the test brings about: the browser puts each on its console as an error. */
+  refusals?: number[]
+  context?: BrowserContextOptions
+}
+
+/** Whose console it is. */
+export type House = { adminUrl: string; close(): Promise<void> }
+
+export type Visitor<App extends House = House> = {
+  page: Page
+  context: BrowserContext
+  app: App
+  /** What may not be, so far. */
+  troubles: string[]
+  /** Opens a page of the console and waits until it has been read. */
+  open(path: string): Promise<void>
+  /** Resolves when nothing of the page is being read or moved any more. */
+  settled(): Promise<void>
+  /** Prints a line beside the test's verdict. */
+  say(text: string): void
+}
+
+type Visit<App extends House> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
+
+// A bound for what never comes, not a measure: the machine may be very busy.
+const waitsMs = 20_000
+
+/** Every test gets one of its own. Where it fails, a picture of what was seen lies in artifacts/console/failed. */
+export async function visitConsole<App extends House>(
+  { app, browser, options, title, say }: Visit<App>,
+  body: (visitor: Visitor<App>) => Promise<void>,
+): Promise<void> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options.context })
+  context.setDefaultTimeout(waitsMs)
+  const troubles: string[] = []
+  try {
+    await watch(context, { origin: new URL(app.adminUrl).origin, refusals: options.refusals ?? [], troubles })
+    if (options.signedIn !== false) await signIn(context, app.adminUrl)
+    const page = await context.newPage()
+    const settled = (): Promise<void> => settle(page)
+    async function open(path: string): Promise<void> {
+      await page.goto(`${app.adminUrl}/console${path}`)
+      await settled()
+    }
+    try {
+      await body({ page, context, app, troubles, open, settled, say })
+      await lookForTraces(page, troubles)
+    } catch (error) {
+      await takePicture(page, 'failed', title)
+      if (troubles.length > 0) throw new Error(`${String(error)}\nand there was:\n${troubles.join('\n')}`, { cause: error })
+      throw error
+    }
+    if (troubles.length > 0) await takePicture(page, 'failed', title)
+    assert.deepEqual(troubles, [])
+  } finally {
+    await context.close()
+  }
+}
+
+async function watch(
+  context: BrowserContext,
+  { origin, refusals, troubles }: { origin: string; refusals: number[]; troubles: string[] },
+): Promise<void> {
+  await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
+    console.error('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`)
+  const noSecret = (url: string): void => {
+    if (url.includes(adminToken) || url.includes('svc_live_')) troubles.push(`a secret stands in an address: ${url}`)
+  }
+  context.on('request', (request) => {
+    const url = request.url()
+    noSecret(url)
+    const stays = url.startsWith('data:') || url.startsWith('blob:') || new URL(url).origin === origin
+    if (!stays) troubles.push(`a request left the origin: ${request.method()} ${url}`)
+  })
+  context.on('console', (message) => {
+    if (message.type() !== 'error') return
+    const [, status] = /^Failed to load resource: .* status of (\d+)/.exec(message.text()) ?? []
+    const { url } = message.location()
+    // Whoever is not signed in is told so when the page asks who is.
+    const isExpected = refusals.includes(Number(status)) || (status === '401' && url.endsWith('/admin/v1/session'))
+    if (!isExpected) troubles.push(`on the console: ${message.text()} (${url})`)
+  })
+  context.on('weberror', (error) => void troubles.push(`an exception: ${error.error().stack ?? error.error().message}`))
+  context.on('dialog', (dialog) => {
+    troubles.push(`a dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  context.on('page', (page) => {
+    page.on('framenavigated', (frame) => noSecret(frame.url()))
+  })
+}
+
+/** As the page's form does it, without the form. */
+async function signIn(context: BrowserContext, adminUrl: string): Promise<void> {
+  const answer = await context.request.post(`${adminUrl}/admin/v1/session`, { data: { token: adminToken } })
+  assert.equal(answer.status(), 201, await answer.text())
+}
+
+/** No loader is left, and nothing moves but what moves for ever. */
+async function settle(page: Page): Promise<void> {
+  await page.locator('h1').first().waitFor()
+  await page.locator('.mantine-Loader-root, .mantine-Skeleton-root').first().waitFor({ state: 'hidden' })
+  await page.evaluate(`Promise.allSettled(document.getAnimations()
+    .filter((animation) => animation.effect?.getComputedTiming().endTime !== Infinity)
+    .map((animation) => animation.finished)).then(() => undefined)`)
+}
+
+/** Resolves when the expression holds in the page. Playwright's own way is forbidden by the page's policy. */
+export async function becomes(page: Page, expression: string): Promise<void> {
+  const found = await page.evaluate<boolean>(`new Promise((resolve) => {
+    const endsAt = performance.now() + ${waitsMs}
+    const look = () => (${expression} ? resolve(true) : performance.now() > endsAt ? resolve(false) : setTimeout(look, 20))
+    look()
+  })`)
+  assert.ok(found, `it has not come to be that ${expression}`)
+}
+
+async function lookForTraces(page: Page, troubles: string[]): Promise<void> {
+  if (!page.url().startsWith('http')) return
+  const left = await page.evaluate<string[]>('[...Object.keys(localStorage), ...Object.keys(sessionStorage)]')
+  for (const key of left) if (key !== 'mantine-color-scheme-value') troubles.push(`stored in the browser: ${key}`)
+  if ((await page.evaluate('window.__xss')) !== undefined) troubles.push('a text was executed')
+}
+
+export async function takePicture(page: Page, folder: string, name: string): Promise<void> {
+  await mkdir(join(pictures, folder), { recursive: true })
+  const file = `${name.replaceAll(/[^a-z0-9]+/gi, '-').slice(0, 100)}.png`
+  await page.screenshot({ path: join(pictures, folder, file), fullPage: true }).catch(() => undefined)
+}
