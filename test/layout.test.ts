@@ -209,6 +209,26 @@ describe('layout of the console', () => {
     )
   })
 
+  test('data flows one way: api, what is shown of it, pages; a page knows its own, and the first run the providers', () => {
+    const placeOf = (file: string): string => file.slice('packages/console/src/'.length).split('/').slice(0, -1).slice(0, 2).join('/')
+    const mayUse: Record<string, string[]> = { api: [], show: ['api'], 'pages/start': ['api', 'show', 'pages/providers'] }
+    const crossing = files.flatMap((file) => {
+      const place = placeOf(file)
+      // app.tsx and what stands beside it know everything.
+      if (place === '') return []
+      const imported = [...read(file).matchAll(/(?:\bfrom |\bimport\()'(\.[^']*)'/g)].map(([, path]) =>
+        normalize(join(dirname(file), path!)),
+      )
+      const allowed = [place, ...(mayUse[place] ?? ['api', 'show'])]
+      const inside = (target: string): string => placeOf(target).replace(/^(api|show)\/.*/, '$1')
+      return imported
+        .filter((target) => target.startsWith('packages/console/src/'))
+        .filter((target) => !allowed.some((one) => inside(target) === one || inside(target).startsWith(`${one}/`)))
+        .map((target) => `${file} → ${target}`)
+    })
+    assert.deepEqual(crossing, [])
+  })
+
   test('no text becomes HTML or a script, and nothing is kept in storage but how the page looks', () => {
     // Mantine's own, of the colour scheme, is not in these files.
     const risky =

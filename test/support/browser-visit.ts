@@ -142,5 +142,17 @@ async function lookForTraces(page: Page, troubles: string[]): Promise<void> {
 export async function takePicture(page: Page, folder: string, name: string): Promise<void> {
   await mkdir(join(pictures, folder), { recursive: true })
   const file = `${name.replaceAll(/[^a-z0-9]+/gi, '-').slice(0, 100)}.png`
-  await page.screenshot({ path: join(pictures, folder, file), fullPage: true }).catch(() => undefined)
+  // One that cannot be taken must not hide why it was to be.
+  await takeWhole(page, join(pictures, folder, file)).catch(() => undefined)
+}
+
+/** In a window as high as the page: a list that draws what is in sight draws it before the picture, and not after. */
+async function takeWhole(page: Page, path: string): Promise<void> {
+  const size = page.viewportSize()!
+  await page.waitForLoadState('networkidle', { timeout: 5_000 })
+  const height = await page.evaluate<number>('document.scrollingElement.scrollHeight')
+  await page.setViewportSize({ width: size.width, height: Math.max(size.height, height) })
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+  await page.screenshot({ path })
+  await page.setViewportSize(size)
 }

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { readAmount, writeAmount } from '../../packages/console/src/pages/money/amounts.ts'
-import { lowOf, sayLow } from '../../packages/console/src/pages/money/low.ts'
+import { readAmount, writeAmount } from '../../packages/console/src/api/amounts.ts'
+import { lowOf, sayLow } from '../../packages/console/src/api/low.ts'
 import { formatUsd, largestAmount, parseUsd } from '../../src/ledger/ledger.ts'
 
 void test('console: an amount is read and written as the ledger does, with a sign or none', () => {

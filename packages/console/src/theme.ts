@@ -28,7 +28,8 @@ export const theme = createTheme({
   headings: { fontWeight: '600' },
   cursorType: 'pointer',
   components: {
-    Badge: Badge.extend({ defaultProps: { tt: 'none', variant: 'light' } }),
+    // A word that is cut says nothing.
+    Badge: Badge.extend({ defaultProps: { tt: 'none', variant: 'light', miw: 'max-content' } }),
     Modal: Modal.extend({ defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } } }),
     Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true }, multiline: true, maw: 360 } }),
   },

@@ -24,7 +24,7 @@ export function StateBadge({ state }: { state: State }) {
   const { word, mark, color, means } = shown[state]
   return (
     <Tooltip label={means}>
-      <Badge variant="light" color={color} miw="max-content" leftSection={<span aria-hidden="true">{mark}</span>}>
+      <Badge variant="light" color={color} leftSection={<span aria-hidden="true">{mark}</span>}>
         {word}
       </Badge>
     </Tooltip>

@@ -3,7 +3,7 @@ import { Button, Group, SimpleGrid, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { AgentSelect } from '../../show/agent-select.tsx'
-import { KeySelect } from '../usage/key-select.tsx'
+import { KeySelect } from '../../show/key-select.tsx'
 import { isBackwards, isFiltered, noFilters, writeFilters } from './filter-query.ts'
 import type { Filters } from './filter-query.ts'
 

@@ -2,7 +2,7 @@
 import { Button, Group, Modal, Stack, Table, Text } from '@mantine/core'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Money } from '../../show/money.tsx'
-import { readAmount, writeAmount } from './amounts.ts'
+import { readAmount, writeAmount } from '../../api/amounts.ts'
 
 /** One logical entry under a key of its own. `balance` and `available` are what the owner had before it was first sent. */
 export type Entry = { key: string; amount: bigint; note: string; balance: string; available: string }

@@ -1,7 +1,7 @@
 /** Warns of a balance that runs low, and says what that means for messages. */
 import { Alert, Text } from '@mantine/core'
-import { sayLow } from './low.ts'
-import type { Low } from './low.ts'
+import { sayLow } from '../../api/low.ts'
+import type { Low } from '../../api/low.ts'
 
 export function LowBalance({ low }: { low: Low | null }) {
   if (!low) return null

@@ -9,10 +9,10 @@ import { useRef, useState } from 'react'
 import { ApiFailure, call, segment } from '../../api/client.ts'
 import type { LedgerEntry, Owner } from '../../api/types.ts'
 import { shortMoney } from '../../show/money.tsx'
-import { amountHint, readAmount, writeAmount } from './amounts.ts'
+import { amountHint, readAmount, writeAmount } from '../../api/amounts.ts'
 import { ConfirmEntry } from './confirm-entry.tsx'
 import type { Entry } from './confirm-entry.tsx'
-import { errorOfField } from './field-error.ts'
+import { errorOfField } from '../../show/field-error.ts'
 
 export function NewEntry({ owner }: { owner: Owner }) {
   const queries = useQueryClient()

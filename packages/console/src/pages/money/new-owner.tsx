@@ -6,8 +6,8 @@ import { useLocation } from 'wouter'
 import { call, segment } from '../../api/client.ts'
 import type { Owner } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { amountHint, readAmount, writeAmount } from './amounts.ts'
-import { errorOfField } from './field-error.ts'
+import { amountHint, readAmount, writeAmount } from '../../api/amounts.ts'
+import { errorOfField } from '../../show/field-error.ts'
 
 export function NewOwner({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (

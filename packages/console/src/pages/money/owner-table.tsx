@@ -6,10 +6,10 @@ import { segment } from '../../api/client.ts'
 import type { Owner } from '../../api/types.ts'
 import { Moment } from '../../show/moment.tsx'
 import { Money } from '../../show/money.tsx'
-import { readAmount } from './amounts.ts'
-import { lowOf, sayLow } from './low.ts'
-import type { Low } from './low.ts'
-import { useSpentOfLow } from './spend.ts'
+import { readAmount } from '../../api/amounts.ts'
+import { lowOf, sayLow } from '../../api/low.ts'
+import type { Low } from '../../api/low.ts'
+import { useSpentOfLow } from '../../api/spend.ts'
 
 /** More than a screen has: from here on one looks for a name. */
 const searchedFrom = 12

@@ -10,14 +10,14 @@ import { IdText } from '../../show/id-text.tsx'
 import { Money } from '../../show/money.tsx'
 import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { readAmount } from './amounts.ts'
+import { readAmount } from '../../api/amounts.ts'
 import { Ledger } from './ledger.tsx'
-import { lowOf } from './low.ts'
+import { lowOf } from '../../api/low.ts'
 import { LowBalance } from './low-balance.tsx'
 import { NewEntry } from './new-entry.tsx'
 import { OwnerAgents } from './owner-agents.tsx'
 import { RenameOwner } from './rename-owner.tsx'
-import { useSpent } from './spend.ts'
+import { useSpent } from '../../api/spend.ts'
 
 /** Balances move with every turn; slower than a person looks twice. */
 const refetchMs = 15_000
@@ -53,8 +53,8 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
           <>
             <OwnerFigures owner={found} />
             <NewEntry owner={found} />
-            <Ledger owner={found} />
             <OwnerAgents ownerId={ownerId} />
+            <Ledger owner={found} />
             <RenameOwner owner={found} opened={renaming} onClose={close} />
           </>
         )}

@@ -6,7 +6,7 @@ import type { FormEvent } from 'react'
 import { call, segment } from '../../api/client.ts'
 import type { Owner } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { errorOfField } from './field-error.ts'
+import { errorOfField } from '../../show/field-error.ts'
 
 type RenameOwnerProps = { owner: Owner; opened: boolean; onClose: () => void }
 

@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from 'react'
 import { ApiFailure, segment } from '../../api/client.ts'
 import { randomId } from '../../api/random-id.ts'
 import { failureOfStream, streamTurn } from '../../api/stream.ts'
-import { pacedText } from './paced-text.ts'
+import { pacedText } from '../../show/paced-text.ts'
 
 export type Exchange = {
   idempotencyKey: string

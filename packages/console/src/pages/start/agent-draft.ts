@@ -1,7 +1,7 @@
 /** What is written of a first agent before it is saved, what is wrong with it, and the calls that save it. */
 import { call } from '../../api/client.ts'
 import type { Agent, Owner } from '../../api/types.ts'
-import { amountHint, readAmount, writeAmount } from '../money/amounts.ts'
+import { amountHint, readAmount, writeAmount } from '../../api/amounts.ts'
 
 export const newOwner = 'new'
 

@@ -12,7 +12,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { Markdown } from '../../show/markdown.tsx'
 import { Money } from '../../show/money.tsx'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
-import { pacedText } from '../playground/paced-text.ts'
+import { pacedText } from '../../show/paced-text.ts'
 
 export function ChatStep({ agent, onAnswered, onDone }: { agent: Agent; onAnswered: () => void; onDone: () => void }) {
   const queries = useQueryClient()

@@ -7,7 +7,7 @@ import { call, segment } from '../../api/client.ts'
 import type { Agent, ShownKey } from '../../api/types.ts'
 import { CodeBlock } from '../../show/code-block.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { errorOfField } from '../money/field-error.ts'
+import { errorOfField } from '../../show/field-error.ts'
 
 type KeyStepProps = {
   agent: Agent

@@ -6,9 +6,9 @@ import { useOwners } from '../../api/lists.ts'
 import type { Owner } from '../../api/types.ts'
 import { Money } from '../../show/money.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { readAmount } from '../money/amounts.ts'
-import { lowOf, sayLow } from '../money/low.ts'
-import { useSpentOfLow } from '../money/spend.ts'
+import { readAmount } from '../../api/amounts.ts'
+import { lowOf, sayLow } from '../../api/low.ts'
+import { useSpentOfLow } from '../../api/spend.ts'
 
 export function LowOwners() {
   const owners = useOwners()

@@ -10,7 +10,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
 import { Money } from '../../show/money.tsx'
 import { Waiting } from '../../show/waiting.tsx'
-import { readAmount } from '../money/amounts.ts'
+import { readAmount } from '../../api/amounts.ts'
 import { writeAsked } from './asked.ts'
 import type { Asked, Span } from './asked.ts'
 

@@ -6,7 +6,7 @@ import { AgentSelect } from '../../show/agent-select.tsx'
 import { OwnerSelect } from '../../show/owner-select.tsx'
 import { rangeLabels, rangeNames, suggestedDays } from './asked.ts'
 import type { Asked, RangeName, SpanWrong } from './asked.ts'
-import { KeySelect } from './key-select.tsx'
+import { KeySelect } from '../../show/key-select.tsx'
 
 type FiltersProps = { asked: Asked; wrong: SpanWrong | null; onChange: (asked: Asked) => void }
 

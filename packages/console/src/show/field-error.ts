@@ -1,5 +1,5 @@
 /** Which field a refusal is about: the server's message begins with the field's wire name. */
-import { ApiFailure } from '../../api/client.ts'
+import { ApiFailure } from '../api/client.ts'
 
 /** The message where it belongs beside this field, else undefined. */
 export function errorOfField(error: unknown, field: string): string | undefined {

@@ -1,7 +1,7 @@
 /** What owners spent in the last seven days. A report walks over the turns of those days, so it is asked for only of whom it can say something. */
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { call } from '../../api/client.ts'
-import type { Owner, Usage } from '../../api/types.ts'
+import { call } from './client.ts'
+import type { Owner, Usage } from './types.ts'
 import { oneDollar, readAmount } from './amounts.ts'
 import { isFewDays } from './low.ts'
 

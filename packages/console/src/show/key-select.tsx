@@ -1,7 +1,7 @@
 /** Chooses one of an agent's API keys. Without an agent there is nothing to choose from, and it says so. */
 import { Select } from '@mantine/core'
-import { useKeys } from '../../api/lists.ts'
-import { chooseAmong } from '../../show/choose-among.ts'
+import { useKeys } from '../api/lists.ts'
+import { chooseAmong } from './choose-among.ts'
 
 type KeySelectProps = { agentId: string | null; value: string | null; onChange: (id: string | null) => void }
 
