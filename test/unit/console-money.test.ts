@@ -10,6 +10,7 @@ void test('console: an amount is read and written as the ledger does, with a sig
   assert.equal(readAmount(' +10.5 '), 1_050_000_000n)
   assert.equal(readAmount('-0.00000001'), -1n)
   assert.equal(readAmount('−2'), -200_000_000n)
+  assert.equal(readAmount(writeAmount(largestAmount)), largestAmount)
   for (const text of ['', '+', '1,5', '1.', '.5', '1.123456789', '1e3', '$5', '1000000001', '--1'])
     assert.equal(readAmount(text), undefined)
   fc.assert(

@@ -35,14 +35,17 @@ export type TurnStep = JournalEntry & { run: number; createdAt: number }
 
 export type TurnFilter = { state?: TurnState | undefined; agentId?: string | undefined; conversationId?: string | undefined }
 
-/** Newest first. A statement for each set of filters: one that says "or any" would walk through all turns for the few of a state. */
+/**
+ * Newest first. A statement for each set of filters: one that says "or any" would walk through all turns for the few of a state. Those of one
+ * conversation are found by it alone; as an expression the state is no way to them, which SQLite would take through all turns of that state.
+ */
 export async function listTurns(
   sql: Sql,
   { state, agentId, conversationId }: TurnFilter,
   { limit, before }: PageRequest,
 ): Promise<TurnRecord[]> {
   const filters = [
-    { column: 't.state', value: state },
+    { column: conversationId === undefined ? 't.state' : `t.state || ''`, value: state },
     { column: 't.agent_id', value: agentId },
     { column: 't.conversation_id', value: conversationId },
   ].filter((filter): filter is { column: string; value: string } => filter.value !== undefined)
