@@ -127,7 +127,8 @@ void test('row 59 a poison turn kills its process each time: it fails after thre
     await lives.server!.exited
   }
   assert.equal(deaths, 3, 'three deaths, no more')
-  for (const { message, ...options } of others) assert.equal((await lives.client.chat(message, options)).status, 200)
+  // One of them may still be at work when the poison has failed.
+  for (const { message, ...options } of others) assert.equal((await lives.retry(message, options)).status, 200)
   assert.equal(await lives.charges(), 3)
   await lives.verify()
 })
