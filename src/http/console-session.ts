@@ -2,9 +2,9 @@
  * Signing in and out at the console, on the wire: the admin token once, and then a cookie. The only route of the admin API that is heard without
  * either; who guesses there is slowed down. The secret is in the cookie alone and in no body.
  */
-import { readFileSync } from 'node:fs'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../errors.ts'
+import { ownVersion } from '../metrics.ts'
 import { about, answers, gone, made } from './admin-answers.ts'
 import type { Session, TokenCheck } from './admin-auth.ts'
 import { Session as SessionAnswer } from './admin-console-answers.ts'
@@ -45,7 +45,7 @@ const slowedDown = {
 }
 
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
-  const version = readVersion()
+  const version = ownVersion()
   const write = ({ expiresAt }: Session): object => ({ expires_at: writeTime(expiresAt), version, api_url: options.apiUrl() })
 
   app.post(
@@ -99,9 +99,4 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
 function known(session: Session | undefined): Session {
   if (!session) throw new ApiError('not_found', 'The admin token itself has no session.')
   return session
-}
-
-function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-  return version
 }

@@ -27,8 +27,11 @@ export function writeSpan(ms: number): string {
   return `${seconds} s`
 }
 
-/** Binary units, as a process list has them. */
+/** A size in binary units: 812 B, 3.4 KiB, 12 MiB, 1.5 GiB. */
 export function writeBytes(bytes: number): string {
-  const mib = bytes / 1_048_576
-  return mib < 1_024 ? `${whole.format(Math.round(mib))} MiB` : `${oneDecimal.format(mib / 1_024)} GiB`
+  const kib = bytes / 1_024
+  if (kib < 1) return `${bytes} B`
+  if (kib >= 1_048_576) return `${oneDecimal.format(kib / 1_048_576)} GiB`
+  const [size, unit] = kib < 1_024 ? [kib, 'KiB'] : [kib / 1_024, 'MiB']
+  return `${size < 10 ? size.toFixed(1) : whole.format(Math.round(size))} ${unit}`
 }

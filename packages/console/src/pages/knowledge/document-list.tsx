@@ -5,11 +5,10 @@ import type { List } from '../../api/lists.ts'
 import type { Document } from '../../api/types.ts'
 import { Empty } from '../../show/empty.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
-import { writeCount } from '../../show/measures.ts'
+import { writeCount, writeBytes } from '../../show/measures.ts'
 import { Moment } from '../../show/moment.tsx'
 import { MoreButton } from '../../show/more-button.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
-import { bytesText } from './bytes-text.ts'
 import { DeleteDocument } from './delete-document.tsx'
 import { isBusy } from './documents.ts'
 import { ReplaceDocument } from './replace-document.tsx'
@@ -99,7 +98,7 @@ function Row({ document, onReplace, onDelete }: { document: Document; onReplace(
         {writeCount(chunks)}
       </Table.Td>
       <Table.Td ta="right" className="figures">
-        {bytesText(document.bytes)}
+        {writeBytes(document.bytes)}
       </Table.Td>
       <Table.Td>
         <Moment at={document.updated_at} />

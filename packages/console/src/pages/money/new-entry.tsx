@@ -7,6 +7,7 @@ import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { ApiFailure, call, segment } from '../../api/client.ts'
+import { randomId } from '../../api/random-id.ts'
 import type { LedgerEntry, Owner } from '../../api/types.ts'
 import { shortMoney } from '../../show/money.tsx'
 import { amountHint, readAmount, writeAmount } from '../../api/amounts.ts'
@@ -47,7 +48,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
   const ask = (values: { amount: string; note: string }): void => {
     const [amount, note] = [readAmount(values.amount) ?? 0n, values.note.trim()]
     const isSame = tried?.amount === amount && tried.note === note
-    if (!isSame) setTried({ key: newKey(), amount, note, balance: owner.balance_usd, available: owner.available_usd })
+    if (!isSame) setTried({ key: `console-${randomId()}`, amount, note, balance: owner.balance_usd, available: owner.available_usd })
     add.reset()
     setAsked(true)
   }
@@ -116,7 +117,3 @@ function refusalOf(error: unknown): { amount?: string; note?: string } | null {
 
 const sayEntry = ({ kind, amount_usd: amount }: LedgerEntry): string =>
   `${kind === 'credit' ? 'A credit' : 'An adjustment'} of ${shortMoney(amount)}`
-
-/** 128 random bits. Not randomUUID, which browsers keep from pages over plain HTTP. */
-const newKey = (): string =>
-  `console-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`

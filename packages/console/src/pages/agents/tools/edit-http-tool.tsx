@@ -8,7 +8,7 @@ import { TextsInput, givenOf, problemOfRows, rowsOf } from './texts-input.tsx'
 import type { TextRow } from './texts-input.tsx'
 import { losesValues, readObject } from './tool-data.ts'
 import type { GivenTool, HttpTool } from './tool-data.ts'
-import { toolFailure } from './tool-failure.ts'
+import { showToolFailure, toolFailure } from './tool-failure.ts'
 import { useSaveTools } from './use-save-tools.ts'
 
 type Values = {
@@ -45,17 +45,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   const { values } = form
   const again = losesValues(before, values)
   const submit = (given: Values): void =>
-    save.mutate(
-      { before, after: toolOf(given) },
-      {
-        onError: (error) => {
-          const named = toolFailure(error, Object.keys(values))
-          if (!named) return
-          form.setFieldError(named.field, named.message)
-          form.getInputNode(named.field)?.focus()
-        },
-      },
-    )
+    save.mutate({ before, after: toolOf(given) }, { onError: (error) => showToolFailure(form, error) })
   return (
     <EditDialog
       title={before ? `Edit ${before.name}` : 'Add an HTTP tool'}

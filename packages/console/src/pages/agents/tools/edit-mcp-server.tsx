@@ -9,7 +9,7 @@ import { TextsInput, givenOf, problemOfRows, rowsOf } from './texts-input.tsx'
 import type { TextRow } from './texts-input.tsx'
 import { losesValues } from './tool-data.ts'
 import type { McpServer } from './tool-data.ts'
-import { toolFailure } from './tool-failure.ts'
+import { showToolFailure, toolFailure } from './tool-failure.ts'
 import { useSaveTools } from './use-save-tools.ts'
 
 type Values = { name: string; url: string; headers: TextRow[]; all: boolean; allowed: string[] }
@@ -35,14 +35,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
   const submit = ({ name, url, headers, all, allowed }: Values): void =>
     save.mutate(
       { before, after: { type: 'mcp', name: name.trim(), url: url.trim(), headers: givenOf(headers), allowed: all ? null : allowed } },
-      {
-        onError: (error) => {
-          const named = toolFailure(error, Object.keys(values))
-          if (!named) return
-          form.setFieldError(named.field, named.message)
-          form.getInputNode(named.field)?.focus()
-        },
-      },
+      { onError: (error) => showToolFailure(form, error) },
     )
   return (
     <EditDialog

@@ -1,4 +1,5 @@
-/** Which field of a tool a failure of the server speaks of. Pure. */
+/** Which field of a tool a failure of the server speaks of. */
+import type { UseFormReturnType } from '@mantine/form'
 import { ApiFailure } from '../../../api/client.ts'
 
 // In this order: a sentence on a header may name the url, one on the url a parameter. The server's words stand in src/agent/tools/check.ts.
@@ -20,4 +21,12 @@ export function toolFailure(error: unknown, among: readonly string[]): { field: 
   const [, named] = /^tools\.\d+\.([a-z_]+)/.exec(message) ?? []
   const field = named ?? told.find(([words]) => words.test(message))?.[1]
   return field !== undefined && among.includes(field) ? { field, message: message.replace(/^tools\.\d+\./, '') } : undefined
+}
+
+/** Says it beside its field, and leads there; nothing where it is of none of the form's. */
+export function showToolFailure<Values extends Record<string, unknown>>(form: UseFormReturnType<Values>, error: unknown): void {
+  const named = toolFailure(error, Object.keys(form.values))
+  if (!named) return
+  form.setFieldError(named.field, named.message)
+  form.getInputNode(named.field)?.focus()
 }
