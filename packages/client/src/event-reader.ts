@@ -1,0 +1,48 @@
+/**
+ * Server-sent events out of bytes as they come: any chunking, CR, LF or CR LF, data of several lines, comments, a byte order mark. By the HTML
+ * standard, "Interpreting an event stream"; `id` and `retry` mean nothing here. An event that the end cuts off is none.
+ */
+export type ServerSentEvent = { name: string; data: string }
+
+export class EventReader {
+  // Keeps the first bytes of a character whose last ones are still to come, and drops a byte order mark.
+  readonly #decoder = new TextDecoder()
+  #line = ''
+  /** The last line ended with CR: a LF that comes next belongs to it. */
+  #afterReturn = false
+  #name = ''
+  #data: string[] = []
+
+  /** The events that these bytes finish. */
+  push(bytes: Uint8Array): ServerSentEvent[] {
+    const text = this.#decoder.decode(bytes, { stream: true })
+    const events: ServerSentEvent[] = []
+    let from = this.#afterReturn && text.startsWith('\n') ? 1 : 0
+    if (text !== '') this.#afterReturn = false
+    for (const end of text.matchAll(/\r\n?|\n/g)) {
+      if (end.index < from) continue
+      const event = this.#take(this.#line + text.slice(from, end.index))
+      if (event) events.push(event)
+      this.#line = ''
+      from = end.index + end[0].length
+      this.#afterReturn = end[0] === '\r' && from === text.length
+    }
+    this.#line += text.slice(from)
+    return events
+  }
+
+  #take(line: string): ServerSentEvent | undefined {
+    if (line === '') {
+      const event = this.#data.length > 0 ? { name: this.#name || 'message', data: this.#data.join('\n') } : undefined
+      this.#name = ''
+      this.#data = []
+      return event
+    }
+    const colon = line.indexOf(':')
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+    if (field === 'event') this.#name = value
+    if (field === 'data') this.#data.push(value)
+    return undefined
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * What leaves a stream to its reader, over all attempts at one message: exactly one `response.created`, deltas that add up to the completed content,
+ * none twice, and a reset where an attempt says something else than what was shown. Pure: reads and sends nothing.
+ */
+import type { ChatReply, WireEvent } from './wire.ts'
+
+export type ChatStreamEvent =
+  | { type: 'response.created'; requestId: string; conversationId: string }
+  | { type: 'response.output_text.delta'; delta: string }
+  /** The turn was run anew and says something else: what was shown so far is void, and deltas from the beginning follow. */
+  | { type: 'response.output_text.reset' }
+  | ({ type: 'response.completed' } & ChatReply)
+
+export class Reconciler {
+  #created = false
+  /** What has left since the last reset. */
+  #shown = ''
+  /** How much of it this attempt has said again. What an attempt has said so far is always the beginning of what was shown. */
+  #saidAgain = 0
+
+  /** Another attempt says everything from its beginning. */
+  begin(): void {
+    this.#saidAgain = 0
+  }
+
+  /** The events that leave for this one. */
+  take(event: Exclude<WireEvent, { type: 'error' }>): ChatStreamEvent[] {
+    switch (event.type) {
+      case 'response.created':
+        return this.#create(event)
+      case 'response.output_text.delta':
+        return this.#say(event.delta)
+      case 'response.completed':
+        return [...this.#create(event), ...this.#sayAll(event.message.content), event]
+    }
+  }
+
+  #create({ requestId, conversationId }: { requestId: string; conversationId: string }): ChatStreamEvent[] {
+    if (this.#created) return []
+    this.#created = true
+    return [{ type: 'response.created', requestId, conversationId }]
+  }
+
+  #say(delta: string): ChatStreamEvent[] {
+    const again = delta.slice(0, this.#shown.length - this.#saidAgain)
+    if (!this.#shown.startsWith(again, this.#saidAgain)) return this.#startOver(this.#shown.slice(0, this.#saidAgain) + delta)
+    this.#saidAgain += delta.length
+    return this.#show(delta.slice(again.length))
+  }
+
+  /** The completed content is all that the attempt says, whatever deltas it had. */
+  #sayAll(content: string): ChatStreamEvent[] {
+    return content.startsWith(this.#shown) ? this.#show(content.slice(this.#shown.length)) : this.#startOver(content)
+  }
+
+  #startOver(text: string): ChatStreamEvent[] {
+    this.#shown = ''
+    this.#saidAgain = text.length
+    return [{ type: 'response.output_text.reset' }, ...this.#show(text)]
+  }
+
+  #show(delta: string): ChatStreamEvent[] {
+    if (delta === '') return []
+    this.#shown += delta
+    return [{ type: 'response.output_text.delta', delta }]
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * One HTTP request and what its answer means: a body of the service, or an error. The API key goes from here into the header and nowhere else;
+ * a redirect is not followed, since the key would go with it.
+ */
+import { APIConnectionError, makeApiError } from './errors.ts'
+import type { APIError } from './errors.ts'
+import { readRetryAfter } from './retries.ts'
+import { version } from './version.ts'
+import type { Watch } from './watch.ts'
+import { readFailure, readJson } from './wire.ts'
+
+export type Outgoing = {
+  method: 'GET' | 'POST'
+  /** Behind the agent's address. */
+  path: string
+  accept: 'application/json' | 'text/event-stream'
+  body?: string
+  /** Bytes of the key as a header carries them. */
+  idempotencyKey?: string
+}
+
+export type RateLimit = {
+  /** Requests in one window. */
+  limit: number
+  /** What is left of it. */
+  remaining: number
+  resetAt: Date
+}
+
+/** An answer of 200. Throws APIError for every other one, and APIConnectionError where there is none. */
+export type Send = (outgoing: Outgoing, watch: Watch) => Promise<Response>
+
+type Origin = {
+  agentUrl: string
+  apiKey: string
+  fetch: typeof globalThis.fetch | undefined
+  onRateLimit: (rateLimit: RateLimit) => void
+}
+
+export function makeSend({ agentUrl, apiKey, fetch, onRateLimit }: Origin): Send {
+  return async ({ method, path, accept, body, idempotencyKey }, watch) => {
+    const headers: Record<string, string> = {
+      authorization: `Bearer ${apiKey}`,
+      accept,
+      'user-agent': `turnkeep-client/${version} (js)`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+    }
+    const init = { method, headers, redirect: 'manual' as const, signal: watch.signal, ...(body === undefined ? {} : { body }) }
+    // Called as the global it is: some runtimes refuse it as a method of something else.
+    const send = fetch ?? globalThis.fetch
+    const response = await watch.hold(connected(() => send(`${agentUrl}${path}`, init)))
+    const rateLimit = readRateLimit(response.headers)
+    if (rateLimit) onRateLimit(rateLimit)
+    if (response.status === 200) return response
+    throw await refusal(response, watch)
+  }
+}
+
+/** The body of an answer of 200 as JSON, by its reader; APIConnectionError where it breaks off or is not the service's. */
+export async function readBody<Result>(response: Response, watch: Watch, read: (value: unknown) => Result | undefined): Promise<Result> {
+  const result = read(readJson(await watch.hold(connected(() => response.text()))))
+  if (result === undefined) throw notOurs(response)
+  return result
+}
+
+/** An answer of 200 by something else than the service. */
+export function notOurs(response: Response): APIConnectionError {
+  const type = response.headers.get('content-type') ?? 'no content type'
+  return new APIConnectionError(`An answer of 200 (${type}) came that is not the service's: is baseURL right, or is a proxy in between?`)
+}
+
+/** What fetch or the body throws, told as a broken connection. Where the watch has ended the attempt, its own reason was told before. */
+export async function connected<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new APIConnectionError(`The connection failed: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+/** "fetch failed" says nothing; its cause does. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'no reason given'
+  const { cause } = error
+  if (cause instanceof Error) return reasonOf(cause)
+  // Where several addresses were tried, Node's error has a code and no message.
+  return error.message || ('code' in error && String(error.code)) || error.name
+}
+
+async function refusal(response: Response, watch: Watch): Promise<APIError> {
+  const { status, headers } = response
+  if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    // Nobody reads it; where it cannot be given up, it ends by itself.
+    await response.body?.cancel().catch(() => undefined)
+    return makeApiError('A redirect came, which is not followed with an API key. Set baseURL to the address that it leads to.', { status })
+  }
+  // Read to its end, so that its connection can be used again.
+  const failure = readFailure(readJson(await watch.hold(connected(() => response.text()))))
+  const retryAfter = readRetryAfter(headers.get('retry-after'), Date.now())
+  if (failure) return makeApiError(`${status} ${failure.code}: ${failure.message}`, { ...failure, status, retryAfter })
+  const requestId = headers.get('x-request-id') ?? undefined
+  return makeApiError(`${status}, and not by the service: is baseURL right, or is a proxy in between?`, { status, requestId, retryAfter })
+}
+
+/** Undefined: this answer does not say, which is no zero. Specification section 8. */
+function readRateLimit(headers: Headers): RateLimit | undefined {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`x-ratelimit-${name}`) ?? NaN))
+  if (limit === undefined || remaining === undefined || reset === undefined || Number.isNaN(limit + remaining + reset)) return undefined
+  return { limit, remaining, resetAt: new Date(reset * 1_000) }
+}

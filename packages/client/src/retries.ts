@@ -1,0 +1,46 @@
+/**
+ * Which failure is sent again with the same Idempotency-Key, and after what wait. The only place that decides; never sends.
+ * docs/errors says the same of each code.
+ */
+import { APIConnectionError, APIError } from './errors.ts'
+
+/** `fails`: counts against `maxRetries`. `runs`: a turn is at work, which only `maxWait` bounds. */
+export const codesSentAgain: Readonly<Record<string, 'fails' | 'runs'>> = {
+  service_unavailable: 'fails',
+  api_rate_limit_unavailable: 'fails',
+  rate_limit_exceeded: 'fails',
+  conversation_busy: 'runs',
+  idempotency_in_progress: 'runs',
+}
+
+/** Undefined: never sent again. */
+export function sentAgain(error: unknown): 'fails' | 'runs' | undefined {
+  if (error instanceof APIConnectionError) return 'fails'
+  if (!(error instanceof APIError)) return undefined
+  if (error.code !== undefined) return Object.hasOwn(codesSentAgain, error.code) ? codesSentAgain[error.code] : undefined
+  // Without a code it is the answer of a proxy, which knows nothing of the turn.
+  return error.status >= 500 || error.status === 408 || error.status === 429 ? 'fails' : undefined
+}
+
+const firstWaitMs = 500
+// Long enough for a restart, short enough for a person who waits.
+const longestWaitMs = 8_000
+const longestJitterMs = 1_000
+
+/**
+ * Milliseconds before the next attempt; `sent` attempts came before the one that failed, `random` is in [0, 1). Never less than `retryAfter` seconds;
+ * zero of them is no wait that anyone would ask for in earnest, and counts as none.
+ */
+export function waitMs(retryAfter: number | undefined, sent: number, random: number): number {
+  if (retryAfter) return retryAfter * 1_000 + random * Math.min(longestJitterMs, retryAfter * 200)
+  return Math.min(longestWaitMs, firstWaitMs * 2 ** sent) * (1 - random / 2)
+}
+
+/** Seconds, of a number or an HTTP date; undefined where the header is missing or neither. */
+export function readRetryAfter(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined
+  const text = header.trim()
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
+  const date = /[a-z]/i.test(text) ? Date.parse(text) : NaN
+  return Number.isNaN(date) ? undefined : Math.max(0, (date - nowMs) / 1_000)
+}

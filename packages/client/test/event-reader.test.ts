@@ -1,0 +1,64 @@
+/** Server-sent events, for any bytes in any pieces: beside a reader of whole texts that knows nothing of pieces, and by the standard's own cases. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { EventReader } from '../src/event-reader.ts'
+import type { ServerSentEvent } from '../src/event-reader.ts'
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+function readPieces(pieces: Uint8Array[]): ServerSentEvent[] {
+  const reader = new EventReader()
+  return pieces.flatMap((piece) => reader.push(piece))
+}
+
+/** Line by line over the whole, as the standard says it. */
+function readWhole(bytes: Uint8Array): ServerSentEvent[] {
+  const events: ServerSentEvent[] = []
+  let event = { name: '', data: '' }
+  // What follows the last end of a line is no line.
+  for (const line of new TextDecoder()
+    .decode(bytes)
+    .split(/\r\n|\r|\n/)
+    .slice(0, -1)) {
+    const [, field = line, value = ''] = /^([^:]*): ?(.*)$/su.exec(line) ?? []
+    if (line === '') {
+      if (event.data !== '') events.push({ name: event.name || 'message', data: event.data.slice(0, -1) })
+      event = { name: '', data: '' }
+    } else if (field === 'event') event.name = value
+    else if (field === 'data') event.data += `${value}\n`
+  }
+  return events
+}
+
+/** Mostly what an event stream is made of, so that runs come to its corners; and any other bytes. */
+const parts = ['data', 'event', 'data:', 'data: ', 'event: a', ':', ' ', '\r', '\n', '\r\n', '\n\n', '\ufeff', 'é', '😀', 'id', 'x\u2028']
+const streams = fc
+  .array(fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...parts).map(bytesOf) }, fc.uint8Array({ maxLength: 3 })), { maxLength: 40 })
+  .map((pieces) => Uint8Array.from(pieces.flatMap((piece) => [...piece])))
+
+test('any bytes in any pieces give the events of the whole', () => {
+  const cuts = fc.array(fc.nat(80), { maxLength: 30 })
+  fc.assert(
+    fc.property(streams, cuts, (bytes, places) => {
+      const ends = [...places, bytes.length].toSorted((one, other) => one - other)
+      const pieces = ends.map((end, index) => bytes.slice(index === 0 ? 0 : ends[index - 1], end))
+      assert.deepEqual(readPieces(pieces), readWhole(bytes))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('an event is told with the byte that finishes it, also where lines end with CR', () => {
+  for (const end of ['\n', '\r', '\r\n']) {
+    const reader = new EventReader()
+    assert.deepEqual(reader.push(bytesOf(`event: a${end}data: 1${end}`)), [])
+    assert.deepEqual(reader.push(bytesOf(end.slice(0, 1))), [{ name: 'a', data: '1' }], JSON.stringify(end))
+    assert.deepEqual(reader.push(bytesOf(`${end.slice(1)}data: 2${end}${end}`)), [{ name: 'message', data: '2' }], JSON.stringify(end))
+  }
+})
+
+test('comments, unknown fields and an event without data are nothing; several data lines are one text; one that is cut off is none', () => {
+  const text = '\ufeff: awake\n\nid: 7\nretry: 1\nevent: b\ndata:one\ndata\ndata:  two\n\nevent: empty\n\ndata: cut'
+  assert.deepEqual(readPieces([...bytesOf(text)].map((byte) => Uint8Array.of(byte))), [{ name: 'b', data: 'one\n\n two' }])
+})

@@ -1,0 +1,78 @@
+/** What a call leaves behind: no timer, no listener, no rejection that nobody heard; and the silence that is given up. One after the other. */
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import { test } from 'node:test'
+import { APIUserAbortError, InternalServerError } from '../src/client.ts'
+import { refused, replied, soon, startScriptedServer, streamed } from './scripted-server.ts'
+
+const message = { externalUserId: 'ann', message: 'Hello' }
+const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+
+test('no timer and no listener is left by calls that succeed, fail or are left early', async () => {
+  await using server = await startScriptedServer(
+    refused(503, 'service_unavailable', soon),
+    replied(),
+    streamed(['Hel'], 'silence'),
+    streamed([{ completed: 'Hi' }]),
+    refused(422, 'validation_error'),
+  )
+  const client = server.client()
+  const { signal } = new AbortController()
+  const before = timers()
+  await client.chat(message, { signal })
+  const left = client.stream(message, { signal })
+  for await (const event of left) if (event.type === 'response.output_text.delta') break
+  await assert.rejects(left.completed, APIUserAbortError)
+  await client.stream(message, { signal }).text()
+  await assert.rejects(client.chat(message, { signal }))
+  assert.equal(timers(), before)
+  assert.equal(getEventListeners(signal, 'abort').length, 0)
+})
+
+test('a stream that fails is no unhandled rejection where nobody asked for completed, nor where its asker looks later', async (t) => {
+  const unhandled = t.mock.fn()
+  process.on('unhandledRejection', unhandled)
+  t.after(() => process.off('unhandledRejection', unhandled))
+  await using server = await startScriptedServer(refused(500, 'internal_error'))
+  const client = server.client()
+  const alone = client.stream(message)
+  await assert.rejects(async () => {
+    for await (const event of alone) void event
+  }, InternalServerError)
+  const asked = client.stream(message)
+  const { completed } = asked
+  await assert.rejects(async () => {
+    for await (const event of asked) void event
+  }, InternalServerError)
+  // Node tells them when the microtasks have run.
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(unhandled.mock.callCount(), 0)
+  await assert.rejects(completed, InternalServerError)
+})
+
+test('a stream is given up after 45 s without a byte, and finished by the same key', async (t) => {
+  await using server = await startScriptedServer(streamed(['Hel'], 'silence'), streamed(['Hello', { completed: 'Hello' }]))
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const signals: (AbortSignal | null | undefined)[] = []
+  const watched: typeof fetch = (url, init) => {
+    signals.push(init?.signal)
+    return fetch(url, init)
+  }
+  const stream = server.client({ fetch: watched }).stream(message)
+  const seen: string[] = []
+  for await (const event of stream) {
+    if (event.type !== 'response.output_text.delta') continue
+    seen.push(event.delta)
+    if (event.delta !== 'Hel') continue
+    // By the next turn of the event loop the next read waits, with its timer.
+    await new Promise((resolve) => setImmediate(resolve))
+    t.mock.timers.tick(44_999)
+    assert.equal(signals[0]?.aborted, false)
+    t.mock.timers.tick(1)
+    assert.equal(signals[0]?.aborted, true)
+    await server.requests[0]?.closed
+    t.mock.timers.tick(500)
+  }
+  assert.deepEqual(seen, ['Hel', 'lo'])
+  assert.deepEqual(server.keys, [stream.idempotencyKey, stream.idempotencyKey])
+})

@@ -1,0 +1,92 @@
+/** What leaves a stream over any attempts, beside the rule in its plainest words: as long as one text begins the other, only the rest leaves. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Reconciler } from '../src/reconcile.ts'
+import type { ChatStreamEvent } from '../src/reconcile.ts'
+import type { ChatReply } from '../src/client.ts'
+
+const ids = { requestId: 'r', conversationId: 'c' }
+const replyOf = (content: string): ChatReply => ({
+  ...ids,
+  message: { id: 'm', role: 'assistant', content, createdAt: 't' },
+  usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2, chargedUsd: '0.00000001' },
+})
+
+type Attempt = { created: boolean; deltas: string[] }
+
+function run(attempts: Attempt[], content: string): ChatStreamEvent[] {
+  const reconciler = new Reconciler()
+  const leaving = attempts.flatMap(({ created, deltas }) => {
+    reconciler.begin()
+    return [
+      ...(created ? reconciler.take({ type: 'response.created', ...ids }) : []),
+      ...deltas.flatMap((delta) => reconciler.take({ type: 'response.output_text.delta', delta })),
+    ]
+  })
+  return [...leaving, ...reconciler.take({ type: 'response.completed', ...replyOf(content) })]
+}
+
+/** Texts alone: null is a reset. */
+function runPlainly(attempts: Attempt[], content: string): (string | null)[] {
+  const left: (string | null)[] = []
+  let shown = ''
+  const compare = (text: string, whole: boolean): void => {
+    if (!whole && shown.startsWith(text)) return
+    if (!text.startsWith(shown)) {
+      left.push(null)
+      shown = ''
+    }
+    if (text !== shown) left.push(text.slice(shown.length))
+    shown = text
+  }
+  for (const { deltas } of attempts) for (const [index] of deltas.entries()) compare(deltas.slice(0, index + 1).join(''), false)
+  compare(content, true)
+  return left
+}
+
+// Two letters, so that attempts agree for a while and then do not.
+const deltas = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '😀'), maxLength: 3 }), { maxLength: 6 })
+const attempts = fc.array(fc.record({ created: fc.boolean(), deltas }), { minLength: 1, maxLength: 4 })
+const calls = fc.oneof(
+  fc.record({ attempts, content: deltas.map((texts) => texts.join('')) }),
+  // A last attempt that says all of it, most of it, or more than all of it.
+  fc.record({ attempts, rest: fc.integer({ min: -2, max: 2 }) }).map(({ attempts: all, rest }) => {
+    const said = all.at(-1)?.deltas.join('') ?? ''
+    return { attempts: all, content: rest < 0 ? said.slice(0, rest) : said + 'a'.repeat(rest) }
+  }),
+)
+
+test('the deltas since the last reset add up to the completed content, over any attempts; created leaves once, completed once and last', () => {
+  fc.assert(
+    fc.property(calls, ({ attempts: all, content }) => {
+      const events = run(all, content)
+      const types = events.map(({ type }) => type)
+      const sinceReset = events.slice(types.lastIndexOf('response.output_text.reset') + 1)
+      assert.equal(sinceReset.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join(''), content)
+      assert.equal(types.filter((type) => type === 'response.created').length, 1)
+      assert.equal(types.indexOf('response.completed'), types.length - 1)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('only what was not shown yet leaves, and nothing is taken back while attempts agree', () => {
+  fc.assert(
+    fc.property(calls, ({ attempts: all, content }) => {
+      const left = run(all, content).flatMap((event) => {
+        if (event.type === 'response.output_text.delta') return [event.delta]
+        return event.type === 'response.output_text.reset' ? [null] : []
+      })
+      assert.deepEqual(left, runPlainly(all, content))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('created comes first where the attempt that had it was not the first, and completed alone brings it too', () => {
+  assert.deepEqual(
+    run([{ created: false, deltas: [] }], 'Hi').map(({ type }) => type),
+    ['response.created', 'response.output_text.delta', 'response.completed'],
+  )
+})

@@ -1,0 +1,120 @@
+/**
+ * A real HTTP server that answers what a test says, one script for each request in order, the last one again for all that follow: whatever a service,
+ * a proxy or a broken wire can do. `await using server = await startScriptedServer(…)`.
+ */
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { Turnkeep } from '../src/client.ts'
+import type { TurnkeepOptions } from '../src/client.ts'
+
+export type Script = (response: ServerResponse, request: IncomingMessage) => unknown
+export type Arrived = {
+  method: string
+  url: string
+  headers: IncomingMessage['headers']
+  body: string
+  port: number
+  closed: Promise<void>
+}
+
+export const secret = 'svc_live_aaaaaaaaaaaaaaaa.never-shown'
+
+export class ScriptedServer {
+  readonly requests: Arrived[] = []
+  readonly url: string
+  readonly #close: () => Promise<void>
+
+  constructor(url: string, close: () => Promise<void>) {
+    this.url = url
+    this.#close = close
+  }
+
+  get keys(): (string | undefined)[] {
+    return this.requests.map(({ headers }) => headers['idempotency-key']?.toString())
+  }
+
+  client(options: Partial<TurnkeepOptions> = {}): Turnkeep {
+    return new Turnkeep({ baseURL: this.url, agentId: 'agt_1', apiKey: secret, ...options })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#close()
+  }
+}
+
+export async function startScriptedServer(...scripts: Script[]): Promise<ScriptedServer> {
+  const http = createServer()
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const { port } = http.address() as AddressInfo
+  const server = new ScriptedServer(`http://127.0.0.1:${port}`, async () => {
+    http.closeAllConnections()
+    await new Promise((resolve) => http.close(resolve))
+  })
+  http.on('request', async (request: IncomingMessage, response: ServerResponse) => {
+    const closed = new Promise<void>((resolve) => response.once('close', resolve))
+    const { method = '', url = '', headers, socket } = request
+    const arrived = { method, url, headers, port: socket.remotePort ?? 0, closed }
+    const script = scripts[Math.min(server.requests.length, scripts.length - 1)]
+    server.requests.push({ ...arrived, body: await text(request) })
+    await script?.(response, request)
+  })
+  return server
+}
+
+export const requestId = '01a1fe73-16c6-7702-915f-b08d4a8d9af0'
+const created = { request_id: requestId, conversation_id: 'conv_1' }
+
+export const wireReply = (content = 'Hello.') => ({
+  ...created,
+  message: { id: 'msg_1', role: 'assistant', content, created_at: '2026-11-21T14:11:58.332Z' },
+  usage: { prompt_tokens: 604, completion_tokens: 226, total_tokens: 830, charged_usd: '0.00022620' },
+})
+
+export const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Script =>
+  (response) =>
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+
+export const replied = (content?: string, headers?: Record<string, string>): Script => json(200, wireReply(content), headers)
+
+export const refused = (status: number, code: string, headers?: Record<string, string>): Script =>
+  json(status, { error: { code, message: 'In words.', request_id: requestId } }, headers)
+
+/** A hundredth of a second, so that a test need not wait; the service says whole ones. */
+export const soon = { 'retry-after': '0.01' }
+
+/** Larger than what lies ready unread, so that a connection is used again only where somebody reads it. */
+const page = '<h1>Bad gateway</h1>'.padEnd(300_000)
+export const html =
+  (status: number, headers: Record<string, string> = {}): Script =>
+  (response) =>
+    response.writeHead(status, { 'content-type': 'text/html', ...headers }).end(page)
+
+/** No answer: the connection is reset. */
+export const reset: Script = (response) => response.socket?.resetAndDestroy()
+
+/** Never an answer. */
+export const silence: Script = () => undefined
+
+type EventPart = string | { error: string } | 'created' | { completed: string } | { raw: string }
+const block = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+
+function write(part: EventPart): string {
+  if (typeof part === 'string') return block('response.output_text.delta', { delta: part })
+  if ('raw' in part) return part.raw
+  if ('completed' in part) return block('response.completed', wireReply(part.completed))
+  return block('error', { code: part.error, message: 'In words.', request_id: requestId })
+}
+
+/** A stream: `response.created`, these parts (a text is a delta), and then the end, a reset, or nothing at all. */
+export const streamed =
+  (parts: EventPart[], then: 'end' | 'reset' | 'silence' = 'end'): Script =>
+  async (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(block('response.created', created))
+    for (const part of parts) await new Promise((resolve) => response.write(write(part), resolve))
+    if (then === 'end') response.end()
+    if (then === 'reset') response.socket?.resetAndDestroy()
+  }

@@ -1,0 +1,81 @@
+/** What the client calls things, held against the service's own schemas: by the compiler for the types, and here for what is sent and read. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Static } from 'typebox'
+import type * as schemas from '../../../src/http/api-schemas.ts'
+import type { ChatReply, ChatRequest, ChatStreamEvent, Conversation, Message } from '../src/client.ts'
+import { readConversations, readEvent, readFailure, readMessages, readReply, writeChatRequest, writePageQuery } from '../src/wire.ts'
+import type { Page } from '../src/wire.ts'
+import { wireReply } from './scripted-server.ts'
+
+/** The same, with names in camel case. */
+type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name
+type Cameled<Wire> = Wire extends object ? { [Name in keyof Wire as Camel<Name>]: Cameled<Wire[Name]> } : Wire
+type Flat<Type> = Type extends object ? { [Name in keyof Type]: Flat<Type[Name]> } : Type
+type Same<One, Other> = (<Type>() => Type extends Flat<One> ? 1 : 2) extends <Type>() => Type extends Flat<Other> ? 1 : 2 ? true : never
+
+type Sent = Static<typeof schemas.ChatEvent.ref>
+type DataOf<Name extends Sent['event']> = Cameled<Extract<Sent, { event: Name }>['data']>
+type Told<Name extends ChatStreamEvent['type']> = Omit<Extract<ChatStreamEvent, { type: Name }>, 'type'>
+type ItemOf<Schema extends typeof schemas.conversationsSchema | typeof schemas.messagesSchema> = Cameled<
+  Static<Schema['response'][200]['content']['application/json']['schema']>['data'][number]
+>
+
+/** Each is `true`, or the file does not compile. */
+const same: {
+  request: Same<ChatRequest, Cameled<schemas.ChatRequest>>
+  reply: Same<ChatReply, Cameled<Static<(typeof schemas.chatSchema.response)[200]['content']['application/json']['schema']>>>
+  created: Same<Told<'response.created'>, DataOf<'response.created'>>
+  delta: Same<Told<'response.output_text.delta'>, DataOf<'response.output_text.delta'>>
+  completed: Same<Told<'response.completed'>, DataOf<'response.completed'>>
+  conversation: Same<Conversation, ItemOf<typeof schemas.conversationsSchema>>
+  message: Same<Message, ItemOf<typeof schemas.messagesSchema>>
+} = { request: true, reply: true, created: true, delta: true, completed: true, conversation: true, message: true }
+
+test('the types of the client are those of the service', () => {
+  assert.ok(Object.values(same).every(Boolean))
+})
+
+test('two fields are sent and no others', () => {
+  const request = { externalUserId: 'a', message: 'b', other: 'c' }
+  assert.equal(writeChatRequest(request), '{"external_user_id":"a","message":"b"}')
+  assert.equal(writePageQuery({}), '')
+  assert.equal(writePageQuery({ externalUserId: 'a&b é', limit: 5, cursor: 'c=' }), '?external_user_id=a%26b+%C3%A9&limit=5&cursor=c%3D')
+})
+
+/** Every value with one of its fields left out, at any depth. */
+function* lacking(value: unknown): Generator<unknown> {
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, inner] of Object.entries(value)) {
+    if (Array.isArray(value)) for (const less of lacking(inner)) yield [less]
+    else {
+      const { [name]: _, ...rest } = value as Record<string, unknown>
+      yield rest
+      for (const less of lacking(inner)) yield { ...rest, [name]: less }
+    }
+  }
+}
+
+test('an answer that lacks a field, and whatever is no answer at all, is not the service’s; more fields are', () => {
+  const conversation = { conversation_id: 'c', external_user_id: 'u', created_at: 't', last_message_at: 't', message_count: 2 }
+  const message = { id: 'm', role: 'user', content: 'x', created_at: 't', request_id: 'r' }
+  const readers: [(value: unknown) => unknown, Record<string, unknown>][] = [
+    [readReply, wireReply()],
+    [(value) => readEvent('response.created', value), { request_id: 'r', conversation_id: 'c' }],
+    [(value) => readEvent('response.output_text.delta', value), { delta: 'x' }],
+    [(value) => readEvent('response.completed', value), wireReply()],
+    [(value) => readEvent('error', value), { code: 'c', message: 'm', request_id: 'r' }],
+    [readFailure, { error: { code: 'c', message: 'm', request_id: 'r' } }],
+    [readConversations, { data: [conversation] }],
+    [readMessages, { data: [message] }],
+  ]
+  for (const [read, whole] of readers) {
+    const known = read(whole)
+    assert.ok(known)
+    assert.deepEqual(read({ ...whole, of_a_later_version: { a: 1 } }), known)
+    for (const less of lacking(whole)) assert.equal(read(less), undefined, JSON.stringify(less))
+    for (const other of [undefined, null, 'text', 5, [], [whole], {}]) assert.equal(read(other), undefined, String(other))
+  }
+  const page: Page<Conversation> | undefined = readConversations({ data: [], next_cursor: 'next' })
+  assert.deepEqual(page, { items: [], nextCursor: 'next' })
+})
