@@ -4,12 +4,14 @@
  * it. Names what was skipped and how to get what is missing; with CI=true a skip is a failure. Arguments are parts of file names:
  * `npm test -- 4-1-chat store/`; `TEST_STORE=postgres` or `sqlite` keeps to one of the two.
  */
+import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
+import { startContractRun } from './support/answer-check-summary.ts'
 import { noPostgres, startPostgres } from './support/postgres-server.ts'
 import { noRedis, startRedis } from './support/redis-server.ts'
 
@@ -34,6 +36,13 @@ const passes = stores
   .filter((pass) => pass.files.length > 0)
 if (passes.length === 0) refuse(`no test file is named like ${wanted.join(' or ')}${onlyStore ? ` and runs on ${onlyStore} alone` : ''}`)
 
+// What a page or a program imports as @turnkeep/client is what its source says now.
+const importsClient = /^(packages\/client|test\/(clients|cookbook|docs|packages))/
+if (files.some((file) => importsClient.test(file))) {
+  const { status } = spawnSync(process.execPath, [join(root, 'packages/client/build.js')], { stdio: 'inherit' })
+  if (status !== 0) refuse('packages/client does not build')
+}
+
 function refuse(why: string): never {
   console.error(why)
   process.exit(1)
@@ -44,6 +53,8 @@ const servers = [
   { variable: 'TEST_POSTGRES_URL', missing: noPostgres(), word: 'postgres', start: startPostgres },
   { variable: 'TEST_REDIS_URL', missing: noRedis(), word: 'redis', start: startRedis },
 ].filter(({ variable, missing, word }) => !process.env[variable] && missing === false && isNeeded(word))
+// Every answer of the service is held against its description, whichever file asks for it.
+const contractRun = startContractRun()
 const running = await Promise.all(
   servers.map(async ({ variable, start }) => {
     const server = await start()
@@ -55,6 +66,8 @@ const running = await Promise.all(
 function isNeeded(word: string): boolean {
   return passes.some((pass) => pass.store === 'postgres') || files.some((file) => textOf(file).includes(word))
 }
+
+const contract = await contractRun
 
 const skipped: string[] = []
 const counts = new Map(['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo', 'duration_ms'].map((count) => [count, 0]))
@@ -74,6 +87,9 @@ async function* everything(): AsyncGenerator<TestEvent> {
   }
   if (skipped.length > 0) yield diagnostic(`${skipped.length} skipped${ci ? ', which is a failure with CI=true' : ''}`)
   for (const line of skipped) yield diagnostic(`skipped ${line}`)
+  const { lines, failed: isBroken } = contract.sum({ isWhole: wanted.length === 0 && onlyStore === undefined, isStrict: ci })
+  if (isBroken) failed += 1
+  for (const line of lines) yield diagnostic(line)
   for (const [count, value] of counts) yield diagnostic(`${count} ${Number(value.toFixed(3))}`)
   // At it the reporter lists what failed.
   if (summary) yield summary
@@ -86,8 +102,9 @@ type Verdict = Extract<TestEvent, { type: 'test:pass' | 'test:fail' }>
 const isWhole = (event: TestEvent): event is Diagnostic => event.type === 'test:diagnostic' && event.data.file === undefined
 
 function eventsOf(pass: { store: Store; files: string[] }): AsyncIterable<TestEvent> {
-  const env = { ...process.env, TEST_STORE: pass.store }
-  const execArgv = ['--import', import.meta.resolve('./support/file-deadline.ts')]
+  const env = { ...process.env, TEST_STORE: pass.store, TEST_CONTRACT: contract.folder }
+  const preloaded = ['./support/file-deadline.ts', './support/answer-check-fetch.ts']
+  const execArgv = preloaded.flatMap((file) => ['--import', import.meta.resolve(file)])
   // Five minutes a test: the slowest takes one, and a test that waits for what never comes must end.
   return run({ files: pass.files.map((file) => join(root, file)), concurrency: 2, cwd: root, timeout: 300_000, env, execArgv })
 }

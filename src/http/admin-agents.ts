@@ -1,89 +1,34 @@
-/** /agents and their versions, on the wire: fields, bounds and names. Defaults and prices are the admin room's. */
+/** /agents and their versions, on the wire. What may be sent is in admin-agent-bodies.ts. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { Static } from 'typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { formatUsd, largestPricePerMillion } from '../ledger/ledger.ts'
 import type { Amount, Price } from '../ledger/ledger.ts'
 import { Agent as AgentAnswer, AgentVersion as VersionAnswer, ToolDifferences } from './admin-agent-answers.ts'
+import { AgentChange, NewAgent, Refresh, Rollback } from './admin-agent-bodies.ts'
+import type { AgentOptions } from './admin-agent-bodies.ts'
 import { about, answers, gone, made, pageOf } from './admin-answers.ts'
-import { Id, IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writePrice, writeTime } from './admin-fields.ts'
-import { Tools, readTool, writeDifference, writeTool } from './admin-tools.ts'
-import { longestMessage } from './invalid-input.ts'
-import { Type } from './schema.ts'
+import { AgentParams, PageQuery, readPage, readUsd, writePage, writePrice, writeTime } from './admin-fields.ts'
+import { readTool, writeDifference, writeTool } from './admin-tools.ts'
 
 type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
 type AgentVersion = Awaited<ReturnType<AdminCalls['listAgentVersions']>>['data'][number]
 
-const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
-const closed = { additionalProperties: false } as const
-
-// The bounds keep the largest hold below two million tokens, which ledger.ts says still fits a column at the highest price: system prompt
-// 200,000 (four bytes a code point) + tools 100,000 (admin/agent-tools.ts) + history + knowledge + message 500,000 (the largest body) + output.
-export const Model = Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' })
-const fields = {
-  name: Name,
-  system_prompt: wellFormed({ maxLength: 100_000 }),
-  model: Model,
-}
-const options = {
-  price: Type.Optional(Type.Object({ prompt_usd_per_million: Usd, completion_usd_per_million: Usd }, closed)),
-  max_output_tokens: Type.Optional(whole(1, 200_000)),
-  temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
-  max_steps: Type.Optional(whole(1, 32)),
-  max_tool_calls: Type.Optional(whole(0, 128)),
-  max_message_length: Type.Optional(whole(1, longestMessage)),
-  history: Type.Optional(
-    Type.Object(
-      {
-        max_tokens: Type.Optional(
-          Type.Integer({
-            minimum: 0,
-            maximum: 800_000,
-            description: 'Absent at creation: 8,000, or what a smaller window of the model leaves, where its window is known.',
-          }),
-        ),
-      },
-      closed,
-    ),
-  ),
-  knowledge: Type.Optional(
-    Type.Object(
-      {
-        max_tokens: Type.Optional(whole(0, 100_000)),
-        top_k: Type.Optional(whole(0, 50)),
-        embedding_model: Type.Optional(
-          Type.Union([Model, Type.Null()], {
-            description: '"<provider name>/<model id>": passages are found by meaning too. null: by words alone.',
-          }),
-        ),
-        language: Type.Optional(
-          Type.Union([Type.String({ minLength: 1, maxLength: 40 }), Type.Null()], {
-            description: 'Of the documents, so that "shipping" is found by "ship". null: english; none: words as they are written.',
-          }),
-        ),
-      },
-      closed,
-    ),
-  ),
-  tools: Type.Optional(Tools),
-}
-const NewAgent = Type.Object({ owner_id: Id, ...fields, ...options }, closed)
-const AgentChange = Type.Object(
-  { ...Type.Partial(Type.Object(fields)).properties, ...options, enabled: Type.Optional(Type.Boolean()) },
-  closed,
-)
-const Rollback = Type.Object({ version: whole(1, 2 ** 31) }, closed)
-/** May be left out. */
-const Refresh = Type.Union([
-  Type.Object({ approve: Type.Optional(Type.Boolean({ description: 'Pins what the servers offer now, in a new version.' })) }, closed),
-  Type.Null(),
-])
-
 export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/agents',
-    { schema: { ...about('Agents', 'createAgent', 'Make an agent'), body: NewAgent, response: made(AgentAnswer, 'validation_error') } },
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'createAgent',
+          'Make an agent',
+          'Makes its first version. Absent fields have defaults, which stand in the answer; a model without a known price needs `price`.',
+        ),
+        body: NewAgent,
+        response: made(AgentAnswer, 'validation_error'),
+      },
+    },
     async (request, reply) => {
       const { owner_id: ownerId, name, system_prompt: systemPrompt, model } = request.body
       const agent = await request.admin.createAgent({ ...readOptions(request.body), ownerId, name, systemPrompt, model })
@@ -95,7 +40,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents',
     {
       schema: {
-        ...about('Agents', 'listAgents', 'List agents, newest first'),
+        ...about('Agents', 'listAgents', 'List agents, newest first', 'Each in its present version; deleted ones are left out.'),
         querystring: PageQuery,
         response: answers(pageOf(AgentAnswer), 'validation_error'),
       },
@@ -105,7 +50,18 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/agents/:id',
-    { schema: { ...about('Agents', 'findAgent', 'Read an agent'), params: IdParams, response: answers(AgentAnswer, 'not_found') } },
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'findAgent',
+          'Read an agent',
+          'Its present version. Of headers and secrets of its tools the names alone are told.',
+        ),
+        params: AgentParams,
+        response: answers(AgentAnswer, 'not_found'),
+      },
+    },
     async (request) => writeAgent(await request.admin.findAgent(request.params.id)),
   )
 
@@ -113,8 +69,13 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id',
     {
       schema: {
-        ...about('Agents', 'changeAgent', 'Change an agent: a new version, save for enabled'),
-        params: IdParams,
+        ...about(
+          'Agents',
+          'changeAgent',
+          'Change an agent: a new version, save for enabled',
+          'Absent fields stay as they are. A turn that runs keeps the version that it began with.',
+        ),
+        params: AgentParams,
         body: AgentChange,
         response: answers(AgentAnswer, 'validation_error', 'not_found'),
       },
@@ -130,7 +91,16 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.delete(
     '/agents/:id',
     {
-      schema: { ...about('Agents', 'deleteAgent', 'Delete an agent; running turns finish'), params: IdParams, response: gone('not_found') },
+      schema: {
+        ...about(
+          'Agents',
+          'deleteAgent',
+          'Delete an agent; running turns finish',
+          'Its keys stay valid and are answered with 404 `agent_not_found`; conversations, figures and ledger stay.',
+        ),
+        params: AgentParams,
+        response: gone('not_found'),
+      },
     },
     async (request, reply) => {
       await request.admin.deleteAgent(request.params.id)
@@ -142,8 +112,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/versions',
     {
       schema: {
-        ...about('Agents', 'listAgentVersions', 'List versions, newest first'),
-        params: IdParams,
+        ...about('Agents', 'listAgentVersions', 'List versions, newest first', 'Each with its whole content.'),
+        params: AgentParams,
         querystring: PageQuery,
         response: answers(pageOf(VersionAnswer), 'validation_error', 'not_found'),
       },
@@ -155,8 +125,13 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/rollback',
     {
       schema: {
-        ...about('Agents', 'rollBackAgent', 'Make a new version with the content of an old one'),
-        params: IdParams,
+        ...about(
+          'Agents',
+          'rollBackAgent',
+          'Make a new version with the content of an old one',
+          'Nothing is taken away: the new version stands behind all others.',
+        ),
+        params: AgentParams,
         body: Rollback,
         response: answers(AgentAnswer, 'validation_error', 'not_found', 'conflict'),
       },
@@ -168,8 +143,13 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/tools/refresh',
     {
       schema: {
-        ...about('Agents', 'refreshTools', 'Ask the MCP servers again: what differs from what was approved'),
-        params: IdParams,
+        ...about(
+          'Agents',
+          'refreshTools',
+          'Ask the MCP servers again: what differs from what was approved',
+          'With `approve` what the servers offer now is pinned in a new version; without it nothing is changed.',
+        ),
+        params: AgentParams,
         body: Refresh,
         response: answers(ToolDifferences, 'validation_error', 'not_found'),
       },
@@ -181,9 +161,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-type Options = Static<ReturnType<typeof Type.Object<typeof options>>>
-
-function readOptions(body: Options) {
+function readOptions(body: AgentOptions) {
   return {
     price: body.price && readPrice(body.price),
     temperature: body.temperature,
@@ -202,7 +180,7 @@ function readOptions(body: Options) {
   }
 }
 
-const readPrice = (price: NonNullable<Options['price']>): Price => ({
+const readPrice = (price: NonNullable<AgentOptions['price']>): Price => ({
   promptPerMillion: readPerMillion('price.prompt_usd_per_million', price.prompt_usd_per_million),
   completionPerMillion: readPerMillion('price.completion_usd_per_million', price.completion_usd_per_million),
 })

@@ -5,6 +5,8 @@
 import type { TSchema } from 'typebox'
 import type { FailureCode } from '../errors.ts'
 import { describeFailures, describeHeaders } from './api-answers.ts'
+import { pageExample } from './api-examples.ts'
+import { answerExamples } from './admin-examples.ts'
 import { Agent, AgentVersion, Document, Found, Source, Tool, ToolDifferences } from './admin-agent-answers.ts'
 import { AmountUsd, Count, Price, RequestId, Time, TimeOrNull, Version, idOf, orNull } from './admin-answer-fields.ts'
 import { ModelPrice, Session, Status, ToolTrial, Verification } from './admin-console-answers.ts'
@@ -225,26 +227,35 @@ export const adminSchemas = [
 ].map(({ schema }) => schema)
 
 const always = ['bad_request', 'unauthorized', 'service_unavailable', 'internal_error'] as const
-const json = (schema: TSchema) => ({ 'application/json': { schema } })
+type Answer = { ref: TSchema; example: object }
+type Named = { schema: { $id: string }; ref: TSchema }
+type Answered = Named | Answer
 
-type Named = { ref: TSchema }
+const exampleOf = (answered: Answered): object => ('example' in answered ? answered.example : answerExamples[answered.schema.$id]!)
+const json = (answered: Answered) => ({ 'application/json': { schema: answered.ref, example: exampleOf(answered) } })
 
-export const pageOf = ({ ref }: Named): Named => ({ ref: Type.Object({ data: Type.Array(ref), next_cursor: orNull(Type.String()) }) })
+export const pageOf = (item: Named): Answer => ({
+  ref: Type.Object({
+    data: Type.Array(item.ref),
+    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
+  }),
+  example: pageExample(exampleOf(item)),
+})
 
 /** A 200 with this body, or one of these failures. */
-export const answers = ({ ref }: Named, ...codes: FailureCode[]) => ({
-  200: { description: 'Done.', headers: describeHeaders(), content: json(ref) },
+export const answers = (answered: Answered, ...codes: FailureCode[]) => ({
+  200: { description: 'Done.', headers: describeHeaders(), content: json(answered) },
   ...describeFailures(...always, ...codes),
 })
 
-export const made = ({ ref }: Named, ...codes: FailureCode[]) => ({
-  201: { description: 'Made.', headers: describeHeaders(), content: json(ref) },
+export const made = (answered: Answered, ...codes: FailureCode[]) => ({
+  201: { description: 'Made.', headers: describeHeaders(), content: json(answered) },
   ...describeFailures(...always, ...codes),
 })
 
 /** Taken, and done later. */
-export const accepted = ({ ref }: Named, ...codes: FailureCode[]) => ({
-  202: { description: 'Taken; see status.', headers: describeHeaders(), content: json(ref) },
+export const accepted = (answered: Answered, ...codes: FailureCode[]) => ({
+  202: { description: 'Taken; see status.', headers: describeHeaders(), content: json(answered) },
   ...describeFailures(...always, ...codes),
 })
 
@@ -254,9 +265,14 @@ export const gone = (...codes: FailureCode[]): Record<number, object> => ({
 })
 
 /** The same 200 in another media type too. */
-export const alsoAs = (mediaType: string, response: ReturnType<typeof answers>) => ({
+export const alsoAs = (mediaType: string, example: string, response: ReturnType<typeof answers>) => ({
   ...response,
-  200: { ...response[200], content: { ...response[200].content, [mediaType]: { schema: Type.String() } } },
+  200: { ...response[200], content: { ...response[200].content, [mediaType]: { schema: Type.String(), example } } },
 })
 
-export const about = (tag: string, operationId: string, summary: string) => ({ tags: [tag], operationId, summary })
+export const about = (tag: string, operationId: string, summary: string, description: string) => ({
+  tags: [tag],
+  operationId,
+  summary,
+  description,
+})

@@ -3,18 +3,32 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../errors.ts'
 import type { EraseOutcome, Erasure } from '../turn/erasure.ts'
 import { Erased, about, answers } from './admin-answers.ts'
-import { IdParams, wellFormed } from './admin-fields.ts'
+import { AgentParams, ConversationParams, wellFormed } from './admin-fields.ts'
 import { Type } from './schema.ts'
 
-const EndUser = Type.Object({ external_user_id: wellFormed({ minLength: 1, maxLength: 255 }) }, { additionalProperties: false })
+const EndUser = Type.Object(
+  {
+    external_user_id: Type.String({
+      ...wellFormed({ minLength: 1, maxLength: 255 }),
+      description: 'Exactly as the callers give it.',
+      examples: ['customer-4711'],
+    }),
+  },
+  { additionalProperties: false },
+)
 
 export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = async (app, { erasure }) => {
   app.delete(
     '/conversations/:id',
     {
       schema: {
-        ...about('Erasure', 'eraseConversation', 'Erase the text of a conversation; figures and ledger stay'),
-        params: IdParams,
+        ...about(
+          'Erasure',
+          'eraseConversation',
+          'Erase the text of a conversation; figures and ledger stay',
+          'For good. While a turn of it runs: 409 `conflict`. A second time there is nothing left, and that is no error.',
+        ),
+        params: ConversationParams,
         response: answers(Erased, 'not_found', 'conflict'),
       },
     },
@@ -25,8 +39,13 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
     '/agents/:id/end-users',
     {
       schema: {
-        ...about('Erasure', 'eraseEndUser', 'Erase an end user: every conversation with any key of the agent'),
-        params: IdParams,
+        ...about(
+          'Erasure',
+          'eraseEndUser',
+          'Erase an end user: every conversation with any key of the agent',
+          'For good. While a turn of theirs runs: 409 `conflict`. A second time there is nothing left, and that is no error.',
+        ),
+        params: AgentParams,
         querystring: EndUser,
         response: answers(Erased, 'validation_error', 'not_found', 'conflict'),
       },

@@ -12,8 +12,14 @@ export const wellFormed = (limits: { minLength?: number; maxLength: number }) =>
 // 200: any name of a person, a company or a machine, and still one line of a console.
 export const Name = wellFormed({ minLength: 1, maxLength: 200 })
 
-export const Id = Type.String({ minLength: 1, maxLength: 100 })
-export const IdParams = Type.Object({ id: Id })
+/** An id as a caller gives it, with the words of the place where it stands. */
+export const idGiven = (prefix: string, description: string) =>
+  Type.String({ minLength: 1, maxLength: 100, description, examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
+export const OwnerParams = Type.Object({ id: idGiven('own', 'Id of the owner.') })
+export const ProviderParams = Type.Object({ id: idGiven('prv', 'Id of the provider.') })
+export const AgentParams = Type.Object({ id: idGiven('agt', 'Id of the agent.') })
+export const KeyParams = Type.Object({ id: idGiven('key', 'Id of the API key, which is not its public part.') })
+export const ConversationParams = Type.Object({ id: idGiven('conv', 'Id of the conversation.') })
 
 /** A decimal string of USD; `readUsd` checks the rest and the bounds. */
 export const Usd = Type.String({ minLength: 1, maxLength: 24 })
@@ -59,7 +65,10 @@ export function readMoment(field: string, text: string | undefined): number | un
 }
 
 /** Query strings are text; `readPage` reads the number. */
-export const pageQuery = { limit: Type.Optional(Type.String()), cursor: Type.Optional(Type.String()) }
+export const pageQuery = {
+  limit: Type.Optional(Type.String({ description: 'So many of a page: 1 to 100; absent: 20.', examples: ['50'] })),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before; absent: the first page.' })),
+}
 export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
 
 /** `paging`: `limit` is 1 to 100 and 20 where it is absent. Throws ApiError `validation_error`. */

@@ -3,8 +3,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { StoredConversation, StoredMessage, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf } from './admin-answers.ts'
 import {
-  Id,
-  IdParams,
+  idGiven,
+  ConversationParams,
   Moment,
   PageQuery,
   pageQuery,
@@ -17,6 +17,7 @@ import {
   writeTimeOrNull,
   writeUsd,
 } from './admin-fields.ts'
+import { exampleId } from './api-answers.ts'
 import { Type } from './schema.ts'
 
 type Conversation = Awaited<ReturnType<AdminCalls['listConversations']>>['data'][number]
@@ -29,20 +30,34 @@ const closed = { additionalProperties: false } as const
 const ConversationQuery = Type.Object(
   {
     ...pageQuery,
-    agent_id: Type.Optional(Id),
-    key_id: Type.Optional(Id),
-    external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
+    agent_id: Type.Optional(idGiven('agt', 'Of this agent alone.')),
+    key_id: Type.Optional(idGiven('key', 'Of this API key alone, by its id.')),
+    external_user_id: Type.Optional(
+      Type.String({ ...wellFormed({ minLength: 1, maxLength: 255 }), description: 'Of this end user alone, code point by code point.' }),
+    ),
     from: Type.Optional(Moment),
     to: Type.Optional(Moment),
   },
   closed,
 )
-const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'])
+const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'], { description: 'In this state alone.' })
 const TurnQuery = Type.Object(
-  { ...pageQuery, status: Type.Optional(TurnState), agent_id: Type.Optional(Id), conversation_id: Type.Optional(Id) },
+  {
+    ...pageQuery,
+    status: Type.Optional(TurnState),
+    agent_id: Type.Optional(idGiven('agt', 'Of this agent alone.')),
+    conversation_id: Type.Optional(idGiven('conv', 'Of this conversation alone.')),
+  },
   closed,
 )
-const TurnParams = Type.Object({ request_id: Id })
+const TurnParams = Type.Object({
+  request_id: Type.String({
+    minLength: 1,
+    maxLength: 100,
+    description: 'The `request_id` that the caller was answered with.',
+    examples: [exampleId],
+  }),
+})
 
 export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
@@ -52,7 +67,8 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'History',
           'listConversations',
-          'List conversations of all keys, newest first; from and to are of their beginning, to is exclusive',
+          'List conversations of all keys, newest first',
+          '`from` and `to` are of their beginning; `to` is exclusive.',
         ),
         querystring: ConversationQuery,
         response: answers(pageOf(StoredConversation), 'validation_error'),
@@ -72,8 +88,13 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/conversations/:id',
     {
       schema: {
-        ...about('History', 'findConversation', 'Read a conversation without its messages'),
-        params: IdParams,
+        ...about(
+          'History',
+          'findConversation',
+          'Read a conversation without its messages',
+          'Of any key. Once erased it has no name of an end user.',
+        ),
+        params: ConversationParams,
         response: answers(StoredConversation, 'not_found'),
       },
     },
@@ -84,8 +105,13 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/conversations/:id/messages',
     {
       schema: {
-        ...about('History', 'listMessages', 'List the messages of a conversation, newest first'),
-        params: IdParams,
+        ...about(
+          'History',
+          'listMessages',
+          'List the messages of a conversation, newest first',
+          'Each with its turn, what it cost, the passages it could lean on and the tools that were called.',
+        ),
+        params: ConversationParams,
         querystring: PageQuery,
         response: answers(pageOf(StoredMessage), 'validation_error', 'not_found'),
       },
@@ -97,7 +123,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/turns',
     {
       schema: {
-        ...about('History', 'listTurns', 'List turns, newest first'),
+        ...about('History', 'listTurns', 'List turns, newest first', 'Of all keys, whatever became of them.'),
         querystring: TurnQuery,
         response: answers(pageOf(TurnAnswer), 'validation_error'),
       },
@@ -112,7 +138,12 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/turns/:request_id',
     {
       schema: {
-        ...about('History', 'findTurn', 'Read a turn with its steps'),
+        ...about(
+          'History',
+          'findTurn',
+          'Read a turn with its steps',
+          'Its state, what it cost, why it failed, and its journal for as long as that is kept.',
+        ),
         params: TurnParams,
         response: answers(TurnWithSteps, 'not_found'),
       },

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { Key as KeyAnswer, ShownKey, about, answers, gone, made, pageOf } from './admin-answers.ts'
-import { IdParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
+import { AgentParams, KeyParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
 import { Type } from './schema.ts'
 
 type ApiKey = Awaited<ReturnType<AdminCalls['changeApiKey']>>
@@ -16,30 +16,38 @@ const RateLimit = Type.Object(
   { limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }), window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) },
   closed,
 )
-const NewKey = Type.Object({ name: Type.Optional(Name), permission: Permission, rate_limit: Type.Optional(RateLimit) }, closed)
+const NewKey = Type.Object(
+  { name: Type.Optional(Name), permission: Permission, rate_limit: Type.Optional(RateLimit) },
+  { ...closed, examples: [{ name: 'Web shop', permission: 'full', rate_limit: { limit: 120, window_seconds: 60 } }] },
+)
 const KeyChange = Type.Object(
   {
     name: Type.Optional(Type.Union([Name, Type.Null()])),
     permission: Type.Optional(Permission),
     rate_limit: Type.Optional(RateLimit),
   },
-  closed,
+  { ...closed, examples: [{ name: 'Web shop, read alone', permission: 'read-only' }] },
 )
 // 30 days: the slowest release of a caller's; longer, and the old secret was never meant to end.
 const longestGraceSeconds = 30 * 24 * 60 * 60
 /** May be left out: the former secret ends at once. */
-const Rotation = Type.Union([
-  Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: longestGraceSeconds })) }, closed),
-  Type.Null(),
-])
+const Rotation = Type.Union(
+  [Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: longestGraceSeconds })) }, closed), Type.Null()],
+  { examples: [{ grace_seconds: 3600 }] },
+)
 
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/agents/:id/keys',
     {
       schema: {
-        ...about('Keys', 'createKey', 'Make an API key'),
-        params: IdParams,
+        ...about(
+          'Keys',
+          'createKey',
+          'Make an API key',
+          'The whole key is in this answer and in no other. Absent `rate_limit`: 120 requests in 60 seconds.',
+        ),
+        params: AgentParams,
         body: NewKey,
         response: made(ShownKey, 'validation_error', 'not_found'),
       },
@@ -55,8 +63,8 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/keys',
     {
       schema: {
-        ...about('Keys', 'listKeys', 'List the API keys of an agent, newest first'),
-        params: IdParams,
+        ...about('Keys', 'listKeys', 'List the API keys of an agent, newest first', 'Without their secrets; revoked ones too.'),
+        params: AgentParams,
         querystring: PageQuery,
         response: answers(pageOf(KeyAnswer), 'validation_error', 'not_found'),
       },
@@ -68,8 +76,13 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/keys/:id',
     {
       schema: {
-        ...about('Keys', 'changeKey', 'Change an API key'),
-        params: IdParams,
+        ...about(
+          'Keys',
+          'changeKey',
+          'Change an API key',
+          'Absent fields stay as they are. A revoked key cannot be changed: 409 `conflict`.',
+        ),
+        params: KeyParams,
         body: KeyChange,
         response: answers(KeyAnswer, 'validation_error', 'not_found', 'conflict'),
       },
@@ -88,7 +101,13 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.delete(
     '/keys/:id',
-    { schema: { ...about('Keys', 'revokeKey', 'Revoke an API key, for good'), params: IdParams, response: gone('not_found') } },
+    {
+      schema: {
+        ...about('Keys', 'revokeKey', 'Revoke an API key, for good', 'On every process within a second. Conversations of the key stay.'),
+        params: KeyParams,
+        response: gone('not_found'),
+      },
+    },
     async (request, reply) => {
       await request.admin.revokeApiKey(request.params.id)
       return reply.code(204).send()
@@ -99,8 +118,13 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/keys/:id/rotate',
     {
       schema: {
-        ...about('Keys', 'rotateKey', 'Make a new secret for the same key'),
-        params: IdParams,
+        ...about(
+          'Keys',
+          'rotateKey',
+          'Make a new secret for the same key',
+          'The key keeps its id, its public part and its conversations. The former secret ends at once, or after `grace_seconds`.',
+        ),
+        params: KeyParams,
         body: Rotation,
         response: answers(ShownKey, 'validation_error', 'not_found', 'conflict'),
       },

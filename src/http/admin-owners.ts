@@ -4,7 +4,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { LedgerEntry as Entry, Owner as OwnerAnswer, about, alsoAs, answers, made, pageOf } from './admin-answers.ts'
-import { IdParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { OwnerParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { ledgerCsvExample } from './admin-examples.ts'
 import { ledgerCsv } from './admin-ledger-csv.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { Type } from './schema.ts'
@@ -12,19 +13,35 @@ import { Type } from './schema.ts'
 type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
 type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
 
-const NewOwner = Type.Object({ name: Name, balance_usd: Type.Optional(Usd) }, { additionalProperties: false })
-const OwnerChange = Type.Object({ name: Type.Optional(Name) }, { additionalProperties: false })
+const closed = { additionalProperties: false } as const
+
+const NewOwner = Type.Object(
+  { name: Name, balance_usd: Type.Optional(Usd) },
+  { ...closed, examples: [{ name: 'Example Shop', balance_usd: '10.00' }] },
+)
+const OwnerChange = Type.Object({ name: Type.Optional(Name) }, { ...closed, examples: [{ name: 'Example Shop Ltd.' }] })
 // 1,000: a sentence or two of bookkeeping, not a document.
 const Note = wellFormed({ maxLength: 1000 })
-const NewEntry = Type.Object({ amount_usd: Usd, note: Type.Optional(Note) }, { additionalProperties: false })
-
-// Checked by readIdempotencyKey, since a schema would count the header's bytes instead of its characters.
-const EntryHeaders = Type.Object({ 'idempotency-key': Type.Optional(Type.String({ description: 'Required: 1 to 255 characters.' })) })
+const NewEntry = Type.Object(
+  { amount_usd: Usd, note: Type.Optional(Note) },
+  { ...closed, examples: [{ amount_usd: '25.00', note: 'Invoice 2026-0117' }] },
+)
 
 export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/owners',
-    { schema: { ...about('Owners', 'createOwner', 'Make an owner'), body: NewOwner, response: made(OwnerAnswer, 'validation_error') } },
+    {
+      schema: {
+        ...about(
+          'Owners',
+          'createOwner',
+          'Make an owner',
+          'An owner pays for the turns of its agents. `balance_usd` is its first credit; absent: 0.',
+        ),
+        body: NewOwner,
+        response: made(OwnerAnswer, 'validation_error'),
+      },
+    },
     async (request, reply) => {
       const { name, balance_usd = '0' } = request.body
       const balance = readUsd('balance_usd', balance_usd)
@@ -37,7 +54,12 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/owners',
     {
       schema: {
-        ...about('Owners', 'listOwners', 'List owners, newest first'),
+        ...about(
+          'Owners',
+          'listOwners',
+          'List owners, newest first',
+          'Each with its balance, what running turns hold of it, and what is available.',
+        ),
         querystring: PageQuery,
         response: answers(pageOf(OwnerAnswer), 'validation_error'),
       },
@@ -47,7 +69,18 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/owners/:id',
-    { schema: { ...about('Owners', 'findOwner', 'Read an owner'), params: IdParams, response: answers(OwnerAnswer, 'not_found') } },
+    {
+      schema: {
+        ...about(
+          'Owners',
+          'findOwner',
+          'Read an owner',
+          'The balance is the sum of the ledger; available is the balance less what running turns hold.',
+        ),
+        params: OwnerParams,
+        response: answers(OwnerAnswer, 'not_found'),
+      },
+    },
     async (request) => writeOwner(await request.admin.findOwner(request.params.id)),
   )
 
@@ -55,8 +88,8 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/owners/:id',
     {
       schema: {
-        ...about('Owners', 'changeOwner', 'Rename an owner'),
-        params: IdParams,
+        ...about('Owners', 'changeOwner', 'Rename an owner', 'Its ledger and its agents stay as they are.'),
+        params: OwnerParams,
         body: OwnerChange,
         response: answers(OwnerAnswer, 'validation_error', 'not_found'),
       },
@@ -72,10 +105,14 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/owners/:id/ledger',
     {
       schema: {
-        ...about('Owners', 'addLedgerEntry', 'Credit or adjust a balance, once per Idempotency-Key'),
-        params: IdParams,
+        ...about(
+          'Owners',
+          'addLedgerEntry',
+          'Credit or adjust a balance, once per Idempotency-Key',
+          'A positive amount is a credit, a negative one an adjustment. What would take the available balance below zero is refused with 409 `conflict`. The same key brings the same entry again, once.',
+        ),
+        params: OwnerParams,
         body: NewEntry,
-        headers: EntryHeaders,
         response: made(Entry, 'validation_error', 'not_found', 'conflict'),
       },
     },
@@ -97,10 +134,15 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/owners/:id/ledger',
     {
       schema: {
-        ...about('Owners', 'listLedger', 'Read a ledger, newest first'),
-        params: IdParams,
+        ...about(
+          'Owners',
+          'listLedger',
+          'Read a ledger, newest first',
+          'Credits, adjustments, and the charges of turns. With `Accept: text/csv` the whole ledger comes as CSV, without pages.',
+        ),
+        params: OwnerParams,
         querystring: PageQuery,
-        response: alsoAs('text/csv', answers(pageOf(Entry), 'validation_error', 'not_found')),
+        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Entry), 'validation_error', 'not_found')),
       },
     },
     async (request, reply) => {

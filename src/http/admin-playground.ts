@@ -5,8 +5,9 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { about } from './admin-answers.ts'
-import { IdParams, wellFormed } from './admin-fields.ts'
+import { AgentParams, wellFormed } from './admin-fields.ts'
 import { describeFailures, describeHeaders } from './api-answers.ts'
+import { chatEvents } from './api-examples.ts'
 import { ChatEvent } from './api-schemas.ts'
 import { sendBegun } from './chat-routes.ts'
 import type { Turns } from './chat-routes.ts'
@@ -20,22 +21,26 @@ const Message = Type.Object(
     message: Type.String({ minLength: 1, maxLength: longestMessage, pattern: wellFormedPattern }),
     external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ message: 'What does the premium plan cost?' }] },
 )
 
 /** Whose conversation it is where nobody is named. */
 const usualUser = 'playground'
 
 const schema = {
-  ...about('Agents', 'playInPlayground', 'Send a message as the operator and stream the reply'),
-  description: 'The events of the public stream. An `Idempotency-Key` header may be sent; without one every call is a new message.',
-  params: IdParams,
+  ...about(
+    'Agents',
+    'playInPlayground',
+    'Send a message as the operator and stream the reply',
+    'The events of the public stream. An `Idempotency-Key` header may be sent; without one every call is a new message.',
+  ),
+  params: AgentParams,
   body: Message,
   response: {
     200: {
       description: 'The stream is established.',
       headers: describeHeaders(),
-      content: { 'text/event-stream': { schema: ChatEvent.ref } },
+      content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
     },
     ...describeFailures(
       ...([

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './admin-answers.ts'
-import { IdParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './admin-fields.ts'
+import { ProviderParams, PageQuery, readPage, wellFormed, writePage, writeTime } from './admin-fields.ts'
 import { Type } from './schema.ts'
 
 type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
@@ -15,6 +15,8 @@ const BaseUrl = wellFormed({ minLength: 1, maxLength: 2000 })
 const ApiKey = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x21-\\x7e]+$' })
 const ModelId = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\p{Cs}]+$' })
 
+const closed = { additionalProperties: false } as const
+
 const NewProvider = Type.Object(
   {
     name: Slug,
@@ -22,21 +24,28 @@ const NewProvider = Type.Object(
     base_url: Type.Optional(Type.Union([BaseUrl, Type.Null()])),
     api_key: ApiKey,
   },
-  { additionalProperties: false },
+  { ...closed, examples: [{ name: 'openai', kind: 'openai', api_key: 'the-key-of-the-provider' }] },
 )
 const ProviderChange = Type.Object(
   { name: Type.Optional(Slug), base_url: Type.Optional(Type.Union([BaseUrl, Type.Null()])), api_key: Type.Optional(ApiKey) },
-  { additionalProperties: false },
+  { ...closed, examples: [{ api_key: 'a-newer-key-of-the-provider' }] },
 )
 /** May be left out. */
-const TestWish = Type.Union([Type.Object({ model: Type.Optional(ModelId) }, { additionalProperties: false }), Type.Null()])
+const TestWish = Type.Union([Type.Object({ model: Type.Optional(ModelId) }, closed), Type.Null()], {
+  examples: [{ model: 'gpt-5.4-mini' }],
+})
 
 export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/providers',
     {
       schema: {
-        ...about('Providers', 'createProvider', 'Add a provider of models'),
+        ...about(
+          'Providers',
+          'createProvider',
+          'Add a provider of models',
+          '`name` stands before the first slash of a model. `base_url` is needed for `openai-compatible` alone. The key is stored sealed and is in no answer.',
+        ),
         body: NewProvider,
         response: made(ProviderAnswer, 'validation_error', 'conflict'),
       },
@@ -51,7 +60,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/providers',
     {
       schema: {
-        ...about('Providers', 'listProviders', 'List providers, newest first'),
+        ...about('Providers', 'listProviders', 'List providers, newest first', 'Without their keys.'),
         querystring: PageQuery,
         response: answers(pageOf(ProviderAnswer), 'validation_error'),
       },
@@ -63,8 +72,8 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/providers/:id',
     {
       schema: {
-        ...about('Providers', 'findProvider', 'Read a provider, without its key'),
-        params: IdParams,
+        ...about('Providers', 'findProvider', 'Read a provider, without its key', 'Its key is stored sealed and is in no answer.'),
+        params: ProviderParams,
         response: answers(ProviderAnswer, 'not_found'),
       },
     },
@@ -75,8 +84,13 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/providers/:id',
     {
       schema: {
-        ...about('Providers', 'changeProvider', 'Change a provider'),
-        params: IdParams,
+        ...about(
+          'Providers',
+          'changeProvider',
+          'Change a provider',
+          'Absent fields stay as they are. A provider that an agent names keeps its name: 409 `conflict`.',
+        ),
+        params: ProviderParams,
         body: ProviderChange,
         response: answers(ProviderAnswer, 'validation_error', 'not_found', 'conflict'),
       },
@@ -91,8 +105,13 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/providers/:id',
     {
       schema: {
-        ...about('Providers', 'deleteProvider', 'Remove a provider that no agent uses'),
-        params: IdParams,
+        ...about(
+          'Providers',
+          'deleteProvider',
+          'Remove a provider that no agent uses',
+          'While an agent names it in its model: 409 `conflict`.',
+        ),
+        params: ProviderParams,
         response: gone('not_found', 'conflict'),
       },
     },
@@ -106,8 +125,13 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/providers/:id/test',
     {
       schema: {
-        ...about('Providers', 'testProvider', 'Make one tiny call'),
-        params: IdParams,
+        ...about(
+          'Providers',
+          'testProvider',
+          'Make one tiny call',
+          'The call is real. What fails is a 200 with `ok: false` and the words of the provider.',
+        ),
+        params: ProviderParams,
         body: TestWish,
         response: answers(TestAnswer, 'validation_error', 'not_found'),
       },

@@ -11,23 +11,38 @@ import { Type } from './schema.ts'
 export type StatusOptions = { status: () => Promise<Status>; verify: Verify }
 
 /** May be left out. */
-const Nothing = Type.Union([Type.Object({}, { additionalProperties: false }), Type.Null()])
+const Nothing = Type.Union([Type.Object({}, { additionalProperties: false }), Type.Null()], { examples: [{}] })
 
 // The answer of one that was ended in time still leaves.
 const graceMs = 10_000
 
 export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (app, { status, verify }) => {
-  app.get('/status', { schema: { ...about('Service', 'readStatus', 'How the service is'), response: answers(StatusAnswer) } }, async () =>
-    writeStatus(await status()),
+  app.get(
+    '/status',
+    {
+      schema: {
+        ...about(
+          'Service',
+          'readStatus',
+          'How the service is',
+          'The state of store and rate limiter, and figures of the process that answers.',
+        ),
+        response: answers(StatusAnswer),
+      },
+    },
+    async () => writeStatus(await status()),
   )
 
   app.post(
     '/verify',
     {
       schema: {
-        ...about('Service', 'verifyStore', 'Check every invariant of the stored data'),
-        description:
+        ...about(
+          'Service',
+          'verifyStore',
+          'Check every invariant of the stored data',
           'Runs `turnkeep verify` beside the server, which may take minutes. One at a time: who asks meanwhile gets the same answer. It is ended after five minutes, with a 503.',
+        ),
         body: Nothing,
         response: answers(VerificationAnswer, 'validation_error', 'payload_too_large'),
       },

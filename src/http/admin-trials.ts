@@ -1,9 +1,9 @@
 /** What the console asks before an agent is saved, or changed: the price of a model, and what one of the agent's tools answers. Both change nothing here. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Model } from './admin-agents.ts'
+import { Model } from './admin-agent-bodies.ts'
 import { about, answers } from './admin-answers.ts'
 import { ModelPrice, ToolTrial } from './admin-console-answers.ts'
-import { IdParams, wellFormed, writePrice } from './admin-fields.ts'
+import { AgentParams, wellFormed, writePrice } from './admin-fields.ts'
 import { Type } from './schema.ts'
 
 const closed = { additionalProperties: false } as const
@@ -18,7 +18,7 @@ const Trial = Type.Object(
       }),
     ),
   },
-  closed,
+  { ...closed, examples: [{ tool: 'find_order', arguments: { number: '4711' } }] },
 )
 
 export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -26,10 +26,13 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/tools/try',
     {
       schema: {
-        ...about('Agents', 'tryTool', 'Call a tool of the saved version, for real'),
-        description:
+        ...about(
+          'Agents',
+          'tryTool',
+          'Call a tool of the saved version, for real',
           'What the tool changes is changed. The call carries an `Idempotency-Key`, `<X-Request-ID of the answer>:1:1`. A tool that fails is a 200 with `is_error`.',
-        params: IdParams,
+        ),
+        params: AgentParams,
         body: Trial,
         response: answers(ToolTrial, 'validation_error', 'payload_too_large', 'not_found'),
       },
@@ -45,8 +48,16 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/models/price',
     {
       schema: {
-        ...about('Agents', 'priceModel', 'What an agent on this model is billed by where it is given no price'),
-        querystring: Type.Object({ model: Model }, closed),
+        ...about(
+          'Agents',
+          'priceModel',
+          'What an agent on this model is billed by where it is given no price',
+          'By the built-in price list. Where the model is not in it `price` is null, and an agent on it has to be given one.',
+        ),
+        querystring: Type.Object(
+          { model: Type.String({ ...Model, description: '"<provider name>/<model id>".', examples: ['openai/gpt-5.4-mini'] }) },
+          closed,
+        ),
         response: answers(ModelPrice, 'validation_error'),
       },
     },

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../admin/admin.ts'
 import { AuditLine, Usage, about, answers, pageOf } from './admin-answers.ts'
-import { Id, Moment, PageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './admin-fields.ts'
+import { idGiven, Moment, PageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './admin-fields.ts'
 import { Type } from './schema.ts'
 
 type Found = Awaited<ReturnType<AdminCalls['readUsage']>>
@@ -13,9 +13,9 @@ const UsageQuery = Type.Object(
     bucket: Type.Optional(Type.Enum(['hour', 'day'], { description: 'UTC; day where absent.' })),
     from: Type.Optional(Moment),
     to: Type.Optional(Moment),
-    owner_id: Type.Optional(Id),
-    agent_id: Type.Optional(Id),
-    key_id: Type.Optional(Id),
+    owner_id: Type.Optional(idGiven('own', 'Of this owner alone.')),
+    agent_id: Type.Optional(idGiven('agt', 'Of this agent alone.')),
+    key_id: Type.Optional(idGiven('key', 'Of this API key alone, by its id.')),
   },
   { additionalProperties: false },
 )
@@ -25,7 +25,12 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/usage',
     {
       schema: {
-        ...about('Usage', 'readUsage', 'Turns, tokens, charges and times by hour or day; a turn counts where it ended'),
+        ...about(
+          'Usage',
+          'readUsage',
+          'Turns, tokens, charges and times by hour or day; a turn counts where it ended',
+          'Every bucket of the range, the first from `from` on; `to` is exclusive. Tokens, charges and times are of completed turns.',
+        ),
         querystring: UsageQuery,
         response: answers(Usage, 'validation_error'),
       },
@@ -43,7 +48,12 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/audit',
     {
       schema: {
-        ...about('Audit', 'listAudit', 'Who changed what, newest first'),
+        ...about(
+          'Audit',
+          'listAudit',
+          'Who changed what, newest first',
+          'One line for each change: names of the changed fields, and never a value.',
+        ),
         querystring: PageQuery,
         response: answers(pageOf(AuditLine), 'validation_error'),
       },

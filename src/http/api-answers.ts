@@ -5,7 +5,8 @@ import { Type } from './schema.ts'
 
 type Described = { description: string; headers: object; content: object }
 
-const exampleId = '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41'
+/** A request id, in examples. */
+export const exampleId = '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41'
 // `bad_request` is the only code with several: what the HTTP parser refuses (rulings, Additions to the error table).
 const badRequestStatuses = [400, 408, 417, 431]
 
@@ -16,6 +17,9 @@ export const rateLimitHeaders = {
 }
 
 const retryAfter = { 'Retry-After': Type.Integer({ description: 'Seconds to wait before the same request is sent again.' }) }
+
+// RFC 9110, 11.6.1.
+const challenge = { 'WWW-Authenticate': Type.String({ description: 'The scheme that is asked for: `Bearer`.' }) }
 
 export const describeHeaders = () => ({ 'X-Request-ID': Type.String({ format: 'uuid', description: 'On every response.' }) })
 
@@ -35,7 +39,12 @@ function describe(codes: FailureCode[]): Described {
   const returns = limited || codes.some((code) => 'retryAfterSeconds' in failures[code])
   return {
     description: codes.map((code) => `\`${code}\`: ${failures[code].message}`).join('\n\n'),
-    headers: { ...describeHeaders(), ...(limited ? rateLimitHeaders : {}), ...(returns ? retryAfter : {}) },
+    headers: {
+      ...describeHeaders(),
+      ...(limited ? rateLimitHeaders : {}),
+      ...(returns ? retryAfter : {}),
+      ...(codes.some((code) => failures[code].status === 401) ? challenge : {}),
+    },
     content: {
       'application/json': { schema: envelopeOf(codes), examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code)])) },
     },

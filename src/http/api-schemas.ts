@@ -4,6 +4,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import { describeFailures, describeHeaders, rateLimitHeaders } from './api-answers.ts'
+import * as examples from './api-examples.ts'
 import { longestMessage, wellFormedPattern } from './invalid-input.ts'
 import { Type } from './schema.ts'
 
@@ -38,7 +39,7 @@ const ChatRequest = define(
         examples: ['What does the premium plan cost?'],
       }),
     },
-    closed,
+    { ...closed, examples: [examples.chatRequest] },
   ),
 )
 
@@ -55,14 +56,15 @@ const AssistantMessage = define(
 const Usage = define(
   'Usage',
   Type.Object({
-    prompt_tokens: Type.Integer({ minimum: 0, examples: [412] }),
-    completion_tokens: Type.Integer({ minimum: 0, examples: [18] }),
-    total_tokens: Type.Integer({ minimum: 0, examples: [430] }),
+    prompt_tokens: Type.Integer({ minimum: 0, description: 'All that the model was given, cached tokens too.', examples: [412] }),
+    completion_tokens: Type.Integer({ minimum: 0, description: 'All that the model made, reasoning tokens too.', examples: [18] }),
+    total_tokens: Type.Integer({ minimum: 0, description: 'The sum of the two.', examples: [430] }),
     charged_usd: Type.String({ pattern: '^\\d+\\.\\d{8}$', description: 'Charged to the balance, once.', examples: ['0.00007260'] }),
   }),
 )
 
-const conversationId = Type.String({ examples: ['conv_01jd3v9qk8x2m5n7p4r6t8w0yb'] })
+const conversationExample = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
+const conversationId = Type.String({ description: 'Of this API key and `external_user_id`.', examples: [conversationExample] })
 
 const ChatResponse = define(
   'ChatResponse',
@@ -71,7 +73,14 @@ const ChatResponse = define(
 
 const ResponseCreated = define('ResponseCreated', Type.Object({ request_id: RequestId, conversation_id: conversationId }))
 const OutputTextDelta = define('OutputTextDelta', Type.Object({ delta: Type.String({ examples: ['The premium '] }) }))
-const ErrorObject = define('ErrorObject', Type.Object({ code: Type.String(), message: Type.String(), request_id: RequestId }))
+const ErrorObject = define(
+  'ErrorObject',
+  Type.Object({
+    code: Type.String(),
+    message: Type.String(),
+    request_id: RequestId,
+  }),
+)
 
 export const ChatEvent = define(
   'ChatEvent',
@@ -93,10 +102,10 @@ const Conversation = define(
   'Conversation',
   Type.Object({
     conversation_id: conversationId,
-    external_user_id: Type.String({ examples: ['customer-4711'] }),
+    external_user_id: Type.String({ description: 'Whose conversation it is.', examples: ['customer-4711'] }),
     created_at: Time,
     last_message_at: Time,
-    message_count: Type.Integer({ minimum: 0, examples: [2] }),
+    message_count: Type.Integer({ minimum: 0, description: "End user's and assistant's together.", examples: [2] }),
   }),
 )
 
@@ -104,8 +113,8 @@ const Message = define(
   'Message',
   Type.Object({
     id: Type.String({ examples: ['msg_01jd3v9qk8x2m5n7p4r6t8w0ya'] }),
-    role: Type.Enum(['user', 'assistant']),
-    content: Type.String({ examples: ['What does the premium plan cost?'] }),
+    role: Type.Enum(['user', 'assistant'], { description: 'Who says it.' }),
+    content: Type.String({ description: 'The whole text.', examples: ['What does the premium plan cost?'] }),
     created_at: Time,
     request_id: Type.String({ format: 'uuid', description: 'The request that the message belongs to.' }),
   }),
@@ -134,14 +143,19 @@ const page = <Item extends TSchema>(item: Item) =>
     next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
   })
 
-const AgentParams = Type.Object({ agent_id: Type.String({ description: 'The agent that the key is bound to.' }) })
-const ConversationParams = Type.Object({ ...AgentParams.properties, conversation_id: Type.String() })
+const AgentParams = Type.Object({
+  agent_id: Type.String({ description: 'The agent that the key is bound to.', examples: ['agt_01jd3v9qk8x2m5n7p4r6t8w0yc'] }),
+})
+const ConversationParams = Type.Object({
+  ...AgentParams.properties,
+  conversation_id: Type.String({ description: 'One of this API key.', examples: [conversationExample] }),
+})
 
 /** Rulings, Conversation listing. */
 export const defaultLimit = 20
 const pageQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit })),
-  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit, description: 'So many of a page.' })),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before; absent: the first page.' })),
 }
 
 const everywhere = ['bad_request', 'invalid_api_key', 'agent_mismatch', 'rate_limit_exceeded', 'api_rate_limit_unavailable'] as const
@@ -163,7 +177,7 @@ const chatFailures = describeFailures(
 const listingFailures = [...everywhere, 'validation_error', ...whileRunning] as const
 
 const tags = ['Chat']
-const json = <Schema extends TSchema>(schema: Schema) => ({ 'application/json': { schema } })
+const json = <Schema extends TSchema>(schema: Schema, example: object) => ({ 'application/json': { schema, example } })
 
 export const chatSchema = {
   operationId: 'createChatResponse',
@@ -179,7 +193,7 @@ export const chatSchema = {
     200: {
       description: 'The reply, stored and charged.',
       headers: { ...describeHeaders(), ...rateLimitHeaders },
-      content: json(ChatResponse.ref),
+      content: json(ChatResponse.ref, examples.chatResponse),
     },
     ...chatFailures,
   },
@@ -200,7 +214,7 @@ export const chatStreamSchema = {
     200: {
       description: 'The stream is established.',
       headers: describeHeaders(),
-      content: { 'text/event-stream': { schema: ChatEvent.ref } },
+      content: { 'text/event-stream': { schema: ChatEvent.ref, examples: examples.chatEvents } },
     },
     ...chatFailures,
   },
@@ -209,11 +223,16 @@ export const chatStreamSchema = {
 export const conversationsSchema = {
   operationId: 'listConversations',
   summary: 'List the conversations of this API key, newest first',
+  description: 'With any permission. `external_user_id` finds the one of an end user; another key sees none of them.',
   tags: ['Conversations'],
   params: AgentParams,
   querystring: Type.Object({ ...pageQuery, external_user_id: Type.Optional(ExternalUserId) }, closed),
   response: {
-    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(page(Conversation.ref)) },
+    200: {
+      description: 'One page.',
+      headers: { ...describeHeaders(), ...rateLimitHeaders },
+      content: json(page(Conversation.ref), examples.pageExample(examples.conversation)),
+    },
     ...describeFailures(...listingFailures),
   },
 }
@@ -221,11 +240,16 @@ export const conversationsSchema = {
 export const messagesSchema = {
   operationId: 'listMessages',
   summary: 'List the messages of a conversation, newest first',
+  description: 'With any permission. A message and its reply are stored together, under one `request_id`.',
   tags: ['Conversations'],
   params: ConversationParams,
   querystring: Type.Object(pageQuery, closed),
   response: {
-    200: { description: 'One page.', headers: { ...describeHeaders(), ...rateLimitHeaders }, content: json(page(Message.ref)) },
+    200: {
+      description: 'One page.',
+      headers: { ...describeHeaders(), ...rateLimitHeaders },
+      content: json(page(Message.ref), examples.pageExample(...examples.messages)),
+    },
     ...describeFailures(...listingFailures, 'not_found'),
   },
 }

@@ -35,13 +35,26 @@ declare module 'fastify' {
 }
 
 // Longer than any token that a header of the admin API could hold.
-const SignIn = Type.Object({ token: Type.String({ minLength: 1, maxLength: 16_384 }) }, { additionalProperties: false })
+const SignIn = Type.Object(
+  { token: Type.String({ minLength: 1, maxLength: 16_384 }) },
+  { additionalProperties: false, examples: [{ token: 'the-admin-token' }] },
+)
 
 const tooMany = 'Too many wrong admin tokens came from this address. Try again later.'
 const slowedDown = {
   ...describeFailures('rate_limit_exceeded')[429]!,
   description: `\`rate_limit_exceeded\`: ${tooMany}`,
   headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Seconds until this address is heard again.' }) },
+}
+
+const cookie = {
+  ...describeHeaders(),
+  'Set-Cookie': Type.String({ description: '`turnkeep_session`, HttpOnly and SameSite=Strict; empty at the end.' }),
+}
+const signedIn = made(SessionAnswer, 'validation_error', 'payload_too_large')
+const signedOut: ReturnType<typeof gone> = {
+  ...gone('not_found'),
+  204: Type.Null({ description: 'Done; there is nothing to say.', headers: cookie }),
 }
 
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
@@ -53,11 +66,15 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
     {
       config: { opensSession: true },
       schema: {
-        ...about('Session', 'signIn', 'Sign in at the console'),
-        description: 'Sets the cookie `turnkeep_session`, which is believed only beside the header `X-Turnkeep-Console: 1`.',
+        ...about(
+          'Session',
+          'signIn',
+          'Sign in at the console',
+          'Sets the cookie `turnkeep_session`, which is believed only beside the header `X-Turnkeep-Console: 1`.',
+        ),
         body: SignIn,
         security: [],
-        response: { ...made(SessionAnswer, 'validation_error', 'payload_too_large'), 429: slowedDown },
+        response: { ...signedIn, 201: { ...signedIn[201], headers: cookie }, 429: slowedDown },
       },
     },
     async (request, reply) => {
@@ -78,13 +95,28 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
 
   app.get(
     '/session',
-    { schema: { ...about('Session', 'showSession', 'Who is signed in, by the cookie'), response: answers(SessionAnswer, 'not_found') } },
+    {
+      schema: {
+        ...about(
+          'Session',
+          'showSession',
+          'Who is signed in, by the cookie',
+          'With the admin token itself, which has no session: 404 `not_found`.',
+        ),
+        response: answers(SessionAnswer, 'not_found'),
+      },
+    },
     async (request) => write(known(request.session)),
   )
 
   app.delete(
     '/session',
-    { schema: { ...about('Session', 'signOut', 'Sign out, on every process at once'), response: gone('not_found') } },
+    {
+      schema: {
+        ...about('Session', 'signOut', 'Sign out, on every process at once', 'Takes the cookie back.'),
+        response: signedOut,
+      },
+    },
     async (request, reply) => {
       await request.admin.closeSession(known(request.session).id)
       const isSecure = options.byTls || cameByTls(request.raw)

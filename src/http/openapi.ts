@@ -4,16 +4,19 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from './schema.ts'
 
-// Checked by readIdempotencyKey, since a schema would count the header's bytes instead of its characters.
+/** The header for a description alone: readIdempotencyKey checks it, since a schema would count bytes instead of characters. */
+export const idempotencyKey = (description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength: 255, description, examples: [example] })
+
 const ChatHeaders = Type.Object({
-  'Idempotency-Key': Type.String({
-    minLength: 1,
-    maxLength: 255,
-    description:
-      'Unique per logical request; kept for 24 hours from the end of the turn. The same key with the same body gets the same reply.',
-    examples: ['order-4711-question-1'],
-  }),
+  'Idempotency-Key': idempotencyKey(
+    'Unique per logical request; kept for 24 hours from the end of the turn. The same key with the same body gets the same reply.',
+    'order-4711-question-1',
+  ),
 })
+
+/** Of whoever runs it: no more is known here. */
+export const contact = { name: 'The operator of this installation' }
 
 const description = [
   'Holds conversations with a configured agent. Every message is answered once, stored once and charged once.',
@@ -30,9 +33,12 @@ export async function describeApi(app: FastifyInstance, publicUrl: string | unde
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Agent Chat API', version: '1.0.0', description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      info: { title: 'Agent Chat API', version: '1.0.0', description, contact, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
       servers: [{ url: publicUrl ?? '/' }],
-      tags: [{ name: 'Chat' }, { name: 'Conversations' }],
+      tags: [
+        { name: 'Chat', description: 'One turn of a conversation: as JSON, or as a stream of events.' },
+        { name: 'Conversations', description: 'What was said, as far as this API key has said it.' },
+      ],
       components: {
         securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `svc_live_<key_id>.<secret>`.' } },
       },

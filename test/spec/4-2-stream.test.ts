@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { cut, gate } from '../support/model-server.ts'
-import { parseEvents, startTestApp } from '../support/test-app.ts'
+import { splitEvents, startTestApp } from '../support/test-app.ts'
 import type { StreamEvent } from '../support/test-app.ts'
 
 const names = (events: StreamEvent[]): string[] => events.map(({ event }) => event)
@@ -41,7 +41,7 @@ void test('stream.established headers and response.created leave before the mode
   held.open()
   let rest = ''
   for (let part = await reader.read(); !part.done; part = await reader.read()) rest += part.value
-  assert.equal(parseEvents(rest).at(-1)!.event, 'response.completed')
+  assert.equal(splitEvents(rest).at(-1)!.event, 'response.completed')
 })
 
 void test('idempotency.replay on a stream: created, then completed with the stored result, no deltas; and on the other transport', async () => {

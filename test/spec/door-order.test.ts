@@ -8,6 +8,7 @@ import type { TestDoor, TestDoorOptions } from '../support/test-door.ts'
 type Sent = Parameters<TestDoor['chat']>[0]
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const ofTheFirst = '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41'
 const tooLarge = 'x'.repeat(1_048_577)
 const rateNames = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 const exceeded = (): RateOutcome => ({ kind: 'exceeded', figures: { ...figures, remaining: 0 }, retryAfterSeconds: 17 })
@@ -143,16 +144,16 @@ void test('rate.headers 429 carries the figures and Retry-After as computed', as
 })
 
 void test('rate.headers 200 JSON carries the figures, and the id of the turn; the event stream carries none', async () => {
-  await using door = await startTestDoor({ begin: () => ({ kind: 'replay', reply: storedReply('hi', 'the-turn') }) })
+  await using door = await startTestDoor({ begin: () => ({ kind: 'replay', reply: storedReply('hi', ofTheFirst) }) })
   const reply = await door.chat()
   assert.deepEqual(
     rateNames.map((name) => reply.headers.get(name)),
     ['120', '119', String(figures.resetAt)],
   )
-  assert.equal(reply.headers.get('x-request-id'), 'the-turn')
+  assert.equal(reply.headers.get('x-request-id'), ofTheFirst)
   const stream = await door.chat({ path: `${chatPath}/stream` })
   assert.ok(!rateNames.some((name) => stream.headers.has(name)))
-  assert.equal(stream.headers.get('x-request-id'), 'the-turn')
+  assert.equal(stream.headers.get('x-request-id'), ofTheFirst)
 })
 
 const refusals = {
@@ -183,11 +184,11 @@ void test('order.admission what the turn refuses is JSON with its status and Ret
 })
 
 void test('turn.states a stored failure is JSON with its status on both transports, under the stored request_id', async () => {
-  await using door = await startTestDoor({ begin: () => ({ kind: 'replayed_failure', requestId: 'the-first', code: 'internal_error' }) })
+  await using door = await startTestDoor({ begin: () => ({ kind: 'replayed_failure', requestId: ofTheFirst, code: 'internal_error' }) })
   for (const path of [chatPath, `${chatPath}/stream`]) {
     const response = await door.chat({ path })
     const { error } = (await response.json()) as { error: Record<string, string> }
-    assert.deepEqual([response.status, error['request_id'], response.headers.get('x-request-id')], [500, 'the-first', 'the-first'])
+    assert.deepEqual([response.status, error['request_id'], response.headers.get('x-request-id')], [500, ofTheFirst, ofTheFirst])
   }
 })
 

@@ -4,7 +4,7 @@ import { on, once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RawSocket } from '../support/raw-socket.ts'
-import { parseEvents } from '../support/test-app.ts'
+import { parseEvents, splitEvents } from '../support/test-app.ts'
 import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-door.ts'
 
 const request = `POST ${chatPath}/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`
@@ -41,7 +41,7 @@ void test('stream.established headers and response.created leave before any delt
     'keep-alive': 'timeout=75',
     'transfer-encoding': 'chunked',
   })
-  assert.deepEqual(parseEvents(sent), [{ event: 'response.created', data: { request_id: turn.requestId, conversation_id: 'conv_door' } }])
+  assert.deepEqual(splitEvents(sent), [{ event: 'response.created', data: { request_id: turn.requestId, conversation_id: 'conv_door' } }])
   turn.complete()
 })
 
@@ -74,7 +74,7 @@ void test('6 the first delta leaves at once, the deltas of one tick leave in one
   const chunks = raw.received.split('\r\n\r\n').slice(1).join('\r\n\r\n').split('\r\n')
   const withDeltas = chunks.filter((chunk) => chunk.includes('delta'))
   assert.deepEqual(
-    withDeltas.map((chunk) => parseEvents(chunk).map(({ data }) => data.delta)),
+    withDeltas.map((chunk) => splitEvents(chunk).map(({ data }) => data.delta)),
     [['first'], ['a', 'b', 'c']],
   )
   turn.complete()

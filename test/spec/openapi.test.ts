@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failures } from '../../src/errors.ts'
-import { parseEvents, startTestApp } from '../support/test-app.ts'
+import { startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
 import { startTestDoor } from '../support/test-door.ts'
 
@@ -156,7 +156,7 @@ void test('9 what the whole service answers is what is described: reply, every e
 
 void test('6 the error event is described', async () => {
   const document = await describe()
-  const text = 'event: error\ndata: {"code":"internal_error","message":"m","request_id":"r"}\n\n'
-  conforms(document, { $ref: '#/components/schemas/ChatEvent' }, parseEvents(text)[0])
+  const event = { event: 'error', data: { code: 'internal_error', message: 'm', request_id: 'r' } }
+  conforms(document, { $ref: '#/components/schemas/ChatEvent' }, event)
   assert.throws(() => conforms(document, { $ref: '#/components/schemas/ChatEvent' }, { event: 'error', data: {} }))
 })

@@ -1,5 +1,7 @@
 /** A browser at the console, as far as the server can tell: the headers it sends by itself, a cookie, and an address on this machine of its own. */
 import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { hold, isHeld } from './answer-check-run.ts'
 import { adminToken } from './test-app.ts'
 import type { Json } from './test-app.ts'
 
@@ -21,12 +23,24 @@ export async function visit(baseUrl: string, path: string, { method = 'GET', hea
           const bytes = Buffer.concat(pieces)
           const isJson = answer.headers['content-type']?.includes('json') && bytes.length > 0 && !answer.headers['content-encoding']
           const json = isJson ? JSON.parse(bytes.toString()) : {}
+          try {
+            holdVisit(new URL(path, baseUrl), method, answer, bytes.toString())
+          } catch (error) {
+            return reject(error)
+          }
           resolve({ status: answer.statusCode!, headers: answer.headers, text: bytes.toString(), json, bytes })
         })
       },
     )
     asked.on('error', reject).end(text)
   })
+}
+
+function holdVisit(url: URL, method: string, answer: IncomingMessage, text: string): void {
+  const headers = new Headers(
+    Object.entries(answer.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value])),
+  )
+  if (isHeld(url, headers)) hold({ method, path: url.pathname, status: answer.statusCode!, headers, text })
 }
 
 /** What the page sends beside the cookie, and what the browser adds. */

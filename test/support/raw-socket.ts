@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { hold, isHeld } from './answer-check-run.ts'
 
 /** `body` is undone of its chunks. */
 export type RawAnswer = { status: number; headers: Record<string, string>; body: string; json: any }
@@ -86,7 +87,18 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<Ra
   using raw = await RawSocket.open(port)
   raw.write(bytes)
   await raw.rest()
-  return raw.answers
+  const { answers } = raw
+  holdFirst(port, bytes.toString(), answers)
+  return answers
+}
+
+/** What answers the first request; those behind it may be nobody's. */
+function holdFirst(port: number, sent: string, [first]: RawAnswer[]): void {
+  const [, method, path] = /^([A-Z]+) (\/\S*) HTTP\/1\.1\r\n/.exec(sent) ?? []
+  if (!first || method === undefined || !URL.canParse(path!, `http://127.0.0.1:${port}`)) return
+  const headers = new Headers(first.headers)
+  const url = new URL(path!, `http://127.0.0.1:${port}`)
+  if (isHeld(url, headers)) hold({ method, path: url.pathname, status: first.status, headers, text: first.body })
 }
 
 /** Whole answers, one behind the other; the last one may still be on its way. Throws where the bytes are anything else. */

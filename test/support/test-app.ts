@@ -15,6 +15,7 @@ import { readConfig } from '../../src/config.ts'
 import { createFailpoints } from '../../src/failpoints.ts'
 import type { ModelsOptions } from '../../src/agent/models.ts'
 import type { TurnSettings } from '../../src/turn/turn.ts'
+import { holdEvents, isOurs } from './answer-check-run.ts'
 import { startModelServer } from './model-server.ts'
 import type { ModelServer } from './model-server.ts'
 import { makeStoreUnderTest } from './store-under-test.ts'
@@ -166,6 +167,7 @@ export class TestApp extends TestClient {
     options: TestAppOptions,
   ) {
     super(app.url, app.adminUrl)
+    for (const url of [app.url, app.adminUrl]) isOurs(url)
     this.app = app
     this.model = parts.model
     this.folder = parts.folder
@@ -263,8 +265,15 @@ export async function read(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, json, text }
 }
 
-/** Splits a finished event stream; comments are left out. */
+/** Splits a finished event stream; comments are left out. Throws where it is not as it is described, in a run of test/run.ts. */
 export function parseEvents(text: string): StreamEvent[] {
+  const events = splitEvents(text)
+  holdEvents(events)
+  return events
+}
+
+/** A part of a stream. */
+export function splitEvents(text: string): StreamEvent[] {
   return text
     .split('\n\n')
     .filter((block) => block.length > 0 && !block.startsWith(':'))

@@ -8,6 +8,7 @@ import type { Access, ApiKey, Authenticated, RateOutcome } from '../../src/acces
 import { createDoor } from '../../src/http/http.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import type { DoorOptions } from '../../src/http/http.ts'
+import { isOurs } from './answer-check-run.ts'
 import type { Begun, RunningTurn, TurnEnd, TurnRequest } from '../../src/turn/outcome.ts'
 
 type Public = NonNullable<DoorOptions['public']>
@@ -70,6 +71,7 @@ export async function startTestDoor(options: TestDoorOptions = {}): Promise<Test
     ...given,
   })
   const url = await opened.listen(0, '127.0.0.1')
+  isOurs(url)
   let closing: Promise<void> | undefined
   const door: TestDoor = {
     url,

@@ -4,6 +4,7 @@
  */
 import { request as open } from 'node:http'
 import type { Agent, IncomingMessage } from 'node:http'
+import { hold, holdEvents, isHeld } from '../../support/answer-check-run.ts'
 import type { AnswerEvent, CallEvent } from '../history.ts'
 
 export type Outgoing = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses'> & {
@@ -36,7 +37,7 @@ export function send({
   halfCloses,
   now,
 }: Outgoing): Promise<Came> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let response: IncomingMessage | undefined
     let headAt: number | null = null
     let text = ''
@@ -49,13 +50,19 @@ export function send({
       told = true
       clearTimeout(patience)
       const isStream = response?.headers['content-type']?.startsWith('text/event-stream') ?? false
+      const events = isStream ? readEvents(text) : null
+      try {
+        if (end === 'whole') holdCame(method, url, response!, events ?? text)
+      } catch (wrong) {
+        return reject(wrong)
+      }
       resolve({
         at: now(),
         headAt,
         status: response?.statusCode ?? null,
         headers: Object.fromEntries(Object.entries(response?.headers ?? {}).map(([name, value]) => [name, String(value)])),
         body: response && !isStream ? text : null,
-        events: isStream ? readEvents(text) : null,
+        events,
         end,
         ...(error === undefined ? {} : { error }),
       })
@@ -91,6 +98,16 @@ export function send({
       if (halfCloses) request.socket?.end()
     })
   })
+}
+
+/** Where the callers run within a run of test/run.ts. */
+function holdCame(method: string, address: string | URL, came: IncomingMessage, said: string | { event: string; data: string }[]): void {
+  const url = new URL(address)
+  const headers = new Headers(Object.entries(came.headers).map(([name, value]): [string, string] => [name, String(value)]))
+  if (!isHeld(url, headers)) return
+  const text = typeof said === 'string' ? said : undefined
+  hold({ method, path: url.pathname, status: came.statusCode!, headers, text })
+  if (typeof said !== 'string') holdEvents(said.map(({ event, data }) => ({ event, data: JSON.parse(data) })))
 }
 
 /** The events that are whole; comments are left out. */

@@ -1,0 +1,29 @@
+/**
+ * Both descriptions as a server gives them at /openapi.json and /admin/v1/openapi.json, written from the source's own schemas by a door that
+ * never listens, so that nobody's rate window or metrics see a request. test/contract/answer-check.test.ts holds them against a real server's.
+ */
+import { fastify } from 'fastify'
+import { adminRoutes } from '../../src/http/admin-routes.ts'
+import { namedSchemas } from '../../src/http/api-schemas.ts'
+import { chatRoutes } from '../../src/http/chat-routes.ts'
+import { conversationRoutes } from '../../src/http/conversation-routes.ts'
+import { lateValidators } from '../../src/http/late-validators.ts'
+import { describeApi } from '../../src/http/openapi.ts'
+import type { Descriptions } from './answer-check.ts'
+
+export async function describeBoth(): Promise<Descriptions> {
+  const door = fastify({ schemaController: { compilersFactory: { buildValidator: lateValidators(false) } } })
+  await door.register(async (api) => {
+    for (const schema of namedSchemas) api.addSchema(schema)
+    await describeApi(api, undefined)
+    // No request reaches a room.
+    await api.register(chatRoutes, {} as never)
+    await api.register(conversationRoutes, {} as never)
+  })
+  await door.register(adminRoutes, { prefix: '/admin/v1', admin: { calledBy: () => undefined }, auth: () => undefined } as never)
+  await door.ready()
+  const read = async (url: string): Promise<Descriptions['public']> => (await door.inject(url)).json()
+  const both = { public: await read('/openapi.json'), admin: await read('/admin/v1/openapi.json') }
+  await door.close()
+  return both
+}

@@ -1,0 +1,73 @@
+/**
+ * A schema of a description as a check: references put in, objects closed, formats strict. A keyword that is not named here throws, so that
+ * nothing in a description goes unchecked. Made by hand for what our descriptions use, which is plain JSON Schema 2020-12 without recursion.
+ */
+import { Validator } from '@cfworker/json-schema'
+
+type Json = Record<string, any>
+/** What is wrong with a value, in words; nothing where it fits. */
+export type SchemaCheck = (value: unknown) => string[]
+
+// `time.format`; what the format alone allows is wider.
+const moment = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$'
+
+const words = new Set(['title', 'description', 'examples', 'default', 'discriminator'])
+const plain = new Set([
+  'type',
+  'const',
+  'enum',
+  'required',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'format',
+  'minimum',
+  'maximum',
+  'minItems',
+  'maxItems',
+  'maxProperties',
+])
+const one = new Set(['items', 'additionalProperties'])
+const several = new Set(['anyOf', 'oneOf', 'allOf'])
+const named = new Set(['properties', 'patternProperties'])
+
+/** `document`: where references lead. Throws on a keyword that is not known. */
+export function compileClosed(schema: Json, document: Json): SchemaCheck {
+  const validator = new Validator(close(schema, document), '2020-12', false)
+  return (value) => {
+    const { errors } = validator.validate(value)
+    // The last ones are the innermost, which say what it is about.
+    return errors
+      .filter(({ keyword }) => !['properties', 'items', 'anyOf', 'false'].includes(keyword))
+      .slice(-3)
+      .map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`)
+      .concat(errors.length > 0 ? [`${JSON.stringify(value).slice(0, 400)}`] : [])
+  }
+}
+
+function close(schema: Json | boolean, document: Json): Json {
+  if (typeof schema === 'boolean') return schema as unknown as Json
+  if (typeof schema['$ref'] === 'string') return close(targetOf(schema['$ref'], document), document)
+  const closed: Json = {}
+  for (const [keyword, value] of Object.entries<any>(schema)) {
+    if (plain.has(keyword)) closed[keyword] = value
+    else if (one.has(keyword)) closed[keyword] = close(value, document)
+    else if (several.has(keyword)) closed[keyword] = (value as Json[]).map((each) => close(each, document))
+    else if (named.has(keyword))
+      closed[keyword] = Object.fromEntries(Object.entries<Json>(value).map(([name, each]) => [name, close(each, document)]))
+    else if (!words.has(keyword)) throw new Error(`nobody checks the keyword ${keyword} of ${JSON.stringify(schema).slice(0, 200)}`)
+  }
+  // What is told apart by a discriminator is closed in its members.
+  if (closed['properties'] && closed['additionalProperties'] === undefined && !closed['oneOf']) closed['additionalProperties'] = false
+  if (closed['format'] === 'date-time') closed['pattern'] = moment
+  return closed
+}
+
+export function targetOf(ref: string, document: Json): Json {
+  const target = ref
+    .split('/')
+    .slice(1)
+    .reduce<Json | undefined>((at, name) => at?.[name], document)
+  if (!target) throw new Error(`${ref} leads nowhere`)
+  return target
+}
