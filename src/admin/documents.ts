@@ -2,6 +2,7 @@
  * The documents of an agent's knowledge base: put in, replaced, looked at, taken out, and searched as the agent searches them. What is put in
  * is stored as it came; reading it is the indexer's, later. A search is the agent's own: same words, same budget. Surfaces: /agents/{id}/documents.
  */
+import { createHash } from 'node:crypto'
 import type { Guard } from '../agent/guard.ts'
 import { knowledgeBudget } from '../agent/prompt.ts'
 import type { Knowledge } from '../agent/knowledge.ts'
@@ -63,7 +64,8 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
     const { bytes, ...described } = describe(source, guard)
     // Its parts are written before the row that names them: a crash between leaves parts that nobody refers to, which the store clears away.
     const contentId = bytes && (await putContent(bytes))
-    const outcome = await store.write('putDocument', { id, agentId, ...described, contentId: contentId ?? null, bytes: bytes?.length ?? 0 })
+    const content = { contentId: contentId ?? null, bytes: bytes?.length ?? 0, sha256: bytes ? sha256Of(bytes) : null }
+    const outcome = await store.write('putDocument', { id, agentId, ...described, ...content })
     switch (outcome) {
       case 'put':
         return stored(agentId, id)
@@ -140,6 +142,7 @@ function describe(given: DocumentSource, guard: Options['guard']): Described {
   }
 }
 
+const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 const noSuchAgent = (): ApiError => new ApiError('not_found', 'There is no such agent.')
 const noSuchDocument = (): ApiError => new ApiError('not_found', 'There is no such document.')
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)

@@ -68,19 +68,20 @@ export const Document = define(
     progress: Type.Union([Type.Integer({ minimum: 0, maximum: 100 }), Type.Null()], { description: 'Per cent, while it is indexed.' }),
     chunks: Type.Integer({ minimum: 0, description: 'Passages that may be found.' }),
     bytes: Count,
+    source_sha256: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'In hex, of the bytes of the file or of the text as they were put in. Null of an address, and of what is from before digests were kept.',
+    }),
     created_at: Time,
     updated_at: Time,
     indexed_at: TimeOrNull,
   }),
 )
 
-const source = {
-  document_id: idOf('doc'),
-  title: Type.String(),
-  section: Type.String({ description: 'The headings it stands under, as "Returns › Deadlines"; empty where there are none.' }),
-}
+const headings = 'The headings it stands under, as "Returns › Deadlines"'
+const source = { document_id: idOf('doc'), title: Type.String() }
 /** Where a passage is from. */
-export const Source = Type.Object(source)
+export const Source = Type.Object({ ...source, section: Type.String({ description: `${headings}; empty where there are none.` }) })
 
 export const Found = define(
   'Passages',
@@ -88,6 +89,7 @@ export const Found = define(
     data: Type.Array(
       Type.Object({
         ...source,
+        section: Type.Optional(Type.String({ description: `${headings}; absent where there are none.` })),
         text: Type.String(),
         score: Type.Number({ description: 'Higher is better; to be compared within one search only.' }),
       }),

@@ -6,7 +6,7 @@ import type { AdminCalls } from '../admin/admin.ts'
 import { ApiError } from '../errors.ts'
 import { Document as DocumentAnswer, Found } from './admin-agent-answers.ts'
 import { about, accepted, answers, gone, pageOf } from './admin-answers.ts'
-import { Id, IdParams, PageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
+import { idGiven, AgentParams, PageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from './admin-fields.ts'
 import { receiveUploads } from './document-upload.ts'
 import { Type } from './schema.ts'
 
@@ -16,6 +16,11 @@ type Source = Parameters<AdminCalls['createDocument']>[1]
 
 const closed = { additionalProperties: false } as const
 
+const File = Type.String({
+  format: 'binary',
+  description: 'multipart/form-data only: one file of at most 20 MiB; md, txt, html, pdf or docx, by its name or content type.',
+})
+const textExample = { title: 'Shipping and returns', text: '# Returns\n\nGoods may be returned within 30 days.' }
 // The body as a whole is at most 1 MiB; a file may have 20.
 const DocumentBody = Type.Object(
   {
@@ -34,16 +39,27 @@ const DocumentBody = Type.Object(
         description: 'JSON only: an https address, fetched once, by the service.',
       }),
     ),
-    file: Type.Optional(
-      Type.String({
-        format: 'binary',
-        description: 'multipart/form-data only: one file of at most 20 MiB; md, txt, html, pdf or docx, by its name or content type.',
-      }),
-    ),
+    file: Type.Optional(File),
   },
-  { ...closed, description: 'Exactly one of text, url and file.' },
+  {
+    ...closed,
+    description: 'Exactly one of text, url and file.',
+  },
 )
-const DocumentParams = Type.Object({ id: Id, document_id: Id })
+const { file: _, ...ofJson } = DocumentBody.properties
+/** For the description: what each media type takes. One schema checks both, so that each wrong mixture has its own words. */
+export const documentBodies = {
+  content: {
+    'application/json': { schema: Type.Object(ofJson, { ...closed, examples: [textExample], description: 'Either text or url.' }) },
+    'multipart/form-data': {
+      schema: Type.Object(
+        { title: ofJson.title, file: File },
+        { ...closed, examples: [{ title: 'Shipping and returns', file: '# Returns' }] },
+      ),
+    },
+  },
+}
+const DocumentParams = Type.Object({ ...AgentParams.properties, document_id: idGiven('doc', 'Id of the document.') })
 // Some pages of text: a search is a question, a message or a few words.
 const SearchBody = Type.Object(
   {
@@ -56,7 +72,7 @@ const SearchBody = Type.Object(
       }),
     ),
   },
-  closed,
+  { ...closed, examples: [{ query: 'How long may goods be returned?', limit: 3 }] },
 )
 
 const consumes = ['application/json', 'multipart/form-data']
@@ -70,9 +86,14 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { takesFile: true },
       schema: {
-        ...about('Knowledge', 'createDocument', 'Put a document in: a file, a text, or an address'),
+        ...about(
+          'Knowledge',
+          'createDocument',
+          'Put a document in: a file, a text, or an address',
+          'Answered at once; what is in it is found when its status is `ready`. A file comes as multipart/form-data, a text or an address as JSON.',
+        ),
         consumes,
-        params: IdParams,
+        params: AgentParams,
         body: DocumentBody,
         response: accepted(DocumentAnswer, ...failures),
       },
@@ -87,8 +108,13 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/documents',
     {
       schema: {
-        ...about('Knowledge', 'listDocuments', 'List the documents of an agent, newest first'),
-        params: IdParams,
+        ...about(
+          'Knowledge',
+          'listDocuments',
+          'List the documents of an agent, newest first',
+          'With the status of each; one that failed says why.',
+        ),
+        params: AgentParams,
         querystring: PageQuery,
         response: answers(pageOf(DocumentAnswer), 'validation_error', 'not_found'),
       },
@@ -100,7 +126,7 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/documents/:document_id',
     {
       schema: {
-        ...about('Knowledge', 'findDocument', 'Read how far a document has come'),
+        ...about('Knowledge', 'findDocument', 'Read how far a document has come', 'Queued, indexing, ready, or failed with its reason.'),
         params: DocumentParams,
         response: answers(DocumentAnswer, 'not_found'),
       },
@@ -113,7 +139,12 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { takesFile: true },
       schema: {
-        ...about('Knowledge', 'replaceDocument', 'Replace a document; the former content is found until the new one is ready'),
+        ...about(
+          'Knowledge',
+          'replaceDocument',
+          'Replace a document; the former content is found until the new one is ready',
+          'It keeps its id. What may be sent is what may be put in.',
+        ),
         consumes,
         params: DocumentParams,
         body: DocumentBody,
@@ -131,7 +162,12 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/documents/:document_id',
     {
       schema: {
-        ...about('Knowledge', 'deleteDocument', 'Take a document out: nothing of it is found from then on'),
+        ...about(
+          'Knowledge',
+          'deleteDocument',
+          'Take a document out: nothing of it is found from then on',
+          'A second time it is 404 `not_found`.',
+        ),
         params: DocumentParams,
         response: gone('not_found'),
       },
@@ -146,8 +182,13 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/search',
     {
       schema: {
-        ...about('Knowledge', 'searchDocuments', 'Search as the agent does'),
-        params: IdParams,
+        ...about(
+          'Knowledge',
+          'searchDocuments',
+          'Search as the agent does',
+          'The passages that the agent would be given for this text, the best first.',
+        ),
+        params: AgentParams,
         body: SearchBody,
         response: answers(Found, 'validation_error', 'not_found'),
       },
@@ -182,6 +223,7 @@ const writeDocument = (document: Document): object => ({
   progress: document.progress,
   chunks: document.chunks,
   bytes: document.bytes,
+  source_sha256: document.sha256,
   created_at: writeTime(document.createdAt),
   updated_at: writeTime(document.updatedAt),
   indexed_at: writeTimeOrNull(document.indexedAt),

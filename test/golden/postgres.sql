@@ -154,9 +154,11 @@ create table contents (
   id text collate "C" not null,
   document_id text collate "C",
   unused_since bigint,
+  sha256 text collate "C",
   constraint content_is_used_or_waits CHECK (((document_id IS NULL) = (unused_since IS NOT NULL))),
   constraint contents_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(id),
-  constraint contents_pkey PRIMARY KEY (id)
+  constraint contents_pkey PRIMARY KEY (id),
+  constraint digest_is_whole CHECK ((length(sha256) = 64))
 );
 
 CREATE INDEX contents_unused ON public.contents USING btree (unused_since) WHERE (unused_since IS NOT NULL);

@@ -121,7 +121,7 @@ CREATE TABLE content_parts (
 CREATE TABLE contents (
   id text primary key,
   document_id text references documents,
-  unused_since integer,
+  unused_since integer, sha256 text constraint digest_is_whole check (length(sha256) = 64),
   constraint content_is_used_or_waits check ((document_id is null) = (unused_since is not null))
 ) strict;
 

@@ -1,5 +1,6 @@
 /** Surfaces, Admin API: documents of an agent, as files, texts and addresses, and the search over them. faults.md: mass assignment, foreign ids. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { once as onceEvent } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -84,6 +85,7 @@ void test('documents: a text is taken at once, indexed, and found with its secti
     url: null,
     reason: null,
     bytes: Buffer.byteLength(text),
+    source_sha256: createHash('sha256').update(text).digest('hex'),
     created_at: json.created_at,
   })
   const document = await ready(agentId, json.id)

@@ -94,6 +94,7 @@ void test('knowledge: a document is queued, claimed, written and shown; its list
       createdAt: 0,
       updatedAt: 0,
       indexedAt: null,
+      sha256: null,
     },
   )
   const claimed = (await desk.claim())!

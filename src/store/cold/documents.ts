@@ -28,6 +28,8 @@ export type StoredDocument = {
   chunks: number
   /** Of the file, or of the text; UTF-8. */
   bytes: number
+  /** SHA-256 in hex of what was put in; null of an address, and of what was put in before digests were kept. */
+  sha256: string | null
   createdAt: number
   updatedAt: number
   indexedAt: number | null
@@ -40,6 +42,8 @@ export type IndexedAs = { language: string | null; embeddingModel: string | null
 export type ContentPart = { contentId: string; part: number; bytes: Uint8Array }
 
 export type NewDocument = Pick<StoredDocument, 'id' | 'agentId' | 'title' | 'source' | 'mediaType' | 'fileName' | 'url' | 'bytes'> & {
+  /** Absent: not known. */
+  sha256?: string | null
   /** What was put in by `putContentPart`; null where the document is fetched from its address. */
   contentId: string | null
 }
@@ -85,7 +89,7 @@ export async function readContentPart(sql: Sql, contentId: string, part: number)
 
 /** New and queued, or queued again in place of what stands under its id: that goes on serving until the new text is ready. */
 export async function putDocument(sql: Sql, document: NewDocument): Promise<PutDocumentOutcome> {
-  const { id, agentId, title, source, mediaType, fileName, url, contentId, bytes } = document
+  const { id, agentId, title, source, mediaType, fileName, url, contentId, bytes, sha256 = null } = document
   const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', agentId)
   if (!agent) return 'agent_not_found'
   const [present] = await sql.all('select agent_id, content_id, status, fence, deleted_at from documents where id = $1', id)
@@ -114,7 +118,8 @@ export async function putDocument(sql: Sql, document: NewDocument): Promise<PutD
   else await touchBase(sql, agentId, { documents: 1 })
   const former = present ? textOrNull(present, 'content_id') : null
   if (former !== null && former !== contentId) await letGo(sql, former)
-  if (contentId !== null) await sql.run('update contents set document_id = $1, unused_since = null where id = $2', id, contentId)
+  if (contentId !== null)
+    await sql.run('update contents set document_id = $1, unused_since = null, sha256 = $2 where id = $3', id, sha256, contentId)
   return 'put'
 }
 
@@ -206,7 +211,7 @@ export async function indexedAsNow(sql: Sql, agentId: string): Promise<IndexedAs
 }
 
 export const documentColumns = `d.id, d.agent_id, d.title, d.source, d.media_type, d.file_name, d.url, d.status, d.reason, d.progress,
-  d.chunks, d.bytes, d.created_at, d.updated_at, d.indexed_at`
+  d.chunks, d.bytes, (select c.sha256 from contents c where c.id = d.content_id) as sha256, d.created_at, d.updated_at, d.indexed_at`
 
 export const readDocument = (row: Row): StoredDocument => ({
   id: text(row, 'id'),
@@ -221,6 +226,7 @@ export const readDocument = (row: Row): StoredDocument => ({
   progress: integerOrNull(row, 'progress'),
   chunks: integer(row, 'chunks'),
   bytes: integer(row, 'bytes'),
+  sha256: textOrNull(row, 'sha256'),
   createdAt: integer(row, 'created_at'),
   updatedAt: integer(row, 'updated_at'),
   indexedAt: integerOrNull(row, 'indexed_at'),

@@ -2,6 +2,7 @@
  * How a document comes to be found: claimed by one process at a time, written in chunks of a generation of its own, and shown in one
  * transaction when all of them are there. A generation is the fence of the claim that wrote it. Whoever was claimed past writes nothing more.
  */
+import { createHash } from 'node:crypto'
 import type { Row, Sql } from '../store.ts'
 import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from './columns.ts'
@@ -195,6 +196,7 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, text
     fileName: null,
     url: null,
     contentId,
+    sha256: createHash('sha256').update(content).digest('hex'),
   } as const
   const outcome = await putDocument(sql, given)
   if (outcome === 'document_not_found') throw new Error(`document ${documentId} belongs to another agent`)
