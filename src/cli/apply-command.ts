@@ -1,0 +1,163 @@
+/**
+ * `turnkeep apply -f agents.yaml`: what files declare, brought about. Shows the difference first; changes nothing that the difference does not
+ * show; takes nothing away without --prune. Surfaces: Commands.
+ */
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import type { Environment } from '../config.ts'
+import { createAdminClient } from './admin-client.ts'
+import type { AdminClient, Fields } from './admin-client.ts'
+import { carryOut, inOrder, stoppedWords } from './apply/carry-out.ts'
+import { readDeclaration } from './apply/declaration.ts'
+import type { Item, Plan } from './apply/item.ts'
+import { makePlan } from './apply/plan.ts'
+import { counted, doneLine, planLines, summaryLines } from './apply/show-plan.ts'
+import { waitForDocuments } from './apply/wait.ts'
+import { CommandFailed } from './command-failed.ts'
+import { helpEnd, writeExitCodes } from './command-options.ts'
+import type { ServerOptions } from './command-options.ts'
+import { tell, write } from './print.ts'
+import { showProgress } from './progress.ts'
+import { visible } from './table.ts'
+
+type Flags = ServerOptions & {
+  file: string[]
+  dryRun?: true
+  exitCode?: true
+  prune?: true
+  secrets?: true
+  wait?: true
+  yes?: true
+}
+
+export function define(command: Command, environment: Environment): void {
+  helpEnd(
+    command
+      .requiredOption('-f, --file <file>', 'YAML or JSON; - reads stdin; given again, one declaration with the others', gather)
+      .option('--dry-run', 'show the difference, change nothing')
+      .option('--exit-code', 'with --dry-run: exit 1 where something differs')
+      .option('--prune', 'revoke keys and delete documents that the lists of the file do not name')
+      .option('--secrets', 'send API keys of providers, and values of headers and secrets, again: they cannot be compared')
+      .option('--wait', 'until the documents can be found; exit 1 where one cannot be read')
+      .option('-y, --yes', 'do not ask before --prune takes something away')
+      .option('--json', 'print the changes as JSON')
+      .option('--url <address>', 'the server; default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT'),
+    'apply -f agents.yaml --dry-run',
+    writeExitCodes(
+      'done, or nothing to do',
+      'refused, stopped in the middle, or a document that cannot be read; with --exit-code: something differs',
+      'the files are wrong, or nothing could be reached; nothing was changed',
+    ),
+  ).action((flags: Flags) => apply(flags, environment))
+}
+
+const gather = (file: string, former: string[] = []): string[] => [...former, file]
+
+async function apply(flags: Flags, environment: Environment): Promise<void> {
+  const { file: files, dryRun = false, exitCode = false, json = false, prune = false, wait = false } = flags
+  if (exitCode && !dryRun) throw new CommandFailed(2, '--exit-code is of --dry-run')
+  const declaration = await readDeclaration(files)
+  const client = createAdminClient(environment, flags)
+  const plan = await makePlan(declaration, { client, environment, prune, secretsAgain: flags.secrets ?? false })
+  const work = inOrder(plan.items)
+
+  if (!json) await write(`${[...planLines(plan.items), ...(work.length > 0 ? [''] : []), ...summaryLines(plan)].join('\n')}\n`)
+  for (const note of plan.notes) tell(visible(note))
+  if (dryRun) {
+    if (json) await writeJson(plan, new Map(), false)
+    if (exitCode && work.length > 0) process.exitCode = 1
+    return
+  }
+  const taken = work.filter(({ action }) => action === 'delete')
+  if (taken.length > 0 && !flags.yes) await askFirst(taken, files)
+
+  const answers = new Map<Item, Fields>()
+  let failure: CommandFailed | undefined
+  try {
+    await doAll(work, plan, { client, json, answers })
+    if (wait) await waitForAll(plan, client)
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error
+    failure = error
+  }
+  if (json) await writeJson(plan, answers, answers.size === work.length)
+  if (failure) throw failure
+}
+
+type Doing = { client: AdminClient; json: boolean; answers: Map<Item, Fields> }
+
+/** Throws CommandFailed with code 1 where it stops in the middle. */
+async function doAll(work: Item[], { known }: Plan, { client, json, answers }: Doing): Promise<void> {
+  const uploads = work.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
+  const progress = showProgress(undefined)
+  const made = new Set<string>()
+  for (const [index, item] of work.entries()) {
+    try {
+      await carryOut(item, {
+        client,
+        known,
+        made,
+        begins: () => progress.tell({ phase: 'sending', part: visible(item.name), done: uploads.indexOf(item), of: uploads.length }),
+        async done(_, answer, secret) {
+          progress.end()
+          answers.set(item, secret === undefined ? answer : { ...answer, api_key: secret })
+          if (!json) await printDone(item, answer, secret)
+        },
+      })
+    } catch (error) {
+      progress.end()
+      if (!(error instanceof CommandFailed)) throw error
+      throw new CommandFailed(1, visible(stoppedWords(item, error, work.slice(index)), true))
+    }
+  }
+}
+
+/** A secret leaves at once: a run that is cut off later has not lost it. */
+async function printDone(item: Item, answer: Fields, secret: string | undefined): Promise<void> {
+  const id = item.id === undefined ? [] : [item.id]
+  const version = item.kind === 'agent' && item.action === 'update' ? [`version ${String(answer['version'])}`] : []
+  await write(`${doneLine(item, [...id, ...version].join(', '))}\n`)
+  if (secret === undefined) return
+  tell(`The key, shown this once:`)
+  await write(`${secret}\n`)
+}
+
+async function waitForAll(plan: Plan, client: AdminClient): Promise<void> {
+  const failed = await waitForDocuments(plan.items, client, showProgress(undefined))
+  if (failed.length > 0) throw new CommandFailed(1, failed.join('\n'))
+}
+
+/** Elsewhere than at a terminal --prune is word enough. */
+async function askFirst(taken: Item[], files: string[]): Promise<void> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return
+  if (files.includes('-')) throw new CommandFailed(2, 'stdin is the declaration, so nobody can be asked: --yes says that it is meant')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const ended = new AbortController()
+  terminal.once('close', () => ended.abort())
+  const answer = await terminal.question(`Take away ${counted(taken)}, for good? [y/N] `, { signal: ended.signal }).catch(() => '')
+  terminal.close()
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed(1, 'nothing was applied')
+}
+
+async function writeJson({ items, notes }: Plan, answers: Map<Item, Fields>, applied: boolean): Promise<void> {
+  const changes = items
+    .filter(({ action }) => action !== 'none')
+    .map((item) => {
+      const { action, kind, name, id, parent, fields } = item
+      const agent = parent?.kind === 'agent' ? parent : undefined
+      const owner = agent?.parent ?? (parent?.kind === 'owner' ? parent : undefined)
+      const secret = answers.get(item)?.['api_key']
+      return {
+        action,
+        kind,
+        name,
+        ...(owner ? { owner: owner.name } : {}),
+        ...(agent ? { agent: agent.name } : {}),
+        ...(id === undefined ? {} : { id }),
+        fields,
+        done: answers.has(item),
+        ...(secret === undefined ? {} : { api_key: secret }),
+      }
+    })
+  await write(`${JSON.stringify({ changes, applied, unchanged: items.length - changes.length, notes }, null, 2)}\n`)
+}

@@ -1,0 +1,90 @@
+/** One agent against what is stored of it: which fields differ, and the body that brings them there. Compares as the server normalises. */
+import { isFields } from '../admin-client.ts'
+import type { AdminClient, Fields } from '../admin-client.ts'
+import { compareTools } from './compare-tools.ts'
+import type { Secrets } from './compare-tools.ts'
+import type { WantedAgent } from './declaration.ts'
+import { compare, writeUsd } from './item.ts'
+import type { Differences } from './item.ts'
+
+export type ComparedAgent = { fields: Differences; body: Fields; uncompared: number }
+type Options = {
+  client: AdminClient
+  secrets: Secrets
+  /** Of the providers that the server has, and of those that are only declared. */
+  providers: { there: string[]; declared: string[] }
+}
+
+const plain = [
+  'name',
+  'model',
+  'max_output_tokens',
+  'temperature',
+  'max_steps',
+  'max_tool_calls',
+  'max_message_length',
+  'system_prompt',
+] as const
+const nested = { history: ['max_tokens'], knowledge: ['max_tokens', 'top_k', 'embedding_model', 'language'] } as const
+
+/** `stored` undefined: it is to be made, and `body` is all of it. Throws CommandFailed where the server cannot be asked for a price. */
+export async function compareAgent(wanted: WantedAgent, stored: Fields | undefined, options: Options): Promise<ComparedAgent> {
+  const { secrets, providers } = options
+  const fields: Differences = {}
+  const body: Fields = {}
+  if (!stored)
+    for (const field of ['model', 'system_prompt'] as const)
+      if (wanted[field] === undefined) secrets.problems.add(wanted.place, `the agent ${wanted.name} is to be made, which needs a ${field}`)
+
+  for (const name of plain) if (compare(fields, name, stored?.[name], wanted[name])) body[name] = wanted[name]
+  for (const [field, model] of Object.entries({ model: wanted.model, knowledge: wanted.knowledge?.embedding_model })) {
+    const provider = model?.slice(0, model.indexOf('/'))
+    if (provider !== undefined && ![...providers.there, ...providers.declared, 'demo'].includes(provider))
+      secrets.problems.add(wanted.placeOf(field), `there is no provider ${provider}, neither on the server nor in the declaration`)
+  }
+
+  const price = wanted.price ?? (body['model'] === undefined ? undefined : await knownPrice(wanted, body['model'], options))
+  if (price) {
+    const before = isFields(stored?.['price']) ? stored['price'] : {}
+    const after = {
+      prompt_usd_per_million: writeUsd(price.prompt_usd_per_million),
+      completion_usd_per_million: writeUsd(price.completion_usd_per_million),
+    }
+    const differing = Object.entries(after).filter(([name, to]) => compare(fields, `price.${name}`, before[name], to))
+    if (differing.length > 0) body['price'] = after
+  }
+
+  for (const group of ['history', 'knowledge'] as const) {
+    const before = isFields(stored?.[group]) ? stored[group] : {}
+    const given: Fields = { ...wanted[group] }
+    const differing = nested[group].filter((name) => compare(fields, `${group}.${name}`, before[name], given[name]))
+    if (differing.length > 0) body[group] = Object.fromEntries(differing.map((name) => [name, given[name]]))
+  }
+
+  let uncompared = 0
+  if (wanted.tools) {
+    const present = Array.isArray(stored?.['tools']) ? stored['tools'].filter(isFields) : []
+    const compared = compareTools(wanted.tools, present, secrets)
+    Object.assign(fields, compared.fields)
+    uncompared = compared.uncompared
+    if (Object.keys(compared.fields).length > 0) body['tools'] = compared.tools
+  }
+  // A new one is switched on by the server.
+  if (compare(fields, 'enabled', stored?.['enabled'] ?? true, wanted.enabled)) body['enabled'] = wanted.enabled
+  return { fields, body, uncompared }
+}
+
+type GivenPrice = { prompt_usd_per_million: string; completion_usd_per_million: string }
+
+/** What the server would take for this model, so that the difference shows it; undefined where its provider is not there yet. */
+async function knownPrice(wanted: WantedAgent, model: unknown, { client, secrets, providers }: Options): Promise<GivenPrice | undefined> {
+  const name = String(model)
+  const provider = name.slice(0, name.indexOf('/'))
+  if (provider !== 'demo' && !providers.there.includes(provider)) return undefined
+  const { price } = await client.call('GET', '/models/price', { query: { model: name } })
+  if (!isFields(price)) return secrets.problems.add(wanted.placeOf('model'), `no price is known of ${name}: give the agent a price`)
+  return {
+    prompt_usd_per_million: String(price['prompt_usd_per_million']),
+    completion_usd_per_million: String(price['completion_usd_per_million']),
+  }
+}

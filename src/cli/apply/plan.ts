@@ -1,0 +1,184 @@
+/**
+ * What would be done: everything that is declared against everything that is there. Only reads. What would have to be refused on the way is
+ * refused here, before anything is changed.
+ */
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { isFields } from '../admin-client.ts'
+import type { AdminClient, Fields } from '../admin-client.ts'
+import type { Environment } from '../../config.ts'
+import { compareAgent } from './compare-agent.ts'
+import { readVariable } from './compare-tools.ts'
+import type { Secrets } from './compare-tools.ts'
+import type { Declaration, WantedAgent, WantedDocument, WantedKey } from './declaration.ts'
+import { compare, describe, writeUsd } from './item.ts'
+import type { Action, Differences, Item, Kind, Plan } from './item.ts'
+import { documentsPath, keysPath, listAll, matchByName, matchDocuments } from './present.ts'
+import type { Matched, Present } from './present.ts'
+import { Problems } from './problems.ts'
+import type { GivenProvider } from './shapes.ts'
+
+type Options = {
+  client: AdminClient
+  environment: Environment
+  /** Keys and documents that are not declared are taken away, in the lists that are. */
+  prune: boolean
+  /** Values that cannot be compared are sent again. */
+  secretsAgain: boolean
+}
+
+/** Throws CommandFailed: code 1 for what cannot be done to what is there. */
+export async function makePlan(declaration: Declaration, { client, environment, prune, secretsAgain }: Options): Promise<Plan> {
+  const problems = new Problems()
+  const secrets: Secrets = { environment, again: secretsAgain, problems }
+  const plan: Plan = { items: [], known: new Set(), left: {}, uncompared: 0, notes: [] }
+  const secretFiles = new Set<string>()
+  const leave = (kind: Kind, rest: Present[]): void => void (plan.left[kind] = (plan.left[kind] ?? 0) + rest.length)
+
+  const listed = async (path: string): Promise<Present[]> => {
+    const all = await listAll(client, path)
+    for (const { id } of all) plan.known.add(id)
+    return all
+  }
+
+  const providers = await listed('/providers')
+  const names = { there: providers.map(({ name }) => name ?? ''), declared: declaration.providers?.map(({ name }) => name) ?? [] }
+  if (declaration.providers) {
+    const { pairs, rest } = matchByName('provider', declaration.providers, providers, problems)
+    for (const { wanted, present } of pairs) plan.items.push(planProvider(wanted, present))
+    leave('provider', rest)
+  }
+  if (declaration.owners) {
+    const { pairs, rest } = matchByName('owner', declaration.owners, await listed('/owners'), problems)
+    leave('owner', rest)
+    const agents = declaration.owners.some((owner) => owner.agents) ? await listed('/agents') : []
+    for (const { wanted, present } of pairs) {
+      const fields: Differences = {}
+      const { name, balance_usd: balance } = wanted
+      compare(fields, 'name', present?.name, name)
+      // The opening balance: from then on the ledger alone moves it.
+      if (!present && balance !== undefined) compare(fields, 'balance_usd', null, writeUsd(balance))
+      const body = { name, ...(present || balance === undefined ? {} : { balance_usd: balance }) }
+      const owner: Item = { kind: 'owner', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
+      plan.items.push(owner)
+      if (!wanted.agents) continue
+      const own = agents.filter((agent) => present && agent.fields['owner_id'] === present.id)
+      const matched = matchByName('agent', wanted.agents, own, problems)
+      leave('agent', matched.rest)
+      for (const pair of matched.pairs) await planAgent(owner, pair.wanted, pair.present)
+    }
+  }
+  problems.refuse(1)
+  return plan
+
+  function planProvider(wanted: GivenProvider, present: Present | undefined): Item {
+    const { name, kind, base_url: baseUrl, api_key_env: variable } = wanted
+    const fields: Differences = {}
+    const body: Fields = {}
+    if (present && present.fields['kind'] !== kind)
+      problems.add(
+        wanted.placeOf('kind'),
+        `the kind of ${name} is ${String(present.fields['kind'])} and cannot change: give it another name`,
+      )
+    if (compare(fields, 'name', present?.name, name)) body['name'] = name
+    if (!present) compare(fields, 'kind', null, (body['kind'] = kind))
+    if (compare(fields, 'base_url', present?.fields['base_url'] ?? null, baseUrl)) body['base_url'] = baseUrl
+    if (variable === undefined && !present) problems.add(wanted.place, `the provider ${name} is to be made, which needs api_key_env`)
+    if (variable !== undefined && present && !secretsAgain) plan.uncompared++
+    if (variable !== undefined && (!present || secretsAgain)) {
+      body['api_key'] = readVariable(variable, wanted.placeOf('api_key_env'), secrets)
+      fields['api_key'] = { from: present ? 'stored' : null, to: `${present ? 'given again, ' : ''}from $${variable}` }
+    }
+    return { kind: 'provider', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
+  }
+
+  async function planAgent(parent: Item, wanted: WantedAgent, present: Present | undefined): Promise<void> {
+    const { fields, body, uncompared } = await compareAgent(wanted, present?.fields, { client, secrets, providers: names })
+    plan.uncompared += uncompared
+    const stored = present && { version: Number(present.fields['version']), enabled: present.fields['enabled'] === true }
+    const state = { version: stored?.version, enabled: stored?.enabled }
+    const agent: Item = {
+      kind: 'agent',
+      name: wanted.name,
+      id: present?.id,
+      parent,
+      fields,
+      action: actionOf(present, fields),
+      body,
+      ...state,
+    }
+    plan.items.push(agent)
+    if (wanted.keys) {
+      const matched = matchByName('key', wanted.keys, present ? await listed(keysPath(present.id)) : [], problems)
+      for (const pair of matched.pairs) plan.items.push(planKey(agent, pair.wanted, pair.present))
+      takeAway('key', agent, matched)
+    }
+    if (wanted.documents) {
+      const matched = matchDocuments(wanted.documents, present ? await listed(documentsPath(present.id)) : [], problems)
+      for (const pair of matched.pairs) plan.items.push(planDocument(agent, pair.wanted, pair.present))
+      takeAway('document', agent, matched)
+    }
+  }
+
+  function takeAway(kind: 'key' | 'document', parent: Item, { rest }: Matched<unknown>): void {
+    if (!prune) return leave(kind, rest)
+    for (const { id, name } of rest) {
+      const base = { action: 'delete' as const, name: name ?? id, id, parent, fields: {} }
+      plan.items.push(kind === 'key' ? { kind, ...base, body: {}, secretFile: undefined } : { kind, ...base, wanted: undefined })
+    }
+  }
+
+  function planKey(parent: Item, wanted: WantedKey, present: Present | undefined): Item {
+    const { name, permission, rate_limit: rate, secretFile } = wanted
+    const fields: Differences = {}
+    const body: Fields = {}
+    if (compare(fields, 'name', present?.name, name)) body['name'] = name
+    // As `key create` has it.
+    if (compare(fields, 'permission', present?.fields['permission'], present ? permission : (permission ?? 'full')))
+      body['permission'] = permission ?? 'full'
+    const before = isFields(present?.fields['rate_limit']) ? present.fields['rate_limit'] : {}
+    const after = rate && { limit: rate.limit, window_seconds: rate.window_seconds }
+    const differing = Object.entries(after ?? {}).filter(([field, to]) => compare(fields, `rate_limit.${field}`, before[field], to))
+    if (differing.length > 0) body['rate_limit'] = after
+    const item: Item = { kind: 'key', name, id: present?.id, parent, fields, action: actionOf(present, fields), body, secretFile }
+    if (secretFile !== undefined) checkSecretFile(item, secretFile, wanted)
+    return item
+  }
+
+  /** Its place is free where the key is to be made; where the key is there, so should its secret be. */
+  function checkSecretFile(item: Item, file: string, { placeOf }: WantedKey): void {
+    const place = placeOf('secret_file')
+    const size = statSync(file, { throwIfNoEntry: false })?.size
+    if (secretFiles.has(file)) problems.add(place, 'the secret of another key is written to this file')
+    secretFiles.add(file)
+    if (item.action === 'create') {
+      // An empty one is what a run that was killed has left.
+      if (size) problems.add(place, `the ${describe(item)} is to be made, and ${file} is there already: it is never overwritten`)
+      if (!statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory()) problems.add(place, `there is no folder ${dirname(file)}`)
+    } else if (!size) {
+      const rotate = `npx turnkeep key rotate ${item.id} > ${file}`
+      plan.notes.push(`The secret of the ${describe(item)} is not in ${file}. It was shown when the key was made; another one: ${rotate}`)
+    }
+  }
+
+  function planDocument(parent: Item, wanted: WantedDocument, present: Present | undefined): Item {
+    const { name, title, content } = wanted
+    const fields: Differences = {}
+    compare(fields, 'title', present?.name, title)
+    if (content.source === 'url') compare(fields, 'url', present?.fields['url'], content.url)
+    else {
+      if (content.source === 'file') compare(fields, 'file', present?.fields['file_name'], content.fileName)
+      const stored = present?.fields['source_sha256'] ?? null
+      if (stored !== content.sha256)
+        fields['content'] = { from: present ? told(stored, present.fields['bytes']) : null, to: told(content.sha256, content.bytes) }
+    }
+    return { kind: 'document', name, id: present?.id, parent, fields, action: actionOf(present, fields), wanted }
+  }
+}
+
+const actionOf = (present: Present | undefined, fields: Differences): Action =>
+  present ? (Object.keys(fields).length > 0 ? 'update' : 'none') : 'create'
+
+/** A digest is for comparing; of a person's screen its beginning is enough. */
+const told = (sha256: unknown, bytes: unknown): string =>
+  `${Number(bytes).toLocaleString('en-US')} bytes, ${sha256 === null ? 'not known by digest' : `sha256 ${String(sha256).slice(0, 12)}…`}`

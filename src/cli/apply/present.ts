@@ -1,0 +1,102 @@
+/**
+ * What is on the server, as far as a declaration speaks of it, and which of it each declared thing is: by its id where that is given, else by its
+ * exact name within its parent. Two that could be meant are refused. Only reads.
+ */
+import type { AdminClient, Fields } from '../admin-client.ts'
+import { visible } from '../table.ts'
+import type { WantedDocument } from './declaration.ts'
+import type { Place, Problems } from './problems.ts'
+
+/** One thing as the API tells it. */
+export type Present = { id: string; name: string | null; fields: Fields }
+
+export const agentPath = (id: string): string => `/agents/${encodeURIComponent(id)}`
+export const keysPath = (agentId: string): string => `${agentPath(agentId)}/keys`
+export const documentsPath = (agentId: string): string => `${agentPath(agentId)}/documents`
+
+/** Newest first, all pages; `until` ends it before the first one that is known. Throws CommandFailed. */
+export async function listAll(client: AdminClient, path: string, until?: ReadonlySet<string>): Promise<Present[]> {
+  const all: Present[] = []
+  for await (const { data } of client.pages(path)) {
+    for (const fields of data) {
+      const present = presentOf(fields)
+      if (until?.has(present.id)) return all
+      // A revoked key is there to be looked at, and for nothing else.
+      if ((fields['revoked_at'] ?? null) === null) all.push(present)
+    }
+  }
+  return all
+}
+
+function presentOf(fields: Fields): Present {
+  const name = fields['name'] ?? fields['title'] ?? null
+  return { id: String(fields['id']), name: name === null ? null : String(name), fields }
+}
+
+export type Matched<Wanted> = { pairs: { wanted: Wanted; present: Present | undefined }[]; rest: Present[] }
+type Named = { id: string | undefined; name: string; place: Place }
+
+/** `rest`: what nobody declared. What could be meant by one name twice, and an id that is not there, are problems. */
+export function matchByName<Wanted extends Named>(kind: string, wanted: Wanted[], present: Present[], problems: Problems): Matched<Wanted> {
+  return match(kind, wanted, present, problems, [(one, { name }) => one.name === name])
+}
+
+/** A document is known by its title and its file's name or address; else by one of the two: the server's title may be one that it found itself. */
+export function matchDocuments(wanted: WantedDocument[], present: Present[], problems: Problems): Matched<WantedDocument> {
+  return match('document', wanted, present, problems, [
+    (one, there) => isTitled(one, there) && isFrom(one, there),
+    (one, there) => one.title === undefined && isFrom(one, there),
+    isTitled,
+    isFrom,
+  ])
+}
+
+const isTitled = ({ title }: WantedDocument, { name }: Present): boolean => title !== undefined && title === name
+
+function isFrom({ content }: WantedDocument, { fields }: Present): boolean {
+  switch (content.source) {
+    case 'file':
+      return fields['file_name'] === content.fileName
+    case 'url':
+      return fields['url'] === content.url
+    case 'text':
+      return false
+  }
+}
+
+function match<Wanted extends Named>(
+  kind: string,
+  wanted: Wanted[],
+  present: Present[],
+  problems: Problems,
+  ways: ((one: Wanted, present: Present) => boolean)[],
+): Matched<Wanted> {
+  const found = new Map<Wanted, Present>()
+  let rest = present
+  const take = (one: Wanted, taken: Present): void => {
+    found.set(one, taken)
+    rest = rest.filter((other) => other !== taken)
+  }
+  for (const one of wanted) {
+    if (one.id === undefined) continue
+    const named = rest.find(({ id }) => id === one.id)
+    if (named) take(one, named)
+    else problems.add(one.place, `there is no ${kind} ${one.id} here; without id: it is found by its name`)
+  }
+  const left = new Set(wanted.filter(({ id }) => id === undefined))
+  for (const way of ways) {
+    for (const one of left) {
+      const meant = rest.filter((candidate) => way(one, candidate))
+      if (meant.length === 0) continue
+      left.delete(one)
+      if (meant.length === 1) take(one, meant[0]!)
+      else tellAmbiguous(kind, one, meant, problems)
+    }
+  }
+  return { pairs: wanted.map((one) => ({ wanted: one, present: found.get(one) })), rest }
+}
+
+function tellAmbiguous(kind: string, { name, place }: Named, meant: Present[], problems: Problems): void {
+  const ids = meant.map(({ id }) => id).join(', ')
+  problems.add(place, `the server has ${meant.length} of the ${kind} ${visible(name)}: ${ids}. Say which is meant, as id: ${meant[0]!.id}`)
+}

@@ -1,0 +1,141 @@
+/**
+ * A plan as a person reads it: a sign, what it is, and its fields below; what stays is counted. Values of keys, headers and secrets are not in a
+ * plan's differences, and so never here. Colour only on a terminal and without NO_COLOR.
+ */
+import { relative } from 'node:path'
+import { styleText } from 'node:util'
+import { visible } from '../table.ts'
+import { describe } from './item.ts'
+import type { Difference, Item, Kind, Plan } from './item.ts'
+import { diffLines } from './line-diff.ts'
+
+const signs = { create: '+', update: '~', delete: '-', none: ' ' } as const
+const colours = { '+': 'green', '~': 'yellow', '-': 'red' } as const
+// Longer is a text, and not a word or a name.
+const longest = 72
+// Of the text of a new thing: enough to know it again.
+const firstLines = 3
+
+/** Empty where nothing is to be done. */
+export function planLines(items: Item[]): string[] {
+  const shown = new Set<Item>()
+  for (const item of items) if (item.action !== 'none') for (let one: Item | undefined = item; one; one = one.parent) shown.add(one)
+  return items.filter((item) => shown.has(item)).flatMap(itemLines)
+}
+
+function itemLines(item: Item): string[] {
+  const sign = signs[item.action]
+  const indent = '  '.repeat(depthOf(item))
+  const head = `${sign} ${indent}${item.kind} ${visible(item.name)}${remark(item)}`
+  if (item.action === 'none' || item.action === 'delete') return [painted(sign, head)]
+  const fields = Object.entries(item.fields).filter(([name]) => item.action === 'update' || !saidInHead(item, name))
+  const lines = fields.flatMap(([name, difference]) => fieldLines(name, difference, item.action === 'create'))
+  return [painted(sign, head), ...lines.map((line) => `${' '.repeat(6)}${indent}${line}`)]
+}
+
+const depthOf = ({ parent }: Item): number => (parent ? depthOf(parent) + 1 : 0)
+
+function remark(item: Item): string {
+  if (item.action === 'delete') return ` (${item.id}${item.kind === 'key' ? ', revoked for good' : ''})`
+  if (item.kind === 'agent' && item.action === 'update') return ` (${versionsOf(item)})`
+  if (item.kind === 'document' && item.action === 'create') return ` (${sizeOf(item)})`
+  if (item.kind === 'key' && item.action === 'create')
+    return item.secretFile === undefined ? ' (its secret goes to stdout, once)' : ` (its secret goes into ${nearPath(item.secretFile)})`
+  return ''
+}
+
+/** From here, where it is below. */
+function nearPath(path: string): string {
+  const near = relative('', path)
+  return visible(near.startsWith('..') ? path : near)
+}
+
+function versionsOf({ version, body }: Extract<Item, { kind: 'agent' }>): string {
+  // Switching on and off is none.
+  return Object.keys(body).some((name) => name !== 'enabled') ? `version ${version} → ${version! + 1}` : `version ${version}`
+}
+
+function sizeOf({ wanted }: Extract<Item, { kind: 'document' }>): string {
+  const content = wanted!.content
+  return content.source === 'url' ? visible(content.url) : `${content.source}, ${content.bytes.toLocaleString('en-US')} bytes`
+}
+
+const saidInHead = (item: Item, name: string): boolean => name === 'name' || item.kind === 'document'
+
+function fieldLines(name: string, { from, to }: Difference, isNew: boolean): string[] {
+  if (isLong(from) || isLong(to)) return [`${name}:`, ...(isNew ? beginning(String(to)) : textLines(asText(from), asText(to)))]
+  return [`${name}: ${isNew ? written(name, to) : `${written(name, from)} → ${written(name, to)}`}`]
+}
+
+const isLong = (value: unknown): boolean => typeof value === 'string' && (value.length > longest || value.includes('\n'))
+const asText = (value: unknown): string => (value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value))
+
+function written(name: string, value: unknown): string {
+  if (value === null) return 'none'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 20 })
+  if (typeof value !== 'string') return visible(JSON.stringify(value))
+  if (/usd/.test(name)) return value.replace(/(\.\d\d\d*?)0+$/, '$1')
+  return value === '' ? '""' : visible(value)
+}
+
+function beginning(text: string): string[] {
+  const lines = text.split('\n')
+  const more = lines.length - firstLines
+  return [...lines.slice(0, firstLines).map((line) => `  ${visible(line)}`), ...(more > 0 ? [`  … ${plural(more, 'more line')}`] : [])]
+}
+
+function textLines(from: string, to: string): string[] {
+  return diffLines(from, to).map((line) =>
+    'count' in line ? `  … ${plural(line.count, 'line')} the same` : painted(line.sign, `  ${line.sign} ${visible(line.text)}`),
+  )
+}
+
+const painted = (sign: '+' | '~' | '-' | ' ', text: string): string =>
+  sign === ' ' ? text : styleText(colours[sign], text, { stream: process.stdout })
+
+/** What it comes to, and what is not said by the signs. */
+export function summaryLines({ items, left, uncompared }: Plan): string[] {
+  const count = (action: Item['action']): number => items.filter((item) => item.action === action).length
+  const [made, changed, taken, same] = [count('create'), count('update'), count('delete'), count('none')]
+  const parts = [
+    made && `${made} to make`,
+    changed && `${changed} to change`,
+    taken && `${taken} to take away`,
+    same && `${same} unchanged`,
+  ]
+  const first = made + changed + taken === 0 ? `Nothing to change. ${same} unchanged.` : `${parts.filter(Boolean).join(', ')}.`
+  const others = Object.entries(left).filter(([, number]) => number > 0)
+  const prunable = others.some(([kind]) => kind === 'key' || kind === 'document')
+  return [
+    first,
+    ...(others.length > 0
+      ? [
+          `On the server and not in the file, and left alone: ${others.map(([kind, number]) => plural(number, kind)).join(', ')}${prunable ? ' (--prune takes keys and documents away)' : ''}.`,
+        ]
+      : []),
+    ...(uncompared > 0
+      ? [
+          `Not compared, since the server never tells them: ${plural(uncompared, 'value')} of keys, headers and secrets (--secrets gives them again).`,
+        ]
+      : []),
+  ]
+}
+
+const plural = (count: number, thing: string): string => `${count.toLocaleString('en-US')} ${thing}${count === 1 ? '' : 's'}`
+
+/** `2 keys and 1 document`. */
+export function counted(items: Item[]): string {
+  const kinds: Kind[] = ['provider', 'owner', 'agent', 'key', 'document']
+  const parts = kinds.flatMap((kind) => {
+    const count = items.filter((item) => item.kind === kind).length
+    return count === 0 ? [] : [plural(count, kind)]
+  })
+  return parts.join(', ').replace(/, ([^,]*)$/, ' and $1')
+}
+
+/** What was done with one thing. */
+export function doneLine(item: Item, more = ''): string {
+  const verb = { create: 'Made', update: 'Changed', delete: item.kind === 'key' ? 'Revoked' : 'Deleted', none: '' }[item.action]
+  return `${verb}: ${visible(describe(item))}${more === '' ? '' : ` (${more})`}`
+}

@@ -1,0 +1,40 @@
+/** Waits until what was put in can be found. Asks for each agent's list, not for each document. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AdminClient } from '../admin-client.ts'
+import { visible } from '../table.ts'
+import type { Progress } from '../progress.ts'
+import { describe } from './item.ts'
+import type { Item } from './item.ts'
+import { documentsPath, listAll } from './present.ts'
+
+// A small document is ready within it.
+const askEveryMs = 1000
+
+/** Answers a line for each document that cannot be read. Throws CommandFailed. */
+export async function waitForDocuments(items: Item[], client: AdminClient, progress: Progress): Promise<string[]> {
+  const documents = items.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
+  const failed: string[] = []
+  let waiting = documents
+  while (waiting.length > 0) {
+    const agents = new Set(waiting.map(({ parent }) => parent!.id!))
+    const present = new Map<string, { status: unknown; reason: unknown }>()
+    for (const id of agents)
+      for (const { id: documentId, fields } of await listAll(client, documentsPath(id)))
+        present.set(documentId, { status: fields['status'], reason: fields['reason'] })
+    waiting = waiting.filter((item) => {
+      const { status, reason } = present.get(item.id!) ?? { status: 'failed', reason: 'it was deleted meanwhile' }
+      if (status === 'failed') failed.push(`The ${visible(describe(item))} cannot be read: ${visible(String(reason))}`)
+      return status === 'queued' || status === 'indexing'
+    })
+    if (waiting.length === 0) break
+    progress.tell({
+      phase: 'indexing',
+      part: visible(waiting[0]!.name),
+      done: documents.length - waiting.length,
+      of: documents.length,
+    })
+    await sleep(askEveryMs)
+  }
+  progress.end()
+  return failed
+}
