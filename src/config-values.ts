@@ -36,7 +36,8 @@ const redisProtocols = ['redis:', 'rediss:', 'valkey:', 'valkeys:']
 
 /** Without a host it is the local socket's, as PostgreSQL's own programs read it. */
 export function databaseAddress(text: string): string | undefined {
-  const url = serverAddress(text)
+  // `postgresql:/foo` is no address of a server's, though URL reads it as one.
+  const url = /^[a-z]+:\/\//i.test(text) ? serverAddress(text) : undefined
   return url && databaseProtocols.includes(url.protocol) ? text : undefined
 }
 

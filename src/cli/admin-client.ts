@@ -17,8 +17,10 @@ export type AdminClient = {
   readonly url: string
   /** The answer's JSON; an answer without a body is an empty object. Throws CommandFailed. */
   call(method: string, path: string, call?: Call): Promise<Fields>
+  /** Whatever is answered, as soon as its head is there; the body is the caller's to read. Rejects with fetch's own error, at the signal too. */
+  open(method: string, path: string, call: Call & { signal: AbortSignal }): Promise<Response>
   /** Newest first, page by page, at most `limit` of them in all. Throws CommandFailed. */
-  pages(path: string, limit?: number): AsyncGenerator<Page>
+  pages(path: string, limit?: number, query?: Query): AsyncGenerator<Page>
 }
 
 // Above the 20 s of a provider's test, the longest call.
@@ -28,9 +30,9 @@ const uploadMs = 330_000
 const largestPage = 100
 
 /** Throws CommandFailed with code 2 where no address or no token is known. */
-export function createAdminClient(environment: Environment, given: { url?: string | undefined }): AdminClient {
+export function createAdminClient(environment: Environment, { url: flag }: { url?: string | undefined }): AdminClient {
   const config = readAddressSettings(environment)
-  const url = adminUrl(config, given.url)
+  const url = adminUrl(config, flag)
   const token = findAdminToken(config)
   if (token === undefined) {
     throw new CommandFailed(
@@ -39,19 +41,22 @@ export function createAdminClient(environment: Environment, given: { url?: strin
     )
   }
 
-  async function call(method: string, path: string, { query = {}, body, form, headers = {} }: Call = {}): Promise<Fields> {
+  function open(method: string, path: string, { query = {}, body, form, headers = {}, signal }: Call & { signal: AbortSignal }) {
     const search = new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined))
-    const address = `${url}/admin/v1${path}${search.size > 0 ? `?${search}` : ''}`
+    return fetch(`${url}/admin/v1${path}${search.size > 0 ? `?${search}` : ''}`, {
+      method,
+      headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      redirect: 'manual',
+      signal,
+      ...(form ? { body: form } : body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  }
+
+  async function call(method: string, path: string, given: Call = {}): Promise<Fields> {
     let response: Response
     let text: string
     try {
-      response = await fetch(address, {
-        method,
-        headers: { ...headers, authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-        redirect: 'manual',
-        signal: AbortSignal.timeout(form ? uploadMs : timeoutMs),
-        ...(form ? { body: form } : body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
+      response = await open(method, path, { ...given, signal: AbortSignal.timeout(given.form ? uploadMs : timeoutMs) })
       text = await response.text()
     } catch (error) {
       throw new CommandFailed(2, `no answer from ${url} (${causeOf(error)}): is the server running, and is this its address? (--url)`)
@@ -61,10 +66,10 @@ export function createAdminClient(environment: Environment, given: { url?: strin
     throw new CommandFailed(...refusal(response, answered, url))
   }
 
-  async function* pages(path: string, limit = Infinity): AsyncGenerator<Page> {
+  async function* pages(path: string, limit = Infinity, query: Query = {}): AsyncGenerator<Page> {
     let cursor: string | undefined
     for (let left = limit; left > 0;) {
-      const page = readPage(await call('GET', path, { query: { limit: String(Math.min(left, largestPage)), cursor } }))
+      const page = readPage(await call('GET', path, { query: { ...query, limit: String(Math.min(left, largestPage)), cursor } }))
       yield page
       if (page.nextCursor === null) return
       cursor = page.nextCursor
@@ -72,12 +77,13 @@ export function createAdminClient(environment: Environment, given: { url?: strin
     }
   }
 
-  return { url, call, pages }
+  return { url, open, call, pages }
 }
 
 export const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function parseFields(text: string): Fields | undefined {
+/** Undefined for what is no JSON object. */
+export function parseFields(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return isFields(value) ? value : undefined

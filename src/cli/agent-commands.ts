@@ -4,6 +4,7 @@ import type { Environment } from '../config.ts'
 import { createAdminClient } from './admin-client.ts'
 import { readAgentFields, withAgentFlags } from './agent-fields.ts'
 import type { AgentFlags } from './agent-fields.ts'
+import { defineToolCommands } from './agent-tool-commands.ts'
 import { given, serverCommand, wholeNumber } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
 import { printList, printRecord, tell } from './print.ts'
@@ -83,6 +84,17 @@ export function define(group: Command, environment: Environment): void {
     .action((id: string, options: ServerOptions & { limit?: number }) =>
       printList(client(options), `${agentPath(id)}/versions`, versionColumns, options),
     )
+
+  defineToolCommands(group, environment)
+
+  serverCommand(
+    group,
+    'price <model>',
+    'show what an agent on this model is billed by where it is given no price',
+    'agent price openai/gpt-5.4-mini',
+  ).action(async (model: string, options: ServerOptions) =>
+    printRecord(await client(options).call('GET', '/models/price', { query: { model } }), options),
+  )
 
   serverCommand(group, 'rollback <agent-id>', 'make a new version with the content of an old one', `agent rollback ${example} 3`)
     .argument('<version>', 'its number, as versions lists it', wholeNumber)

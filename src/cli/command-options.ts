@@ -2,7 +2,15 @@
 import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 
-export const exitCodes = 'Exit codes: 0 done · 1 the answer is no: refused, not found, broken · 2 wrong usage, or nothing could be reached.'
+/** By what a program can tell how a command ended; `codes` in their order from 0, each a few words. */
+export const writeExitCodes = (...codes: string[]): string =>
+  codes.map((says, code) => `${code === 0 ? 'Exit codes: ' : ' '.repeat(12)}${code}  ${wrapped(says)}`).join('\n')
+
+// A terminal of 80 columns, less the 15 before them.
+const wrapped = (says: string): string =>
+  says.replace(/(.{1,65})( |$)/g, (_, line: string, end: string) => line + (end && `\n${' '.repeat(15)}`))
+
+export const exitCodes = writeExitCodes('done', 'the answer is no: refused, not found, broken', 'wrong usage, or nothing could be reached')
 
 /** The flags of a command that asks a running server. */
 export type ServerOptions = { url?: string; json?: true }
@@ -18,8 +26,18 @@ export function withServerOptions(command: Command): Command {
     .option('--url <address>', 'the server; default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT')
 }
 
+const examples = new WeakMap<Command, string>()
+
 export function helpEnd(command: Command, example: string, codes = exitCodes): Command {
+  examples.set(command, example)
   return command.addHelpText('after', `\nExample:\n  npx turnkeep ${example}\n\n${codes}`)
+}
+
+/** The help of a command that is a group of others ends as theirs does, with the example of its list. */
+export function endGroupHelp(group: Command): void {
+  const [first] = group.commands
+  const shown = group.commands.find((command) => command.name() === 'list') ?? first
+  if (shown) helpEnd(group.helpCommand(false), examples.get(shown)!)
 }
 
 export function wholeNumber(text: string): number {

@@ -1,5 +1,5 @@
 /**
- * `turnkeep copy`: moving house, from the data folder's embedded database into PostgreSQL, and what to set afterwards. The server of that folder
+ * `turnkeep copy`: everything from the data folder's embedded database into PostgreSQL, and what to set afterwards. The server of that folder
  * must be stopped. Never prints a secret or the address's password.
  */
 import { existsSync } from 'node:fs'
@@ -12,15 +12,18 @@ import type { CopyReport } from '../store/copy.ts'
 import { SchemaRefused } from '../store/schema-refused.ts'
 import { FolderInUse } from '../store/sqlite/sqlite.ts'
 import { CommandFailed, causeOf } from './command-failed.ts'
-import { helpEnd } from './command-options.ts'
+import { helpEnd, writeExitCodes } from './command-options.ts'
 import { showProgress } from './progress.ts'
 import { databaseAddress, findFolder } from './store-address.ts'
 
 type CopyCommand = { to: string; json?: true }
 type ToSet = { setting: string; value: string }
 
-const codes =
-  'Exit codes: 0 all of it is there, proven · 1 what arrived differs · 2 it could not be done; where it was stopped, run it again.'
+const codes = writeExitCodes(
+  'all of it is there, proven',
+  'what arrived differs',
+  'it could not be done; where it was stopped, run it again',
+)
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'copy --to postgres://turnkeep@db.internal/turnkeep', codes)
@@ -64,8 +67,9 @@ function print(
   const { kind, tables, found, sums, invariants, differences } = report
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   if (kind === 'different') {
-    console.log(`DIFFERENT: what is in ${shown} is not what is in ${folder}. No server will start on it.`)
-    for (const { what, source, copy } of differences) console.log(`  ${what}\n    here   ${source}\n    there  ${copy}`)
+    console.log(`DIFFERENT: what arrived in ${shown} is not what is in ${folder}. No server will start on it.`)
+    for (const { what, source, copy } of differences)
+      console.log(`  ${what}\n    in the folder      ${source}\n    in the database    ${copy}`)
     console.log('Something else wrote to that database, or it is damaged. Drop it, create it again, and copy anew.')
     return
   }
@@ -80,10 +84,10 @@ function print(
       `Verified, read back from there: every count, ${Object.keys(sums).length} sums, a SHA-256 of every table, all ${invariants} invariants.`,
     )
   }
-  console.log('\nStart every process of the new house with:')
+  console.log('\nFrom now on start every server process with these settings:')
   const names = Math.max(...toSet.map(({ setting }) => setting.length))
   for (const { setting, value } of toSet) console.log(`  ${setting.padEnd(names)}  ${value}`)
-  console.log(`Then put ${folder} away, so that no server starts on it again: docs/operate/moving-house.md.`)
+  console.log(`Then put ${folder} away, so that no server is started on the old data again: docs/operate/moving-house.md.`)
 }
 
 /** Where each secret is, never what it is. */

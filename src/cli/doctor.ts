@@ -1,16 +1,17 @@
 /** `turnkeep doctor`: the usual troubles, one after the other, each with a line and what mends it. Mends nothing itself. */
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
+import { settings } from '../config.ts'
 import type { Config, Environment } from '../config.ts'
 import { adminUrl, findAdminToken, localUrl, readAddressSettings } from './admin-address.ts'
 import { createAdminClient } from './admin-client.ts'
 import { CommandFailed } from './command-failed.ts'
-import { helpEnd, withServerOptions } from './command-options.ts'
+import { helpEnd, withServerOptions, writeExitCodes } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { checkPostgres } from './database-checks.ts'
-import { checkFolder, checkNode, checkSecrets, checkSettings } from './machine-checks.ts'
+import { checkFolder, checkNode, checkOpenFiles, checkSecrets, checkSettings } from './machine-checks.ts'
 import { checkRedis } from './redis-checks.ts'
 import { checkPort, checkProviders, checkServer, checkToken, probe } from './server-checks.ts'
 import { findRedis, findStore } from './store-address.ts'
@@ -21,7 +22,7 @@ import { visible } from './table.ts'
 type DoctorOptions = ServerOptions & { providers?: true }
 
 export function define(command: Command, environment: Environment): void {
-  const codes = 'Exit codes: 0 nothing fails (there may be warnings) · 1 something fails · 2 wrong usage.'
+  const codes = writeExitCodes('nothing fails (there may be warnings)', 'something fails', 'wrong usage')
   withServerOptions(helpEnd(command, 'doctor --providers', codes))
     .option('--providers', 'also call every provider with its key: a tiny call each, which it may charge')
     .action((options: DoctorOptions) => examine(environment, options))
@@ -43,6 +44,7 @@ async function examine(environment: Environment, options: DoctorOptions): Promis
 async function* findAll(environment: Environment, options: DoctorOptions): AsyncGenerator<Finding> {
   yield checkNode(process.versions.node)
   yield* checkSettings(environment)
+  yield* checkOpenFiles(settings.maxTurns.read(environment[settings.maxTurns.name] || settings.maxTurns.initial) ?? 0)
   const known = readable(() => ({ config: readAddressSettings(environment), store: findStore(environment), redis: findRedis(environment) }))
   if (!known) return
   const { config, store, redis } = known

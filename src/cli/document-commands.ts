@@ -9,10 +9,10 @@ import type { AdminClient, Call, Fields } from './admin-client.ts'
 import { CommandFailed, causeOf } from './command-failed.ts'
 import { given, serverCommand, wholeNumber } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
-import { printList, printRecord, tell } from './print.ts'
+import { listOf, printList, printRecord, printTable, tell } from './print.ts'
 import { showProgress } from './progress.ts'
 import { readStdin } from './stdin.ts'
-import { visible } from './table.ts'
+import { shortened, visible } from './table.ts'
 import type { Column } from './table.ts'
 
 const columns: Column[] = [
@@ -22,6 +22,13 @@ const columns: Column[] = [
   { title: 'bytes', path: 'bytes', as: 'number' },
   { title: 'updated (UTC)', path: 'updated_at', as: 'time' },
   { title: 'title', path: 'title' },
+]
+
+const passageColumns: Column[] = [
+  { title: 'score', path: 'score', as: 'number' },
+  { title: 'title', path: 'title' },
+  { title: 'section', path: 'section' },
+  { title: 'text', path: 'text' },
 ]
 
 type AddOptions = ServerOptions & { title?: string; replace?: string; wait?: true }
@@ -68,6 +75,22 @@ export function define(group: Command, environment: Environment): void {
   ).action(async (agentId: string, id: string, options: ServerOptions) =>
     printRecord(await client(options).call('GET', documentPath(agentId, id)), options),
   )
+
+  serverCommand(
+    group,
+    'search <agent-id> <query>',
+    'show the passages that the agent would see, best first',
+    `document search ${agent} "return a parcel"`,
+  )
+    .option('--limit <count>', 'so many of the best; default: as many as the agent is given', wholeNumber)
+    .action(async (agentId: string, query: string, { limit, ...options }: ServerOptions & { limit?: number }) => {
+      const found = await client(options).call('POST', `/agents/${encodeURIComponent(agentId)}/search`, {
+        body: { query, ...given({ limit }) },
+      })
+      if (options.json) return printRecord(found, options)
+      const passages = listOf(found).map((one) => ({ ...one, score: Number(one['score']).toFixed(3), text: shortened(one['text']) }))
+      return printTable(passageColumns, passages, 'Nothing is found.')
+    })
 
   serverCommand(group, 'delete <agent-id> <document-id>', 'take a document out, at once', `document delete ${example}`).action(
     async (agentId: string, id: string, options: ServerOptions) => {

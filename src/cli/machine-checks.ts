@@ -1,5 +1,5 @@
 /** What `turnkeep doctor` can see without a server: Node, settings, and the data folder with its secrets and its disk. Changes nothing. */
-import { accessSync, constants, statSync, statfsSync } from 'node:fs'
+import { accessSync, constants, readFileSync, statSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig, settings } from '../config.ts'
 import type { Config, Environment } from '../config.ts'
@@ -45,6 +45,20 @@ export function checkFolder({ dataFolder }: Config, mayUse = isAccessible(dataFo
   return [mode, checkSpace(dataFolder)]
 }
 
+// A caller and a model for each turn, and what a process has open beside them.
+const [filesATurn, filesBeside] = [2, 200]
+
+/** `files`: how many this user's processes may have open, the larger limit, to which Node raises its own; undefined where the system does not tell. */
+export function checkOpenFiles(maxTurns: number, files = openFilesLimit()): Finding[] {
+  if (files === undefined) return []
+  const needed = maxTurns * filesATurn + filesBeside
+  const says = `${files.toLocaleString('en-US')} may be open; TURNKEEP_MAX_TURNS=${maxTurns} takes up to ${needed.toLocaleString('en-US')}`
+  if (files >= needed) return [ok('open files', says)]
+  return [
+    warn('open files', says, `Raise the limit (systemd: LimitNOFILE=${needed}; a shell: ulimit -Hn), or set TURNKEEP_MAX_TURNS lower.`),
+  ]
+}
+
 /** `bytes` is told by tests; otherwise the file system's. */
 export function checkSpace(dataFolder: string, bytes = freeBytes(dataFolder)): Finding {
   const says = `${Math.floor(bytes / MiB).toLocaleString('en-US')} MiB free`
@@ -85,6 +99,16 @@ function isAccessible(folder: string): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+function openFilesLimit(): number | undefined {
+  try {
+    const [, hard] = /^Max open files +\S+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return hard === undefined ? undefined : Number(hard)
+  } catch {
+    // Not Linux.
+    return undefined
   }
 }
 

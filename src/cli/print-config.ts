@@ -8,8 +8,10 @@ import { helpEnd } from './command-options.ts'
 
 type Present = { name: string; value: string | null; source: 'environment' | 'default' | 'file' | 'not set'; meaning: string }
 
+const exitCodes = 'Exit codes: 0  done\n            2  the server would not start with this environment'
+
 export function define(command: Command, environment: Environment): void {
-  helpEnd(command, 'config', 'Exit codes: 0 done · 2 the server would not start with this environment.')
+  helpEnd(command, 'config', exitCodes)
     .option('--json', 'print JSON')
     .action((options: { json?: true }) => {
       process.exitCode = printConfig(environment, { json: options.json ?? false })

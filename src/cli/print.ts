@@ -1,6 +1,8 @@
 /** How the commands' answers leave by stdout: as tables for a person, or with `--json` as the API gave them. Knows no command. */
 import { once } from 'node:events'
-import type { AdminClient, Fields } from './admin-client.ts'
+import { isFields } from './admin-client.ts'
+import type { AdminClient, Fields, Query } from './admin-client.ts'
+import { CommandFailed } from './command-failed.ts'
 import { Table, recordLines } from './table.ts'
 import type { Column } from './table.ts'
 
@@ -16,12 +18,12 @@ export async function printList(
   client: AdminClient,
   path: string,
   columns: Column[],
-  options: PrintOptions & { limit?: number },
+  options: PrintOptions & { limit?: number; query?: Query },
 ): Promise<void> {
   const table = new Table(columns)
   let count = 0
   let nextCursor: string | null = null
-  for await (const page of client.pages(path, options.limit)) {
+  for await (const page of client.pages(path, options.limit, options.query)) {
     if (options.json) {
       const items = page.data.map((item, index) => `${count + index === 0 ? '{"data":[\n' : ',\n'}${JSON.stringify(item)}`)
       await write(items.join(''))
@@ -33,6 +35,18 @@ export async function printList(
   }
   if (options.json) await write(`${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${JSON.stringify(nextCursor)}}\n`)
   else if (count === 0) tell('There are none.')
+}
+
+/** What is whole already, as a table; `none` is said where there is nothing. */
+export async function printTable(columns: Column[], rows: Fields[], none = 'There are none.'): Promise<void> {
+  if (rows.length === 0) return tell(none)
+  await write(`${new Table(columns).lines(rows).join('\n')}\n`)
+}
+
+/** The things of an answer `{data}` that is no page. */
+export function listOf({ data }: Fields): Fields[] {
+  if (Array.isArray(data) && data.every(isFields)) return data
+  throw new CommandFailed(2, 'the answer is no list: is this the address of Turnkeep, and of this version?')
 }
 
 /** To stdout, at the pace of whoever reads it. */

@@ -6,22 +6,37 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { CommandFailed } from './command-failed.ts'
-import { exitCodes } from './command-options.ts'
+import { endGroupHelp, exitCodes } from './command-options.ts'
 
 const commands: [name: string, description: string, load: () => Promise<{ define(command: Command, environment: Environment): void }>][] = [
   ['serve', 'run the server', () => import('./serve-command.ts')],
   ['config', 'print every setting with its value, meaning and source', () => import('./print-config.ts')],
   ['doctor', 'look for the usual troubles and say how to mend them', () => import('./doctor.ts')],
   ['verify', 'check every invariant of the stored data, also beside a running server', () => import('./verify.ts')],
-  ['copy', 'move house: copy the embedded database into PostgreSQL, and prove it', () => import('./copy.ts')],
+  ['copy', 'copy the embedded database into PostgreSQL, and prove that all of it arrived', () => import('./copy.ts')],
   ['backup', 'copy the database into one file, also beside a running server', () => import('./backup.ts')],
+  ['apply', 'bring about what a file declares: owners, agents, keys, documents', () => import('./apply-command.ts')],
   ['owner', 'owners, whose balance pays for replies: create, list, show, rename', () => import('./owner-commands.ts')],
   ['provider', 'providers of models: create, list, show, update, delete, test', () => import('./provider-commands.ts')],
-  ['agent', 'agents and their versions: create, list, show, update, enable, …', () => import('./agent-commands.ts')],
-  ['document', 'what an agent knows: add a file, an address or a text, list, show, delete', () => import('./document-commands.ts')],
+  ['agent', 'agents, their versions and their tools: create, list, show, update, …', () => import('./agent-commands.ts')],
+  ['document', 'what an agent knows: add, list, show, search, delete', () => import('./document-commands.ts')],
   ['key', 'API keys of an agent: create, list, update, revoke, rotate', () => import('./key-commands.ts')],
   ['ledger', 'entries that move a balance: add, list', () => import('./ledger-commands.ts')],
+  ['chat', 'talk with an agent at this terminal, or send it one message', () => import('./chat-command.ts')],
+  ['conversation', 'what was said: list, show, messages, delete', () => import('./conversation-commands.ts')],
+  ['turn', 'what became of a message, and what it cost: list, show', () => import('./turn-commands.ts')],
   ['usage', 'turns, tokens, charges and times by hour or day', () => import('./usage-command.ts')],
+  ['status', 'how the running service is', async () => (await import('./service-commands.ts')).status],
+  ['audit', 'who changed what, newest first', async () => (await import('./service-commands.ts')).audit],
+]
+
+/** How the help shows them, each in one group. */
+const groups: [title: string, names: string[]][] = [
+  ['Run it:', ['serve', 'config', 'doctor', 'status']],
+  ['Configure:', ['apply', 'provider', 'agent', 'document', 'key']],
+  ['Money:', ['owner', 'ledger', 'usage']],
+  ['Talk and look:', ['chat', 'conversation', 'turn', 'audit']],
+  ['Look after it:', ['verify', 'backup', 'copy']],
 ]
 
 /** Runs one command to its end; sets the exit code, or ends the process where the words were wrong. */
@@ -32,11 +47,7 @@ export async function runProgram(argv: string[], environment: Environment): Prom
     process.exit(0)
   })
   try {
-    const program = createProgram()
-    for (const [name, description, load] of commands) {
-      const command = program.command(name).description(description)
-      if (argv.includes(name)) (await load()).define(command, environment)
-    }
+    const program = await buildProgram(environment, (name) => argv.includes(name))
     await program.parseAsync(argv)
   } catch (error) {
     // A fault of ours must not end as if the command had answered no.
@@ -46,14 +57,39 @@ export async function runProgram(argv: string[], environment: Environment): Prom
   }
 }
 
+/** The words of all commands; what `isNeeded` leaves out is there by its name alone. */
+export async function buildProgram(environment: Environment, isNeeded: (name: string) => boolean): Promise<Command> {
+  const program = createProgram()
+  const known = new Map(commands.map((command) => [command[0], command]))
+  for (const [title, names] of groups) {
+    for (const name of names.filter((one) => known.has(one))) {
+      const [, description, load] = known.get(name)!
+      const command = program.command(name).description(description).helpGroup(title)
+      if (!isNeeded(name)) continue
+      ;(await load()).define(command, environment)
+      endGroupHelp(command)
+    }
+  }
+  return program
+}
+
 function createProgram(): Command {
-  return new Command('turnkeep')
-    .description('Runs conversations with configured agents behind a REST API: every message answered once, stored once, charged once.')
-    .version(readVersion(), '-V, --version', 'print the version')
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'turnkeep: ')) })
-    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
-    .showHelpAfterError('(npx turnkeep help shows the commands; --help after a command, its flags)')
-    .addHelpText('after', `\nExample:\n  npx turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
+  return (
+    new Command('turnkeep')
+      .description('Runs conversations with configured agents behind a REST API: every message answered once, stored once, charged once.')
+      .version(readVersion(), '-V, --version', 'print the version')
+      .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'turnkeep: ')) })
+      // Without "[options]", which all have and whose room the sentences need.
+      .configureHelp({
+        subcommandTerm: (command) => [command.name(), command.usage().replace('[options]', '').trim()].join(' ').trim(),
+        minWidthToWrap: 20,
+      })
+      .commandsGroup('Help:')
+      .helpCommand('help [command]', 'show the commands, or the flags and an example of one')
+      .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+      .showHelpAfterError('(npx turnkeep help shows the commands; --help after a command, its flags)')
+      .addHelpText('after', `\nExample:\n  npx turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
+  )
 }
 
 function readVersion(): string {

@@ -6,6 +6,7 @@ import type { AdminClient } from './admin-client.ts'
 import { CommandFailed, causeOf } from './command-failed.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
+import { findPortHolder } from './port-holder.ts'
 
 /** `ours`: /readyz answers as Turnkeep's. */
 export type Probe =
@@ -41,8 +42,11 @@ export async function checkPort({ host, port }: Config, found: Probe): Promise<F
     return ok('port', port === 0 ? 'any free one is taken' : `${host}:${port} is free`)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EADDRINUSE')
-      return fail('port', `${host}:${port} is in use by another program`, 'Set PORT to a free one, or end that program.')
+    if (code === 'EADDRINUSE') {
+      const holder = findPortHolder(port)
+      const by = holder ? `another program: ${holder.program}, process ${holder.pid}` : 'another program'
+      return fail('port', `${host}:${port} is in use by ${by}`, 'Set PORT to a free one, or end that program.')
+    }
     if (code === 'EACCES') return fail('port', `${host}:${port} may not be listened on by this user`, 'Set PORT to 1024 or more.')
     return fail('port', `${host}:${port} cannot be listened on: ${causeOf(error)}`, 'Set TURNKEEP_HOST to an address of this machine.')
   } finally {

@@ -6,8 +6,8 @@ import { styleText } from 'node:util'
 import { isFields } from './admin-client.ts'
 import type { Fields } from './admin-client.ts'
 
-/** `path` names a field, with dots where it is nested. `usd` and `number` stand at the right. */
-export type Column = { title: string; path: string; as?: 'text' | 'time' | 'usd' | 'number' | 'ms' }
+/** `path` names a field, with dots where it is nested. `usd` and `number` stand at the right; `short` is the beginning on one line. */
+export type Column = { title: string; path: string; as?: 'text' | 'short' | 'time' | 'usd' | 'number' | 'ms' }
 
 const gap = '  '
 
@@ -74,6 +74,13 @@ export function visible(text: string, keepNewlines = false): string {
   })
 }
 
+/** The beginning of a text on one line, for a cell. */
+export function shortened(text: unknown, most = 60): string {
+  const line = String(text).replace(/\s+/g, ' ').trim()
+  const characters = [...line]
+  return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : line
+}
+
 const placesOf = (cell: string): number => (cell.includes('.') ? cell.length - cell.indexOf('.') : 0)
 const isRight = ({ as }: Column): boolean => as === 'usd' || as === 'number' || as === 'ms'
 
@@ -93,15 +100,17 @@ function shown(value: unknown, as: NonNullable<Column['as']>, keepNewlines = fal
   if (as === 'usd') return String(value).replace(/(\.\d\d\d*?)0+$/, '$1')
   if (as === 'number') return Number(value).toLocaleString('en-US')
   if (as === 'ms') return `${Number(value).toLocaleString('en-US')} ms`
+  if (as === 'short') return visible(shortened(Array.isArray(value) ? value.join(', ') : value))
+  if (Array.isArray(value) && !value.some((one) => typeof one === 'object')) return value.length === 0 ? 'none' : visible(value.join(', '))
   return visible(typeof value === 'object' ? JSON.stringify(value) : String(value), keepNewlines)
 }
 
 function flatten(fields: Fields, prefix = ''): [string, unknown][] {
   return Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
-    if (isFields(value)) return flatten(value, `${prefix}${name}.`)
-    // A line each: a list of them on one would be a wall.
+    // A schema within a thing of a list is read by those who write schemas: as it is.
+    if (isFields(value) && !(name === 'parameters' && prefix !== '')) return flatten(value, `${prefix}${name}.`)
     if (Array.isArray(value) && value.length > 0 && value.every(isFields))
-      return value.map((item, index): [string, unknown] => [`${prefix}${name}.${index + 1}`, item])
+      return value.flatMap((item, index) => flatten(item, `${prefix}${name}.${index + 1}.`))
     return [[`${prefix}${name}`, value]]
   })
 }
@@ -112,7 +121,7 @@ const wide =
   /^(\p{Emoji_Presentation}|\p{Emoji}\u{fe0f}|[\u{1100}-\u{115f}\u{2e80}-\u{303e}\u{3041}-\u{a4cf}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{fe30}-\u{fe6f}\u{ff00}-\u{ff60}\u{ffe0}-\u{ffe6}\u{20000}-\u{3fffd}])/u
 
 /** Columns that a terminal gives to a text. */
-function widthOf(text: string): number {
+export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
   for (const { segment } of graphemes.segment(text)) width += wide.test(segment) ? 2 : 1

@@ -6,7 +6,8 @@ import type { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { mostRows, verify } from '../store/cold/invariants.ts'
 import type { Verdict } from '../store/cold/invariants.ts'
-import { readSnapshot } from '../store/sqlite/sqlite.ts'
+import { SchemaRefused } from '../store/schema-refused.ts'
+import { inspectFolder, readSnapshot } from '../store/sqlite/sqlite.ts'
 import type { Row, Sql } from '../store/store.ts'
 import { CommandFailed, causeOf } from './command-failed.ts'
 import { helpEnd } from './command-options.ts'
@@ -25,12 +26,34 @@ export function define(command: Command, environment: Environment): void {
 async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
   const store = findStore(environment)
   const verdicts = await readStore(store, verify).catch((error: unknown) => {
-    throw new CommandFailed(2, `no database of this version can be read in ${store.shown} (${causeOf(error)})`)
+    throw new CommandFailed(2, whyUnread(store, error))
   })
   const broken = verdicts.filter(({ rows }) => rows.length > 0).length
   if (json) console.log(JSON.stringify({ ok: broken === 0, invariants: verdicts.map(asJson) }, null, 2))
   else print(verdicts, broken)
   return broken === 0 ? 0 : 1
+}
+
+/** What is the matter, and what to do about it. */
+function whyUnread(store: StoreAddress, error: unknown): string {
+  const { shown } = store
+  // It says what to do.
+  if (error instanceof SchemaRefused) return `the database at ${shown} cannot be checked: ${error.message}`
+  if (store.kind === 'postgres')
+    return `the database at ${shown} cannot be checked: ${causeOf(error)}\nIs it the right DATABASE_URL, and has a server of this version been started on it? npx turnkeep doctor looks closer.`
+  const { database } = inspectFolder(store.folder)
+  switch (database.kind) {
+    case 'absent':
+      return `there is no database in ${shown}: no server has been started on this folder yet, or TURNKEEP_DATA_DIR should name another one`
+    case 'unreadable':
+      return `the database in ${shown} cannot be read: ${database.reason}\nRun this as the server’s user; a damaged file is replaced by a backup (docs/operate/backup-restore.md).`
+    case 'readable':
+      if (typeof database.schema === 'object')
+        return `the database in ${shown} was migrated by a newer Turnkeep (${database.schema.newer}): check it with that version`
+      if (database.schema === 'pending')
+        return `the database in ${shown} is older than this Turnkeep: start the server once, which migrates it`
+      return `the database in ${shown} cannot be checked: ${causeOf(error)}`
+  }
 }
 
 async function readStore<Result>(store: StoreAddress, read: (sql: Sql) => Promise<Result>): Promise<Result> {

@@ -226,7 +226,7 @@ describe('turnkeep agent', () => {
     const shown = await turnkeep(['agent', 'show', agentId])
     assert.match(
       shown.stdout,
-      /^tools\.1 +\{"type":"http","name":"weather".*"headers":\{"X-Key":null\}.*\}\ntools\.2 +\{"type":"builtin","name":"now"\}$/m,
+      /^tools\.1\.type +http\ntools\.1\.name +weather\n[^]*^tools\.1\.parameters +\{"type":"object".*\n[^]*^tools\.1\.headers\.X-Key +-\n[^]*^tools\.2\.name +now$/m,
     )
     for (const { stdout, stderr } of [changed, shown]) assert.ok(!(stdout + stderr).includes('canary'))
 

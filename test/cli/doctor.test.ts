@@ -10,7 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import type { Finding } from '../../src/cli/finding.ts'
-import { checkFolder, checkNode, checkSpace } from '../../src/cli/machine-checks.ts'
+import { checkFolder, checkNode, checkOpenFiles, checkSpace } from '../../src/cli/machine-checks.ts'
 import { checkClock, checkServer } from '../../src/cli/server-checks.ts'
 import { readConfig } from '../../src/config.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
@@ -110,6 +110,18 @@ describe('turnkeep doctor: this machine', () => {
     says(checkFolder(outcome.config, false), 'data folder', 'fail', /may not be written by this user/, /chown/)
   })
 
+  test('fewer open files than running turns need warn', () => {
+    says(
+      checkOpenFiles(1000, 1024),
+      'open files',
+      'warn',
+      /^1,024 may be open; TURNKEEP_MAX_TURNS=1000 takes up to 2,200$/,
+      /LimitNOFILE=2200/,
+    )
+    says(checkOpenFiles(1000, 65_536), 'open files', 'ok', /^65,536 may/)
+    assert.deepEqual(checkOpenFiles(1000, undefined), process.platform === 'linux' ? checkOpenFiles(1000) : [])
+  })
+
   test('a disk that is nearly full warns, then fails', () => {
     says([checkSpace('', 5e9)], 'disk', 'ok', /MiB free/)
     says([checkSpace('', 5e8)], 'disk', 'warn', /^476 MiB free/, /Make room/)
@@ -197,7 +209,13 @@ describe('turnkeep doctor: the server', () => {
       createServer((_request, response) => response.writeHead(404).end('<h1>no</h1>')),
     )
     const { checks } = await doctor({ ...environment, PORT: new URL(url).port })
-    says(checks, 'port', 'fail', /is in use by another program/, /Set PORT/)
+    says(
+      checks,
+      'port',
+      'fail',
+      new RegExp(`in use by another program${process.platform === 'linux' ? `: .+, process ${process.pid}` : ''}$`),
+      /Set PORT/,
+    )
     says(checks, 'server', 'fail', /answers 404, but not as Turnkeep/)
   })
 

@@ -50,7 +50,13 @@ export function createConnections(url: string, log: Log): Connections {
   const clients = new Set<pg.ClientBase>()
   const pools = Object.fromEntries(
     Object.entries(poolSizes).map(([purpose, max]) => {
-      const pool = new pg.Pool({ ...clientOptions(url), max, connectionTimeoutMillis: connectMs, idleTimeoutMillis: 0 })
+      const pool = new pg.Pool({
+        ...clientOptions(url),
+        Client: ClosedClient,
+        max,
+        connectionTimeoutMillis: connectMs,
+        idleTimeoutMillis: 0,
+      })
       // A connection that breaks while nothing is asked of it tells it here, and without a listener would end the process.
       pool.on('error', (error) => log.warn({ cause: error.message }, 'an idle connection to the database broke'))
       pool.on('connect', (client) => {
@@ -170,6 +176,15 @@ async function before<Value>(until: number, answer: Promise<Value>, words: strin
 function destroy(client: PoolClient): void {
   hangUp(client)
   client.release(true)
+}
+
+/** A pool forgets a connection that was refused, and leaves its socket open until the server closes it: for want of a password that is a minute. */
+class ClosedClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config)
+    const { connection } = this as unknown as { connection: NodeJS.EventEmitter }
+    connection.once('error', () => hangUp(this))
+  }
 }
 
 /** Closes the socket and waits for nobody. */

@@ -38,18 +38,25 @@ const oldestVersion = 15
 const openMs = 600_000
 // A database of ours that starts together with us, on the same machine or by the same command, is there within this time.
 const firstContactMs = 30_000
+// A database that runs answers within it; whoever watches the start is told why it takes longer.
+const tellAfterMs = 2_000
 const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
 
 /** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is just starting. */
 export async function openPostgresStore({ url, failpoints: spec = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
   const failpoints = createFailpoints(spec)
   const connections = createConnections(url, log)
+  const waiting = setTimeout(
+    () => log.warn({ longestSeconds: firstContactMs / 1000 }, 'the database cannot be used yet: waiting for it'),
+    tellAfterMs,
+  )
   try {
     const { pooled, settings } = await connections.ask('look-up', firstContactMs, async (connection) => {
       const server = await readServer(connection)
       if (server.standby) throw new TakesNoWrites('the database is a standby and takes no writes')
       return server
     })
+    clearTimeout(waiting)
     if (settings.synchronous_commit === 'off' || settings.fsync === 'off')
       log.warn(settings, 'this database tells of commits that are not on its disk: a crash of it may lose answered turns')
     await failpoints.reach('start.before-migrations')
@@ -61,6 +68,7 @@ export async function openPostgresStore({ url, failpoints: spec = '', deadlines,
     if (pooled) log.info({}, 'a pooler stands before the database: statements go without names, and changes are heard of within a second')
     return createStore(url, connections, { pooled, failpoints, deadlines: { ...defaultDeadlines, ...deadlines }, log })
   } catch (error) {
+    clearTimeout(waiting)
     await connections.close()
     throw error
   }

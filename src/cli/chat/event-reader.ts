@@ -1,0 +1,27 @@
+/** The events of our own server's stream: name and data of each, from bytes that are cut anywhere. Knows nothing of what they mean. */
+import { isFields, parseFields } from '../admin-client.ts'
+import type { Fields } from '../admin-client.ts'
+
+export type ServerEvent = { event: string; data: Fields }
+
+/** Reads to the end of the body; comments and events whose blank line never comes are left out. `onBytes` is called for every piece of it. */
+export async function* readEvents(body: AsyncIterable<Uint8Array>, onBytes: () => void): AsyncGenerator<ServerEvent> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const piece of body) {
+    onBytes()
+    text += decoder.decode(piece, { stream: true })
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      const event = parseEvent(text.slice(0, end))
+      text = text.slice(end + 2)
+      if (event) yield event
+    }
+  }
+}
+
+function parseEvent(block: string): ServerEvent | undefined {
+  const lines = block.split('\n')
+  const valueOf = (name: string): string | undefined => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+  const [event, data] = [valueOf('event'), parseFields(valueOf('data') ?? '')]
+  return event !== undefined && isFields(data) ? { event, data } : undefined
+}

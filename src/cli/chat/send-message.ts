@@ -1,0 +1,128 @@
+/**
+ * One message to the playground, under one Idempotency-Key until it is answered: sent again over a broken connection, a 503, a busy conversation,
+ * at the pace that the server names, so that it is answered once and charged once. Specification 4.2, 4.4.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isFields, parseFields } from '../admin-client.ts'
+import type { AdminClient, Fields } from '../admin-client.ts'
+import { causeOf } from '../command-failed.ts'
+import { readEvents } from './event-reader.ts'
+import { GrowingText } from './growing-text.ts'
+import type { TextSink } from './growing-text.ts'
+
+export type Message = { agentId: string; externalUserId: string; text: string; idempotencyKey: string }
+/** What is said of a message meanwhile. `waits`: it is sent again in so many seconds. */
+export type Listener = TextSink & { created(requestId: string): void; waits(why: string, seconds: number): void }
+
+export type Refused = { code: string; message: string; requestId: string | undefined }
+export type Sent =
+  /** `completed`: the payload of response.completed. */
+  | { kind: 'completed'; completed: Fields }
+  | ({ kind: 'refused' } & Refused)
+  /** Nothing of ours answered, as far as we know. */
+  | { kind: 'unreachable'; why: string }
+  /** By the signal. */
+  | { kind: 'stopped' }
+
+/** Each of these is answered otherwise a moment later, with the same key. */
+const passing: Record<string, string> = {
+  conversation_busy: 'another message of this conversation is being answered',
+  idempotency_in_progress: 'the reply is still being made',
+  service_unavailable: 'the service is not available',
+  api_rate_limit_unavailable: 'the rate limit cannot be looked up',
+  rate_limit_exceeded: 'the rate limit is reached',
+}
+// A whole turn takes at most 110 s; a server that starts again, its recovery and one more attempt are in it.
+const longestMs = 300_000
+// The server sends a comment every 15 s: three missed are a dead connection.
+const silentMs = 45_000
+const [shortestPause, longestPause] = [0.5, 8]
+
+type Attempt = Exclude<Sent, { kind: 'unreachable' }> | { kind: 'again'; why: string; afterSeconds: number | undefined; last: Sent }
+
+export async function sendMessage(client: AdminClient, message: Message, listener: Listener, signal: AbortSignal): Promise<Sent> {
+  const until = performance.now() + longestMs
+  const text = new GrowingText(listener)
+  for (let tries = 0; ; tries++) {
+    text.beginAttempt()
+    const attempt = await attemptOnce(client, message, text, listener, signal)
+    if (signal.aborted && attempt.kind !== 'completed') return { kind: 'stopped' }
+    if (attempt.kind !== 'again') return attempt
+    const seconds = attempt.afterSeconds ?? Math.min(longestPause, shortestPause * 2 ** tries)
+    if (performance.now() + seconds * 1000 > until) return attempt.last
+    listener.waits(attempt.why, seconds)
+    try {
+      await sleep(seconds * 1000, undefined, { signal })
+    } catch {
+      return { kind: 'stopped' }
+    }
+  }
+}
+
+async function attemptOnce(
+  client: AdminClient,
+  message: Message,
+  text: GrowingText,
+  listener: Listener,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const silence = new AbortController()
+  let timer = setTimeout(() => silence.abort(), silentMs)
+  const heard = (): void => {
+    clearTimeout(timer)
+    timer = setTimeout(() => silence.abort(), silentMs)
+  }
+  try {
+    const response = await client.open('POST', `/agents/${encodeURIComponent(message.agentId)}/playground`, {
+      body: { message: message.text, external_user_id: message.externalUserId },
+      headers: { 'idempotency-key': message.idempotencyKey },
+      signal: AbortSignal.any([signal, silence.signal]),
+    })
+    if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream'))
+      return await readRefusal(response, client.url)
+    for await (const { event, data } of readEvents(response.body, heard)) {
+      if (event === 'response.created') listener.created(String(data['request_id']))
+      if (event === 'response.output_text.delta') text.add(String(data['delta']))
+      if (event === 'error') return judge(data, undefined)
+      if (event !== 'response.completed') continue
+      text.complete(contentOf(data))
+      return { kind: 'completed', completed: data }
+    }
+    return again('the connection ended in the middle of the reply')
+  } catch (error) {
+    return again(
+      silence.signal.aborted
+        ? `nothing came from ${client.url} for ${silentMs / 1000} s`
+        : `no answer from ${client.url} (${causeOf(error)})`,
+    )
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function readRefusal(response: Response, url: string): Promise<Attempt> {
+  const error = parseFields(await response.text())?.['error']
+  const wait = Number(response.headers.get('retry-after') ?? NaN)
+  if (isFields(error) && typeof error['code'] === 'string') return judge(error, Number.isFinite(wait) ? wait : undefined)
+  const why = `${url} answered ${response.status}, and not as Turnkeep`
+  // Something in front of the server speaks for it.
+  if (response.status >= 500 || response.status === 429) return again(why)
+  return { kind: 'refused', code: String(response.status), message: why, requestId: undefined }
+}
+
+function judge({ code, message, request_id: requestId }: Fields, afterSeconds: number | undefined): Attempt {
+  const refused = {
+    kind: 'refused',
+    code: String(code),
+    message: String(message),
+    requestId: requestId === undefined ? undefined : String(requestId),
+  } as const
+  const why = passing[refused.code]
+  return why === undefined ? refused : { kind: 'again', why, afterSeconds, last: refused }
+}
+
+const again = (why: string): Attempt => ({ kind: 'again', why, afterSeconds: undefined, last: { kind: 'unreachable', why } })
+
+export function contentOf({ message }: Fields): string {
+  return isFields(message) ? String(message['content']) : ''
+}

@@ -1,0 +1,70 @@
+/** The help of every command, read as a stranger reads it: what it does, an example, each flag, how it ends; and docs/operate/commands.md names them all. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Command } from 'commander'
+import { buildProgram } from '../../src/cli/program.ts'
+import { runCommand } from '../support/run-command.ts'
+
+const program = await buildProgram({}, () => true)
+const helpWidth = 80
+
+/** With all words before it, as `owner create`. */
+const pathOf = (command: Command): string => (command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name())
+const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
+const commands = everyCommand(program).slice(1)
+const leaves = commands.filter((command) => command.commands.length === 0)
+
+function helpOf(command: Command): string {
+  let help = ''
+  command.configureOutput({ writeOut: (text) => (help += text), getOutHelpWidth: () => helpWidth, getOutHasColors: () => false })
+  command.outputHelp()
+  return help
+}
+
+test('help: every command says what it does, shows an example of itself and how it ends, at 80 columns', () => {
+  assert.ok(leaves.length > 40)
+  for (const command of [program, ...commands]) {
+    const help = helpOf(command)
+    const path = command === program ? '' : pathOf(command)
+    assert.ok(command.description().length > 10, path)
+    const [, example] = /\nExample:\n {2}(?:.* \| )?npx turnkeep (.*)\n/.exec(help) ?? assert.fail(`${path} shows no example`)
+    assert.ok(example!.startsWith(path), `${path}: ${example}`)
+    assert.match(help, /\nExit codes: 0 {2}\S/, path)
+    for (const line of help.split('\n')) if (!line.includes('npx turnkeep ')) assert.ok([...line].length <= helpWidth, `${path}: ${line}`)
+  }
+})
+
+test('help: every flag and argument has a sentence, and all but serve take --json', () => {
+  for (const command of leaves) {
+    for (const option of command.options) assert.ok(option.description, `${pathOf(command)} ${option.flags}`)
+    if (command.name() !== 'serve')
+      assert.ok(
+        command.options.some(({ long }) => long === '--json'),
+        pathOf(command),
+      )
+  }
+})
+
+test('docs/operate/commands.md names every command, and none that is not there', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operate/commands.md'), 'utf8')
+  const rows = [...page.matchAll(/^\| `([a-z-]+)` \| (.*?) \|/gm)].map(([, name, says]) => {
+    const verbs = [...says!.matchAll(/`([a-z-]+)`/g)].map(([, verb]) => verb!)
+    return [name!, verbs.toSorted()] as const
+  })
+  const told = program.commands.map((command) => [command.name(), command.commands.map((verb) => verb.name()).toSorted()] as const)
+  assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(told))
+})
+
+test('a wrong word is answered with the nearest command, and exit code 2', async () => {
+  for (const [words, nearest] of [
+    [['agnt'], 'agent'],
+    [['owner', 'lst'], 'list'],
+    [['usage', '--buckt', 'day'], '--bucket'],
+  ] as const) {
+    const { code, stdout, stderr } = await runCommand([...words])
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.ok(stderr.includes(`(Did you mean ${nearest}?)`), stderr)
+  }
+})

@@ -1,0 +1,88 @@
+/** The commands by which a support person looks: conversations, turns, tools, what is found, who changed what. Against the real service. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { runCommand } from '../support/run-command.ts'
+import type { Ran } from '../support/run-command.ts'
+import { adminToken, startTestApp } from '../support/test-app.ts'
+import type { Json, TestApp } from '../support/test-app.ts'
+
+let app: TestApp
+before(async () => {
+  app = await startTestApp({ agent: { tools: [{ type: 'builtin', name: 'now' }] } })
+})
+after(() => app.close())
+
+const turnkeep = (...args: string[]): Promise<Ran> => runCommand(args, { TURNKEEP_PUBLIC_URL: app.url, TURNKEEP_ADMIN_TOKEN: adminToken })
+
+async function json(...args: string[]): Promise<Json> {
+  const ran = await turnkeep(...args, '--json')
+  assert.equal(ran.code, 0, ran.stderr)
+  return JSON.parse(ran.stdout) as Json
+}
+
+describe('turnkeep conversation and turn', () => {
+  test('list, show and messages tell what the API tells; delete erases the text and its figures stay', async () => {
+    const { json: reply } = await app.chat('hello there', { user: 'ann' })
+    await app.chat('somebody else', { user: 'ben' })
+    const { data } = await json('conversation', 'list', '--user', 'ann')
+    assert.deepEqual(data, [await app.made('GET', `/conversations/${reply.conversation_id}`)])
+    assert.deepEqual((await json('conversation', 'show', reply.conversation_id)).external_user_id, 'ann')
+    const { stdout } = await turnkeep('conversation', 'messages', reply.conversation_id)
+    assert.match(stdout, /^time \(UTC\) +role .*\n.* assistant .* You said: hello there\n.* user .* hello there\n$/)
+    const erased = await json('conversation', 'delete', reply.conversation_id)
+    assert.deepEqual([erased.conversations, erased.messages], [1, 2])
+    assert.deepEqual((await json('conversation', 'messages', reply.conversation_id)).data, [])
+    assert.equal((await json('conversation', 'delete-user', app.caller.agentId, 'ben')).conversations, 1)
+    assert.equal((await json('turn', 'show', reply.request_id)).usage.charged_usd, reply.usage.charged_usd)
+  })
+
+  test('turn show says why it failed, and each step; list picks the failed ones', async () => {
+    app.model.script([{ toolCall: { id: 'c1', name: 'now', arguments: '{}' } }], 'It is late.')
+    const { json: reply } = await app.chat('what time is it?', { user: 'eve' })
+    const { stdout } = await turnkeep('turn', 'show', reply.request_id)
+    assert.match(stdout, new RegExp(`^request_id +${reply.request_id}\n[^]*^state +completed$[^]*\nrun +step +time`, 'm'))
+    assert.match(stdout, / model .* calls \[.*now/)
+    assert.match(stdout, / now answered +\d+ ms /)
+    app.model.script({ status: 400, body: { error: { message: 'no such model' } } })
+    assert.equal((await app.chat('and now?', { user: 'eve' })).status, 500)
+    const { data } = await json('turn', 'list', '--status', 'released')
+    assert.equal(data.length, 1)
+    const failed = await turnkeep('turn', 'show', data[0].request_id)
+    assert.match(failed.stdout, /^failure\.cause +.*no such model/m)
+    assert.equal((await turnkeep('turn', 'show', 'none')).code, 1)
+  })
+})
+
+describe('turnkeep agent tools', () => {
+  test('lists what the model may call, tries one for real, and asks MCP servers anew', async () => {
+    const { agentId } = app.caller
+    assert.match(
+      (await turnkeep('agent', 'tools', agentId)).stdout,
+      /^name +kind +side effects +pinned +description\nnow +builtin +no +- +\S/,
+    )
+    const tried = await turnkeep('agent', 'try-tool', agentId, 'now')
+    assert.match(tried.stdout, /\d{4}/)
+    assert.match(tried.stderr, /^Done in \d+ ms\.\n$/)
+    const wrong = await turnkeep('agent', 'try-tool', agentId, 'now', '--arguments', '[]')
+    assert.deepEqual([wrong.code, wrong.stderr], [2, 'turnkeep: --arguments must be a JSON object, as {"city": "Oslo"}\n'])
+    const same = await turnkeep('agent', 'refresh-tools', agentId)
+    assert.deepEqual([same.code, same.stderr], [0, 'What the servers offer is what is pinned.\n'])
+  })
+})
+
+describe('turnkeep document search, audit and status', () => {
+  test('search shows the best passages, audit who changed what, status how it is', async () => {
+    const { agentId } = app.caller
+    const document = await app.made('POST', `/agents/${agentId}/documents`, {
+      title: 'Returns',
+      text: 'Parcels may be returned within thirty days.',
+    })
+    for (let status = ''; status !== 'ready';) status = (await app.made('GET', `/agents/${agentId}/documents/${document.id}`)).status
+    const found = await turnkeep('document', 'search', agentId, 'return a parcel')
+    assert.match(found.stdout, /^score +title +section +text\n *\d+(\.\d+)? +Returns +\S.*Parcels may be returned within thirty days\.\n$/)
+    assert.equal((await json('document', 'search', agentId, 'return a parcel')).data[0].document_id, document.id)
+    const audited = await turnkeep('audit', '--limit', '1')
+    assert.match(audited.stdout, new RegExp(`^time \\(UTC\\) +who .*\n.* admin +\\w+ +document +${document.id} `))
+    assert.deepEqual((await json('status')).turns.running, 0)
+  })
+})
