@@ -1,8 +1,8 @@
 /**
- * The documents say what is so: every command and snippet in them, and on /docs, runs against a real server; docs/errors is the failure table;
- * docs/exactly-once.md names tests that are there and every failpoint; docs/operate/settings.md is printed from config.ts (after a wanted change:
- * `node test/docs.test.ts --update-golden`). A block of `sh` that cannot run here says why in its first line: "sh no-run REASON"; "sh stopped"
- * runs while the server is stopped.
+ * The documents say what is so: every command and snippet in them, and on /docs, runs against a real server and prints what stands below it;
+ * docs/errors is the failure table; docs/exactly-once.md names tests that are there and every failpoint; docs/operate/settings.md is printed from
+ * config.ts (after a wanted change: `node test/docs.test.ts --update-golden`). A block that cannot run here says why in its first line
+ * (support/document-blocks.ts). What else the documents say of the code is held by docs-facts.test.ts.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -12,14 +12,17 @@ import { describe, test } from 'node:test'
 import { failpointNames } from '../src/failpoints.ts'
 import { failures } from '../src/errors.ts'
 import type { FailureCode } from '../src/errors.ts'
-import { blocksOf, Desk, snippetsOfPage } from './support/desk.ts'
+import { Desk, snippetsOfPage } from './support/desk.ts'
+import { blocksOf } from './support/document-blocks.ts'
 import { numbersIn, readExactlyOncePage } from './support/exactly-once-page.ts'
 import { settingsPage } from './support/settings-page.ts'
+import { assertShown } from './support/shown-output.ts'
 import { startTestDoor } from './support/test-door.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
-const documents = ['README.md', ...globSync('docs/**/*.md', { cwd: root })].toSorted()
+const places = ['README.md', 'docs/**/*.md', 'packages/client/README.md', 'clients/*.md', 'clients/python/*.md']
+const documents = places.flatMap((place) => globSync(place, { cwd: root })).toSorted()
 const codes = Object.keys(failures) as FailureCode[]
 
 const missing = ['bash', 'curl', 'python3'].filter((program) => spawnSync(program, ['--version']).error)
@@ -32,9 +35,16 @@ void describe('docs: what they show', { concurrency: 4 }, () => {
     if (blocks.length === 0) continue
     void test(`docs: every command of ${file} runs`, options, async (t) => {
       await using desk = await Desk.open()
-      for (const { text, how, reason } of blocks) {
-        if (how === 'no-run') t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
-        else await desk.run('sh', text, how)
+      for (const { language, text, how, reason, shown } of blocks) {
+        if (how === 'no-run') {
+          t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
+          continue
+        }
+        const printed = await desk.run(language, text, how)
+        for (const one of shown) {
+          if (one.as === 'again') assert.equal(await desk.run(language, text, how), printed, `the same again:\n${text}`)
+          assertShown(one, printed, text)
+        }
       }
     })
   }
@@ -45,7 +55,7 @@ void describe('docs: what they show', { concurrency: 4 }, () => {
     const conversation = await desk.converse()
     const snippets = snippetsOfPage(page)
     const count = (language: string): number => snippets.filter((snippet) => snippet.language === language && !snippet.reason).length
-    assert.deepEqual([count('sh'), count('typescript'), count('python')], [6, 5, 5])
+    assert.deepEqual([count('sh'), count('typescript'), count('python')], [7, 6, 6])
     for (const { language, text, reason } of snippets) {
       if (reason) t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
       else assert.match(await desk.run(language, text, 'run', conversation), /\S/, text)

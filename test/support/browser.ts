@@ -18,11 +18,11 @@ export const builtConsole = join(import.meta.dirname, '..', '..', 'packages', 'c
 
 /** Why the console cannot be tested here; false where it can. For the `skip` of a test. */
 export function noConsole(): string | false {
-  if (!findProgram()) return 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
+  if (!findChromium()) return 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
   return !existsSync(join(builtConsole, 'index.html')) && 'the console is not built; npm run build:console'
 }
 
-function findProgram(): string | undefined {
+export function findChromium(): string | undefined {
   const named = process.env['TEST_CHROMIUM']
   const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
   const places = (process.env['PATH'] ?? '').split(delimiter)
@@ -40,7 +40,7 @@ export function openConsole<App extends House>(start: () => Promise<App>): Conso
     if (skip) return
     app = await start()
     // No sandbox, as there is none in most containers; it meets nothing but our own page. It ends with this process, however that ends.
-    browser = await chromium.launch({ executablePath: findProgram()!, chromiumSandbox: false })
+    browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
   })
   after(async () => {
     await browser?.close()

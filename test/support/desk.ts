@@ -1,29 +1,20 @@
 /**
- * Where the documents' commands are run: a folder of its own with a demo server's data in it, and that server, a real process. The addresses,
- * paths and ids that the documents show are replaced by those that are there; `npx turnkeep` is this repository's.
+ * Where the documents' programs are run: a folder of its own with a demo server's data in it, and that server, a real process, which is started
+ * again on its port when a program kills it. The addresses, paths and ids that the documents show are replaced by those that are there; `npx
+ * turnkeep` is this repository's, and so are the clients.
  */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import type { How } from './document-blocks.ts'
 import { startServer } from './server-process.ts'
 import type { ServerProcess } from './server-process.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-export type How = 'run' | 'stopped' | 'no-run'
-export type Block = { text: string; how: How; reason: string }
 export type Snippet = { language: string; text: string; reason: string | undefined }
-
-/** The fenced blocks of \`sh\` in Markdown, in order. */
-export function blocksOf(markdown: string): Block[] {
-  return [...markdown.matchAll(/^```sh(?: (.*))?\n([\s\S]*?)\n```$/gm)].map(([, info = '', text]) => {
-    const [how, ...reason] = info.split(' ')
-    if (how !== '' && how !== 'stopped' && (how !== 'no-run' || reason.length === 0)) throw new Error(`a block says "sh ${info}"`)
-    return { text: text!, how: how === '' ? 'run' : (how as How), reason: reason.join(' ') }
-  })
-}
 
 /** What /docs shows to copy; what is no program (JSON, events, headers) is left out. */
 export function snippetsOfPage(page: string): Snippet[] {
@@ -42,7 +33,10 @@ export class Desk {
   readonly folder: string
   /** Of the demo. */
   agentId = ''
-  server: ServerProcess | undefined
+  url = ''
+  #server: ServerProcess | undefined
+  /** Resolves when the server that a program killed is there again. */
+  #back = Promise.resolve()
 
   constructor(folder: string) {
     this.folder = folder
@@ -50,17 +44,17 @@ export class Desk {
 
   static async open(): Promise<Desk> {
     const desk = new Desk(mkdtempSync(join(tmpdir(), 'turnkeep-docs-')))
-    const bin = join(desk.folder, 'bin')
-    mkdirSync(bin)
+    mkdirSync(desk.#bin)
     // What the documents show as a success is one: an error's status is a failure here, where a reader would see its text.
-    const curl =
-      '#!/bin/sh\nPATH=${PATH#*:}\ncase " $* " in *" --fail"*) exec curl "$@" ;; *) exec curl --fail --silent --show-error "$@" ;; esac\n'
-    writeFileSync(join(bin, 'curl'), curl, { mode: 0o755 })
-    writeFileSync(
-      join(bin, 'npx'),
-      `#!/bin/sh\n[ "$1" = turnkeep ] && shift && exec "${process.execPath}" "${join(root, 'bin/turnkeep.js')}" "$@"\nexit 99\n`,
-      { mode: 0o755 },
+    desk.#program(
+      'curl',
+      'PATH=${PATH#*:}\ncase " $* " in *" --fail"*) exec curl "$@" ;; *) exec curl --fail --silent --show-error "$@" ;; esac',
     )
+    desk.#program('npx', `[ "$1" = turnkeep ] && shift && exec "${process.execPath}" "${join(root, 'bin/turnkeep.js')}" "$@"\nexit 99`)
+    // The server that a program looks for is this desk's: other tests have theirs.
+    desk.#program('pgrep', `[ "$*" = "-nf turnkeep.js serve" ] && exec cat "${desk.#pidFile}"\nexit 99`)
+    mkdirSync(join(desk.folder, 'node_modules/@turnkeep'), { recursive: true })
+    symlinkSync(join(root, 'packages/client'), join(desk.folder, 'node_modules/@turnkeep/client'))
     await desk.start()
     const headers = { authorization: `Bearer ${readFileSync(join(desk.folder, '.turnkeep/admin.token'), 'utf8').trim()}` }
     const { data } = (await (await fetch(`${desk.url}/admin/v1/agents`, { headers })).json()) as { data: { id: string }[] }
@@ -68,34 +62,26 @@ export class Desk {
     return desk
   }
 
-  get url(): string {
-    return this.server!.url
-  }
-
   get apiKey(): string {
     return readFileSync(join(this.folder, '.turnkeep/demo.key'), 'utf8').trim()
   }
 
-  /** Answers what it printed; rejects with all it said where it ends with another code than 0. */
+  /** Answers what it printed; rejects with all it said where it ends otherwise than it should. */
   async run(language: string, text: string, how: How, variables: Record<string, string> = {}): Promise<string> {
-    if (how === 'stopped') await this.server!.stop()
-    const { url } = this
-    const code = text
-      .replaceAll('http://127.0.0.1:8080', url)
-      .replaceAll('tcp:8080', `tcp:${new URL(url).port}`)
-      .replaceAll('/home/you/turnkeep/.turnkeep', join(this.folder, '.turnkeep'))
-      .replace(/agt_(?:[0-9a-z]{26}|…)/g, this.agentId)
+    await this.#back
+    if (how === 'stopped') await this.#take().stop()
+    const code = this.#asHere(text)
     try {
-      const { stdout } = await promisify(execFile)(...this.#command(language, code), {
+      const { stdout, stderr } = await promisify(execFile)(...this.#command(language, code), {
         cwd: this.folder,
         timeout: 30_000,
         env: this.#environment(variables),
       })
-      return stdout
+      if (how === 'fails') throw new Error(`this should have failed:\n${code}\n${stdout}${stderr}`)
+      return this.#asShown(stdout)
     } catch (error) {
-      throw new Error(`this failed:\n${code}\n${error instanceof Error && 'stderr' in error ? `${String(error.stderr)}` : ''}`, {
-        cause: error,
-      })
+      if (how === 'fails' && isOutput(error)) return this.#asShown(error.stdout)
+      throw new Error(`this failed:\n${code}\n${isOutput(error) ? error.stdout + error.stderr : ''}`, { cause: error })
     } finally {
       if (how === 'stopped') await this.start()
     }
@@ -109,21 +95,62 @@ export class Desk {
       body: JSON.stringify({ external_user_id: 'desk', message: 'What is billed?' }),
     })
     const { conversation_id: conversationId } = (await response.json()) as { conversation_id: string }
-    return { AGENT_ID: this.agentId, API_KEY: this.apiKey, CONVERSATION_ID: conversationId }
+    return { CONVERSATION_ID: conversationId }
   }
 
+  /** On the port that it had, if it had one. */
   async start(): Promise<void> {
-    this.server = await startServer({ TURNKEEP_DATA_DIR: join(this.folder, '.turnkeep') })
+    const port = this.url === '' ? '0' : new URL(this.url).port
+    const server = await startServer({ TURNKEEP_DATA_DIR: join(this.folder, '.turnkeep'), PORT: port })
+    this.url = server.url
+    this.#server = server
+    writeFileSync(this.#pidFile, String(server.child.pid))
+    void server.exited.then(() => {
+      if (this.#server === server) this.#back = this.start()
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.server!.kill()
+    await this.#back
+    await this.#take().kill()
     rmSync(this.folder, { recursive: true, force: true })
   }
 
+  /** The server, which from now on is not started again when it ends. */
+  #take(): ServerProcess {
+    const server = this.#server!
+    this.#server = undefined
+    return server
+  }
+
+  get #bin(): string {
+    return join(this.folder, 'bin')
+  }
+
+  get #pidFile(): string {
+    return join(this.#bin, 'server.pid')
+  }
+
+  #program(name: string, text: string): void {
+    writeFileSync(join(this.#bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  }
+
+  #asHere(text: string): string {
+    return text
+      .replaceAll(shownUrl, this.url)
+      .replaceAll('tcp:8080', `tcp:${new URL(this.url).port}`)
+      .replaceAll(`${shownFolder}/.turnkeep`, join(this.folder, '.turnkeep'))
+      .replaceAll(shownFolder, root)
+      .replace(/agt_(?:[0-9a-z]{26}|…)/g, this.agentId)
+  }
+
+  #asShown(text: string): string {
+    return text.replaceAll(this.url, shownUrl).replaceAll(join(this.folder, '.turnkeep'), `${shownFolder}/.turnkeep`)
+  }
+
   #command(language: string, code: string): [program: string, args: string[]] {
-    // A command that fails within a pipe or before the last line is a failure too.
-    if (language === 'sh') return ['bash', ['-euo', 'pipefail', '-c', code]]
+    // A command that fails within a pipe or before the last line is a failure too. Without --norc bash takes a piped input for a remote login.
+    if (language === 'sh') return ['bash', ['--norc', '-euo', 'pipefail', '-c', code]]
     if (language === 'python') return ['python3', ['-c', code]]
     const file = join(this.folder, 'snippet.mts')
     writeFileSync(file, code)
@@ -131,7 +158,22 @@ export class Desk {
   }
 
   #environment(variables: Record<string, string>): Record<string, string> {
-    const path = [join(this.folder, 'bin'), dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
-    return { PATH: path, HOME: this.folder, PORT: new URL(this.url).port, ...variables }
+    const path = [this.#bin, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
+    const reader = { AGENT_ID: this.agentId, API_KEY: this.apiKey, PORT: new URL(this.url).port }
+    return {
+      PATH: path,
+      HOME: this.folder,
+      PYTHONPATH: join(root, 'clients/python'),
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...reader,
+      ...variables,
+    }
   }
 }
+
+// What the documents call the reader's server and folder.
+const shownUrl = 'http://127.0.0.1:8080'
+const shownFolder = '/home/you/turnkeep'
+
+const isOutput = (error: unknown): error is Error & { stdout: string; stderr: string } =>
+  error instanceof Error && 'stdout' in error && 'stderr' in error

@@ -1,5 +1,6 @@
 /** The real server as a process of its own, for tests that kill it: `turnkeep serve` on a free port, ready when it says so on its log. */
 import type { ChildProcess } from 'node:child_process'
+import { isOurs } from './answer-check-run.ts'
 import { showServer } from './shown-server.ts'
 
 export type ServerProcess = {
@@ -21,6 +22,7 @@ export async function startServer(env: Record<string, string>, program?: string)
   const readLog = (): Record<string, unknown>[] => shown.stderr.split('\n').flatMap(parseLine)
   await shows('stderr', /"msg":"listening"\}\n/)
   const url = String(readLog().find(({ msg }) => msg === 'listening')!['url'])
+  isOurs(url)
 
   return {
     url,

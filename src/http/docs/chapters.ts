@@ -6,7 +6,7 @@ import type { ErrorPage } from './error-pages.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'
 import { renderInline, renderMarkdown } from './markdown.ts'
-import { retrySamples, samplesOf } from './samples.ts'
+import { clientSamples, retrySamples, samplesOf } from './samples.ts'
 
 const pair = (prose: Html, side: Html): Html =>
   html`<div class="pair">
@@ -33,6 +33,17 @@ export function renderFirstMinute(document: ApiDocument, baseUrl: string, chat: 
       ${renderCode('json', JSON.stringify(exampleOf(document, chat.responses['200']!.content['application/json']!.schema), null, 2))}`,
   )
 }
+
+/** After the first minute: what the samples do by hand, done. */
+export const renderClients = (baseUrl: string): Html =>
+  pair(
+    html`${text(
+      'The samples of this page are plain `fetch` and `urllib`, so that you see what goes over the wire. A program takes a **client**: `@turnkeep/client` for TypeScript and JavaScript, `turnkeep.py` for Python. Neither has dependencies.',
+      'A client makes the `Idempotency-Key`, keeps it over all tries, obeys `Retry-After`, waits for a turn that runs, and finishes a stream that broke with what is stored, without a piece of text twice. What it throws has the code, the status, the `request_id` and the key of the message, with which the same message can be sent again later.',
+      'Whoever runs this service has both: they are in the folders `packages/client` and `clients/python` of its repository. The TypeScript one refuses to run in a browser, where the key must not be.',
+    )}`,
+    renderSamples('clients', clientSamples(baseUrl)),
+  )
 
 export const renderAuthentication = (): Html =>
   pair(
@@ -118,13 +129,16 @@ export function renderErrors(pages: ErrorPage[]): Html {
     <div class="errors">${pages.map(renderError)}</div>`
 }
 
-const renderError = ({ code, status, retryWith, text: page }: ErrorPage): Html =>
+const renderError = ({ code, status, retryWith, clients, text: page }: ErrorPage): Html =>
   html`<details id="${code}">
     <summary>
       <code>${code}</code> <span class="status">${status}</span>
       <span class="hint">${retryWith === 'none' ? 'no retry' : renderInline(`retry with ${retryWith}`)}</span>
     </summary>
-    <div class="prose">${renderMarkdown(page, 3)}</div>
+    <div class="prose">
+      <p class="note">The clients: ${renderInline(clients)}.</p>
+      ${renderMarkdown(page, 3)}
+    </div>
   </details>`
 
 export function renderLimits(document: ApiDocument, chat: Endpoint, bodyLimitBytes: number): Html {

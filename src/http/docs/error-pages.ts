@@ -9,6 +9,8 @@ export type ErrorPage = {
   retryAfter: string
   retryWith: string
   charged: string
+  /** What the clients throw, and what they do before by themselves. */
+  clients: string
   /** Markdown below the facts. */
   text: string
 }
@@ -31,6 +33,7 @@ function readErrorPage(code: FailureCode): ErrorPage {
     retryAfter: fact('`Retry-After`'),
     retryWith: fact('retry with'),
     charged: fact('charged'),
+    clients: fact('clients'),
     text: text.slice(text.indexOf('\n## ') + 1),
   }
 }

@@ -4,7 +4,7 @@
  */
 import { codesOf, endpointsOf } from './api-document.ts'
 import type { ApiDocument, Endpoint } from './api-document.ts'
-import { renderAuthentication, renderErrors, renderFirstMinute, renderLimits, renderRetries } from './chapters.ts'
+import { renderAuthentication, renderClients, renderErrors, renderFirstMinute, renderLimits, renderRetries } from './chapters.ts'
 import { renderEndpoint } from './endpoint.ts'
 import type { ErrorPage } from './error-pages.ts'
 import { html } from './html.ts'
@@ -31,6 +31,7 @@ export function renderPage(parts: PageParts): string {
   const chapters: { id: string; title: string; body: Html }[] = [
     { id: 'first-minute', title: 'The first minute', body: renderFirstMinute(document, baseUrl, chat) },
     { id: 'authentication', title: 'Authentication', body: renderAuthentication() },
+    { id: 'clients', title: 'Clients', body: renderClients(baseUrl) },
     ...ofTag('Chat').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
     { id: 'retries', title: 'Idempotency and retries', body: renderRetries(document, baseUrl, chat, pagesFor(errorPages, chat)) },
     { id: 'errors', title: 'Errors', body: renderErrors(pagesFor(errorPages, ...endpoints)) },

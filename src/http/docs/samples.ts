@@ -82,6 +82,45 @@ print(answer["message"]["content"])`,
   }
 }
 
+/** The client in each language, for the section about clients; for a shell the key made by hand, and curl's own retries. */
+export const clientSamples = (baseUrl: string): Samples => ({
+  sh: `KEY=$(cat /proc/sys/kernel/random/uuid) # one for each message, kept over its retries
+curl --fail-with-body --retry 8 --retry-all-errors --max-time 120 ${baseUrl}/v1/agents/$AGENT_ID/chat \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Idempotency-Key: $KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"external_user_id":"user-42","message":"Hello"}'`,
+  typescript: `import { Turnkeep } from '@turnkeep/client'
+
+const client = new Turnkeep({
+  baseURL: '${baseUrl}',
+  agentId: process.env.AGENT_ID!,
+  apiKey: process.env.API_KEY!,
+})
+// The id of the message in your own database is a good key: it survives a crash of your process too.
+const reply = await client.chat({ externalUserId: 'user-42', message: 'Hello' }, { idempotencyKey: 'message-4711' })
+console.log(reply.message.content)
+
+for await (const event of client.stream({ externalUserId: 'user-42', message: 'And then?' }))
+  if (event.type === 'response.output_text.delta') process.stdout.write(event.delta)`,
+  python: `import os
+from turnkeep import Delta, Turnkeep
+
+client = Turnkeep(
+    base_url="${baseUrl}",
+    agent_id=os.environ["AGENT_ID"],
+    api_key=os.environ["API_KEY"],
+)
+# The id of the message in your own database is a good key: it survives a crash of your process too.
+reply = client.chat(external_user_id="user-42", message="Hello", idempotency_key="message-4712")
+print(reply.message.content)
+
+with client.stream(external_user_id="user-42", message="And then?") as stream:
+    for event in stream:
+        if isinstance(event, Delta):
+            print(event.delta, end="", flush=True)`,
+})
+
 type Sending = { url: string; body: Record<string, unknown>; key: string }
 
 function sending(request: Sending): Samples {

@@ -1,0 +1,33 @@
+/** A Chromium for a page of the cookbook. An exception on the page, or a request to another place than those named, fails the test. */
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { findChromium } from './browser.ts'
+
+const pictures = join(import.meta.dirname, '../../artifacts/cookbook')
+
+/** Why there can be none; false where there can. For the `skip` of a test. */
+export function noBrowser(): string | false {
+  return !findChromium() && 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
+}
+
+export async function visit(
+  origins: string[],
+  body: (page: Page, picture: (name: string) => Promise<void>) => Promise<void>,
+  options: BrowserContextOptions = {},
+): Promise<void> {
+  const browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
+  try {
+    const page = await (await browser.newContext(options)).newPage()
+    const troubles: string[] = []
+    page.on('pageerror', (error) => troubles.push(String(error)))
+    page.on('request', (request) => !origins.includes(new URL(request.url()).origin) && troubles.push(request.url()))
+    mkdirSync(pictures, { recursive: true })
+    await body(page, async (name) => void (await page.screenshot({ path: join(pictures, `${name}.png`) })))
+    assert.deepEqual(troubles, [])
+  } finally {
+    await browser.close()
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * A program of docs/cookbook as its reader has it: every file that the page shows, in a folder of its own with the packages it names, started
+ * as a process. Beside it the real service that it talks to. Nothing of the page is changed.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '../..')
+
+/** The files of a page: a block below a heading that is a file's name, or one that says its name itself. */
+function filesOf(page: string): Map<string, string> {
+  const text = readFileSync(join(root, 'docs/cookbook', page), 'utf8')
+  const files = new Map<string, string>()
+  let heading = ''
+  for (const [, title, named, block] of text.matchAll(/^## (.+)$|^```(?:ts no-run (\S+):[^\n]*|html|js)\n([\s\S]*?)\n```$/gm)) {
+    if (title !== undefined) heading = title
+    else if (named !== undefined) files.set(named, `${block}\n`)
+    else if (/^[\w-]+\.(?:html|js)$/.test(heading)) files.set(heading, `${block}\n`)
+  }
+  return files
+}
+
+/** Where the files of a page lie, with `express` and `@turnkeep/client` as if they were installed. */
+export function layOut(page: string): { folder: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-cookbook-'))
+  for (const [name, text] of filesOf(page)) writeFileSync(join(folder, name), text)
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  mkdirSync(join(folder, 'node_modules/@turnkeep'), { recursive: true })
+  symlinkSync(join(root, 'packages/client'), join(folder, 'node_modules/@turnkeep/client'))
+  symlinkSync(join(root, 'node_modules/express'), join(folder, 'node_modules/express'))
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+export type Program = {
+  url: string
+  /** All it has said so far. */
+  readonly said: string
+  kill(): Promise<void>
+}
+
+/** Resolves when it listens; rejects with what it said where it ends before. */
+export async function startProgram(folder: string, file: string, environment: Record<string, string>): Promise<Program> {
+  const env = { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment }
+  const child = spawn(process.execPath, [join(folder, file)], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (piece: string) => (said += piece))
+  const ended = once(child, 'close').then(() => 'gone' as const)
+  for (;;) {
+    const url = /Listening on (http:\S+)\n/.exec(said)?.[1]
+    if (url)
+      return {
+        url,
+        get said() {
+          return said
+        },
+        async kill() {
+          child.kill('SIGKILL')
+          await ended
+        },
+      }
+    if ((await Promise.race([once(child.stdout, 'data'), ended])) === 'gone') throw new Error(`${file} ended:\n${said}`)
+  }
+}
