@@ -3,9 +3,11 @@
  * whatever it does. It never outlives its server, and keeps it alive only while it is asked something.
  */
 import type { ChildProcess } from 'node:child_process'
-import { realpathSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FromReading, FromThread, ReadingLimits, ToReading } from './extract-messages.ts'
 import { needsTooLong, needsTooMuch } from './limits.ts'
@@ -112,9 +114,8 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
 
 function forkProcess(limits: ReadingLimits): ChildProcess {
   const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-  const packages = pathOf('../../../node_modules')
   // Its own code and nothing else: a file that talks a library into reading another one, or into starting a program, gets neither.
-  const readable = [pathOf('..'), pathOf('../../../package.json'), packages, realpathSync(packages)]
+  const readable = [pathOf('..'), pathOf('../../../package.json'), ...packageFolders()]
   const execArgv = ['--permission', ...readable.map((path) => `--allow-fs-read=${path}`), '--disallow-code-generation-from-strings']
   // For the one thread it reads in, which then gives it up. Node's warning of it would be read as words of the end.
   execArgv.push('--allow-worker', '--disable-warning=PERM0006')
@@ -133,6 +134,13 @@ function forkProcess(limits: ReadingLimits): ChildProcess {
   } catch (error) {
     throw notStarted(error)
   }
+}
+
+/** Where Node looks for packages from here: the working copy's own folder of them, or those around this one where it is a package itself. */
+function packageFolders(): string[] {
+  const looked = createRequire(import.meta.url).resolve.paths('unpdf') ?? []
+  const folders = looked.filter((path) => basename(path) === 'node_modules' && existsSync(path))
+  return [...new Set(folders.flatMap((path) => [path, realpathSync(path)]))]
 }
 
 /** Where memory runs out, Linux ends the process that says so of itself, and not the largest one, which is the server. */
