@@ -91,6 +91,11 @@ async function doAll(work: Item[], { known }: Plan, { client, json, answers }: D
   const uploads = work.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
   const progress = showProgress(undefined)
   const made = new Set<string>()
+  // Of a list the reader may have had enough; here a secret could be lost, and what is left to do would be left without a word.
+  process.stdout.prependListener('error', () => {
+    tell('turnkeep: stdout was closed, so this stopped in the middle. The same command again goes on from there.')
+    process.exit(1)
+  })
   for (const [index, item] of work.entries()) {
     try {
       await carryOut(item, {

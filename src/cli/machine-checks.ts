@@ -14,7 +14,7 @@ const fullBytes = 100 * MiB
 
 export function checkNode(version: string): Finding {
   if (Number(version.split('.')[0]) >= neededMajor) return ok('node', `Node ${version}`)
-  return fail('node', `this is Node ${version}`, `Install Node ${neededMajor}, or run \`npm ci\` with its optional dependencies.`)
+  return fail('node', `this is Node ${version}`, `Install Node ${neededMajor}.`)
 }
 
 export function checkSettings(environment: Environment): Finding[] {

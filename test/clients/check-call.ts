@@ -1,0 +1,158 @@
+/**
+ * What must be true of one call by a client: the lines that its driver printed, held against what the scenario expects and against what the proxy
+ * noted. Pure: answers sentences of what is wrong, none where all is well.
+ */
+import type { Noted } from './noted.ts'
+import type { Printed } from './run-driver.ts'
+import type { Call, Completed, Expect, Failed, Range } from './scenario-file.ts'
+
+// An answer that is final is told at once; between both a program of a busy machine may have to wait for its turn.
+const mostSecondsToTell = 3
+// What a timer may be early by its own clock.
+const earlySeconds = 0.01
+
+/** `first`: what the scenario's first call completed with, for a later one. */
+export function checkCall(call: Call, { lines, problems, endedAt }: Printed, noted: Noted[], first?: Completed): string[] {
+  const { expect } = call
+  return [
+    ...problems,
+    ...checkRequests(call, noted),
+    ...checkWaits(expect, noted),
+    ...checkEnd(lines, noted, endedAt, expect),
+    ...(expect.outcome === 'left' ? [] : checkLines(call, lines)),
+    ...checkOutcome(expect, lines, noted, first),
+  ]
+}
+
+function checkRequests({ call, expect }: Call, noted: Noted[]): string[] {
+  const keys = new Set(noted.map(({ idempotencyKey }) => idempotencyKey))
+  const path = new RegExp(`^POST /v1/agents/[^/]+/${call === 'chat' ? 'chat' : 'chat/stream'}$`)
+  return [
+    ...inRange('requests', noted.length, expect.requests),
+    ...(expect.deltas_sent
+      ? inRange(
+          'deltas that were sent',
+          total(noted, ({ deltas }) => deltas),
+          expect.deltas_sent,
+        )
+      : []),
+    ...(keys.size > 1 ? [`${keys.size} keys were sent: ${[...keys].join(', ')}`] : []),
+    ...(noted.length > 0 && keys.has(undefined) ? ['no Idempotency-Key was sent'] : []),
+    ...(noted.some(({ userAgent }) => !userAgent) ? ['no User-Agent was sent'] : []),
+    ...(new Set(noted.map(({ body }) => body)).size > 1 ? ['the body changed from one request to the next'] : []),
+    ...noted
+      .filter(({ method, path: sent }) => !path.test(`${method} ${sent}`))
+      .map(({ method, path: sent }) => `a ${call} asked ${method} ${sent}`),
+  ]
+}
+
+/** What the scenario names, and every Retry-After that was answered. */
+function checkWaits({ waits = [] }: Expect, noted: Noted[]): string[] {
+  const asked = noted.flatMap(({ retryAfter }, index) =>
+    retryAfter === undefined ? [] : [{ after_request: index + 1, at_least_seconds: retryAfter }],
+  )
+  const problems = [...waits, ...asked].flatMap(({ after_request: index, at_least_seconds: seconds }) => {
+    const [before, after] = [noted[index - 1], noted[index]]
+    if (before?.endedAt === undefined || after === undefined) return []
+    const waited = (after.at - before.endedAt) / 1000
+    return waited < seconds - earlySeconds
+      ? [`request ${index + 1} came ${waited.toFixed(2)} s after request ${index}, not ${seconds} s`]
+      : []
+  })
+  return [...new Set(problems)]
+}
+
+function checkEnd(lines: Printed['lines'], noted: Noted[], endedAt: number, { outcome }: Expect): string[] {
+  const last = lines.at(-1)
+  if (last === undefined) return []
+  const late = noted.filter(({ at }) => at > last.at)
+  const told = (last.at - Math.max(...noted.map((note) => note.endedAt ?? endedAt))) / 1000
+  return [
+    ...(late.length > 0 ? [`${late.length} requests after the end`] : []),
+    ...(noted.length > 0 && outcome !== 'left' && told > mostSecondsToTell
+      ? [`the end was told ${told.toFixed(1)} s after the last answer`]
+      : []),
+  ]
+}
+
+/** One `created`, deltas and resets, one `completed` or `error`, the last; the deltas since the last reset are the content. */
+function checkLines({ call, expect }: Call, lines: Printed['lines']): string[] {
+  const names = lines.map(({ event }) => event).join(' ')
+  const sound = call === 'chat' ? /^(completed|error)$/ : /^(created( (delta|reset))* (completed|error)|error)$/
+  if (!sound.test(names)) return [`the events of a ${call} came as: ${names || 'none'}`]
+  const last = lines.at(-1)!
+  if (call === 'chat' || last.event !== 'completed') return []
+  const resets = lines.filter(({ event }) => event === 'reset').length
+  const { event, ...created } = lines[0] as Extract<(typeof lines)[0], { event: 'created' }>
+  const text = lines
+    .slice(lines.findLastIndex((line) => line.event === 'reset') + 1)
+    .map((line) => (line.event === 'delta' ? line.delta : ''))
+    .join('')
+  return [
+    ...(resets === (expect.resets ?? 0) ? [] : [`${resets} resets, not ${expect.resets ?? 0}`]),
+    ...(text === last.message.content ? [] : [`the deltas add up to ${short(text)}, the content is ${short(last.message.content)}`]),
+    ...(created.conversation_id === last.conversation_id && created.request_id === last.request_id
+      ? []
+      : [`${event} and completed name two turns`]),
+  ]
+}
+
+function checkOutcome(expect: Expect, lines: Printed['lines'], noted: Noted[], first?: Completed): string[] {
+  const last = lines.at(-1)
+  if (expect.outcome === 'left') return last?.event === 'delta' ? [] : [`the caller was to leave amid the deltas, not after ${last?.event}`]
+  if (last === undefined) return []
+  if (last.event !== expect.outcome) return [`the end is ${last.event === 'error' ? show(last) : last.event}, not ${expect.outcome}`]
+  if (last.event === 'completed') return checkReply(expect, last, noted, first)
+  return last.event === 'error' ? checkError(expect, last, noted) : []
+}
+
+function checkReply(expect: Expect, { at: _, ...reply }: Completed & { at: number }, noted: Noted[], first?: Completed): string[] {
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = reply.usage
+  const requestId = noted.at(-1)?.requestId
+  return [
+    ...(expect.content === undefined || reply.message.content === expect.content
+      ? []
+      : [`the content is ${short(reply.message.content)}, not ${short(expect.content)}`]),
+    ...(prompt + completion === total ? [] : ['the tokens do not add up']),
+    ...(reply.request_id === requestId ? [] : [`request_id is ${reply.request_id}, the answer's X-Request-ID was ${requestId}`]),
+    ...(expect.same_reply && JSON.stringify(sorted(reply)) !== JSON.stringify(first && sorted(first))
+      ? ['not the reply of the first call']
+      : []),
+  ]
+}
+
+function checkError({ error }: Expect, failed: Failed, noted: Noted[]): string[] {
+  const { kind, code, status, retry_after: range } = error ?? {}
+  const { idempotencyKey, requestId } = noted.at(-1) ?? {}
+  const told = failed.retry_after ?? undefined
+  return [
+    ...(kind === undefined || failed.kind === kind ? [] : [`the error is a ${show(failed)}, not a ${kind}`]),
+    ...((failed.code ?? undefined) === code ? [] : [`the error's code is ${failed.code}, not ${code}`]),
+    ...((failed.status ?? undefined) === status ? [] : [`the error's status is ${failed.status}, not ${status}`]),
+    ...(range === undefined ? [] : told === undefined ? ['the error has no retry_after'] : inRange('retry_after', told, range)),
+    ...(range === undefined && told !== undefined ? [`the error has retry_after ${told}, and nobody asked for it`] : []),
+    ...(noted.length === 0 || failed.idempotency_key === idempotencyKey ? [] : ["the error's key is not the one that was sent"]),
+    ...(code === undefined || failed.request_id === requestId
+      ? []
+      : [`the error's request_id is ${failed.request_id}, the answer's was ${requestId}`]),
+  ]
+}
+
+const total = (noted: Noted[], of: (note: Noted) => number): number => noted.reduce((sum, note) => sum + of(note), 0)
+
+function inRange(what: string, value: number, { at_least: least, at_most: most }: Range): string[] {
+  if (value >= least && value <= most) return []
+  return [`${what}: ${value}, not ${least === most ? least : `${least} to ${most}`}`]
+}
+
+/** The same whatever the order in which a client writes its fields. */
+const sorted = ({ request_id, conversation_id, message, usage }: Completed): unknown => [
+  request_id,
+  conversation_id,
+  Object.entries(message).toSorted(),
+  Object.entries(usage).toSorted(),
+]
+
+const show = ({ kind, code, status }: Failed): string =>
+  [kind, status, code].filter((part) => part !== undefined && part !== null).join(' ')
+const short = (text: string): string => JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}… (${text.length})` : text)

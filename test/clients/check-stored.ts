@@ -1,0 +1,22 @@
+/** What must be true of the stored data when a scenario is over: as many turns, charges and messages as it says, and what callers were told. Pure. */
+import type { Found } from './scenario-house.ts'
+import type { Completed, Scenario, Stored } from './scenario-file.ts'
+
+export function checkStored({ stored }: Scenario, found: Found, told: Completed[]): string[] {
+  const counts = (['turns', 'charges', 'messages'] satisfies (keyof Stored)[]).flatMap((what) =>
+    found[what] === stored[what] ? [] : [`${found[what]} ${what} are stored, not ${stored[what]}`],
+  )
+  return [...counts, ...told.flatMap((reply) => checkTold(reply, found))]
+}
+
+/** The reply stands in the history once, after the message that it answers, and was charged as it says. */
+function checkTold({ request_id: requestId, message, usage }: Completed, { texts, chargesUsd }: Found): string[] {
+  const [asked, answered, ...more] = texts.filter((text) => text.requestId === requestId)
+  const sound = more.length === 0 && asked?.role === 'user' && answered?.role === 'assistant'
+  return [
+    ...(sound && answered.id === message.id && answered.content === message.content
+      ? []
+      : ['the reply does not stand in the history, once']),
+    ...(chargesUsd.includes(usage.charged_usd) ? [] : [`no charge of ${usage.charged_usd} is in the ledger`]),
+  ]
+}

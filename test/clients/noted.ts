@@ -1,0 +1,27 @@
+/** What the proxy of a scenario notes of one request: what the client sent and when, and what it was given. Judges nothing. */
+import type { IncomingMessage } from 'node:http'
+
+export type Noted = {
+  /** Milliseconds of performance.now(): when its head had arrived, and just before the last byte of its answer left or the connection was cut. */
+  at: number
+  endedAt: number | undefined
+  method: string
+  path: string
+  idempotencyKey: string | undefined
+  userAgent: string | undefined
+  body: string
+  /** Of the answer that the client was given, if it was given a head. */
+  status: number | undefined
+  /** The service's, of the same answer. */
+  requestId: string | undefined
+  retryAfter: number | undefined
+  /** Whole deltas that went to the client. */
+  deltas: number
+}
+
+export function noteOf({ method = '', url = '', headers }: IncomingMessage): Noted {
+  const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value.join() : value)
+  const facts = { method, path: url, idempotencyKey: one(headers['idempotency-key']), userAgent: headers['user-agent'] }
+  const answer = { status: undefined, requestId: undefined, retryAfter: undefined, deltas: 0 }
+  return { at: performance.now(), endedAt: undefined, ...facts, body: '', ...answer }
+}

@@ -1,0 +1,33 @@
+/** All scenarios on several clients, so many at a time: most of their time they wait for what Retry-After asks of them. */
+import type { Driver } from './drivers.ts'
+import { runScenario } from './run-scenario.ts'
+import type { Outcome } from './run-scenario.ts'
+import type { Scenario } from './scenario-file.ts'
+import type { House } from './scenario-house.ts'
+import type { Column } from './scenario-table.ts'
+
+// Of drivers and servers together so many that two processors keep up with them.
+export const atOnce = 8
+
+/** `told` hears of each as it ends; the columns are in the order of the clients, their outcomes in that of the scenarios. */
+export async function runAll(
+  scenarios: Scenario[],
+  clients: readonly Driver[],
+  house: House,
+  told: (one: { client: string; outcome: Outcome }) => void,
+): Promise<Column[]> {
+  const columns = clients.map(({ name }): Column => ({ client: name, outcomes: [] }))
+  const runs = scenarios.flatMap((scenario, row) =>
+    clients.map(({ command }, column) => ({ scenario, row, command, column: columns[column]! })),
+  )
+  const next = runs.values()
+  const work = async (): Promise<void> => {
+    for (const { scenario, row, command, column } of next) {
+      const outcome = await runScenario(scenario, command, house)
+      column.outcomes[row] = outcome
+      told({ client: column.client, outcome })
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+  return columns
+}
