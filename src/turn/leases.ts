@@ -103,8 +103,12 @@ export function keepLeases({
     for (const turn of turns) {
       const own = live.get(turn.requestId)
       // Admitted here while the claim was already asked for, by a commit that took longer than a lease: it is the same run, under a new fence.
-      if (own) own.admitted.fence = turn.fence
-      else void recover(turn, which)
+      if (own && turn.fence === own.admitted.fence + 1) own.admitted.fence = turn.fence
+      else {
+        // A fence between the two was somebody else's, who may have called tools: what this run knows of the turn is old, the claim has its journal.
+        own?.stop('lease_lost')
+        void recover(turn, which)
+      }
     }
   }
 

@@ -42,6 +42,12 @@ export const recoveryMutants: Mutant[] = [
   },
   {
     rule: 'turn.states',
+    removes: 'a run whose turn was somebody else’s in between ends here',
+    edits: [edit('src/turn/leases.ts', 'if (own && turn.fence === own.admitted.fence + 1) own', 'if (own) own')],
+    caughtBy: { file: 'unit/leases.test.ts', title: 'turn.states where somebody else had the turn in between' },
+  },
+  {
+    rule: 'turn.states',
     removes: 'suspects are claimed one at a time',
     edits: [edit(claim, 'Math.min(1, item.limit)', 'item.limit')],
     caughtBy: { file: suite, title: 'turn.states suspects are claimed one at a time' },

@@ -1,0 +1,80 @@
+/** A claim and a turn that runs here already: whether it is the same run under a new fence, or somebody else had it in between. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import { noFailpoints } from '../../src/failpoints.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import type { AdmittedTurn, Store } from '../../src/store/store.ts'
+import { keepLeases } from '../../src/turn/leases.ts'
+import { LiveTurn } from '../../src/turn/live-turn.ts'
+import { createStoreTrouble } from '../../src/turn/store-trouble.ts'
+import { turnDefaults } from '../../src/turn/turn-settings.ts'
+
+const admitted: AdmittedTurn = {
+  requestId: '00000000-0000-7000-8000-000000000001',
+  conversationId: 'conv_1',
+  apiKeyId: 'key_1',
+  agentId: 'agt_1',
+  agentVersion: 1,
+  fence: 1,
+  run: 1,
+  attempt: 1,
+  message: 'Hello',
+  price: { promptPerMillion: 1n, completionPerMillion: 1n },
+  hold: 1n,
+  history: [],
+  journal: [],
+  stepsBefore: 0,
+}
+
+/** One round whose claim, asked for before the turn was here, comes back with it under this fence. */
+async function claimComesBack(fence: number): Promise<{ own: LiveTurn; launched: AdmittedTurn[] }> {
+  const own = new LiveTurn({ ...admitted }, { turnMs: 1_000_000, answerMs: 1_000_000 })
+  const live = new Map<string, LiveTurn>()
+  const launched: AdmittedTurn[] = []
+  const log = pino({ level: 'silent' })
+  const store = {
+    async claimOrphans({ which, running }: { which: string; running: string[] }) {
+      assert.deepEqual(running, [])
+      if (which === 'fresh') return { turns: [], exhausted: [] }
+      live.set(own.requestId, own)
+      return { turns: [{ ...admitted, fence, attempt: fence }], exhausted: [] }
+    },
+  } as unknown as Store
+  const leases = keepLeases({
+    store,
+    live,
+    log,
+    failpoints: noFailpoints,
+    trouble: createStoreTrouble(log),
+    metrics: createMetrics(),
+    settings: turnDefaults,
+    capacity: () => 1,
+    begin: () => () => undefined,
+    mayClaim: () => true,
+    launch(turn) {
+      launched.push(turn)
+      const run = new LiveTurn(turn, { turnMs: 1_000_000, answerMs: 1_000_000 })
+      run.finish({ kind: 'failed', code: 'service_unavailable' })
+      return run
+    },
+  })
+  leases.start()
+  await leases.stop()
+  own.finish({ kind: 'failed', code: 'service_unavailable' })
+  return { own, launched }
+}
+
+void test('turn.states a process that claims the turn it has just admitted goes on with it under the new fence', async () => {
+  const { own, launched } = await claimComesBack(2)
+  assert.deepEqual([own.admitted.fence, own.stopReason, launched.length], [2, undefined, 0])
+})
+
+void test('turn.states where somebody else had the turn in between, its run here ends and the claim is another attempt, by its journal', async () => {
+  const { own, launched } = await claimComesBack(3)
+  assert.deepEqual([own.admitted.fence, own.stopReason], [1, 'lease_lost'])
+  assert.deepEqual(
+    launched.map(({ fence }) => fence),
+    [3],
+  )
+})
