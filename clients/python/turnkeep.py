@@ -188,7 +188,7 @@ class Conversations:
 
     def messages(self, conversation_id: str, *, limit: Optional[int] = None) -> Iterator["Message"]:
         """All messages of one. `limit`: how many one page asks for, 1 to 100. Raises NotFoundError for a conversation of another key."""
-        return self._pages(f"/conversations/{quote(conversation_id, safe='')}/messages", {"limit": limit}, Message)
+        return self._pages(f"/conversations/{_path_step('conversation_id', conversation_id)}/messages", {"limit": limit}, Message)
 
     def _pages(self, path: str, query: Mapping[str, object], kind: type[_Made]) -> Iterator[_Made]:
         cursor: Optional[str] = None
@@ -381,6 +381,8 @@ _LONGEST_JITTER_SECONDS = 1.0
 _STREAM_IDLE_SECONDS = 45.0
 # As long as the attempt; a socket takes no infinity.
 _ANSWER_IDLE_SECONDS = 86_400.0
+# More than a socket holds of what came in time; who never stops to speak has an end.
+_LATE_BYTES = 2**23
 
 # Tests own time and chance.
 _now = time.monotonic
@@ -511,12 +513,10 @@ class _Service:
         self._api_key = api_key.strip()
         if not re.fullmatch(r"[\x21-\x7e]+", self._api_key):
             raise ValueError("api_key is empty, or has characters that no API key has")
-        if not agent_id:
-            raise ValueError("agent_id is empty")
         self.base_url = base_url
         self.agent_id = agent_id
         self.rate_limit: Optional[RateLimit] = None
-        self._path = f"{path}/v1/agents/{quote(agent_id, safe='')}"
+        self._path = f"{path}/v1/agents/{_path_step('agent_id', agent_id)}"
 
     def send(self, wire: "_Wire", method: str, path: str, key: Optional[str], body: Optional[bytes]) -> HTTPResponse:
         """An answer of 200; raises APIError for any other."""
@@ -566,6 +566,7 @@ class _Wire:
     def __init__(self, end: float, idle: float) -> None:
         self._end = end
         self._idle = idle
+        self._late_bytes = 0
         self._socket: Optional[socket.socket] = None
         self._cut = False
 
@@ -573,8 +574,8 @@ class _Wire:
         """To the first address that takes it. Each has its share of the time, so that a silent one leaves some to the others."""
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         for left, (family, kind, protocol, _, address) in zip(range(len(addresses), 0, -1), addresses):
-            self._take(socket.socket(family, kind, protocol))
             try:
+                self._take(socket.socket(family, kind, protocol))
                 self._timed(left).connect(address)
                 break
             except OSError:
@@ -592,9 +593,10 @@ class _Wire:
         if self._cut:
             raise ConnectionAbortedError("cut")
 
-    def _timed(self, shares: int = 1) -> socket.socket:
-        seconds = min(self._end - _now(), self._idle) / shares
-        if seconds <= 0:
+    def _timed(self, shares: int = 1, late: bool = False) -> socket.socket:
+        """`late`: where no time is left, the socket does not wait."""
+        seconds = max(0.0, min(self._end - _now(), self._idle) / shares)
+        if seconds == 0 and not late:
             raise socket.timeout("timed out")
         if self._socket is None:
             raise ConnectionAbortedError("hung up")
@@ -607,7 +609,15 @@ class _Wire:
             rest = rest[self._timed().send(rest) :]
 
     def receive_into(self, buffer: Any) -> int:
-        return self._timed().recv_into(buffer)
+        """What has come already is taken after the end as well: its reader was slow, and not who sent it."""
+        connection = self._timed(late=self._late_bytes < _LATE_BYTES)
+        try:
+            count = connection.recv_into(buffer)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            raise socket.timeout("timed out") from None
+        if connection.gettimeout() == 0:
+            self._late_bytes += count
+        return count
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(_Reader(self))
@@ -649,7 +659,17 @@ def _checked_key(given: Optional[str]) -> str:
     key = str(uuid.uuid4()) if given is None else given
     if not 1 <= len(key) <= 255 or any(unicodedata.category(letter) in ("Cc", "Cs") for letter in key):
         raise ValueError("idempotency_key must have 1 to 255 characters, and no control characters")
+    # HTTP takes blanks from both ends of a header: two keys would be one. A tab is a control character.
+    if key != key.strip(" "):
+        raise ValueError("idempotency_key must not begin or end with a blank")
     return key
+
+
+def _path_step(name: str, value: str) -> str:
+    """Raises ValueError for what would lead to another path."""
+    if value in ("", ".", ".."):
+        raise ValueError(f"{name} must not be {value!r}")
+    return quote(value, safe="")
 
 
 def _message_body(external_user_id: str, message: str) -> bytes:
@@ -665,7 +685,7 @@ def _refusal(response: HTTPResponse) -> APIError:
     retry_after = _retry_after(response.getheader("Retry-After"))
     try:
         return _failure(_field(_json(response.read()), "error", dict), status, retry_after)
-    except _NotOurs:
+    except APIConnectionError:
         words = f"{status}, and not by the service: is base_url right, or is a proxy in between?"
         return _api_error(words, status, None, response.getheader("X-Request-ID"), retry_after)
 
@@ -699,11 +719,8 @@ def _rate_limit(response: HTTPResponse) -> Optional[RateLimit]:
         return None
 
 
-class _NotOurs(APIConnectionError):
-    """What came is not what the service says."""
-
-    def __init__(self) -> None:
-        super().__init__("An answer came that is not the service's: is base_url right, or is a proxy in between?")
+def _not_ours() -> APIConnectionError:
+    return APIConnectionError("An answer came that is not the service's: is base_url right, or is a proxy in between?")
 
 
 def _json(text: Union[str, bytes]) -> object:
@@ -711,13 +728,13 @@ def _json(text: Union[str, bytes]) -> object:
         return json.loads(text)
     # Nested too deeply, it is a RecursionError.
     except (ValueError, RecursionError):
-        raise _NotOurs() from None
+        raise _not_ours() from None
 
 
 def _field(data: object, name: str, kind: type[_Made]) -> _Made:
     value = data.get(name) if isinstance(data, dict) else None
     if not isinstance(value, kind):
-        raise _NotOurs()
+        raise _not_ours()
     return value
 
 
@@ -765,7 +782,7 @@ class _Shown:
 def _events_of(response: HTTPResponse) -> Iterator[tuple[str, object]]:
     """Name and data of each event, as soon as its last byte is there. Raises APIConnectionError for what is no event stream."""
     if response.headers.get_content_type() != "text/event-stream":
-        raise _NotOurs()
+        raise _not_ours()
     parser = _EventParser()
     piece = response.read1(65_536)
     while piece:

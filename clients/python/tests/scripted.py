@@ -175,9 +175,13 @@ def error_event(code: str) -> bytes:
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
+def chunks(*pieces: bytes) -> bytes:
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+
+
 def stream(*pieces: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
     """Each piece a chunk of its own. Without an `end` it breaks off."""
-    return STREAM_HEAD + b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + end
+    return STREAM_HEAD + chunks(*pieces) + end
 
 
 def resets(answer: bytes) -> Callable[[socket.socket], None]:
@@ -245,6 +249,29 @@ class TestCase(unittest.TestCase):
         gc.collect()
         sys.unraisablehook = hook
         self.assertEqual(left, [])
+
+    def read_late(self, seconds: float, rest: bytes, *again: Answer, tls: Optional[ssl.SSLContext] = None) -> list[turnkeep.StreamEvent]:
+        """The events, for a reader who takes `seconds` for the first delta, "One "; meanwhile the service says the `rest`."""
+        slow, said = threading.Event(), threading.Event()
+
+        def speak(connection: socket.socket) -> None:
+            # What is said has arrived, and does not wait for the other side to confirm what came before.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(stream(CREATED, deltas("One "), end=b""))
+            slow.wait(10)
+            connection.sendall(rest)
+            said.set()
+            until_gone(connection)
+
+        events = []
+        with Scripted(speak, *again, tls=tls) as server:
+            for event in server.client().stream(**HELLO):
+                events.append(event)
+                if event == turnkeep.Delta("One "):
+                    slow.set()
+                    self.assertTrue(said.wait(10))
+                    self.ahead += seconds
+        return events
 
     @contextlib.contextmanager
     def fails(self, kind: type, **told: object) -> Iterator[None]:

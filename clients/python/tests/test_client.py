@@ -1,6 +1,7 @@
 """What is sent, what may be given, what is never shown, and TLS."""
 
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -17,7 +18,21 @@ from typing import Any
 from unittest import mock
 from urllib.parse import parse_qs, urlsplit
 
-from scripted import API_KEY, CREATED, HELLO, Scripted, TestCase, completed, deltas, envelope, json_answer, reply, stream, until_gone
+from scripted import (
+    API_KEY,
+    CREATED,
+    HELLO,
+    Scripted,
+    TestCase,
+    chunks,
+    completed,
+    deltas,
+    envelope,
+    json_answer,
+    reply,
+    stream,
+    until_gone,
+)
 
 import turnkeep
 
@@ -56,7 +71,7 @@ class Requests(TestCase):
 
     def test_a_key_that_no_header_carries_is_refused_before_anything_is_sent(self) -> None:
         with Scripted() as server:
-            for key in ("", "x" * 256, "a\nb", "a\x00", "\x7f", "\x85", "\ud800"):
+            for key in ("", "x" * 256, "a\nb", "a\x00", "\x7f", "\x85", "\ud800", " a", "a ", "\ta", "a\t", " "):
                 for call in (server.client().chat, server.client().stream):
                     with self.subTest(repr(key)), self.assertRaises(ValueError):
                         call(**HELLO, idempotency_key=key)
@@ -67,7 +82,7 @@ class Requests(TestCase):
             {"base_url": url}
             for url in ("", "127.0.0.1:8080", "ftp://a", "http://", "http://a:b", "http://a/?b", "http://u:p@a", "http://a b")
         ]
-        bad += [{"api_key": ""}, {"api_key": "se\ncret"}, {"api_key": "secrét"}, {"agent_id": ""}]
+        bad += [{"api_key": ""}, {"api_key": "se\ncret"}, {"api_key": "secrét"}, *({"agent_id": step} for step in ("", ".", ".."))]
         bad += [{"timeout": 0}, {"max_wait": -1}, {"max_retries": -1}, {"timeout": float("nan")}]
         for fields in bad:
             with self.subTest(fields), self.assertRaises(ValueError) as caught:
@@ -75,6 +90,9 @@ class Requests(TestCase):
             self.assertNotIn("cr", str(caught.exception))
         with self.assertRaises(ValueError):
             turnkeep.Turnkeep(**good).chat(**HELLO, timeout=0)
+        for step in ("", ".", ".."):
+            with self.subTest(step), self.assertRaises(ValueError):
+                turnkeep.Turnkeep(**good).conversations.messages(step)
 
     def test_the_key_is_never_shown(self) -> None:
         with Scripted(envelope(401, "invalid_api_key"), b"", stream(CREATED)) as server:
@@ -112,6 +130,21 @@ class Requests(TestCase):
                     addresses = [(*here[0][:4], there), *here]
                     with mock.patch.object(socket, "getaddrinfo", return_value=addresses):
                         self.assertEqual(server.client(timeout=2, max_retries=0).chat(**HELLO).message.content, "Hi.")
+
+    def test_an_address_of_a_kind_that_this_machine_has_not_is_passed_over(self) -> None:
+        make = socket.socket
+
+        class WithoutIpv6(make):  # type: ignore[valid-type, misc]
+            def __init__(self, family: int = -1, *rest: Any, **named: Any) -> None:
+                if family == socket.AF_INET6:
+                    raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+                super().__init__(family, *rest, **named)
+
+        with Scripted(reply("Hi.")) as server:
+            here = socket.getaddrinfo("127.0.0.1", urlsplit(server.url).port, type=socket.SOCK_STREAM)
+            addresses = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 1, 0, 0)), *here]
+            with mock.patch.object(socket, "getaddrinfo", return_value=addresses), mock.patch.object(socket, "socket", WithoutIpv6):
+                self.assertEqual(server.client(max_retries=0).chat(**HELLO).message.content, "Hi.")
 
     def test_one_client_in_many_threads(self) -> None:
         with Scripted(*[reply("Hi.")] * 40) as server:
@@ -203,6 +236,15 @@ class OverTls(TestCase):
         with Scripted(tls=self.context) as server, self.fails(turnkeep.APIConnectionError):
             server.client().chat(**HELLO)
         self.assertEqual(self.slept, [])
+
+    def test_what_has_come_is_read_however_late(self) -> None:
+        # More than one record of TLS: some of it waits in the SSL object, some in the socket.
+        rest = chunks(deltas("two"), b":" * 50_000 + b"\n", completed("One two"))
+        with mock.patch.dict(os.environ, {"SSL_CERT_FILE": f"{self.certificate}.crt"}):
+            self.assertEqual(self.read_late(400, rest, tls=self.context)[-1].type, "response.completed")
+            self.assertEqual(self.slept, [])
+            with self.fails(turnkeep.APIConnectionTimeoutError):
+                self.read_late(400, b"", tls=self.context)
 
     def test_another_thread_may_close_a_stream(self) -> None:
         def speak(connection: socket.socket) -> None:

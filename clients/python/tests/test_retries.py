@@ -230,6 +230,12 @@ class Deadlines(TestCase):
 
 
 class Errors(TestCase):
+    def test_an_error_is_of_a_class_that_a_caller_can_name(self) -> None:
+        for answer in (html(200), json_answer([]), html(502), b""):
+            with Scripted(answer) as server, self.assertRaises(turnkeep.TurnkeepError) as caught:
+                server.client(max_retries=0).chat(**HELLO)
+            self.assertIn(type(caught.exception).__name__, turnkeep.__all__)
+
     def test_an_error_survives_pickle(self) -> None:
         with Scripted(envelope(429, "rate_limit_exceeded", 7)) as server, self.assertRaises(turnkeep.RateLimitError) as caught:
             server.client(max_retries=0).chat(**HELLO)

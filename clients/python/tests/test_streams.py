@@ -19,6 +19,7 @@ from scripted import (
     Answer,
     Scripted,
     TestCase,
+    chunks,
     completed,
     deltas,
     drips,
@@ -246,14 +247,26 @@ class Streams(TestCase):
             self.read(drips(b"1\r\n:\r\n" * 1000, first=begun), stream(CREATED, completed("One two")), timeout=1.0)
 
     def test_a_reader_who_takes_longer_than_an_attempt_misses_nothing(self) -> None:
-        with Scripted(holds(stream(CREATED, deltas("One "), end=b"")), stream(CREATED, completed("One two"))) as server:
-            events = []
-            for event in server.client().stream(**HELLO):
-                events.append(event)
-                if event == Delta("One "):
-                    self.ahead += 200
+        events = self.read_late(200, b"", stream(CREATED, completed("One two")))
         self.check(events)
         self.assertNotIn(Reset(), events)
+
+    def test_what_has_come_is_read_however_late_and_not_asked_for_again(self) -> None:
+        rest = chunks(deltas("two "), b":" * 50_000 + b"\n", deltas("three"), completed("One two three"))
+        # Longer than an attempt, and than the whole call.
+        for seconds in (200, 400):
+            events = self.read_late(seconds, rest)
+            self.check(events)
+            self.assertEqual(events[1:-1], [Delta("One "), Delta("two "), Delta("three")])
+        self.assertEqual(self.slept, [])
+        with self.fails(turnkeep.APIConnectionTimeoutError):
+            self.read_late(400, chunks(deltas("two ")))
+
+    def test_who_never_stops_to_speak_is_given_up(self) -> None:
+        with mock.patch.object(turnkeep, "_LATE_BYTES", 10_000):
+            rest = chunks(b":" * 50_000 + b"\n", completed("One two"))
+            self.check(self.read_late(200, rest, stream(CREATED, completed("One two"))))
+        self.assertEqual(self.slept, [0.5])
 
     def test_whatever_attempts_say_the_deltas_add_up(self) -> None:
         chance = random.Random(SEED)
