@@ -3,10 +3,8 @@ import { cpSync, existsSync, globSync, mkdirSync, rmSync, writeFileSync } from '
 import { join } from 'node:path'
 import { clientManifest, projectRoot } from './manifest.ts'
 
-const source = join(projectRoot, 'packages/client')
-
-/** Makes `folder` anew. Throws where the client is not built, or where a built file has no source any more. */
-export function stageClient(folder: string): void {
+/** Makes `folder` anew, of the client in `source`. Throws where the client is not built, or where a built file has no source any more. */
+export function stageClient(folder: string, source = join(projectRoot, 'packages/client')): void {
   if (!existsSync(join(source, 'dist/client.js'))) throw new Error('the client is not built: npm run build --workspace packages/client')
   for (const file of globSync('**/*.{js,d.ts}', { cwd: join(source, 'dist') }))
     if (!existsSync(join(source, 'src', file.replace(/(?:\.d\.ts|\.js)$/, '.ts'))))
@@ -14,7 +12,8 @@ export function stageClient(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const manifest = clientManifest()
-  for (const file of ['README.md', ...(manifest['files'] as string[])]) cpSync(join(source, file), join(folder, file), { recursive: true })
+  for (const file of globSync(['README.md', ...(manifest['files'] as string[])], { cwd: source }))
+    cpSync(join(source, file), join(folder, file))
   cpSync(join(projectRoot, 'LICENSE'), join(folder, 'LICENSE'))
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 }

@@ -4,13 +4,25 @@
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { publint } from 'publint'
 import { projectRoot, readManifest } from '../../release/manifest.ts'
 import { packServer } from '../../release/pack.ts'
+import { stageClient } from '../../release/stage-client.ts'
 import { startEmbeddingServer } from '../support/embedding-server.ts'
 import { makeDatabase, noPostgres } from '../support/postgres-server.ts'
 import { showServer } from '../support/shown-server.ts'
@@ -46,6 +58,27 @@ void describe('packages', { timeout: 180_000 }, () => {
         for (const own of [projectRoot, `/${hostname()}`, join(tmpdir(), 'turnkeep')])
           assert.ok(!text.includes(own), `${path} holds ${own}`)
       }
+  })
+
+  void test('of the client only what the compiler reads and writes is packed, whatever else lies beside it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'turnkeep-stray-'))
+    try {
+      const source = join(folder, 'source')
+      cpSync(join(projectRoot, 'packages/client'), source, { recursive: true, filter: (path) => !path.includes('node_modules') })
+      const stray = ['src/.env', 'src/.env.ts', 'src/notes.txt', 'src/old/client.ts', 'dist/.env', 'dist/client.js.map']
+      mkdirSync(join(source, 'src/old'))
+      for (const path of stray) writeFileSync(join(source, path), 'API_KEY=secret')
+      stageClient(join(folder, 'staged'), source)
+      const staged = readdirSync(join(folder, 'staged'), { recursive: true, encoding: 'utf8' })
+      assert.deepEqual(
+        staged.filter((path) => stray.includes(path)),
+        [],
+      )
+      const paths = project.client.files.map(({ path }) => path)
+      assert.deepEqual(staged.filter((path) => /\./.test(path) || path === 'LICENSE').toSorted(), paths.toSorted())
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   void test('a script has the lines of its source, and every path in it leads to a file of the package', () => {

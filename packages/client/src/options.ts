@@ -6,11 +6,11 @@ export type TurnkeepOptions = {
   baseURL: string
   agentId: string
   apiKey: string
-  /** Milliseconds of one attempt; 120,000. */
+  /** Milliseconds of one attempt, above 0; 120,000. */
   timeout?: number | undefined
   /** How many failed attempts are followed by another; 10. Waits for a turn that runs do not count. */
   maxRetries?: number | undefined
-  /** Milliseconds of a whole call, with all its attempts and waits; 300,000. */
+  /** Milliseconds of a whole call, with all its attempts and waits, above 0; 300,000. */
   maxWait?: number | undefined
   /** Instead of the runtime's own. */
   fetch?: typeof globalThis.fetch | undefined
@@ -25,19 +25,21 @@ export type RequestOptions = {
 }
 
 export type ChatOptions = RequestOptions & {
-  /** Names this message; by default a random UUID. The same key with the same message brings the same reply, for 24 hours. */
+  /** Names this message; by default a random UUID. Not empty, no blank at either end. The same key with the same message brings the same reply, for 24 hours. */
   idempotencyKey?: string | undefined
 }
 
 export type Limits = { timeout: number; maxRetries: number; maxWait: number }
 
 export function readLimits(options: RequestOptions, defaults: Limits): Limits {
-  const read = (name: keyof Limits): number => {
+  const read = (name: keyof Limits, wanted: string, allows: (value: number) => boolean): number => {
     const value = options[name] ?? defaults[name]
-    if (typeof value === 'number' && value >= 0) return value
-    throw new TurnkeepError(`${name} must be a number from 0 on.`)
+    if (typeof value === 'number' && allows(value)) return value
+    throw new TurnkeepError(`${name} must be a number ${wanted}.`)
   }
-  return { timeout: read('timeout'), maxRetries: read('maxRetries'), maxWait: read('maxWait') }
+  // Elsewhere a timeout of 0 may mean none; here Infinity does.
+  const readTime = (name: 'timeout' | 'maxWait'): number => read(name, 'above 0', (value) => value > 0)
+  return { timeout: readTime('timeout'), maxRetries: read('maxRetries', 'from 0 on', (value) => value >= 0), maxWait: readTime('maxWait') }
 }
 
 /** Without a slash at its end. */
@@ -72,10 +74,12 @@ export function pathSegment(name: string, value: unknown): string {
 
 /**
  * `idempotency.key-text`: what a header can carry, as UTF-8 bytes, one in each character. Half a surrogate pair would be sent as another
- * character, and two keys would become one.
+ * character, and a blank at either end would be cut off: two keys would become one.
  */
 export function headerOfKey(key: string): string {
-  if (typeof key !== 'string' || /[\p{Cc}\p{Cs}]/u.test(key))
-    throw new TurnkeepError('idempotencyKey must be text without control characters and unpaired surrogates.')
+  if (typeof key !== 'string' || /^$|^ | $|[\p{Cc}\p{Cs}]/u.test(key))
+    throw new TurnkeepError(
+      'idempotencyKey must not be empty, begin or end with a blank, or have control characters or unpaired surrogates.',
+    )
   return Array.from(new TextEncoder().encode(key), (byte) => String.fromCharCode(byte)).join('')
 }

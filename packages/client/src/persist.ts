@@ -27,6 +27,8 @@ export async function persist<Result>(call: Call, attempt: (watch: Watch) => Pro
         // The attempt is over: its timer must not run through the wait.
         watch.stop()
         await pause(wait, signal)
+        // A wait may end late, in a process that was busy or asleep.
+        if (leftMs() <= 0) throw error
       } finally {
         watch.stop()
       }
@@ -47,6 +49,8 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
       signal?.removeEventListener('abort', onAbort)
       resolve()
     }, ms)
-    signal?.addEventListener('abort', onAbort, { once: true })
+    // While the attempt failed; a signal tells it once only.
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
   })
 }

@@ -2,6 +2,7 @@
  * One HTTP request and what its answer means: a body of the service, or an error. The API key goes from here into the header and nowhere else;
  * a redirect is not followed, since the key would go with it.
  */
+import { distrustsCertificate } from './certificate.ts'
 import { APIConnectionError, makeApiError } from './errors.ts'
 import type { APIError } from './errors.ts'
 import { readRetryAfter } from './retries.ts'
@@ -17,6 +18,8 @@ export type Outgoing = {
   body?: string
   /** Bytes of the key as a header carries them. */
   idempotencyKey?: string
+  /** The answer must begin within so many milliseconds; undefined: within those of the attempt. */
+  quietMs?: number
 }
 
 export type RateLimit = {
@@ -38,7 +41,7 @@ type Origin = {
 }
 
 export function makeSend({ agentUrl, apiKey, fetch, onRateLimit }: Origin): Send {
-  return async ({ method, path, accept, body, idempotencyKey }, watch) => {
+  return async ({ method, path, accept, body, idempotencyKey, quietMs }, watch) => {
     const headers: Record<string, string> = {
       authorization: `Bearer ${apiKey}`,
       accept,
@@ -49,7 +52,10 @@ export function makeSend({ agentUrl, apiKey, fetch, onRateLimit }: Origin): Send
     const init = { method, headers, redirect: 'manual' as const, signal: watch.signal, ...(body === undefined ? {} : { body }) }
     // Called as the global it is: some runtimes refuse it as a method of something else.
     const send = fetch ?? globalThis.fetch
-    const response = await watch.hold(connected(() => send(`${agentUrl}${path}`, init)))
+    const response = await watch.hold(
+      connected(() => send(`${agentUrl}${path}`, init)),
+      quietMs,
+    )
     const rateLimit = readRateLimit(response.headers)
     if (rateLimit) onRateLimit(rateLimit)
     if (response.status === 200) return response
@@ -75,7 +81,8 @@ export async function connected<Result>(work: () => Promise<Result>): Promise<Re
   try {
     return await work()
   } catch (error) {
-    throw new APIConnectionError(`The connection failed: ${reasonOf(error)}`, { cause: error })
+    const what = distrustsCertificate(error) ? "The service's certificate is not trusted" : 'The connection failed'
+    throw new APIConnectionError(`${what}: ${reasonOf(error)}`, { cause: error })
   }
 }
 

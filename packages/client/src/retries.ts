@@ -2,6 +2,7 @@
  * Which failure is sent again with the same Idempotency-Key, and after what wait. The only place that decides; never sends.
  * docs/errors says the same of each code.
  */
+import { distrustsCertificate } from './certificate.ts'
 import { APIConnectionError, APIError } from './errors.ts'
 
 /** `fails`: counts against `maxRetries`. `runs`: a turn is at work, which only `maxWait` bounds. */
@@ -15,7 +16,8 @@ export const codesSentAgain: Readonly<Record<string, 'fails' | 'runs'>> = {
 
 /** Undefined: never sent again. */
 export function sentAgain(error: unknown): 'fails' | 'runs' | undefined {
-  if (error instanceof APIConnectionError) return 'fails'
+  // A certificate is not trusted sooner for being asked again.
+  if (error instanceof APIConnectionError) return distrustsCertificate(error.cause) ? undefined : 'fails'
   if (!(error instanceof APIError)) return undefined
   if (error.code !== undefined) return Object.hasOwn(codesSentAgain, error.code) ? codesSentAgain[error.code] : undefined
   // Without a code it is the answer of a proxy, which knows nothing of the turn.

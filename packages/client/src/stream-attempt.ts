@@ -18,7 +18,7 @@ type Told = { reconciler: Reconciler; emit: (event: ChatStreamEvent) => void }
 
 export async function attemptStream(send: Send, outgoing: Outgoing, watch: Watch, { reconciler, emit }: Told): Promise<ChatReply> {
   reconciler.begin()
-  const response = await send(outgoing, watch)
+  const response = await send({ ...outgoing, quietMs }, watch)
   if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
     await response.body?.cancel().catch(() => undefined)
     throw notOurs(response)

@@ -76,3 +76,39 @@ test('a stream is given up after 45 s without a byte, and finished by the same k
   assert.deepEqual(seen, ['Hel', 'lo'])
   assert.deepEqual(server.keys, [stream.idempotencyKey, stream.idempotencyKey])
 })
+
+test('a stream without even the head of its answer is given up after 45 s, too; a chat is not', async (t) => {
+  const arrivals = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const mute = arrivals.map((arrival) => () => arrival.resolve())
+  await using server = await startScriptedServer(...mute, streamed([{ completed: 'Hello' }]))
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const signals: (AbortSignal | null | undefined)[] = []
+  const watched: typeof fetch = (url, init) => {
+    signals.push(init?.signal)
+    return fetch(url, init)
+  }
+  const client = server.client({ fetch: watched })
+  const caller = new AbortController()
+  const chat = client.chat(message, { signal: caller.signal }).catch((error: unknown) => error)
+  await arrivals[0]?.promise
+  t.mock.timers.tick(1)
+  const stream = client.stream(message)
+  const text = stream.text()
+  await arrivals[1]?.promise
+  t.mock.timers.tick(44_999)
+  assert.deepEqual(
+    signals.map((signal) => signal?.aborted),
+    [false, false],
+  )
+  t.mock.timers.tick(1)
+  assert.deepEqual(
+    signals.map((signal) => signal?.aborted),
+    [false, true],
+  )
+  await server.requests[1]?.closed
+  t.mock.timers.tick(500)
+  assert.equal(await text, 'Hello')
+  assert.deepEqual(server.keys.slice(1), [stream.idempotencyKey, stream.idempotencyKey])
+  caller.abort()
+  assert.ok((await chat) instanceof APIUserAbortError)
+})

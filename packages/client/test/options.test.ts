@@ -32,7 +32,10 @@ test('options that cannot be are refused by name, and never by value', () => {
     ['apiKey', { apiKey: `${secret}\nX-Other: 1` }],
     ['apiKey', { apiKey: `${secret}…` }],
     ['timeout', { timeout: -1 }],
+    ['timeout', { timeout: 0 }],
+    ['maxRetries', { maxRetries: -1 }],
     ['maxRetries', { maxRetries: NaN }],
+    ['maxWait', { maxWait: 0 }],
     ['maxWait', { maxWait: '5' }],
   ]
   for (const [name, options] of wrong) {
@@ -46,6 +49,16 @@ test('options that cannot be are refused by name, and never by value', () => {
       },
     )
   }
+})
+
+test('no time at all is refused of a call too, before anything is sent; no limit is one', async () => {
+  await using server = await startScriptedServer(replied())
+  for (const none of [{ timeout: 0 }, { maxWait: 0 }]) {
+    await assert.rejects(server.client().chat(message, none), /^TurnkeepError: (?:timeout|maxWait) must be a number above 0\.$/)
+    assert.throws(() => server.client().stream(message, none), TurnkeepError)
+  }
+  assert.equal(server.requests.length, 0)
+  await server.client({ maxRetries: 0, maxWait: Infinity, timeout: Infinity }).chat(message)
 })
 
 test('an API key read from a file may end with the end of its line', async () => {
@@ -64,14 +77,14 @@ test('the API key shows neither in the client, nor in a stream, nor in any error
   for (const value of shown) assert.ok(!everything(value).includes('svc_live_'), everything(value))
 })
 
-test('idempotency.key-text: a key of any characters is sent as UTF-8; control characters and half a pair are refused before anything is sent', async () => {
+test('idempotency.key-text: a key of any characters is sent as UTF-8; what a header would lose or change is refused before anything is sent', async () => {
   await using server = await startScriptedServer(replied())
-  for (const idempotencyKey of ['ключ 🗝', 'clé', '"quoted"', 'a'.repeat(255)]) {
+  for (const idempotencyKey of ['ключ 🗝', 'clé', '"quoted"', 'two words', 'à', '\u00a0', 'a'.repeat(255)]) {
     await server.client().chat(message, { idempotencyKey })
     assert.equal(Buffer.from(server.keys.at(-1) ?? '', 'latin1').toString(), idempotencyKey)
   }
   const sent = server.requests.length
-  for (const idempotencyKey of ['a\nb', 'a\0', '\u007f', '\u0085', '\ud800']) {
+  for (const idempotencyKey of ['', ' ', ' a', 'a ', '\ta', 'a\t', 'a\nb', 'a\0', '\u007f', '\u0085', '\ud800']) {
     await assert.rejects(
       server.client().chat(message, { idempotencyKey }),
       (error) => error instanceof TurnkeepError && /idempotencyKey/.test(error.message),
