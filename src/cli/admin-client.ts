@@ -8,8 +8,8 @@ import { CommandFailed, causeOf } from './command-failed.ts'
 
 export type Fields = Record<string, unknown>
 export type Query = Record<string, string | undefined>
-/** `body` goes as JSON, `form` as multipart/form-data. */
-export type Call = { query?: Query; body?: unknown; form?: FormData; headers?: Record<string, string> }
+/** `body` goes as JSON, `form` as multipart/form-data; `signal` ends it before its time. */
+export type Call = { query?: Query; body?: unknown; form?: FormData; headers?: Record<string, string>; signal?: AbortSignal | undefined }
 export type Page = { data: Fields[]; nextCursor: string | null }
 
 export type AdminClient = {
@@ -20,7 +20,7 @@ export type AdminClient = {
   /** Whatever is answered, as soon as its head is there; the body is the caller's to read. Rejects with fetch's own error, at the signal too. */
   open(method: string, path: string, call: Call & { signal: AbortSignal }): Promise<Response>
   /** Newest first, page by page, at most `limit` of them in all. Throws CommandFailed. */
-  pages(path: string, limit?: number, query?: Query): AsyncGenerator<Page>
+  pages(path: string, limit?: number, query?: Query, signal?: AbortSignal): AsyncGenerator<Page>
 }
 
 // Above the 20 s of a provider's test, the longest call.
@@ -55,8 +55,9 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
   async function call(method: string, path: string, given: Call = {}): Promise<Fields> {
     let response: Response
     let text: string
+    const timeout = AbortSignal.timeout(given.form ? uploadMs : timeoutMs)
     try {
-      response = await open(method, path, { ...given, signal: AbortSignal.timeout(given.form ? uploadMs : timeoutMs) })
+      response = await open(method, path, { ...given, signal: given.signal ? AbortSignal.any([given.signal, timeout]) : timeout })
       text = await response.text()
     } catch (error) {
       throw new CommandFailed(2, `no answer from ${url} (${causeOf(error)}): is the server running, and is this its address? (--url)`)
@@ -66,10 +67,10 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
     throw new CommandFailed(...refusal(response, answered, url))
   }
 
-  async function* pages(path: string, limit = Infinity, query: Query = {}): AsyncGenerator<Page> {
+  async function* pages(path: string, limit = Infinity, query: Query = {}, signal?: AbortSignal): AsyncGenerator<Page> {
     let cursor: string | undefined
     for (let left = limit; left > 0;) {
-      const page = readPage(await call('GET', path, { query: { ...query, limit: String(Math.min(left, largestPage)), cursor } }))
+      const page = readPage(await call('GET', path, { query: { ...query, limit: String(Math.min(left, largestPage)), cursor }, signal }))
       yield page
       if (page.nextCursor === null) return
       cursor = page.nextCursor

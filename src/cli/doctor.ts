@@ -12,6 +12,7 @@ import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { checkPostgres } from './database-checks.ts'
 import { checkFolder, checkNode, checkOpenFiles, checkSecrets, checkSettings } from './machine-checks.ts'
+import { jsonText } from './print.ts'
 import { checkRedis } from './redis-checks.ts'
 import { checkPort, checkProviders, checkServer, checkToken, probe } from './server-checks.ts'
 import { findRedis, findStore } from './store-address.ts'
@@ -36,7 +37,7 @@ async function examine(environment: Environment, options: DoctorOptions): Promis
   }
   const failed = findings.filter(({ status }) => status === 'fail').length
   const warned = findings.filter(({ status }) => status === 'warn').length
-  if (options.json) console.log(JSON.stringify({ ok: failed === 0, checks: findings }, null, 2))
+  if (options.json) console.log(jsonText({ ok: failed === 0, checks: findings }, 2))
   else console.log(failed + warned === 0 ? '\nNothing to mend.' : `\n${failed} failed, ${warned} to look at.`)
   if (failed > 0) process.exitCode = 1
 }

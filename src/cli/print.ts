@@ -10,7 +10,7 @@ export type PrintOptions = { json?: true }
 
 /** One thing of the API. */
 export async function printRecord(fields: Fields, { json }: PrintOptions): Promise<void> {
-  await write(json ? `${JSON.stringify(fields, null, 2)}\n` : `${recordLines(fields).join('\n')}\n`)
+  await write(json ? `${jsonText(fields, 2)}\n` : `${recordLines(fields).join('\n')}\n`)
 }
 
 /** A whole list as its pages come, so that a long one neither fills memory nor waits for its end. As JSON it is one `{data, next_cursor}`. */
@@ -25,7 +25,7 @@ export async function printList(
   let nextCursor: string | null = null
   for await (const page of client.pages(path, options.limit, options.query)) {
     if (options.json) {
-      const items = page.data.map((item, index) => `${count + index === 0 ? '{"data":[\n' : ',\n'}${JSON.stringify(item)}`)
+      const items = page.data.map((item, index) => `${count + index === 0 ? '{"data":[\n' : ',\n'}${jsonText(item)}`)
       await write(items.join(''))
     } else if (page.data.length > 0) {
       await write(`${table.lines(page.data).join('\n')}\n`)
@@ -33,7 +33,7 @@ export async function printList(
     count += page.data.length
     nextCursor = page.nextCursor
   }
-  if (options.json) await write(`${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${JSON.stringify(nextCursor)}}\n`)
+  if (options.json) await write(`${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${jsonText(nextCursor)}}\n`)
   else if (count === 0) tell('There are none.')
 }
 
@@ -47,6 +47,14 @@ export async function printTable(columns: Column[], rows: Fields[], none = 'Ther
 export function listOf({ data }: Fields): Fields[] {
   if (Array.isArray(data) && data.every(isFields)) return data
   throw new CommandFailed(2, 'the answer is no list: is this the address of Turnkeep, and of this version?')
+}
+
+/** Parsed, it is the same; what could steer a terminal or hide something is written as \uXXXX, which JSON.stringify does below U+0020 alone. */
+export function jsonText(value: unknown, indent?: number): string {
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(value, null, indent).replace(/[\u007f-\u009f]|\p{Cf}|\p{Zl}|\p{Zp}/gu, (found) =>
+    found.split('').map(escaped).join(''),
+  )
 }
 
 /** To stdout, at the pace of whoever reads it. */

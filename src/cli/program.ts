@@ -3,6 +3,7 @@
  * when its name is given, so that none waits for another's modules. Exit codes: command-options.ts.
  */
 import { readFileSync } from 'node:fs'
+import { debuglog } from 'node:util'
 import { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { CommandFailed } from './command-failed.ts'
@@ -50,11 +51,18 @@ export async function runProgram(argv: string[], environment: Environment): Prom
     const program = await buildProgram(environment, (name) => argv.includes(name))
     await program.parseAsync(argv)
   } catch (error) {
+    if (error instanceof CommandFailed) console.error(`turnkeep: ${error.message}`)
+    else await tellFault(error)
     // A fault of ours must not end as if the command had answered no.
-    if (!(error instanceof CommandFailed)) console.error(error)
-    else console.error(`turnkeep: ${error.message}`)
     process.exitCode = error instanceof CommandFailed ? error.exitCode : 2
   }
+}
+
+/** One line; the stack, for whoever mends it, where NODE_DEBUG names us. */
+async function tellFault(error: unknown): Promise<void> {
+  const { visible } = await import('./table.ts')
+  debuglog('turnkeep')('%s', error instanceof Error ? error.stack : error)
+  console.error(`turnkeep: a fault of ours: ${visible((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))}`)
 }
 
 /** The words of all commands; what `isNeeded` leaves out is there by its name alone. */

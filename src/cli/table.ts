@@ -64,13 +64,17 @@ export function recordLines(fields: Fields): string[] {
 
 const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
 
+// The flags of England, Scotland, Wales: the letters of a region, which are not seen, behind a black flag.
+const flag = /\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{3,6}\u{e007f}/u.source
+const unseen = new RegExp(`${flag}|\\p{Cc}|\\p{Cf}|\\p{Cs}|\\p{Zl}|\\p{Zp}`, 'gu')
+
 /** A text of others as it may be put on a terminal: what would move the cursor or hide something is written out. */
 export function visible(text: string, keepNewlines = false): string {
-  return text.replace(/\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}/gu, (character) => {
-    if (character === '\n' && keepNewlines) return character
-    // Joins the parts of one emoji; alone it is nothing to see and nothing to fear.
-    if (character === '\u{200d}') return character
-    return `\\u{${character.codePointAt(0)!.toString(16)}}`
+  return text.replace(unseen, (found) => {
+    if (found === '\n' && keepNewlines) return found
+    // They part or join letters, as Persian needs it, or the parts of one emoji; alone they are nothing to see and nothing to fear.
+    if (found === '\u{200c}' || found === '\u{200d}' || found.startsWith('\u{1f3f4}')) return found
+    return `\\u{${found.codePointAt(0)!.toString(16)}}`
   })
 }
 

@@ -1,6 +1,7 @@
 /** `turnkeep chat` at a real terminal and in a pipe, against a real server with a scripted model. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer, request } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -106,6 +107,27 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     assert.equal(await terminal.ended, 0)
   })
 
+  test('Ctrl-C ends a look-up that does not answer, comes back to the prompt, and the reply is still in the sum', async (t) => {
+    const front = await startHoldingFront(t)
+    const terminal = await atTerminal(t, [app.caller.agentId, '--user', 'ivy'], front.url)
+    for (const [words, path] of [
+      ['/history', '/keys'],
+      ['/cost', '/owners/'],
+      ['what now?', '/turns/'],
+    ] as const) {
+      const asked = front.hold(path)
+      terminal.type(`${words}\r`)
+      await asked
+      terminal.type('\u0003')
+      await terminal.shows(/\nStopped\.[^]*\n› $/)
+    }
+    front.hold(undefined)
+    terminal.type('/cost\r')
+    await terminal.shows(/this session: 0\.\d*[1-9]\d* USD · 1 reply · /)
+    terminal.type('/exit\r')
+    assert.equal(await terminal.ended, 0)
+  })
+
   test('a server that is killed in the middle of a reply brings the rest under the same key, and says where it differs', async (t) => {
     const port = await freePort()
     const home = await makeFolder()
@@ -194,4 +216,37 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => void server.close(resolve))
   return port
+}
+
+type HoldingFront = {
+  url: string
+  /** Requests whose path has this in it are not answered from now on; resolves at the first one. */
+  hold(path: string | undefined): Promise<void>
+}
+
+/** In front of the app: hands on what it is asked. */
+async function startHoldingFront(t: TestContext): Promise<HoldingFront> {
+  let held: string | undefined
+  let heldOne = (): void => undefined
+  const server = createHttpServer((asked, answer) => {
+    if (held !== undefined && asked.url!.includes(held)) return heldOne()
+    const { method, headers, url } = asked
+    const sent = request(`${app.url}${url}`, { method: method!, headers }, (got) => {
+      answer.writeHead(got.statusCode!, got.headers)
+      got.pipe(answer)
+    })
+    asked.pipe(sent)
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold(path) {
+      held = path
+      return new Promise((resolve) => (heldOne = resolve))
+    },
+  }
 }

@@ -1,5 +1,6 @@
 /** The help of every command, read as a stranger reads it: what it does, an example, each flag, how it ends; and docs/operate/commands.md names them all. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -67,4 +68,17 @@ test('a wrong word is answered with the nearest command, and exit code 2', async
     assert.deepEqual([code, stdout], [2, ''])
     assert.ok(stderr.includes(`(Did you mean ${nearest}?)`), stderr)
   }
+})
+
+test('a fault of ours is one line and exit code 2; its stack is shown with NODE_DEBUG=turnkeep alone', () => {
+  const module = JSON.stringify(new URL('../../src/cli/program.ts', import.meta.url))
+  const run = `
+    const { runProgram } = await import(${module})
+    await runProgram(['node', 'turnkeep', 'config'], new Proxy({}, { get() { throw new TypeError('oh\\u009b\\nno') } }))`
+  const fail = (env: Record<string, string>) => spawnSync(process.execPath, ['--input-type=module', '-e', run], { env, encoding: 'utf8' })
+  const { status, stdout, stderr } = fail({})
+  assert.deepEqual([status, stdout, stderr], [2, '', 'turnkeep: a fault of ours: oh\\u{9b} no\n'])
+  const debugged = fail({ NODE_DEBUG: 'turnkeep' })
+  assert.equal(debugged.status, 2)
+  assert.match(debugged.stderr, /^TURNKEEP \d+: TypeError: oh[^]*\n +at [^]*\nturnkeep: a fault of ours: /)
 })

@@ -36,6 +36,22 @@ describe('turnkeep conversation and turn', () => {
     assert.equal((await json('turn', 'show', reply.request_id)).usage.charged_usd, reply.usage.charged_usd)
   })
 
+  test('--json is what the API tells, with everything that could steer a terminal written as \\uXXXX', async () => {
+    const hostile = 'C1 \u009b31m, DEL \u007f, turned \u202eround, hidden \u{e0041}, line \u2028 end'
+    app.model.script(hostile)
+    const { json: reply } = await app.chat('say it', { user: hostile })
+    const path = `/conversations/${reply.conversation_id}`
+    const answers: [Ran, Json][] = [
+      [await turnkeep('conversation', 'messages', reply.conversation_id, '--json'), await app.made('GET', `${path}/messages`)],
+      [await turnkeep('conversation', 'show', reply.conversation_id, '--json'), await app.made('GET', path)],
+    ]
+    for (const [{ stdout }, told] of answers) {
+      assert.deepEqual(JSON.parse(stdout), told)
+      assert.doesNotMatch(stdout, /[\u007f-\u009f]|\p{Cf}|\u2028/u)
+      assert.match(stdout, /C1 \\u009b31m, DEL \\u007f, turned \\u202eround, hidden \\udb40\\udc41, line \\u2028 end/)
+    }
+  })
+
   test('turn show says why it failed, and each step; list picks the failed ones', async () => {
     app.model.script([{ toolCall: { id: 'c1', name: 'now', arguments: '{}' } }], 'It is late.')
     const { json: reply } = await app.chat('what time is it?', { user: 'eve' })

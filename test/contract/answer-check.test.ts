@@ -3,9 +3,13 @@
  * reject, one kind of fault a test, and one that says what is described does not.
  */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { chatEvents, chatResponse, conversation } from '../../src/http/api-examples.ts'
 import { exampleId } from '../../src/http/api-answers.ts'
@@ -192,6 +196,48 @@ void test('contract: a whole run with an operation that nobody called has failed
   assert.equal(sumUp([{ counts: rest, wrong: [] }], operations, { isWhole: true, isStrict: false }).failed, false)
   assert.equal(sumUp([{ counts: rest, wrong: [] }], operations, { isWhole: false, isStrict: true }).failed, false)
   assert.equal(sumUp([{ counts, wrong: ['w'] }], operations, { isWhole: false, isStrict: false }).failed, true)
+})
+
+const runModule = new URL('../support/answer-check-run.ts', import.meta.url).href
+const asIn = (folder: string) => ({ env: { ...process.env, TEST_CONTRACT: folder }, encoding: 'utf8' }) as const
+const runScript = (folder: string, script: string) => spawnSync(process.execPath, ['--input-type=module', '-e', script], asIn(folder))
+
+void test('contract: a server that gets the port of a closed one of ours is not held as ours', () => {
+  const { stdout, stderr } = runScript(
+    tmpdir(),
+    `import { createServer } from 'node:net'
+    const { isHeld, isOurs } = await import('${runModule}')
+    const listen = (port) => new Promise((resolve) => {
+      const server = createServer().listen(port, '127.0.0.1', () => resolve(server))
+    })
+    const tell = (port) => console.log(isHeld(new URL('http://127.0.0.1:' + port + '/v1/agents/agt_x/chat'), new Headers()))
+    const ours = await listen(0)
+    const { port } = ours.address()
+    isOurs('http://127.0.0.1:' + port)
+    const other = await listen(0)
+    tell(port)
+    await new Promise((resolve) => ours.close(resolve))
+    const next = await listen(port)
+    tell(port)
+    next.close()
+    other.close()`,
+  )
+  assert.equal(stdout, 'true\nfalse\n', stderr)
+})
+
+void test('contract: two processes of a run that had the same pid leave a file each', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-held-'))
+  writeFileSync(join(folder, 'descriptions.json'), JSON.stringify(descriptions))
+  const { status, stderr } = runScript(
+    folder,
+    `for (const time of [1, 2]) {
+      const { holdEvents } = await import('${runModule}?' + time)
+      try { holdEvents([]) } catch {}
+    }`,
+  )
+  const left = readdirSync(folder).filter((name) => /^held-.*\.json$/.test(name))
+  rmSync(folder, { recursive: true, force: true })
+  assert.deepEqual([status, left.length], [0, 2], stderr)
 })
 
 // Alone, `node test/contract/answer-check.test.ts`, nothing is preloaded.

@@ -2,7 +2,10 @@
  * The answer check of this process, where test/run.ts has written the descriptions into a folder and named it; without one nothing is checked.
  * Leaves in that folder, when the process ends, how many answers of which operation were held, and what was wrong.
  */
+import { randomUUID } from 'node:crypto'
+import { subscribe } from 'node:diagnostics_channel'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { Server } from 'node:net'
 import { join } from 'node:path'
 import { AnswerCheck } from './answer-check.ts'
 import type { SeenAnswer, SeenEvent } from './answer-check.ts'
@@ -21,14 +24,25 @@ function checkOf(into: string): AnswerCheck {
   const check = new AnswerCheck(JSON.parse(readFileSync(join(into, 'descriptions.json'), 'utf8')))
   process.once('exit', () => {
     const held: Held = { counts: check.counts, wrong }
-    writeFileSync(join(into, `held-${process.pid}.json`), JSON.stringify(held))
+    // A pid comes again.
+    writeFileSync(join(into, `held-${process.pid}-${randomUUID()}.json`), JSON.stringify(held))
   })
   return (made = check)
 }
 
-/** A server of ours listens there: every answer of its two APIs is held, one without X-Request-ID too. */
+/** A server of ours listens there: every answer of its two APIs is held, one without X-Request-ID too, until another server of this process gets the port. */
 export function isOurs(baseUrl: string): void {
   if (folder !== undefined) origins.add(new URL(baseUrl).origin)
+}
+
+if (folder !== undefined) subscribe('tracing:net.server.listen:asyncEnd', forget)
+
+/** Whoever listens now says anew that it is ours. */
+function forget(listening: unknown): void {
+  const server = listening instanceof Object && 'server' in listening ? listening.server : undefined
+  const address = server instanceof Server ? server.address() : null
+  if (address === null || typeof address === 'string') return
+  for (const origin of origins) if (new URL(origin).port === String(address.port)) origins.delete(origin)
 }
 
 /** Whether an answer is to be held: by its address, and by its X-Request-ID where nobody has said who listens there. */

@@ -23,7 +23,7 @@ export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped'
   if (sent.kind === 'unreachable')
     return `No reply: ${sent.why}. The message may have been taken; if it was, it is answered and charged once.`
   const { agentId, agent } = talk
-  const turn = sent.requestId === undefined ? 'see the server’s log' : `npx turnkeep turn show ${sent.requestId}`
+  const turn = sent.requestId === undefined ? 'see the server’s log' : `npx turnkeep turn show ${visible(sent.requestId)}`
   switch (sent.code) {
     case 'insufficient_balance': {
       const owner = await talk.owner().catch((): Fields => ({}))
@@ -40,6 +40,6 @@ export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped'
     case 'unauthorized':
       return 'The server does not take the admin token any more: set TURNKEEP_ADMIN_TOKEN to its present one.'
     default:
-      return `${readable(sent.message)} (${sent.code}${sent.requestId === undefined ? '' : `, request ${sent.requestId}`})`
+      return `${readable(sent.message)} (${visible(sent.code)}${sent.requestId === undefined ? '' : `, request ${visible(sent.requestId)}`})`
   }
 }

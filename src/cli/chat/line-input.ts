@@ -8,7 +8,7 @@ import { Writable } from 'node:stream'
 export type LineInput = {
   /** The next message; undefined at Ctrl-D, or at Ctrl-C on an empty line twice. */
   ask(): Promise<string | undefined>
-  /** Ctrl-C outside of `ask` calls this. */
+  /** Ctrl-C outside of `ask` calls this: whoever waits for anything there has a listener. */
   onInterrupt(listener: (() => void) | undefined): void
   close(): void
 }

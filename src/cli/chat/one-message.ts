@@ -1,7 +1,8 @@
 /** One turn for a program or a pipe: the reply alone on stdout, everything else on stderr. On a terminal the reply is shown as it comes. */
 import { CommandFailed } from '../command-failed.ts'
 import { printRecord, tell, write } from '../print.ts'
-import { costLine, readable, whyNot } from './chat-words.ts'
+import { visible } from '../table.ts'
+import { costLine, whyNot } from './chat-words.ts'
 import { contentOf, sendMessage } from './send-message.ts'
 import type { Talk } from './talk.ts'
 import { WordWrap } from './word-wrap.ts'
@@ -26,7 +27,7 @@ export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMes
     { agentId, externalUserId, text, idempotencyKey },
     {
       created: (id) => (requestId = id),
-      piece: (piece) => streamed && wrap.push(readable(piece)),
+      piece: (piece) => streamed && wrap.push(piece),
       reset() {
         if (!streamed) return
         wrap.end()
@@ -38,7 +39,7 @@ export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMes
   )
   process.off('SIGINT', stop)
   if (sent.kind === 'stopped') {
-    const which = requestId === undefined ? '' : ` (npx turnkeep turn show ${requestId})`
+    const which = requestId === undefined ? '' : ` (npx turnkeep turn show ${visible(requestId)})`
     throw new CommandFailed(
       2,
       `stopped: a turn that has begun goes on and is charged${which}; its reply: --idempotency-key ${idempotencyKey}`,

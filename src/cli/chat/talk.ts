@@ -3,7 +3,7 @@
  * Shows nothing.
  */
 import { isFields } from '../admin-client.ts'
-import type { AdminClient, Fields } from '../admin-client.ts'
+import type { AdminClient, Fields, Query } from '../admin-client.ts'
 import { CommandFailed } from '../command-failed.ts'
 
 export type Said = { role: string; content: string; at: string }
@@ -24,8 +24,10 @@ export class Talk {
   readonly agent: Fields
   readonly agentId: string
   externalUserId: string
+  /** Ends the look-up that is under way: it then throws as where nobody answers. */
+  signal: AbortSignal | undefined
   readonly #costs: Cost[] = []
-  /** Turns nobody listened to until their end. */
+  /** Turns whose cost is not known yet. */
   #unheard = new Set<string>()
 
   constructor(client: AdminClient, agent: Fields, externalUserId: string) {
@@ -36,14 +38,14 @@ export class Talk {
   }
 
   owner(): Promise<Fields> {
-    return this.client.call('GET', `/owners/${encodeURIComponent(String(this.agent['owner_id']))}`)
+    return this.#look(`/owners/${encodeURIComponent(String(this.agent['owner_id']))}`)
   }
 
   /** The last messages, oldest first; empty where nothing was said yet. */
   async lastSaid(limit: number): Promise<Said[]> {
     const id = await this.#findConversation()
     if (id === undefined) return []
-    const { data } = await this.client.call('GET', `/conversations/${id}/messages`, { query: { limit: String(limit) } })
+    const { data } = await this.#look(`/conversations/${id}/messages`, { limit: String(limit) })
     if (!Array.isArray(data)) return []
     const said = data
       .filter(isFields)
@@ -55,11 +57,9 @@ export class Talk {
   async cost(requestId: string): Promise<Cost | undefined> {
     const counted = this.#costs.find((one) => one.requestId === requestId)
     if (counted) return counted
-    const turn = await this.client.call('GET', `/turns/${encodeURIComponent(requestId)}`)
-    if (turn['state'] === 'running') {
-      this.#unheard.add(requestId)
-      return undefined
-    }
+    this.leave(requestId)
+    const turn = await this.#look(`/turns/${encodeURIComponent(requestId)}`)
+    if (turn['state'] === 'running') return undefined
     this.#unheard.delete(requestId)
     const { usage } = turn
     if (!isFields(usage)) return undefined
@@ -76,7 +76,7 @@ export class Talk {
     return cost
   }
 
-  /** A turn that goes on without a listener: it counts when it has ended. */
+  /** A turn whose cost nobody has seen yet: it counts when it has ended. */
   leave(requestId: string): void {
     this.#unheard.add(requestId)
   }
@@ -88,13 +88,17 @@ export class Talk {
     return { turns: this.#costs.length, usd: writeUnits(units), tokens, running: this.#unheard.size }
   }
 
+  #look(path: string, query: Query = {}): Promise<Fields> {
+    return this.client.call('GET', path, { query, signal: this.signal })
+  }
+
   /** The playground's key is listed nowhere: the conversation of a key that is none of the agent's own. */
   async #findConversation(): Promise<string | undefined> {
     const keys = new Set<unknown>()
-    for await (const { data } of this.client.pages(`/agents/${encodeURIComponent(this.agentId)}/keys`))
+    for await (const { data } of this.client.pages(`/agents/${encodeURIComponent(this.agentId)}/keys`, Infinity, {}, this.signal))
       for (const { id } of data) keys.add(id)
     const query = { agent_id: this.agentId, external_user_id: this.externalUserId, limit: '100' }
-    const { data } = await this.client.call('GET', '/conversations', { query })
+    const { data } = await this.#look('/conversations', query)
     if (!Array.isArray(data))
       throw new CommandFailed(2, 'the answer is no page of a list: is this the address of Turnkeep, and of this version?')
     const found = data.filter(isFields).find(({ key_id: key }) => !keys.has(key))

@@ -6,7 +6,6 @@ import { CommandFailed } from '../command-failed.ts'
 import { visible } from '../table.ts'
 import { costLine, readable, whyNot } from './chat-words.ts'
 import { openLineInput } from './line-input.ts'
-import type { LineInput } from './line-input.ts'
 import { sendMessage } from './send-message.ts'
 import type { Said, Talk } from './talk.ts'
 import { WordWrap } from './word-wrap.ts'
@@ -42,7 +41,13 @@ export async function chatAtTerminal(talk: Talk, nameAnew: () => string): Promis
       const words = text.trim()
       if (words === '/exit' || words === '/quit') return
       if (words === '') continue
-      await (words.startsWith('/') && !words.includes('\n') ? obey(words, talk, nameAnew) : say(text, talk, input)).catch(tellFailure)
+      const stopping = new AbortController()
+      const { signal } = stopping
+      talk.signal = signal
+      input.onInterrupt(() => stopping.abort())
+      const isCommand = words.startsWith('/') && !words.includes('\n')
+      await (isCommand ? obey(words, talk, nameAnew) : say(text, talk, signal)).catch((error) => tellFailure(error, signal))
+      input.onInterrupt(undefined)
     }
   } finally {
     input.close()
@@ -74,7 +79,7 @@ function showSaid({ role, content }: Said, most = Infinity): void {
   const text = content.length > most ? `${[...content].slice(0, most).join('')}…` : content
   let lines = ''
   const wrap = new WordWrap(width, (piece) => (lines += piece))
-  wrap.push(`${role === 'user' ? '› ' : ''}${readable(text)}`)
+  wrap.push(`${role === 'user' ? '› ' : ''}${text}`)
   wrap.end()
   tell(lines.trimEnd())
 }
@@ -104,9 +109,7 @@ async function obey(word: string, talk: Talk, nameAnew: () => string): Promise<v
 }
 
 /** Answered and charged once, whatever breaks: one key for all its attempts. */
-async function say(text: string, talk: Talk, input: LineInput): Promise<void> {
-  const stopping = new AbortController()
-  input.onInterrupt(() => stopping.abort())
+async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void> {
   const wrap = new WordWrap(width, (piece) => stdout.write(piece))
   let requestId: string | undefined
   const { agentId, externalUserId } = talk
@@ -116,7 +119,7 @@ async function say(text: string, talk: Talk, input: LineInput): Promise<void> {
     message,
     {
       created: (id) => (requestId = id),
-      piece: (piece) => wrap.push(readable(piece)),
+      piece: (piece) => wrap.push(piece),
       reset() {
         wrap.end()
         tell('The turn was run anew and says something else; from the beginning:')
@@ -126,9 +129,8 @@ async function say(text: string, talk: Talk, input: LineInput): Promise<void> {
         tell(`${why}: waiting ${seconds} s (Ctrl-C stops)`)
       },
     },
-    stopping.signal,
+    signal,
   )
-  input.onInterrupt(undefined)
   wrap.end()
   switch (sent.kind) {
     case 'completed': {
@@ -138,13 +140,14 @@ async function say(text: string, talk: Talk, input: LineInput): Promise<void> {
     case 'stopped':
       if (requestId === undefined) return tellThenBlank('Stopped. If the message was taken, it is answered and charged once.')
       talk.leave(requestId)
-      return tellThenBlank(`Stopped listening. The turn goes on, is stored and charged: npx turnkeep turn show ${requestId}`)
+      return tellThenBlank(`Stopped listening. The turn goes on, is stored and charged: npx turnkeep turn show ${visible(requestId)}`)
     default:
       return void stdout.write(`${styleText('red', await whyNot(sent, talk), { stream: stdout })}\n\n`)
   }
 }
 
-function tellFailure(error: unknown): void {
+function tellFailure(error: unknown, signal: AbortSignal): void {
   if (!(error instanceof CommandFailed)) throw error
-  stdout.write(`${styleText('red', error.message, { stream: stdout })}\n`)
+  if (signal.aborted) return tellThenBlank('Stopped.')
+  stdout.write(`${styleText('red', readable(error.message), { stream: stdout })}\n`)
 }

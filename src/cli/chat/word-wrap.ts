@@ -1,13 +1,20 @@
-/** Text that comes in pieces, wrapped at words to a width as it comes. Line breaks of the text stay; a word longer than a line is cut. */
+/**
+ * Text of a model or a person that comes in pieces, made `readable` and wrapped at words to a width as it comes. Its line breaks stay; a word longer
+ * than a line is cut.
+ */
 import { widthOf } from '../table.ts'
+import { readable } from './chat-words.ts'
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+// What the next piece may make another thing of: half of a line break, of a character, of a flag.
+const unfinished = /(\r|(\u{1f3f4}[\u{e0030}-\u{e007a}]{0,6})?[\ud800-\udbff]?)$/u
 
 export class WordWrap {
   readonly #width: () => number
   readonly #write: (text: string) => void
   #column = 0
   #gap = ''
+  #unfinished = ''
   /** A word whose end has not come yet, with the blanks before it. */
   #held = ''
 
@@ -17,7 +24,13 @@ export class WordWrap {
     this.#write = write
   }
 
-  push(text: string): void {
+  push(piece: string): void {
+    const text = this.#unfinished + piece
+    this.#unfinished = unfinished.exec(text)![0]
+    this.#take(readable(text.slice(0, text.length - this.#unfinished.length)))
+  }
+
+  #take(text: string): void {
     const words = (this.#held + text).match(/\n|[^\S\n]+|\S+/gu) ?? []
     const last = words.at(-1)
     // Without blanks, as Chinese is written, a word would end with its sentence: its last character alone may still change.
@@ -28,6 +41,8 @@ export class WordWrap {
 
   /** The rest of what was held, and the line's end. */
   end(): void {
+    this.#take(readable(this.#unfinished))
+    this.#unfinished = ''
     this.#place(this.#held)
     this.#held = ''
     this.#gap = ''
