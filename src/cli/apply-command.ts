@@ -6,14 +6,17 @@ import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { createAdminClient } from './admin-client.ts'
-import type { AdminClient, Fields } from './admin-client.ts'
+import type { AdminClient } from './admin-client.ts'
 import { carryOut, inOrder, stoppedWords } from './apply/carry-out.ts'
+import type { Doing } from './apply/carry-out.ts'
 import { readDeclaration } from './apply/declaration.ts'
 import type { Item, Plan } from './apply/item.ts'
 import { makePlan } from './apply/plan.ts'
-import { counted, doneLine, planLines, summaryLines } from './apply/show-plan.ts'
+import { createReport } from './apply/report.ts'
+import type { Report } from './apply/report.ts'
+import { counted, planLines, summaryLines } from './apply/show-plan.ts'
 import { waitForDocuments } from './apply/wait.ts'
-import { CommandFailed } from './command-failed.ts'
+import { CommandFailed, causeOf } from './command-failed.ts'
 import { helpEnd, writeExitCodes } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
 import { tell, write } from './print.ts'
@@ -60,75 +63,61 @@ async function apply(flags: Flags, environment: Environment): Promise<void> {
   const client = createAdminClient(environment, flags)
   const plan = await makePlan(declaration, { client, environment, prune, secretsAgain: flags.secrets ?? false })
   const work = inOrder(plan.items)
+  const report = createReport(plan, work, { json })
 
   if (!json) await write(`${[...planLines(plan.items), ...(work.length > 0 ? [''] : []), ...summaryLines(plan)].join('\n')}\n`)
   for (const note of plan.notes) tell(visible(note))
   if (dryRun) {
-    if (json) await writeJson(plan, new Map(), false)
+    await report.end(false)
     if (exitCode && work.length > 0) process.exitCode = 1
     return
   }
   const taken = work.filter(({ action }) => action === 'delete')
   if (taken.length > 0 && !flags.yes) await askFirst(taken, files)
 
-  const answers = new Map<Item, Fields>()
-  let failure: CommandFailed | undefined
+  let applied = false
   try {
-    await doAll(work, plan, { client, json, answers })
+    await doAll(work, plan, client, report)
+    applied = true
     if (wait) await waitForAll(plan, client)
-  } catch (error) {
-    if (!(error instanceof CommandFailed)) throw error
-    failure = error
+  } finally {
+    await report.end(applied)
   }
-  if (json) await writeJson(plan, answers, answers.size === work.length)
-  if (failure) throw failure
 }
 
-type Doing = { client: AdminClient; json: boolean; answers: Map<Item, Fields> }
-
-/** Throws CommandFailed with code 1 where it stops in the middle. */
-async function doAll(work: Item[], { known }: Plan, { client, json, answers }: Doing): Promise<void> {
+/** Throws CommandFailed with code 1 where it stops in the middle, for whatever reason: 2 is the word for "nothing was changed". */
+async function doAll(work: Item[], { known }: Plan, client: AdminClient, report: Report): Promise<void> {
   const uploads = work.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
   const progress = showProgress(undefined)
-  const made = new Set<string>()
-  // Of a list the reader may have had enough; here a secret could be lost, and what is left to do would be left without a word.
-  process.stdout.prependListener('error', () => {
-    tell('turnkeep: stdout was closed, so this stopped in the middle. The same command again goes on from there.')
-    process.exit(1)
-  })
+  const doing: Doing = {
+    client,
+    known,
+    made: new Set(),
+    others: new Map(),
+    begins: (item) => progress.tell({ phase: 'sending', part: visible(item.name), done: uploads.indexOf(item), of: uploads.length }),
+    async done(...what) {
+      progress.end()
+      await report.done(...what)
+    },
+  }
+  report.begin()
   for (const [index, item] of work.entries()) {
     try {
-      await carryOut(item, {
-        client,
-        known,
-        made,
-        begins: () => progress.tell({ phase: 'sending', part: visible(item.name), done: uploads.indexOf(item), of: uploads.length }),
-        async done(_, answer, secret) {
-          progress.end()
-          answers.set(item, secret === undefined ? answer : { ...answer, api_key: secret })
-          if (!json) await printDone(item, answer, secret)
-        },
-      })
+      await carryOut(item, doing)
     } catch (error) {
       progress.end()
-      if (!(error instanceof CommandFailed)) throw error
       throw new CommandFailed(1, visible(stoppedWords(item, error, work.slice(index)), true))
     }
   }
 }
 
-/** A secret leaves at once: a run that is cut off later has not lost it. */
-async function printDone(item: Item, answer: Fields, secret: string | undefined): Promise<void> {
-  const id = item.id === undefined ? [] : [item.id]
-  const version = item.kind === 'agent' && item.action === 'update' ? [`version ${String(answer['version'])}`] : []
-  await write(`${doneLine(item, [...id, ...version].join(', '))}\n`)
-  if (secret === undefined) return
-  tell(`The key, shown this once:`)
-  await write(`${secret}\n`)
-}
-
+/** Throws CommandFailed with code 1. */
 async function waitForAll(plan: Plan, client: AdminClient): Promise<void> {
-  const failed = await waitForDocuments(plan.items, client, showProgress(undefined))
+  const progress = showProgress(undefined)
+  const failed = await waitForDocuments(plan.items, client, progress).catch((error: unknown) => {
+    progress.end()
+    throw new CommandFailed(1, `all that is declared is there; waiting for the documents stopped: ${causeOf(error)}`)
+  })
   if (failed.length > 0) throw new CommandFailed(1, failed.join('\n'))
 }
 
@@ -142,27 +131,4 @@ async function askFirst(taken: Item[], files: string[]): Promise<void> {
   const answer = await terminal.question(`Take away ${counted(taken)}, for good? [y/N] `, { signal: ended.signal }).catch(() => '')
   terminal.close()
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed(1, 'nothing was applied')
-}
-
-async function writeJson({ items, notes }: Plan, answers: Map<Item, Fields>, applied: boolean): Promise<void> {
-  const changes = items
-    .filter(({ action }) => action !== 'none')
-    .map((item) => {
-      const { action, kind, name, id, parent, fields } = item
-      const agent = parent?.kind === 'agent' ? parent : undefined
-      const owner = agent?.parent ?? (parent?.kind === 'owner' ? parent : undefined)
-      const secret = answers.get(item)?.['api_key']
-      return {
-        action,
-        kind,
-        name,
-        ...(owner ? { owner: owner.name } : {}),
-        ...(agent ? { agent: agent.name } : {}),
-        ...(id === undefined ? {} : { id }),
-        fields,
-        done: answers.has(item),
-        ...(secret === undefined ? {} : { api_key: secret }),
-      }
-    })
-  await write(`${JSON.stringify({ changes, applied, unchanged: items.length - changes.length, notes }, null, 2)}\n`)
 }

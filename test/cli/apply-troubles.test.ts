@@ -1,20 +1,11 @@
-/**
- * `turnkeep apply` where something goes wrong: bad files, a run that is killed or cut off, a server that goes away, somebody else at work. What
- * was done stays, is told, and is not done again.
- */
+/** `turnkeep apply` of files that are wrong: each mistake is told where it stands, before anything is asked or changed. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { runCommand } from '../support/run-command.ts'
 import { startTestApp } from '../support/test-app.ts'
-import type { Json, TestApp } from '../support/test-app.ts'
+import type { TestApp } from '../support/test-app.ts'
 import { ApplyDesk } from './apply-desk.ts'
-import { openGate } from './apply-gate.ts'
-import type { Passage } from './apply-gate.ts'
 
 let app: TestApp
 let desk: ApplyDesk
@@ -26,31 +17,6 @@ after(async () => {
   desk[Symbol.dispose]()
   await app.close()
 })
-
-const command = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
-const declared = (owner: string) => `
-owners:
-  - name: ${owner}
-    balance_usd: 5
-    agents:
-      - name: ${owner} one
-        model: demo/demo
-        system_prompt: one
-        keys: [{name: only, secret_file: ${owner}.key}]
-        documents: [{title: Text, text: Some text.}]
-      - {name: ${owner} two, model: demo/demo, system_prompt: two}
-`
-
-/** Everything that was declared is there, once. */
-async function assertOnce(owner: string): Promise<void> {
-  const { id, balance_usd: balance } = await desk.one('/owners', owner)
-  assert.equal(balance, '5.00000000')
-  assert.equal((await desk.list(`/owners/${id}/ledger`)).length, 1)
-  const one = await desk.one('/agents', `${owner} one`)
-  await desk.one('/agents', `${owner} two`)
-  await desk.one(`/agents/${one.id}/keys`, 'only')
-  await desk.one(`/agents/${one.id}/documents`, 'Text')
-}
 
 describe('turnkeep apply: files that are wrong', () => {
   const refused = async (text: string): Promise<string> => {
@@ -152,6 +118,45 @@ owners:
     assert.equal((await runCommand(['apply'], desk.environment())).code, 2)
   })
 
+  test('parameters that are no JSON are told where they stand: too many aliases, one that holds itself, a number without end', async () => {
+    const withParameters = (parameters: string): string =>
+      `owners: [{name: W, agents: [{name: A, tools: [{type: http, name: t, description: d, method: GET, url: "https://e.com", parameters: ${parameters}}]}]}]`
+    const ten = (what: string): string => `[${Array.from({ length: 10 }, () => what).join(',')}]`
+    const laughs = `{a: &a ${ten('1')}, b: &b ${ten('*a')}, c: &c ${ten('*b')}, d: ${ten('*c')}}`
+    for (const [parameters, why] of [
+      [laughs, 'Excessive alias count'],
+      ['&a {type: object, properties: {x: *a}}', 'it holds itself'],
+      ['{minimum: -.inf}', 'no number of JSON'],
+    ] as const)
+      assert.match(await refused(withParameters(parameters)), new RegExp(`\\nF:1:120: parameters must be JSON: .*${why}.*\\n$`))
+  })
+
+  test('what stands where a secret is meant is never shown, whatever it is', async () => {
+    const told = await refused(`
+providers: [{name: p, kind: openai, api_key_env: 12345678}]
+owners:
+  - name: W
+    agents:
+      - name: A
+        tools:
+          - {type: http, name: t, description: d, method: GET, url: x, parameters: {}, headers: {X-Api-Key: 12345678, Cookie: true}, secrets: {K: {env: 12345678}}}
+`)
+    assert.match(told, /: X-Api-Key: a secret never stands in the file/)
+    assert.match(told, /: Cookie: a secret never stands in the file/)
+    assert.match(told, /: api_key_env must be the name of an environment variable\n/)
+    assert.match(told, /: env must be the name of an environment variable\n/)
+    assert.ok(!told.includes('12345678'), told)
+  })
+
+  test('a file whose name a form cannot carry is refused; a name with a percent sign is not', async () => {
+    const names = ['a"b.md', 'a\\b.md', 'a\nb.md', 'a\rb.md']
+    for (const name of [...names, 'a%22b.md']) desk.write(name, 'x')
+    const documents = [...names, 'a%22b.md', 'nope.md'].map((file) => ({ file }))
+    const told = await refused(JSON.stringify({ owners: [{ name: 'W', agents: [{ name: 'A', documents }] }] }))
+    assert.equal(told.match(/a form cannot carry/g)?.length, 4, told)
+    assert.equal(told.match(/\nF:1:\d+: /g)?.length, 5, told)
+  })
+
   test('what the server could not do is refused before anything is made: no model, no provider, no price, another kind', async () => {
     const before = await desk.traces()
     desk.write(
@@ -178,122 +183,5 @@ owners:
     ])
       assert.match(ran.stderr, line)
     assert.deepEqual(await desk.traces(), before)
-  })
-})
-
-describe('turnkeep apply: cut off in the middle', () => {
-  test('killed after the first agent, the same command again makes the rest and nothing twice', async () => {
-    const path = desk.write('agents.yaml', declared('Killed'))
-    const reached = Promise.withResolvers<void>()
-    const never = new Promise<never>(() => undefined)
-    await using gate = await openGate(app.url, async ({ method, path: asked, count }): Promise<Passage> => {
-      if (method !== 'POST' || asked !== '/agents' || count !== 1) return 'forward'
-      reached.resolve()
-      return never
-    })
-    const child = spawn(process.execPath, [command, 'apply', '-f', path], { env: desk.environment(gate.url), stdio: 'ignore' })
-    await reached.promise
-    child.kill('SIGKILL')
-    await once(child, 'close')
-    await desk.one('/agents', 'Killed one')
-    assert.equal((await desk.list('/agents')).filter(({ name }) => name === 'Killed two').length, 0)
-    const { stdout } = await desk.applied(declared('Killed'))
-    assert.match(stdout, /^3 to make, 2 unchanged\.$/m)
-    await assertOnce('Killed')
-    assert.match((await desk.applied(declared('Killed'))).stdout, /^Nothing to change\. 5 unchanged/)
-  })
-
-  for (const [lost, path] of [
-    ['Owner', '/owners'],
-    ['Agent', '/agents'],
-  ] as const)
-    test(`an answer that is lost is told, and what it was of is not made twice: ${path}`, async () => {
-      const name = `Lost ${lost}`
-      desk.write('agents.yaml', declared(name))
-      await using gate = await openGate(app.url, ({ method, path: asked, count }) =>
-        method === 'POST' && asked === path && count === 0 ? 'lose' : 'forward',
-      )
-      const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-      assert.equal(ran.code, 1)
-      assert.match(ran.stderr, /^turnkeep: stopped at the \w+ Lost .*: no answer from /)
-      assert.match(ran.stderr, /\nIt may have been made all the same; nothing is made twice by running this again\.\n/)
-      assert.match(ran.stderr, /\nNot done: the .* and [34] more\. The same command again goes on from here\.\n$/)
-      await desk.applied(declared(name))
-      await assertOnce(name)
-    })
-
-  test('the key whose answer is lost is there without its secret, which is told then and afterwards', async () => {
-    desk.write('agents.yaml', declared('Lost key'))
-    await using gate = await openGate(app.url, ({ method, path }) => (method === 'POST' && path.endsWith('/keys') ? 'lose' : 'forward'))
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.match(ran.stderr, /If it was made, its secret is lost: npx turnkeep key rotate makes another\./)
-    assert.ok(!existsSync(join(desk.folder, 'Lost key.key')))
-    const again = await desk.applied(declared('Lost key'))
-    assert.match(again.stderr, /^The secret of the key only of Lost key one is not in .*\/Lost key\.key\./)
-    await assertOnce('Lost key')
-  })
-
-  test('a server that goes away: what was done is told and stays, with --json too', async () => {
-    desk.write('agents.yaml', declared('Gone'))
-    await using gate = await openGate(app.url, ({ method, path }) =>
-      method === 'POST' && path.endsWith('/documents') ? 'drop' : 'forward',
-    )
-    const ran = await desk.apply(['--json'], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.equal(ran.code, 1)
-    const { changes, applied } = JSON.parse(ran.stdout) as Json
-    assert.equal(applied, false)
-    assert.deepEqual(
-      changes.filter(({ done }: Json) => !done).map(({ kind, name, owner, agent }: Json) => [kind, name, owner, agent]),
-      [['document', 'Text', 'Gone', 'Gone one']],
-    )
-    assert.match(readFileSync(join(desk.folder, 'Gone.key'), 'utf8'), /^svc_live_\S+\n$/)
-    assert.match((await desk.applied(declared('Gone'))).stdout, /^1 to make, 4 unchanged\.$/m)
-    await assertOnce('Gone')
-    const nobody = await desk.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
-    assert.deepEqual([nobody.code, nobody.stdout], [2, ''])
-  })
-
-  test('an agent that somebody changed after the difference was shown is left as it is', async () => {
-    await desk.applied(declared('Moved'))
-    const { id } = await desk.one('/agents', 'Moved one')
-    desk.write('agents.yaml', declared('Moved').replace('system_prompt: one', 'system_prompt: another'))
-    await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
-      if (method === 'GET' && path === `/agents/${id}`) await app.made('PATCH', `/agents/${id}`, { system_prompt: 'by hand' })
-      return 'forward'
-    })
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.equal(ran.code, 1)
-    assert.match(ran.stderr, /somebody changed it meanwhile: it is at version 2 now, and the difference was shown of 1/)
-    assert.deepEqual(
-      [(await desk.one('/agents', 'Moved one')).system_prompt, (await desk.one('/agents', 'Moved one')).version],
-      ['by hand', 2],
-    )
-  })
-
-  test('two at once: the later one sees what the other has made and stops; the same again has nothing to do', async () => {
-    desk.write('agents.yaml', declared('Both'))
-    let other: Promise<unknown> | undefined
-    await using gate = await openGate(app.url, async ({ method, path, count }): Promise<Passage> => {
-      // After its plan, before its first look: the other one runs from its beginning to its end.
-      if (method === 'GET' && path === '/owners' && count === 1) await (other = desk.applied(declared('Both')))
-      return 'forward'
-    })
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.ok(other)
-    assert.equal(ran.code, 1)
-    assert.match(ran.stderr, /^turnkeep: stopped at the owner Both: it is there now, as own_\w+: somebody made it meanwhile\n/)
-    await assertOnce('Both')
-    assert.match((await desk.applied(declared('Both'))).stdout, /^Nothing to change\. 5 unchanged/)
-  })
-
-  test('two at the very same moment may make two, which the API allows; the next run refuses to guess', async () => {
-    desk.write('agents.yaml', 'owners: [{name: Moment}]')
-    await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
-      if (method === 'POST' && path === '/owners') await desk.applied('owners: [{name: Moment}]')
-      return 'forward'
-    })
-    assert.equal((await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })).code, 0)
-    const ran = await desk.apply()
-    assert.deepEqual([ran.code, /the server has 2 of the owner Moment: own_\w+, own_\w+\./.test(ran.stderr)], [1, true])
   })
 })

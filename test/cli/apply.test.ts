@@ -1,6 +1,6 @@
-/** `turnkeep apply` against the real service: what it shows, what it changes, what it never does. Its troubles are in apply-troubles.test.ts. */
+/** `turnkeep apply` against the real service: what it shows, what it changes, what it never does. Beside it: apply-documents, apply-troubles, apply-cut-off. */
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { runCommand } from '../support/run-command.ts'
@@ -234,57 +234,19 @@ owners:
     for (const name of ['A', 'B']) assert.equal((await desk.one('/agents', name)).owner_id, id)
   })
 
-  test('a document is known by its title, its file or its address, also where files of one name are two', async () => {
-    for (const folder of ['a', 'b']) {
-      mkdirSync(join(desk.folder, folder))
-      desk.write(`${folder}/README.md`, `# Read me\n\nThis is ${folder}.\n`)
-    }
-    const declared = (first: string) => `
+  test('parameters are compared as the JSON that they are sent as', async () => {
+    const declared = `
 owners:
   - name: Shared
     agents:
-      - name: A
-        documents:
-          - {file: a/README.md, title: ${first}}
-          - {file: b/README.md, title: Of b}
-          - {file: docs/returns.md}
+      - name: D
+        model: demo/demo
+        system_prompt: d
+        tools:
+          - {type: http, name: t, description: d, method: GET, url: "https://e.com", parameters: {type: object, properties: {x: {type: number, minimum: -0}}}}
 `
-    await desk.applied(declared('Of a'), '--wait')
-    assert.match((await desk.applied(declared('Of a'))).stdout, /^Nothing to change\. 5 unchanged/)
-    const { stdout } = await desk.applied(declared('First'))
-    assert.match(stdout, /^~ {5}document First\n {10}title: Of a → First\n\n1 to change, 4 unchanged/m)
-  })
-
-  test('--wait ends when all can be found, and says which cannot be read when all else is done', async () => {
-    writeFileSync(join(desk.folder, 'picture.pdf'), Buffer.from('89504e470d0a1a0a0000', 'hex'))
-    const declared = 'owners: [{name: Shared, agents: [{name: A, documents: [{file: picture.pdf}, {title: Last, text: The last one.}]}]}]'
-    desk.write('agents.yaml', declared)
-    const ran = await desk.apply(['--wait'])
-    assert.equal(ran.code, 1)
-    assert.match(ran.stdout, /^Made: document Last of A/m)
-    assert.match(ran.stderr, /^turnkeep: The document picture\.pdf of A cannot be read: .*PNG/m)
-    assert.equal((await desk.one(`/agents/${(await desk.one('/agents', 'A')).id}/documents`, 'Last')).status, 'ready')
-    // It is there, as it is declared: what is wrong with it is said again.
-    const again = await desk.apply(['--wait'])
-    assert.deepEqual([again.code, again.stdout.startsWith('Nothing to change'), /picture\.pdf/.test(again.stderr)], [1, true, true])
-  })
-
-  test('a document from before digests were kept is sent again once', async () => {
-    const { id } = await desk.one('/agents', 'A')
-    await app.app.store.write('putDocument', {
-      id: 'doc_from_before',
-      agentId: id,
-      title: 'Old',
-      source: 'text',
-      mediaType: null,
-      fileName: null,
-      url: null,
-      contentId: null,
-      bytes: 5,
-    })
-    const declared = 'owners: [{name: Shared, agents: [{name: A, documents: [{title: Old, text: "Hello"}]}]}]'
-    assert.match((await desk.applied(declared)).stdout, /content: 5 bytes, not known by digest → 5 bytes, sha256/)
-    assert.match((await desk.applied(declared)).stdout, /^Nothing to change/)
+    await desk.applied(declared)
+    assert.match((await desk.applied(declared)).stdout, /^Nothing to change\./)
   })
 
   test('a file that is there is never written over, and a key whose file is gone is told', async () => {

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import type { AdminClient, Call, Fields } from '../admin-client.ts'
-import { CommandFailed } from '../command-failed.ts'
+import { CommandFailed, causeOf } from '../command-failed.ts'
 import { given } from '../command-options.ts'
 import { digestOf } from './declaration.ts'
 import type { WantedDocument } from './declaration.ts'
@@ -22,6 +22,8 @@ export type Doing = {
   known: ReadonlySet<string>
   /** What this run has made. */
   made: Set<string>
+  /** What somebody else has made since, by the path of its list. */
+  others: Map<string, Present[]>
   /** Before a document is sent. */
   begins(item: Item): void
   /** `secret`: of a new key, which stands in no file. */
@@ -36,7 +38,7 @@ export function inOrder(items: Item[]): Item[] {
   return [...order.flatMap((kind) => put.filter((item) => item.kind === kind)), ...items.filter(({ action }) => action === 'delete')]
 }
 
-/** Throws CommandFailed; with code 2 nobody knows whether what was asked has come about. */
+/** Throws CommandFailed with code 1 where nothing was changed; after any other error nobody knows whether what was asked has come about. */
 export async function carryOut(item: Item, doing: Doing): Promise<void> {
   const { client, done } = doing
   if (item.action === 'delete') return done(item, await client.call('DELETE', pathOf(item)))
@@ -98,7 +100,7 @@ async function putKey(item: Extract<Item, { kind: 'key' }>, doing: Doing): Promi
 function contentOf({ title, content }: WantedDocument): Call {
   if (content.source === 'url') return { body: given({ url: content.url, title }) }
   if (content.source === 'text') return { body: { title, text: content.text } }
-  const bytes = readFileSync(content.path)
+  const bytes = read(content.path)
   if (digestOf(bytes).sha256 !== content.sha256)
     throw new CommandFailed(1, `${content.path} has changed since the difference was shown; nothing of it was sent`)
   const form = new FormData()
@@ -107,18 +109,30 @@ function contentOf({ title, content }: WantedDocument): Call {
   return { form }
 }
 
-async function refuseMadeMeanwhile(item: Item, { client, known, made }: Doing): Promise<void> {
+function read(path: string): Buffer<ArrayBuffer> {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new CommandFailed(1, `${path} cannot be read: ${causeOf(error)}; nothing of it was sent`)
+  }
+}
+
+/** Looks through a list once; from then on what is new stands on its newest page. */
+async function refuseMadeMeanwhile(item: Item, { client, known, made, others }: Doing): Promise<void> {
+  const path = listOf(item)
+  const before = others.get(path)
   // Newest first: what was there at the plan's time ends the look.
-  const fresh = (await listAll(client, listOf(item), known)).filter(({ id }) => !made.has(id))
-  const same = item.kind === 'document' ? sameDocument(item.wanted!, fresh) : fresh.find((one) => isSame(item, one))
+  const newest = await listAll(client, path, { until: known, ...(before && { limit: 100 }) })
+  const fresh = [...newest.filter(({ id }) => !made.has(id)), ...(before ?? [])]
+  others.set(path, [...new Map(fresh.map((one) => [one.id, one])).values()])
+  const same = fresh.find((one) => isSame(item, one))
   if (same) throw new CommandFailed(1, `it is there now, as ${same.id}: somebody made it meanwhile`)
 }
 
-const isSame = ({ kind, name, parent }: Item, present: Present): boolean =>
-  present.name === name && (kind !== 'agent' || present.fields['owner_id'] === parent!.id)
-
-const sameDocument = (wanted: WantedDocument, fresh: Present[]): Present | undefined =>
-  matchDocuments([wanted], fresh, new Problems()).pairs[0]!.present
+function isSame(item: Item, present: Present): boolean {
+  if (item.kind === 'document') return matchDocuments([item.wanted!], [present], new Problems()).rest.length === 0
+  return present.name === item.name && (item.kind !== 'agent' || present.fields['owner_id'] === item.parent!.id)
+}
 
 function listOf({ kind, parent }: Item): string {
   switch (kind) {
@@ -142,10 +156,11 @@ function pathOf(item: Item): string {
 }
 
 /** What is left to say when it stops in the middle. */
-export function stoppedWords(item: Item, { message, exitCode }: CommandFailed, rest: Item[]): string {
+export function stoppedWords(item: Item, error: unknown, rest: Item[]): string {
+  const isSure = error instanceof CommandFailed && error.exitCode === 1
   const unknown =
-    exitCode === 2 && item.action === 'create' ? '\nIt may have been made all the same; nothing is made twice by running this again.' : ''
+    !isSure && item.action === 'create' ? '\nIt may have been made all the same; nothing is made twice by running this again.' : ''
   const lost = unknown !== '' && item.kind === 'key' ? ' If it was made, its secret is lost: npx turnkeep key rotate makes another.' : ''
   const others = rest.length > 1 ? ` and ${rest.length - 1} more` : ''
-  return `stopped at the ${describe(item)}: ${message}${unknown}${lost}\nNot done: the ${describe(item)}${others}. The same command again goes on from here.`
+  return `stopped at the ${describe(item)}: ${causeOf(error)}${unknown}${lost}\nNot done: the ${describe(item)}${others}. The same command again goes on from here.`
 }

@@ -42,6 +42,9 @@ export type Declaration = { providers: GivenProvider[] | undefined; owners: Want
 const largestFile = 20 * 1024 * 1024
 // As JSON it must fit the largest body, of 1 MiB.
 const largestText = 500_000
+// The server gets another name than these: forms write `"` and line breaks as %22, %0D and %0A, and a name that really has %22 in it as it is, so
+// that no server can tell them apart; and of a name with a backslash it keeps what stands after it, since some senders give a whole path.
+const nameOfNoForm = /["\\\r\n]/
 const takenEndings = /\.(md|markdown|txt|text|html?|pdf|docx)$/i
 
 /** Throws CommandFailed with code 2 and a line for each problem. `-` is stdin. */
@@ -141,11 +144,16 @@ function wantedDocument(document: GivenDocument, problems: Problems): WantedDocu
   const at = document.placeOf('file')
   const path = pathOf(source.folder, file!)
   if (!takenEndings.test(path)) return problems.add(at, `${file} is none of md, txt, html, pdf and docx`)
+  const fileName = basename(path)
+  if (nameOfNoForm.test(fileName))
+    return problems.add(
+      at,
+      `the name of ${file} has a quote, a backslash or a line break in it, which a form cannot carry: give it another name`,
+    )
   const bytes = read(path, at, problems)
   if (!bytes) return undefined
   if (bytes.length === 0) return problems.add(at, `${file} is empty`)
   if (bytes.length > largestFile) return problems.add(at, `${file} is larger than 20 MiB`)
-  const fileName = basename(path)
   return { ...named(fileName), content: { source: 'file', path, fileName, ...digestOf(bytes) } }
 }
 

@@ -14,10 +14,12 @@ export const agentPath = (id: string): string => `/agents/${encodeURIComponent(i
 export const keysPath = (agentId: string): string => `${agentPath(agentId)}/keys`
 export const documentsPath = (agentId: string): string => `${agentPath(agentId)}/documents`
 
-/** Newest first, all pages; `until` ends it before the first one that is known. Throws CommandFailed. */
-export async function listAll(client: AdminClient, path: string, until?: ReadonlySet<string>): Promise<Present[]> {
+type Bounds = { until?: ReadonlySet<string>; limit?: number }
+
+/** Newest first; `until` ends it before the first one that is known, `limit` after so many. Throws CommandFailed. */
+export async function listAll(client: AdminClient, path: string, { until, limit }: Bounds = {}): Promise<Present[]> {
   const all: Present[] = []
-  for await (const { data } of client.pages(path)) {
+  for await (const { data } of client.pages(path, limit)) {
     for (const fields of data) {
       const present = presentOf(fields)
       if (until?.has(present.id)) return all
@@ -41,13 +43,16 @@ export function matchByName<Wanted extends Named>(kind: string, wanted: Wanted[]
   return match(kind, wanted, present, problems, [(one, { name }) => one.name === name])
 }
 
-/** A document is known by its title and its file's name or address; else by one of the two: the server's title may be one that it found itself. */
+/**
+ * A document is known by its title and its file's name or address; else by one of the two: the server's title may be one that it found itself.
+ * Files of one name are many, so under another title one is the same only where its content is.
+ */
 export function matchDocuments(wanted: WantedDocument[], present: Present[], problems: Problems): Matched<WantedDocument> {
   return match('document', wanted, present, problems, [
     (one, there) => isTitled(one, there) && isFrom(one, there),
     (one, there) => one.title === undefined && isFrom(one, there),
     isTitled,
-    isFrom,
+    (one, there) => isFrom(one, there) && (one.content.source === 'url' || one.content.sha256 === there.fields['source_sha256']),
   ])
 }
 

@@ -4,6 +4,7 @@
  */
 import { isAlias, isMap, isScalar, isSeq } from 'yaml'
 import type { Document, LineCounter, Node } from 'yaml'
+import { causeOf } from '../command-failed.ts'
 import { visible } from '../table.ts'
 import { nearestWord } from './problems.ts'
 import type { Place, Problems } from './problems.ts'
@@ -92,8 +93,20 @@ export function record<T>(read: Reader<T>): Reader<Record<string, T>> {
   }
 }
 
-/** Anything, as JSON would have it. */
-export const anything: Reader<unknown> = (given) => given.node?.toJS(given.source.document) ?? null
+/** Anything that JSON can say, and as it says it: `-0` is 0. */
+export const anything: Reader<unknown> = ({ node, name, place, source }) => {
+  try {
+    return JSON.parse(JSON.stringify(node?.toJS(source.document) ?? null, finite))
+  } catch (error) {
+    const why = error instanceof TypeError ? 'it holds itself' : causeOf(error)
+    return source.problems.add(place, `${name} must be JSON: ${why}`)
+  }
+}
+
+function finite(_: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is no number of JSON`)
+  return value
+}
 
 export function text({ min = 0, max, pattern, as }: { min?: number; max: number; pattern?: RegExp; as?: string }): Reader<string> {
   return (given) => {

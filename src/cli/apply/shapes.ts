@@ -12,7 +12,11 @@ const whole = (min: number, max: number) => number({ min, max, whole: true })
 const path = text({ min: 1, max: 4096 })
 const model = text({ min: 3, max: 300, pattern: /^[^/\s]+\/[^\p{Cc}]+$/u, as: 'the name of a provider, a slash and the id of a model' })
 const url = text({ min: 1, max: 2000 })
-const variable = text({ min: 1, max: 200, pattern: /^[A-Za-z_]\w*$/, as: 'the name of an environment variable' })
+// Whatever stands here instead may be the secret itself, which no problem shows.
+const variable: Reader<string> = ({ node, name: called, place, source }) =>
+  isScalar(node) && typeof node.value === 'string' && /^[A-Za-z_]\w{0,199}$/.test(node.value)
+    ? node.value
+    : source.problems.add(place, `${called} must be the name of an environment variable`)
 const toolName = text({ min: 1, max: 64, pattern: /^[\w-]+$/, as: 'made of letters, digits, _ and -' })
 
 const neverHere = (hint: string): string => `never stands in the file, which is kept and shared: ${hint}`
@@ -63,8 +67,7 @@ const lettingIn = /authorization|cookie|key|token|secret|password|signature/i
 const header: Reader<Hidden> = (given) => {
   const { node, name: called } = given
   if (!isScalar(node) || node.value === null) return secret(given)
-  if (typeof node.value !== 'string') return wrong(given, 'text')
-  if (lettingIn.test(called) && !/\{[\w.-]+\}/.test(node.value)) return secret(given)
+  if (lettingIn.test(called) && !/\{[\w.-]+\}/.test(String(node.value))) return secret(given)
   const literal = text({ min: 1, max: 4096 })(given)
   return literal === undefined ? undefined : { literal }
 }
