@@ -162,13 +162,14 @@ owners:
     desk.write(
       'agents.yaml',
       `
-providers: [{name: scripted, kind: openai}, {name: new, kind: openai}]
+providers: [{name: scripted, kind: openai}, {name: new, kind: openai}, {name: own, kind: openai-compatible, base_url: http://127.0.0.1:1/v1}]
 owners:
   - name: Nobody
     agents:
       - {name: A}
       - {name: B, model: nowhere/x, system_prompt: b}
       - {name: C, model: scripted/unheard-of, system_prompt: c}
+      - {name: D, model: own/llama, system_prompt: d}
 `,
     )
     const ran = await desk.apply()
@@ -180,6 +181,7 @@ owners:
       /:6:9: the agent A is to be made, which needs a system_prompt/,
       /:7:19: there is no provider nowhere/,
       /:8:19: no price is known of scripted\/unheard-of: give the agent a price/,
+      /:9:19: no price is known of own\/llama: give the agent a price/,
     ])
       assert.match(ran.stderr, line)
     assert.deepEqual(await desk.traces(), before)

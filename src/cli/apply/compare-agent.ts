@@ -11,8 +11,8 @@ export type ComparedAgent = { fields: Differences; body: Fields; uncompared: num
 type Options = {
   client: AdminClient
   secrets: Secrets
-  /** Of the providers that the server has, and of those that are only declared. */
-  providers: { there: string[]; declared: string[] }
+  /** Of the providers that the server has, of those that are declared, and of those among them whose models have no price that all know. */
+  providers: { there: string[]; declared: string[]; priceless: string[] }
 }
 
 const plain = [
@@ -80,8 +80,10 @@ type GivenPrice = { prompt_usd_per_million: string; completion_usd_per_million: 
 async function knownPrice(wanted: WantedAgent, model: unknown, { client, secrets, providers }: Options): Promise<GivenPrice | undefined> {
   const name = String(model)
   const provider = name.slice(0, name.indexOf('/'))
-  if (provider !== 'demo' && !providers.there.includes(provider)) return undefined
-  const { price } = await client.call('GET', '/models/price', { query: { model: name } })
+  const isThere = provider === 'demo' || providers.there.includes(provider)
+  if (!isThere && !providers.priceless.includes(provider)) return undefined
+  // Told now: a run that stops half-way for it would be a surprise.
+  const { price } = isThere ? await client.call('GET', '/models/price', { query: { model: name } }) : {}
   if (!isFields(price)) return secrets.problems.add(wanted.placeOf('model'), `no price is known of ${name}: give the agent a price`)
   return {
     prompt_usd_per_million: String(price['prompt_usd_per_million']),

@@ -61,6 +61,9 @@ export async function readDeclaration(files: string[]): Promise<Declaration> {
   return { providers, owners: wanted }
 }
 
+/** What a wrong indentation comes to, in the library's words for something else. */
+const ofIndentation = new Set(['BAD_INDENT', 'BLOCK_AS_IMPLICIT_KEY', 'MULTILINE_IMPLICIT_KEY', 'MISSING_CHAR', 'UNEXPECTED_TOKEN'])
+
 async function readOne(file: string, problems: Problems) {
   const shown = file === '-' ? 'stdin' : file
   let written: string
@@ -72,9 +75,10 @@ async function readOne(file: string, problems: Problems) {
   const lines = new LineCounter()
   const document = parseDocument(written, { lineCounter: lines, prettyErrors: false, version: '1.2' })
   const source: Source = { file: shown, folder: file === '-' ? process.cwd() : dirname(pathOf(file)), document, lines, problems }
-  for (const { message, pos } of [...document.errors, ...document.warnings]) {
+  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
     const { line, col } = lines.linePos(pos[0])
-    problems.add({ file: shown, line, column: col }, message.replace(/; please use .*$/, ': give each a file of its own'))
+    const hint = ofIndentation.has(code) ? '. Are the lines around it indented alike? What belongs together begins in one column' : ''
+    problems.add({ file: shown, line, column: col }, `${message.replace(/; please use .*$/, ': give each a file of its own')}${hint}`)
   }
   if (document.errors.length > 0) return undefined
   const place = { file: shown, line: 1, column: 1 }

@@ -42,7 +42,11 @@ export async function makePlan(declaration: Declaration, { client, environment, 
   }
 
   const providers = await listed('/providers')
-  const names = { there: providers.map(({ name }) => name ?? ''), declared: declaration.providers?.map(({ name }) => name) ?? [] }
+  const names = {
+    there: providers.map(({ name }) => name ?? ''),
+    declared: declaration.providers?.map(({ name }) => name) ?? [],
+    priceless: declaration.providers?.filter(({ kind }) => kind === 'openai-compatible').map(({ name }) => name) ?? [],
+  }
   if (declaration.providers) {
     const { pairs, rest } = matchByName('provider', declaration.providers, providers, problems)
     for (const { wanted, present } of pairs) plan.items.push(planProvider(wanted, present))
