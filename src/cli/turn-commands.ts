@@ -14,7 +14,7 @@ const columns: Column[] = [
   { title: 'request', path: 'request_id' },
   { title: 'started (UTC)', path: 'started_at', as: 'time' },
   { title: 'state', path: 'state' },
-  { title: 'tries', path: 'attempts', as: 'number' },
+  { title: 'attempts', path: 'attempts', as: 'number' },
   { title: 'tokens', path: 'usage.total_tokens', as: 'number' },
   { title: 'charged $', path: 'usage.charged_usd', as: 'usd' },
   { title: 'agent', path: 'agent_id' },

@@ -66,7 +66,7 @@ async function greet(talk: Talk): Promise<void> {
     `${short(price['prompt_usd_per_million'])} USD for a million prompt tokens, ${short(price['completion_usd_per_million'])} for completion tokens`,
   )
   tell(
-    `${visible(String(owner['name']))} pays, and has ${short(owner['available_usd'])} USD available · you are the external user "${visible(talk.externalUserId)}" · /help`,
+    `${visible(String(owner['name']))} pays, and has ${String(owner['available_usd'])} USD available · you are the external user "${visible(talk.externalUserId)}" · /help`,
   )
   if (agent['enabled'] === false) tell(`The agent is switched off: npx turnkeep agent enable ${talk.agentId}`)
   const said = await talk.lastSaid(shownAtStart)
