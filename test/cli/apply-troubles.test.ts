@@ -108,6 +108,8 @@ owners:
     assert.match(await refused('owners: []\nowners: []\n'), /\nF:2:\d: Map keys must be unique/)
     assert.match(await refused(''), /\nF:1:1: nothing is declared here/)
     assert.match(await refused('[]'), /\nF:1:1: the file must be fields, as "providers: …", and is a list/)
+    const bare = 'owners: [{name: A, agents: [{name: B, documents: [docs/missing.md], keys: [website]}]}]'
+    assert.match(await refused(bare), /must be fields, as "file: …"[\s\S]*must be fields, as "name: …"/)
     assert.match(await refused('owners:\n'), /\nF:1:1: owners must be a list, .*, and has no value/)
     assert.match(await refused('owners: []\n---\nowners: []\n'), /\nF:2:1: .*multiple documents.*each a file of its own/)
     assert.match(await refused('owners: [{name: !!js/function x}]'), /\nF:1:17: Unresolved tag/)

@@ -34,7 +34,7 @@ export function map<F extends Fields>(of: string, fields: F, refused: Record<str
   return (given) => {
     const { node, place, source } = given
     const { problems } = source
-    if (!isMap(node)) return wrong(given, `fields, as "${Object.keys(fields)[0]}: …"`)
+    if (!isMap(node)) return wrong(given, `fields, as "${Object.keys(fields).find((name) => name !== 'id')}: …"`)
     const values: Record<string, unknown> = {}
     const places: Record<string, Place> = {}
     let whole = true

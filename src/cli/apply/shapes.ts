@@ -43,8 +43,8 @@ const key = map('a key', keyFields, { api_key: 'is made by the server: secret_fi
 
 const document = map('a document', {
   id,
-  title: optional(text({ min: 1, max: 500 })),
   file: optional(path),
+  title: optional(text({ min: 1, max: 500 })),
   text: optional(text({ min: 1, max: 1_000_000 })),
   url: optional(url),
 })
