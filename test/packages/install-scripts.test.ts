@@ -1,0 +1,18 @@
+/** What `npm ci` runs on a machine is our own `prepare` and nothing else: a package's install script may do anything, and some report home. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+const lockfile = join(import.meta.dirname, '../../package-lock.json')
+
+void test('packages: no package of the lockfile runs a script of its own at the install', () => {
+  const { packages } = JSON.parse(readFileSync(lockfile, 'utf8')) as {
+    packages: Record<string, { hasInstallScript?: true; os?: string[] }>
+  }
+  const running = Object.entries(packages).filter(([path, { hasInstallScript, os }]) => path !== '' && hasInstallScript && !os)
+  assert.deepEqual(
+    running.map(([path]) => path),
+    [],
+  )
+})
