@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { createAdminClient } from './admin-client.ts'
+import { agentPath } from './admin-paths.ts'
 import { readAgentFields, withAgentFlags } from './agent-fields.ts'
 import type { AgentFlags } from './agent-fields.ts'
 import { defineToolCommands } from './agent-tool-commands.ts'
@@ -32,7 +33,6 @@ const versionColumns: Column[] = [
 ]
 
 const example = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
-const agentPath = (id: string): string => `/agents/${encodeURIComponent(id)}`
 
 export function define(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)

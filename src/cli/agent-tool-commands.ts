@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { createAdminClient, isFields } from './admin-client.ts'
 import type { Fields } from './admin-client.ts'
+import { agentPath } from './admin-paths.ts'
 import { CommandFailed } from './command-failed.ts'
 import { serverCommand } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
@@ -27,7 +28,6 @@ const differenceColumns: Column[] = [
 ]
 
 const example = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
-const agentPath = (id: string): string => `/agents/${encodeURIComponent(id)}`
 
 export function defineToolCommands(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)

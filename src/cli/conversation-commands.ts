@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { createAdminClient } from './admin-client.ts'
+import { agentPath } from './admin-paths.ts'
 import { serverCommand, wholeNumber } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
 import { printList, printRecord } from './print.ts'
@@ -72,6 +73,6 @@ export function define(group: Command, environment: Environment): void {
     'conversation delete-user agt_01jd3v9qk8x2m5n7p4r6t8w0ya ann',
   ).action(async (agentId: string, user: string, options: ServerOptions) => {
     const query = { external_user_id: user }
-    await printRecord(await client(options).call('DELETE', `/agents/${encodeURIComponent(agentId)}/end-users`, { query }), options)
+    await printRecord(await client(options).call('DELETE', `${agentPath(agentId)}/end-users`, { query }), options)
   })
 }

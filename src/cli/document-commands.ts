@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { createAdminClient } from './admin-client.ts'
 import type { AdminClient, Call, Fields } from './admin-client.ts'
+import { agentPath, documentsPath } from './admin-paths.ts'
 import { CommandFailed, causeOf } from './command-failed.ts'
 import { given, serverCommand, wholeNumber } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
@@ -35,7 +36,6 @@ type AddOptions = ServerOptions & { title?: string; replace?: string; wait?: tru
 
 const agent = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
 const example = `${agent} doc_01jd3v9qk8x2m5n7p4r6t8w0ya`
-const documentsPath = (agentId: string): string => `/agents/${encodeURIComponent(agentId)}/documents`
 const documentPath = (agentId: string, id: string): string => `${documentsPath(agentId)}/${encodeURIComponent(id)}`
 
 export function define(group: Command, environment: Environment): void {
@@ -84,7 +84,7 @@ export function define(group: Command, environment: Environment): void {
   )
     .option('--limit <count>', 'so many of the best; default: as many as the agent is given', wholeNumber)
     .action(async (agentId: string, query: string, { limit, ...options }: ServerOptions & { limit?: number }) => {
-      const found = await client(options).call('POST', `/agents/${encodeURIComponent(agentId)}/search`, {
+      const found = await client(options).call('POST', `${agentPath(agentId)}/search`, {
         body: { query, ...given({ limit }) },
       })
       if (options.json) return printRecord(found, options)

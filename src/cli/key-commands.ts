@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import type { Environment } from '../config.ts'
 import { createAdminClient } from './admin-client.ts'
 import type { Fields } from './admin-client.ts'
+import { keysPath } from './admin-paths.ts'
 import { given, serverCommand, wholeNumber } from './command-options.ts'
 import type { ServerOptions } from './command-options.ts'
 import { printList, printRecord, tell, write } from './print.ts'
@@ -25,7 +26,6 @@ const columns: Column[] = [
 type KeyFields = { name?: string; permission?: string; limit?: number; window?: number }
 const example = 'key_01jd3v9qk8x2m5n7p4r6t8w0ya'
 const keyPath = (id: string): string => `/keys/${encodeURIComponent(id)}`
-const keysPath = (agentId: string): string => `/agents/${encodeURIComponent(agentId)}/keys`
 
 export function define(group: Command, environment: Environment): void {
   withFields(

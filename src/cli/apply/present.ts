@@ -10,10 +10,6 @@ import type { Place, Problems } from './problems.ts'
 /** One thing as the API tells it. */
 export type Present = { id: string; name: string | null; fields: Fields }
 
-export const agentPath = (id: string): string => `/agents/${encodeURIComponent(id)}`
-export const keysPath = (agentId: string): string => `${agentPath(agentId)}/keys`
-export const documentsPath = (agentId: string): string => `${agentPath(agentId)}/documents`
-
 type Bounds = { until?: ReadonlySet<string>; limit?: number }
 
 /** Newest first; `until` ends it before the first one that is known, `limit` after so many. Throws CommandFailed. */

@@ -1,11 +1,12 @@
 /** Waits until what was put in can be found. Asks for each agent's list, not for each document. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AdminClient } from '../admin-client.ts'
+import { documentsPath } from '../admin-paths.ts'
 import { visible } from '../table.ts'
 import type { Progress } from '../progress.ts'
 import { describe } from './item.ts'
 import type { Item } from './item.ts'
-import { documentsPath, listAll } from './present.ts'
+import { listAll } from './present.ts'
 
 // A small document is ready within it.
 const askEveryMs = 1000

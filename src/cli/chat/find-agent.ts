@@ -1,11 +1,12 @@
 /** Which agent is meant: by its id, by a name that one alone has, or the only one there is. Never guesses among several. */
 import type { AdminClient, Fields } from '../admin-client.ts'
+import { agentPath } from '../admin-paths.ts'
 import { CommandFailed } from '../command-failed.ts'
 import { Table, visible } from '../table.ts'
 
 /** Throws CommandFailed: 1 where none is meant or several are, with a table of them. */
 export async function findAgent(client: AdminClient, given: string | undefined): Promise<Fields> {
-  if (given?.startsWith('agt_')) return client.call('GET', `/agents/${encodeURIComponent(given)}`)
+  if (given?.startsWith('agt_')) return client.call('GET', agentPath(given))
   const agents: Fields[] = []
   for await (const page of client.pages('/agents')) agents.push(...page.data)
   const meant = given === undefined ? agents : agents.filter(({ name }) => name === given)

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFields, parseFields } from '../admin-client.ts'
 import type { AdminClient, Fields } from '../admin-client.ts'
+import { agentPath } from '../admin-paths.ts'
 import { causeOf } from '../command-failed.ts'
 import { readEvents } from './event-reader.ts'
 import { GrowingText } from './growing-text.ts'
@@ -73,7 +74,7 @@ async function attemptOnce(
     timer = setTimeout(() => silence.abort(), silentMs)
   }
   try {
-    const response = await client.open('POST', `/agents/${encodeURIComponent(message.agentId)}/playground`, {
+    const response = await client.open('POST', `${agentPath(message.agentId)}/playground`, {
       body: { message: message.text, external_user_id: message.externalUserId },
       headers: { 'idempotency-key': message.idempotencyKey },
       signal: AbortSignal.any([signal, silence.signal]),

@@ -4,7 +4,7 @@
  */
 import { isFields } from '../admin-client.ts'
 import type { AdminClient, Fields, Query } from '../admin-client.ts'
-import { CommandFailed } from '../command-failed.ts'
+import { keysPath } from '../admin-paths.ts'
 
 export type Said = { role: string; content: string; at: string }
 export type Cost = {
@@ -95,14 +95,14 @@ export class Talk {
   /** The playground's key is listed nowhere: the conversation of a key that is none of the agent's own. */
   async #findConversation(): Promise<string | undefined> {
     const keys = new Set<unknown>()
-    for await (const { data } of this.client.pages(`/agents/${encodeURIComponent(this.agentId)}/keys`, Infinity, {}, this.signal))
+    for await (const { data } of this.client.pages(keysPath(this.agentId), Infinity, {}, this.signal))
       for (const { id } of data) keys.add(id)
-    const query = { agent_id: this.agentId, external_user_id: this.externalUserId, limit: '100' }
-    const { data } = await this.#look('/conversations', query)
-    if (!Array.isArray(data))
-      throw new CommandFailed(2, 'the answer is no page of a list: is this the address of Turnkeep, and of this version?')
-    const found = data.filter(isFields).find(({ key_id: key }) => !keys.has(key))
-    return found && encodeURIComponent(String(found['id']))
+    const query = { agent_id: this.agentId, external_user_id: this.externalUserId }
+    for await (const { data } of this.client.pages('/conversations', 100, query, this.signal)) {
+      const found = data.find(({ key_id: key }) => !keys.has(key))
+      if (found) return encodeURIComponent(String(found['id']))
+    }
+    return undefined
   }
 }
 
