@@ -1,46 +1,65 @@
 /**
- * `npm test`: every test file with Node's own runner, two at a time. Those of test/spec/, and those that open a store by own-store.ts, run twice,
- * on SQLite and on PostgreSQL with Redis, and their titles say which. One PostgreSQL and one Redis are started for the whole run and end with
- * it. Names what was skipped and how to get what is missing; with CI=true a skip is a failure. Arguments are parts of file names:
- * `npm test -- 4-1-chat store/`; `TEST_STORE=postgres` or `sqlite` keeps to one of the two.
+ * `npm test`: the tests of one tier, with Node's own runner. docs/decisions/0029-test-tiers.md says what the tiers are for.
+ *
+ *     npm test                              the fast tier
+ *     npm test -- 4-1-chat store/           every file, of any tier, whose path contains one of these
+ *     npm test -- --tier ci                 what CI runs beside the fast tier; `--tier deep` is part of npm run test:deep
+ *     npm test -- --costs                   with the cost of every file, not only of the ten slowest
+ *     npm run test:watch -- unit/lane       the files that match, again each time one of their sources is saved
+ *
+ * Files of test/spec/, and those that open a store through own-store.ts, run on SQLite and on PostgreSQL with Redis; TEST_STORE=sqlite or
+ * postgres runs one of the two. One PostgreSQL and one Redis serve the whole run and end with it. Skipped tests are listed with what is missing;
+ * with CI=true a skipped test is a failure.
  */
 import { spawnSync } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
-import { startContractRun } from './support/answer-check-summary.ts'
-import { noPostgres, startPostgres } from './support/postgres-server.ts'
-import { noRedis, startRedis } from './support/redis-server.ts'
+import { parseArgs } from 'node:util'
+import { costLines, CostFolder, earlierWallMs, keepFigures } from './runner/costs.ts'
+import type { FileFigures } from './runner/costs.ts'
+import { Report } from './runner/report.ts'
+import { startServers } from './runner/servers.ts'
+import { sharesProcess, writeSharedFile } from './runner/shared-process.ts'
+import { budgetSeconds, runsIn, stores, tierOf, tiers } from './runner/tiers.ts'
+import type { Store, Tier } from './runner/tiers.ts'
 
 const root = join(import.meta.dirname, '..')
-const stores = ['sqlite', 'postgres'] as const
-type Store = (typeof stores)[number]
 const ci = process.env['CI'] === 'true'
-
+const { values: options, positionals: parts } = readOptions()
 const onlyStore = process.env['TEST_STORE'] || undefined
 if (onlyStore !== undefined && !stores.some((store) => store === onlyStore))
   refuse(`TEST_STORE is ${stores.join(' or ')}, not ${onlyStore}`)
+if (options.tier !== undefined && !tiers.some((tier) => tier === options.tier)) refuse(`--tier is ${tiers.join(', ')}, not ${options.tier}`)
 
-const wanted = process.argv.slice(2)
+/** All tiers where files are named and no tier is. */
+const tier = (options.tier ?? (parts.length === 0 ? 'fast' : undefined)) as Tier | undefined
+const isWhole = parts.length === 0 && onlyStore === undefined
+
+type Pass = { store: Store; files: string[] }
 const files = globSync(['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'], { cwd: root })
-  .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
+  .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)))
   .toSorted()
-const textOf = (file: string): string => readFileSync(join(root, file), 'utf8')
-const onBoth = new Set(files.filter((file) => file.startsWith('test/spec/') || textOf(file).includes('/own-store.ts')))
-const passes = stores
+const passes: Pass[] = stores
   .filter((store) => onlyStore === undefined || store === onlyStore)
-  .map((store) => ({ store, files: files.filter((file) => onBoth.has(file) || store === 'sqlite') }))
+  .map((store) => ({ store, files: files.filter((file) => isWanted(file, store)) }))
   .filter((pass) => pass.files.length > 0)
-if (passes.length === 0) refuse(`no test file is named like ${wanted.join(' or ')}${onlyStore ? ` and runs on ${onlyStore} alone` : ''}`)
+if (passes.length === 0) refuse(`no test file matches ${parts.join(' or ')}${onlyStore ? ` and runs on ${onlyStore}` : ''}`)
 
-// What a page or a program imports as @turnkeep/client is what its source says now.
-const importsClient = /^(packages\/client|test\/(clients|cookbook|docs|packages))/
-if (files.some((file) => importsClient.test(file))) {
-  const { status } = spawnSync(process.execPath, [join(root, 'packages/client/build.js')], { stdio: 'inherit' })
-  if (status !== 0) refuse('packages/client does not build')
+function isWanted(file: string, store: Store): boolean {
+  return tier === undefined ? tierOf(file, store) !== undefined : runsIn(tier, file, store)
+}
+
+function readOptions() {
+  const known = { tier: { type: 'string' }, costs: { type: 'boolean' }, watch: { type: 'boolean' } } as const
+  try {
+    return parseArgs({ options: known, allowPositionals: true })
+  } catch (error) {
+    return refuse(`${(error as Error).message}. npm test takes --tier, --costs, --watch and parts of file names.`)
+  }
 }
 
 function refuse(why: string): never {
@@ -48,96 +67,90 @@ function refuse(why: string): never {
   process.exit(1)
 }
 
-// Where they are not installed, each test that needs one says so itself.
-const servers = [
-  { variable: 'TEST_POSTGRES_URL', missing: noPostgres(), word: 'postgres', start: startPostgres },
-  { variable: 'TEST_REDIS_URL', missing: noRedis(), word: 'redis', start: startRedis },
-].filter(({ variable, missing, word }) => !process.env[variable] && missing === false && isNeeded(word))
-// Every answer of the service is held against its description, whichever file asks for it.
-const contractRun = startContractRun()
-const running = await Promise.all(
-  servers.map(async ({ variable, start }) => {
-    const server = await start()
-    process.env[variable] = server.url
-    return server
-  }),
-)
-
-function isNeeded(word: string): boolean {
-  return passes.some((pass) => pass.store === 'postgres') || files.some((file) => textOf(file).includes(word))
+// What a page or a program imports as @turnkeep/client is what its source says now.
+const importsClient = /^(packages\/client|test\/(clients|cookbook|docs|packages))/
+if (passes.some((pass) => pass.files.some((file) => importsClient.test(file)))) {
+  const { status } = spawnSync(process.execPath, [join(root, 'packages/client/build.js')], { stdio: 'inherit' })
+  if (status !== 0) refuse('packages/client does not build')
 }
 
-const contract = await contractRun
+// Node's cache of compiled modules, for every test process and those it starts.
+process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/turnkeep-tests')
+mkdirSync(process.env['NODE_COMPILE_CACHE'], { recursive: true })
+process.env['TEST_TIER'] = tier ?? process.env['TEST_TIER'] ?? 'fast'
 
-const skipped: string[] = []
-const counts = new Map(['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo', 'duration_ms'].map((count) => [count, 0]))
-let failed = 0
+const startedAt = performance.now()
+const servers = await startServers(passes)
+// Every response of the service is compared with its OpenAPI description, whichever file asks for it.
+const contract = options.watch
+  ? undefined
+  : await import('./support/answer-check-summary.ts').then(({ startContractRun }) => startContractRun())
+const report = new Report({ isVerbose: parts.length > 0 || options.watch === true })
+const figures: FileFigures[] = []
 
-/** The events of all passes as if they were one run: one list of skips and one summary at the end, whose lines are sums. */
-async function* everything(): AsyncGenerator<TestEvent> {
-  let summary: TestEvent | undefined
-  for (const pass of passes) {
-    const missing = pass.store === 'postgres' && (noPostgres() || noRedis())
-    for await (const event of missing ? skippedFiles(pass.files, missing) : eventsOf(pass)) {
-      const [, count, value] = (isWhole(event) && /^(\w+) ([\d.]+)$/.exec(event.data.message)) || []
-      if (count !== undefined) counts.set(count, (counts.get(count) ?? 0) + Number(value))
-      else if (event.type === 'test:summary' && event.data.file === undefined) summary = event
-      else yield seen(event, pass.store)
-    }
-  }
-  if (skipped.length > 0) yield diagnostic(`${skipped.length} skipped${ci ? ', which is a failure with CI=true' : ''}`)
-  for (const line of skipped) yield diagnostic(`skipped ${line}`)
-  const { lines, failed: isBroken } = contract.sum({ isWhole: wanted.length === 0 && onlyStore === undefined, isStrict: ci })
-  if (isBroken) failed += 1
-  for (const line of lines) yield diagnostic(line)
-  for (const [count, value] of counts) yield diagnostic(`${count} ${Number(value.toFixed(3))}`)
-  // At it the reporter lists what failed.
-  if (summary) yield summary
-}
+/** Tests wait for much of their time: a third process keeps two cores busy. */
+const concurrency = 3
+// A test that waits for something that never comes must end. The slowest one takes two minutes.
+const testTimeoutMs = 300_000
+const preloaded = ['./runner/file-cost.ts', './runner/file-deadline.ts', './support/answer-check-fetch.ts']
 
-type Diagnostic = Extract<TestEvent, { type: 'test:diagnostic' }>
-type Verdict = Extract<TestEvent, { type: 'test:pass' | 'test:fail' }>
-
-/** Of the run's own summary, not of a test. */
-const isWhole = (event: TestEvent): event is Diagnostic => event.type === 'test:diagnostic' && event.data.file === undefined
-
-function eventsOf(pass: { store: Store; files: string[] }): AsyncIterable<TestEvent> {
-  const env = { ...process.env, TEST_STORE: pass.store, TEST_CONTRACT: contract.folder }
-  const preloaded = ['./support/file-deadline.ts', './support/answer-check-fetch.ts']
+async function* runPass({ store, files: inPass }: Pass): AsyncGenerator<TestEvent> {
+  const costs = new CostFolder(store)
+  const env: Record<string, string | undefined> = { ...process.env, TEST_STORE: store, TEST_COST: costs.path }
+  if (contract) env['TEST_CONTRACT'] = contract.folder
+  const shared = options.watch ? [] : inPass.filter((file) => sharesProcess(file))
+  const group = shared.length > 1 ? writeSharedFile(root, shared) : undefined
+  const single = inPass.filter((file) => !group || !shared.includes(file))
+  const order = [...(group ? [group.path] : []), ...longestFirst(store, single).map((file) => join(root, file))]
   const execArgv = preloaded.flatMap((file) => ['--import', import.meta.resolve(file)])
-  // Five minutes a test: the slowest takes one, and a test that waits for what never comes must end.
-  return run({ files: pass.files.map((file) => join(root, file)), concurrency: 2, cwd: root, timeout: 300_000, env, execArgv })
-}
-
-function* skippedFiles(names: string[], reason: string): Generator<TestEvent> {
-  for (const [index, name] of names.entries()) {
-    const details = { duration_ms: 0, type: 'test' as const }
-    yield { type: 'test:pass', data: { name, file: join(root, name), nesting: 0, testNumber: index + 1, skip: reason, details } } as Verdict
+  const watch = options.watch === true
+  try {
+    for await (const event of run({ files: order, concurrency, cwd: root, timeout: testTimeoutMs, env, execArgv, watch })) {
+      if (event.type === 'test:summary' && event.data.file !== undefined)
+        costs.ended(event.data.file, event.data.duration_ms, event.data.counts.tests)
+      yield event
+    }
+  } finally {
+    if (group) rmSync(group.folder, { recursive: true, force: true })
+    figures.push(...costs.read())
   }
-  for (const count of ['tests', 'skipped']) yield diagnostic(`${count} ${names.length}`)
 }
 
-/** Counts what failed and was skipped, and puts the store into the titles of tests that run on both. */
-function seen(event: TestEvent, store: Store): TestEvent {
-  if (event.type !== 'test:pass' && event.type !== 'test:fail' && event.type !== 'test:start') return event
-  const { entryFile = event.data.file ?? '' } = event.data as { entryFile?: string }
-  const titled = onBoth.has(entryFile.slice(root.length + 1)) && (event.data.nesting === 0 || event.type === 'test:fail')
-  if (titled) event.data.name = `${store}: ${event.data.name}`
-  if (event.type === 'test:start') return event
-  if (event.type === 'test:fail') failed += 1
-  const reason = event.data.skip ?? event.data.todo
-  if (reason) skipped.push(`${event.data.name}${typeof reason === 'string' ? `: ${reason}` : ''}`)
-  return event
+/** A long file that starts last would run alone at the end. Files that are new here count as average. */
+function longestFirst(store: Store, of: string[]): string[] {
+  const earlier = earlierWallMs()
+  const average = 3000
+  const wallMs = (file: string): number => earlier.get(`${store} ${file}`) ?? average
+  return of.toSorted((a, b) => wallMs(b) - wallMs(a))
 }
 
-function diagnostic(message: string): TestEvent {
-  return { type: 'test:diagnostic', data: { nesting: 0, message } } as Diagnostic
+async function* everything(): AsyncGenerator<TestEvent> {
+  for (const pass of passes) {
+    const missing = pass.store === 'postgres' && servers.missing
+    const events = missing ? report.skip(pass.files, missing) : runPass(pass)
+    yield* report.pass(events, pass.store)
+  }
+  const wallMs = performance.now() - startedAt
+  // An operation that no test calls is a gap only where the whole fast tier ran.
+  const held = contract?.sum({ isWhole: isWhole && tier === 'fast', isStrict: ci })
+  const whole = { tier: tier ?? 'chosen files', wallMs, serverCpuMs: servers.cpuMs(), files: figures }
+  if (isWhole && tier !== undefined) keepFigures(whole)
+  yield* report.end({
+    lines: [...(held?.lines ?? []), ...costLines(whole, options.costs ? Infinity : 10), ...overBudget(wallMs)],
+    isBroken: held?.failed ?? false,
+    isCi: ci,
+  })
+}
+
+function overBudget(wallMs: number): string[] {
+  if (!isWhole || tier === undefined || wallMs <= 1000 * budgetSeconds[tier]) return []
+  return [`warning: the ${tier} tier took ${(wallMs / 1000).toFixed(0)} s; its budget is ${budgetSeconds[tier]} s`]
 }
 
 Readable.from(everything())
   .compose(new spec())
   .on('end', () => {
-    if (failed > 0 || (skipped.length > 0 && ci)) process.exitCode = 1
-    void Promise.all(running.map((server) => server.stop()))
+    if (report.hasFailed(ci)) process.exitCode = 1
+    void servers.stop()
   })
   .pipe(process.stdout)

@@ -27,13 +27,16 @@ const ofNpm = Object.entries(process.env).filter(([name]) => /^(?:HOME|npm_confi
 const environment = { ...Object.fromEntries(ofNpm), PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter) }
 const quick = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
 
+// A registry that stops answering would otherwise hold the whole test run: the call blocks the process.
+const npmTimeoutMs = 180_000
+
 export function makeProject(): Project {
   const packed = mkdtempSync(join(tmpdir(), 'turnkeep-packages-'))
   const folder = join(packed, 'project')
   mkdirSync(folder)
   const [server, client] = [packServer(packed), packClient(packed)]
   const npm = (words: string[]): void =>
-    void execFileSync('npm', words, { cwd: folder, env: environment, stdio: ['ignore', 'ignore', 'inherit'] })
+    void execFileSync('npm', words, { cwd: folder, env: environment, stdio: ['ignore', 'ignore', 'inherit'], timeout: npmTimeoutMs })
   npm(['init', '--yes', '--loglevel=error'])
   npm(['install', ...quick, server.tarball, client.tarball])
 

@@ -9,6 +9,7 @@
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
 import { chownSync, existsSync, globSync, readFileSync } from 'node:fs'
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -252,6 +253,7 @@ export async function makeDatabase(): Promise<OwnDatabase> {
 
 async function makeDatabaseIn(serverUrl: string): Promise<OwnDatabase> {
   const name = `turnkeep_test_${randomUUID().replaceAll('-', '')}`
+  channel('turnkeep-test:database').publish({ name })
   // From template0: nobody can be connected to it, so that many databases are made at the same time.
   await withClient(serverUrl, (client) => client.query(`create database ${name} template template0`))
   const url = new URL(serverUrl)

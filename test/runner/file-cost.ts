@@ -1,0 +1,44 @@
+/**
+ * Preloaded into every test file by test/run.ts, with `TEST_COST` set to a folder: writes there what the file cost when its process ends. CPU is
+ * that of the process and of the children it waited for, by the kernel's counters on Linux, and that of the process alone elsewhere.
+ */
+import { randomUUID } from 'node:crypto'
+import { subscribe } from 'node:diagnostics_channel'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isMainThread } from 'node:worker_threads'
+
+/** `cpuMs`: user and system time. `processes`: started by the file itself. `databases`: created in PostgreSQL. */
+export type FileCost = { file: string; cpuMs: number; processes: number; databases: number }
+
+const folder = process.env['TEST_COST']
+const file = process.argv[1] ?? ''
+
+// Threads and forked processes inherit the environment and this preload; only the test file itself counts.
+if (folder !== undefined && isMainThread && /\.test\.m?[jt]s$/.test(file)) {
+  let processes = 0
+  let databases = 0
+  subscribe('child_process', () => void processes++)
+  subscribe('turnkeep-test:database', () => void databases++)
+  process.once('exit', () => {
+    const cost: FileCost = { file, cpuMs: cpuMsOf('self') ?? ownCpuMs(), processes, databases }
+    writeFileSync(join(folder, `${randomUUID()}.json`), JSON.stringify(cost))
+  })
+}
+
+function ownCpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+/** CPU of a process and of the children it waited for; undefined where there is no /proc. */
+export function cpuMsOf(pid: number | 'self'): number | undefined {
+  try {
+    // proc(5): utime, stime, cutime and cstime, in ticks of 10 ms. The name before them may contain anything, so count from its last bracket.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * 10
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Which test file runs in which tier and on which store. `npm test` runs the fast tier, `.ci/run` adds the ci tier, `npm run test:deep` adds the
+ * deep tier; a file runs in one of them per store. A file that is named in no list below is fast. docs/decisions/0029-test-tiers.md has the reasons.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const tiers = ['fast', 'ci', 'deep'] as const
+export type Tier = (typeof tiers)[number]
+export const stores = ['sqlite', 'postgres'] as const
+export type Store = (typeof stores)[number]
+
+/** What `npm test` and the two parts of `.ci/run` may take on 2 cores, in seconds. More than that is a warning and never a failure. */
+export const budgetSeconds: Record<Tier, number> = { fast: 300, ci: 300, deep: 3 * 3600 }
+
+/** Beginnings of paths below test/. Everything here proves something that a change to most of the code cannot break, or proves it more broadly. */
+const inCi = [
+  'browser/',
+  'cli/admin-commands',
+  'cli/apply-',
+  'cli/copy',
+  'cli/doctor-shared',
+  'cli/looking-commands',
+  'cli/moving-house',
+  'clients/flawed-clients',
+  'clients/python',
+  'clients/scenarios',
+  'cookbook/',
+  'deploy/nginx',
+  'docs.test.ts',
+  'documents-indexing',
+  'documents-process',
+  'first-start',
+  'packages/tarballs',
+  'process.test.ts',
+  'race/',
+  'retrieval',
+  'simulation/planted',
+]
+/** The strongest form of what a faster test proves in an earlier tier. */
+const inDeep = [
+  'bench/load',
+  'bench/run',
+  'chaos/run',
+  'chaos/workload',
+  'deploy/image',
+  'race/every-failpoint',
+  'race/kill-fifty',
+  'race/postgres-rolling',
+  'race/three-processes',
+  'race/tools-crash-postgres',
+]
+/** Exceptions to a folder above: the flows without which the product does not work, and one crash at each moment of a turn. */
+const inFast = [
+  'browser/bundle',
+  'browser/first-run',
+  'browser/keys',
+  'browser/money',
+  'browser/playground',
+  'browser/sign-in',
+  'race/crash',
+]
+/** Specification files whose rules are enforced by statements of the store: fast on both. The others run on PostgreSQL in the ci tier. */
+const fastOnBoth = [
+  'spec/4-1-chat',
+  'spec/4-2-stream',
+  'spec/admin-history',
+  'spec/admin-owners',
+  'spec/billing',
+  'spec/citations',
+  'spec/console-session',
+  'spec/erasure',
+  'spec/history',
+  'spec/key-lifetime',
+  'spec/one-answer',
+  'spec/operator-mid-turn',
+  'spec/overload',
+  'spec/tools-released',
+  'spec/turn-states',
+  'spec/usage',
+  'store/',
+]
+
+/** They do more in each later tier, by TEST_TIER, and run in all of them. */
+const scaled = ['simulation/simulation']
+
+const root = join(import.meta.dirname, '../..')
+
+/** The tier of a file on a store; undefined where the file does not run on that store. `file` is relative to the repository. */
+export function tierOf(file: string, store: Store): Tier | undefined {
+  const name = file.replace(/^test\//, '')
+  const isIn = (list: string[]): boolean => list.some((start) => name.startsWith(start))
+  if (store === 'postgres' && !runsOnBoth(file)) return undefined
+  if (isIn(inDeep)) return 'deep'
+  if (isIn(inCi) && !isIn(inFast)) return 'ci'
+  return store === 'postgres' && !isIn(fastOnBoth) ? 'ci' : 'fast'
+}
+
+/** Whether a tier runs the file on the store. */
+export function runsIn(tier: Tier, file: string, store: Store): boolean {
+  const first = tierOf(file, store)
+  return first === tier || (first !== undefined && scaled.some((start) => file.startsWith(`test/${start}`)))
+}
+
+/** Files of test/spec/, and those that open a store through own-store.ts, run once on each store. */
+export function runsOnBoth(file: string): boolean {
+  return file.startsWith('test/spec/') || readFileSync(join(root, file), 'utf8').includes('/own-store.ts')
+}
+
+/** Every list entry, for the test that finds an entry without a file. */
+export const tierLists = { inCi, inDeep, inFast, fastOnBoth, scaled }
