@@ -82,7 +82,7 @@ const fastOnBoth = [
 ]
 
 /** They do more in each later tier, by TEST_TIER, and run in all of them. */
-const scaled = ['simulation/simulation']
+const scaled = ['race/crash', 'simulation/simulation']
 
 const root = join(import.meta.dirname, '../..')
 

@@ -2,12 +2,15 @@
  * Real stores on a PostgreSQL database of their own, each as another process would have it; closed and dropped when the test ends. Time is
  * moved by putting another function in the place of the database's clock.
  */
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pass } from 'node:timers/promises'
 import type { TestContext } from 'node:test'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { PostgresOptions } from '../../src/store/postgres/postgres.ts'
 import type { SharedStore } from '../../src/store/store.ts'
-import { makeDatabase, withClient } from './postgres-server.ts'
+import { makeDatabase, sharedPostgres, withClient } from './postgres-server.ts'
 import type { OwnDatabase } from './postgres-server.ts'
 
 export type OwnStore = SharedStore & { moveClock(milliseconds: number): Promise<void> }
@@ -36,9 +39,39 @@ export function clockOf(url: string): (milliseconds: number) => Promise<void> {
   }
 }
 
+let template: Promise<string> | undefined
+
+/** A fresh database of the shared server with the schema of the source in it: a copy takes a tenth of the time that the migrations take. */
+export async function makeMigratedDatabase(): Promise<OwnDatabase> {
+  template ??= makeTemplate()
+  return makeDatabase(await template)
+}
+
+/** The first process of a run that asks creates the template; the others wait for it. */
+async function makeTemplate(): Promise<string> {
+  const server = await sharedPostgres()
+  const folder = join(import.meta.dirname, '../../src/store/postgres/migrations')
+  const texts = readdirSync(folder)
+    .toSorted()
+    .map((name) => `${name}\n${readFileSync(join(folder, name), 'utf8')}`)
+  const name = `turnkeep_template_${hash('sha256', texts.join('\n')).slice(0, 32)}`
+  await withClient(server, async (client) => {
+    // Held until the client disconnects.
+    await client.query('select pg_advisory_lock(hashtext($1))', [name])
+    if ((await client.query('select 1 from pg_database where datname = $1', [name])).rowCount === 1) return
+    // Renamed when it is complete: a process that dies here leaves no template, only a database of another name.
+    const { url, name: made } = await makeDatabase()
+    const store = await openPostgresStore({ url, log: quiet })
+    await store.close()
+    await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1`, [made])
+    await client.query(`alter database ${made} rename to ${name}`)
+  })
+  return name
+}
+
 /** A store on a database of its own for the conformance suite; `way` answers the address by which it is reached. */
 export async function openForConformance(way: (url: string) => string = (url) => url) {
-  const database = await makeDatabase()
+  const database = await makeMigratedDatabase()
   const store = await openPostgresStore({ url: way(database.url), log: quiet })
   return {
     store: { ...store, moveClock: clockOf(database.url) },

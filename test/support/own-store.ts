@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { ownPostgres } from './own-postgres.ts'
+import { makeMigratedDatabase, ownPostgres } from './own-postgres.ts'
 import { storeKind } from './store-under-test.ts'
 
 /** `moveClock` moves the store's clock forward: expiry and leases follow at once. */
 export type OwnStore = Store & { moveClock(milliseconds: number): Promise<void> }
 
 export async function openOwnStore(t: TestContext): Promise<OwnStore> {
-  if (storeKind === 'postgres') return (await ownPostgres(t)).open()
+  if (storeKind === 'postgres') return (await ownPostgres(t, await makeMigratedDatabase())).open()
   const folder = await mkdtemp(join(tmpdir(), 'turnkeep-test-'))
   const store = await openSqliteStore({ folder })
   t.after(async () => {

@@ -246,16 +246,16 @@ export async function sharedPostgres(): Promise<string> {
   return (await shared).url
 }
 
-/** A fresh, empty database of the shared server. */
-export async function makeDatabase(): Promise<OwnDatabase> {
-  return makeDatabaseIn(await sharedPostgres())
+/** A fresh database of the shared server: empty, or a copy of `template`. */
+export async function makeDatabase(template?: string): Promise<OwnDatabase> {
+  return makeDatabaseIn(await sharedPostgres(), template)
 }
 
-async function makeDatabaseIn(serverUrl: string): Promise<OwnDatabase> {
+async function makeDatabaseIn(serverUrl: string, template = 'template0'): Promise<OwnDatabase> {
   const name = `turnkeep_test_${randomUUID().replaceAll('-', '')}`
   channel('turnkeep-test:database').publish({ name })
-  // From template0: nobody can be connected to it, so that many databases are made at the same time.
-  await withClient(serverUrl, (client) => client.query(`create database ${name} template template0`))
+  // No one is connected to the template, so that many databases are created from it at the same time.
+  await withClient(serverUrl, (client) => client.query(`create database ${name} template ${template}`))
   const url = new URL(serverUrl)
   url.pathname = `/${name}`
   return {

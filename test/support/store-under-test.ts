@@ -8,8 +8,8 @@ import { types } from 'pg'
 import { databaseFile, openForReading } from '../../src/store/sqlite/database.ts'
 import type { SqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
-import { clockOf } from './own-postgres.ts'
-import { makeDatabase, withClient } from './postgres-server.ts'
+import { clockOf, makeMigratedDatabase } from './own-postgres.ts'
+import { withClient } from './postgres-server.ts'
 import { makeRedis } from './redis-server.ts'
 
 export type Rows = Record<string, string | number | null | Uint8Array>[]
@@ -63,7 +63,7 @@ function databaseFiles(folder: string): string[] {
 }
 
 async function onPostgres(): Promise<StoreUnderTest> {
-  const [database, redis] = await Promise.all([makeDatabase(), makeRedis()])
+  const [database, redis] = await Promise.all([makeMigratedDatabase(), makeRedis()])
   const moveClock = clockOf(database.url)
   const query = (text: string, values: unknown[] = []): Promise<Rows> =>
     withClient(database.url, async (client) => (await client.query({ text, values, types: { getTypeParser } })).rows as Rows)
