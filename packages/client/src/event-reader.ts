@@ -5,8 +5,10 @@
 export type ServerSentEvent = { name: string; data: string }
 
 export class EventReader {
-  // Keeps the first bytes of a character whose last ones are still to come, and drops a byte order mark.
-  readonly #decoder = new TextDecoder()
+  // Holds the first bytes of a character until its last ones arrive. The byte order mark is dropped below: a decoder of Node 24 that gets the
+  // first one in pieces drops a second one too.
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #isStart = true
   #line = ''
   /** The last line ended with CR: a LF that comes next belongs to it. */
   #afterReturn = false
@@ -15,7 +17,11 @@ export class EventReader {
 
   /** The events that these bytes finish. */
   push(bytes: Uint8Array): ServerSentEvent[] {
-    const text = this.#decoder.decode(bytes, { stream: true })
+    let text = this.#decoder.decode(bytes, { stream: true })
+    if (this.#isStart && text !== '') {
+      this.#isStart = false
+      if (text.startsWith('\ufeff')) text = text.slice(1)
+    }
     const events: ServerSentEvent[] = []
     let from = this.#afterReturn && text.startsWith('\n') ? 1 : 0
     if (text !== '') this.#afterReturn = false

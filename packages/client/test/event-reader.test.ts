@@ -49,6 +49,12 @@ test('any bytes in any pieces give the events of the whole', () => {
   )
 })
 
+test('one byte order mark at the start is dropped, also when it arrives in pieces, and a second one is not', () => {
+  const bytes = bytesOf('\ufeff\ufeffdata: 1\n\ndata: 2\n\n')
+  for (let cut = 0; cut <= bytes.length; cut++)
+    assert.deepEqual(readPieces([bytes.slice(0, cut), bytes.slice(cut)]), [{ name: 'message', data: '2' }], `cut at ${cut}`)
+})
+
 test('an event is told with the byte that finishes it, also where lines end with CR', () => {
   for (const end of ['\n', '\r', '\r\n']) {
     const reader = new EventReader()
