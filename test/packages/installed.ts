@@ -25,10 +25,19 @@ export type Served = { url: string; agentId: string; curl: string; log(): string
 // npm finds its own settings, cache and registry by these.
 const ofNpm = Object.entries(process.env).filter(([name]) => /^(?:HOME|npm_config_.*|https?_proxy|no_proxy)$/i.test(name))
 const environment = { ...Object.fromEntries(ofNpm), PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter) }
-const quick = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+// npm waits five minutes for a request that has stalled; a second try usually succeeds at once.
+const quick = [
+  '--prefer-offline',
+  '--fetch-timeout=20000',
+  '--fetch-retries=4',
+  '--no-audit',
+  '--no-fund',
+  '--ignore-scripts',
+  '--loglevel=error',
+]
 
 // A registry that stops answering would otherwise hold the whole test run: the call blocks the process.
-const npmTimeoutMs = 180_000
+const npmTimeoutMs = 240_000
 
 export function makeProject(): Project {
   const packed = mkdtempSync(join(tmpdir(), 'turnkeep-packages-'))
