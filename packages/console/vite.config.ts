@@ -14,8 +14,4 @@ export default defineConfig({
     sourcemap: false,
     reportCompressedSize: false,
   },
-  server: {
-    // `npm run dev` here, beside a server on its usual port.
-    proxy: { '/admin/v1': 'http://127.0.0.1:8080', '/readyz': 'http://127.0.0.1:8080', '/healthz': 'http://127.0.0.1:8080' },
-  },
 })
