@@ -14,6 +14,7 @@ import { accessLines, createLog } from './log.ts'
 import { startLines } from './start-lines.ts'
 import { SchemaRefused } from './store/schema-refused.ts'
 import { StoreUnavailable } from './store/store.ts'
+import type { Store } from './store/store.ts'
 import { openStores } from './stores.ts'
 import { openWorkerLink } from './worker-link.ts'
 import type { Ready, WorkerLink } from './worker-link.ts'
@@ -21,22 +22,26 @@ import type { Ready, WorkerLink } from './worker-link.ts'
 // A terminal under npm delivers one Ctrl-C twice, from the terminal and from npm; a person's second one comes later than this.
 const sameSignalMs = 500
 
-/** Runs the server until a signal ends it. Resolves when it is ready. */
-export async function serve(environment: Environment): Promise<void> {
+/**
+ * Runs the server until a signal ends it. Resolves when it is ready. `onStore` receives the open store before the server listens; the
+ * development server (dev/server.ts) passes it, and nothing in this package does. It is not called where several workers run.
+ */
+export async function serve(environment: Environment, onStore?: (store: Store) => void): Promise<Pick<Ready, 'url' | 'adminUrl'>> {
   // The first process of a container has no other answer to a signal, and a start may wait for its database.
   for (const signal of endingSignals) process.on(signal, endUnstarted)
   const config = configOf(environment)
   const log = openLog(config)
   try {
-    const ready = config.workers === 1 ? await serveHere(config, environment, log) : await supervise(config, environment, log)
+    const ready = config.workers === 1 ? await serveHere(config, environment, log, { onStore }) : await supervise(config, environment, log)
     // On a terminal the lines below say it; whoever collects stderr gets it as a line of the log.
     if (!process.stderr.isTTY) log.info({ url: ready.url, adminUrl: ready.adminUrl }, 'listening')
     const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? ready.adminUrl) : ready.adminUrl
     console.log(startLines({ url: config.publicUrl ?? ready.url, adminUrl, demo: ready.demo }))
+    return ready
   } catch (error) {
     const line = await explain(error, config)
     if (line === undefined) throw error
-    refuse([line])
+    return refuse([line])
   }
 }
 
@@ -45,7 +50,7 @@ async function serveAsWorker(environment: Environment, role: string): Promise<vo
   const link = openWorkerLink(role)
   const config = configOf(environment)
   try {
-    link.ready(await serveHere(config, environment, openLog(config, link.number), link))
+    link.ready(await serveHere(config, environment, openLog(config, link.number), { link }))
   } catch (error) {
     const line = await explain(error, config)
     if (line === undefined) throw error
@@ -72,7 +77,9 @@ function openLog(config: Config, worker?: number): Logger {
   return log
 }
 
-async function serveHere(config: Config, environment: Environment, log: Logger, link?: WorkerLink): Promise<Ready> {
+type HereOptions = { link?: WorkerLink; onStore?: ((store: Store) => void) | undefined }
+
+async function serveHere(config: Config, environment: Environment, log: Logger, { link, onStore }: HereOptions = {}): Promise<Ready> {
   const makesDemo = link ? link.makesDemo : config.demo
   // With a database of its own there is nothing to keep in a folder but the demo's key, and a read-only file system will do.
   const folder = makesDemo || config.databaseUrl === undefined ? openDataFolder(config.dataFolder) : undefined
@@ -93,6 +100,7 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
     among: link,
     // Made before the first request can come in, so that whoever finds the server ready finds the demo too.
     async beforeListening(rooms) {
+      onStore?.(rooms.store)
       if (!makesDemo || !folder) return
       const { openaiApiKey, anthropicApiKey } = config
       const made = await makeDemo({ ...rooms, folder, openaiApiKey, anthropicApiKey })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { openConsole } from '../support/browser.ts'
-import { documentFile } from '../support/browser-seed.ts'
+import { documentFile } from '../../dev/seed/fill.ts'
 import { startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp())

@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { barriersOf } from '../support/axe.ts'
-import { seedHouse } from '../support/browser-seed.ts'
-import type { SeededHouse } from '../support/browser-seed.ts'
+import { startSeededApp } from '../support/browser-seed.ts'
+import type { SeededApp } from '../support/browser-seed.ts'
 import { openConsole } from '../support/browser.ts'
 import { takePicture } from '../support/browser-visit.ts'
 import type { VisitOptions, Visitor } from '../support/browser-visit.ts'
 
-const inConsole = openConsole(seedHouse)
+const inConsole = openConsole(startSeededApp)
 
 const phoneWidth = 390
 const looks: Record<string, NonNullable<VisitOptions['context']>> = {
@@ -19,23 +19,23 @@ const looks: Record<string, NonNullable<VisitOptions['context']>> = {
   phone: { colorScheme: 'light', viewport: { width: phoneWidth, height: 844 }, hasTouch: true },
 }
 
-const pagesOf = ({ desk, reading, conversationId }: SeededHouse): Record<string, string> => ({
+const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string, string> => ({
   start: '/',
   agents: '/agents',
   'agent new': '/agents/new',
-  'agent settings': `/agents/${desk.agentId}`,
-  'agent tools': `/agents/${desk.agentId}/tools`,
-  'agent versions': `/agents/${desk.agentId}/versions`,
-  playground: `/playground/${desk.agentId}`,
+  'agent settings': `/agents/${orders.agentId}`,
+  'agent tools': `/agents/${orders.agentId}/tools`,
+  'agent versions': `/agents/${orders.agentId}/versions`,
+  playground: `/playground/${orders.agentId}`,
   'playground choice': '/playground',
-  knowledge: `/knowledge/${reading.agentId}`,
-  'knowledge small': `/knowledge/${desk.agentId}`,
-  keys: `/keys/${desk.agentId}`,
+  knowledge: `/knowledge/${library.agentId}`,
+  'knowledge small': `/knowledge/${orders.agentId}`,
+  keys: `/keys/${orders.agentId}`,
   conversations: '/conversations',
   'conversations none': '/conversations?external_user_id=nobody',
   conversation: `/conversations/${conversationId}`,
   money: '/money',
-  owner: `/money/${desk.ownerId}`,
+  owner: `/money/${orders.ownerId}`,
   usage: '/usage',
   providers: '/providers',
   operations: '/operations',
@@ -82,7 +82,7 @@ inConsole(
   { context: looks['phone']! },
 )
 
-async function faultsOf({ page }: Visitor<SeededHouse>): Promise<string[]> {
+async function faultsOf({ page }: Visitor<SeededApp>): Promise<string[]> {
   const faults = await barriersOf(page)
   const [width, inner] = await page.evaluate<[number, number]>('[document.scrollingElement.scrollWidth, innerWidth]')
   if (width > inner) faults.push(`it is ${width} px wide where there are ${inner}`)
