@@ -10,7 +10,7 @@ import type { Server, Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-export type DevelopmentServer = { url: string; adminUrl: string; servicesUrl: string }
+export type DevelopmentServer = { url: string; adminUrl: string; scriptedUrl: string }
 
 /** The milliseconds by which the store's clock differs from the present. */
 export class ClockOffset {

@@ -1,5 +1,5 @@
 /**
- * The real server for development, started by `npm run dev` and `npm run seed`: src/main.ts, plus what the sample agents call (seed/services.ts)
+ * The real server for development, started by `npm run dev` and `npm run seed`: src/main.ts, plus what the sample agents call (seed/scripted-server.ts)
  * and a socket that moves the store's clock (clock-socket.ts). Refuses NODE_ENV=production, and is not in the npm package or the image.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -8,11 +8,11 @@ import { readConfig } from '../src/config.ts'
 import { serve } from '../src/main.ts'
 import type { SqliteStore } from '../src/store/sqlite/sqlite.ts'
 import { ClockOffset, openClockSocket } from './clock-socket.ts'
-import { startServices } from './seed/services.ts'
-import type { Services } from './seed/services.ts'
+import { startScriptedServer } from './seed/scripted-server.ts'
+import type { ScriptedServer } from './seed/scripted-server.ts'
 
 /** What dev/server-process.ts is sent when the server is ready. */
-export type ReadyMessage = { url: string; adminUrl: string; servicesUrl: string | undefined }
+export type ReadyMessage = { url: string; adminUrl: string }
 
 if (process.env['NODE_ENV'] === 'production') {
   console.error('turnkeep: the development server lets its clock be moved, so it does not run with NODE_ENV=production; use npm start')
@@ -23,30 +23,33 @@ const outcome = readConfig(process.env)
 // With PostgreSQL the clock is the database's, and other servers may share it.
 const folder = outcome.kind === 'config' && outcome.config.databaseUrl === undefined ? outcome.config.dataFolder : undefined
 let clock: ClockOffset | undefined
-const services = folder === undefined ? undefined : await startServicesOf(folder)
+const scripted = folder === undefined ? undefined : await startScriptedOf(folder)
 const environment = {
   ...process.env,
   // A restart is not to wait two minutes for a stream that someone left open.
   TURNKEEP_DRAIN_SECONDS: process.env['TURNKEEP_DRAIN_SECONDS'] || '5',
   TURNKEEP_LOG_LEVEL: process.env['TURNKEEP_LOG_LEVEL'] || 'warn',
-  TURNKEEP_ALLOW_PRIVATE_HOSTS: [process.env['TURNKEEP_ALLOW_PRIVATE_HOSTS'], services?.address].filter(Boolean).join(','),
+  TURNKEEP_ALLOW_PRIVATE_HOSTS: [process.env['TURNKEEP_ALLOW_PRIVATE_HOSTS'], scripted?.address].filter(Boolean).join(','),
 }
 // The parent's end is ours, however it ends.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 const { url, adminUrl } = await serve(environment, (store) => {
   if (folder !== undefined) clock = new ClockOffset((milliseconds) => (store as SqliteStore).moveClock(milliseconds))
 })
-if (folder !== undefined && clock && services) {
+if (folder !== undefined && clock && scripted) {
   // Only now: the folder is there, and its lock is ours.
-  writeFileSync(portFile(folder), `${JSON.stringify({ servicesPort: services.port })}\n`, { mode: 0o600 })
-  await openClockSocket(folder, clock, { url, adminUrl, servicesUrl: services.url })
+  writeFileSync(portFile(folder), `${JSON.stringify({ scriptedPort: scripted.port })}\n`, { mode: 0o600 })
+  // A socket's path may have about 100 characters. The server is of use without it.
+  await openClockSocket(folder, clock, { url, adminUrl, scriptedUrl: scripted.url }).catch((error: unknown) =>
+    console.error(`turnkeep: npm run seed cannot reach this server, no socket in ${folder}: ${String(error)}`),
+  )
 }
-process.send?.({ url, adminUrl, servicesUrl: services?.url } satisfies ReadyMessage)
+process.send?.({ url, adminUrl } satisfies ReadyMessage)
 
 /** On the port of the last run where it is free, so that the address in seeded providers and tools stays right. */
-async function startServicesOf(dataFolder: string): Promise<Services> {
+async function startScriptedOf(dataFolder: string): Promise<ScriptedServer> {
   const think = (milliseconds: number): Promise<void> | undefined => clock?.advance(milliseconds)
-  return startServices({ port: readPort(portFile(dataFolder)), think }).catch(() => startServices({ think }))
+  return startScriptedServer({ port: readPort(portFile(dataFolder)), think }).catch(() => startScriptedServer({ think }))
 }
 
 function portFile(dataFolder: string): string {
@@ -55,8 +58,8 @@ function portFile(dataFolder: string): string {
 
 function readPort(file: string): number {
   try {
-    const { servicesPort } = JSON.parse(readFileSync(file, 'utf8')) as { servicesPort?: unknown }
-    return Number(servicesPort) || 0
+    const { scriptedPort } = JSON.parse(readFileSync(file, 'utf8')) as { scriptedPort?: unknown }
+    return Number(scriptedPort) || 0
   } catch {
     return 0
   }

@@ -157,9 +157,10 @@ describe('layout', () => {
 
   test('files are named in kebab-case after what they hold: no index, utils, helpers, common, manager, service, base', () => {
     // What is in test/data is named by whoever would send it to us.
-    const files = globSync(['src/**/*', 'test/**/*', 'bin/*', 'packages/*/src/**/*'], { cwd: root, exclude: ['test/data/**'] }).map(
-      (file) => basename(file),
-    )
+    const files = globSync(['src/**/*', 'dev/**/*', 'test/**/*', 'bin/*', 'packages/*/src/**/*'], {
+      cwd: root,
+      exclude: ['test/data/**'],
+    }).map((file) => basename(file))
     const vague = /^(index|utils?|helpers?|common|manager|services?|base)$/
     const wrong = files.filter(
       (name) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/.test(name) || vague.test(name.split('.')[0]!.split('-').at(-1)!),
@@ -183,6 +184,22 @@ describe('layout', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
     // store-thread.ts hands it on to its threads, unread; samples.ts has it in code for callers to copy.
     assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'http/docs/samples.ts', 'main.ts', 'store/sqlite/store-thread.ts'])
+  })
+})
+
+describe('layout of the development tools', () => {
+  const files = globSync('dev/**/*.ts', { cwd: root })
+
+  test('every file has a head comment, and none is longer than 300 lines', () => {
+    assert.ok(files.length > 10)
+    assert.deepEqual(
+      files.filter((file) => !read(file).startsWith('/**') || read(file).split('\n').length - 1 > 300),
+      [],
+    )
+  })
+
+  test('no source file imports them', () => {
+    assert.deepEqual(imports.filter(({ to }) => to.startsWith('..')).map(show), [])
   })
 })
 

@@ -17,8 +17,8 @@ export type Target = {
   url: string
   adminUrl: string
   adminToken: string
-  /** Of services.ts. */
-  servicesUrl: string
+  /** Of scripted-server.ts. */
+  scriptedUrl: string
   /** Sets how far the store's clock is from the present. */
   setClockOffset(milliseconds: number): Promise<void>
 }
@@ -81,14 +81,14 @@ async function createObjects({ target, client, plan, owners, agents }: State): P
   await client.post('/providers', {
     name: plan.provider,
     kind: 'openai-compatible',
-    base_url: `${target.servicesUrl}/v1`,
+    base_url: `${target.scriptedUrl}/v1`,
     api_key: 'not-a-real-key',
   })
   for (const { kind, name, balanceUsd } of plan.owners)
     owners.set(kind, String((await client.post('/owners', { name, balance_usd: balanceUsd }))['id']))
   for (const { role, owner, name, fields, tools } of plan.agents) {
     const ownerId = owners.get(owner)!
-    const given = { owner_id: ownerId, name, ...fields, tools: tools.map((tool) => toolOf(tool, target.servicesUrl)) }
+    const given = { owner_id: ownerId, name, ...fields, tools: tools.map((tool) => toolOf(tool, target.scriptedUrl)) }
     const agent: Agent = { id: String((await client.post('/agents', given))['id']), owner: ownerId, keys: {} }
     agents.set(role, agent)
     const names = role === 'orders' ? ['Website', 'Mobile app', 'Old shop'] : ['Website']

@@ -1,8 +1,8 @@
 /** The tools of the sample agents, as the admin API takes them. */
 import type { PlannedAgent } from './plan-objects.ts'
 
-/** `servicesUrl`: where services.ts listens. */
-export function toolOf(name: PlannedAgent['tools'][number], servicesUrl: string): object {
+/** `scriptedUrl`: where scripted-server.ts listens. */
+export function toolOf(name: PlannedAgent['tools'][number], scriptedUrl: string): object {
   switch (name) {
     case 'find_order':
       return {
@@ -15,7 +15,7 @@ export function toolOf(name: PlannedAgent['tools'][number], servicesUrl: string)
           required: ['number'],
         },
         method: 'GET',
-        url: `${servicesUrl}/orders/{number}`,
+        url: `${scriptedUrl}/orders/{number}`,
         secrets: { shop_key: 'not-a-real-one' },
         headers: { 'x-shop-key': '{shop_key}' },
         side_effects: false,
@@ -31,11 +31,11 @@ export function toolOf(name: PlannedAgent['tools'][number], servicesUrl: string)
           required: ['room', 'people'],
         },
         method: 'POST',
-        url: `${servicesUrl}/bookings`,
+        url: `${scriptedUrl}/bookings`,
         side_effects: true,
       }
     case 'parcels':
-      return { type: 'mcp', name, url: `${servicesUrl}/mcp` }
+      return { type: 'mcp', name, url: `${scriptedUrl}/mcp` }
     case 'now':
       return { type: 'builtin', name }
   }

@@ -4,7 +4,7 @@ import { fill } from '../../dev/seed/fill.ts'
 import type { FilledAgent } from '../../dev/seed/fill.ts'
 import { planTraffic } from '../../dev/seed/plan.ts'
 import type { Plan } from '../../dev/seed/plan.ts'
-import { startServices } from '../../dev/seed/services.ts'
+import { startScriptedServer } from '../../dev/seed/scripted-server.ts'
 import { adminToken, startTestApp } from './test-app.ts'
 import type { TestApp } from './test-app.ts'
 
@@ -22,18 +22,18 @@ export type SeededApp = {
 
 export async function startSeededApp(): Promise<SeededApp> {
   let clock: ClockOffset | undefined
-  const services = await startServices({ think: (milliseconds) => clock?.advance(milliseconds) })
-  const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: services.address } })
+  const scripted = await startScriptedServer({ think: (milliseconds) => clock?.advance(milliseconds) })
+  const app = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: scripted.address } })
   const close = async (): Promise<void> => {
     await app.close()
-    await services.close()
+    await scripted.close()
   }
   try {
     clock = new ClockOffset((milliseconds) => app.moveClock(milliseconds))
     clock.isHeld = true
     const setClockOffset = (milliseconds: number): Promise<void> => clock!.set(milliseconds)
     const plan = planTraffic(1)
-    const { agents } = await fill({ url: app.url, adminUrl: app.adminUrl, adminToken, servicesUrl: services.url, setClockOffset }, plan)
+    const { agents } = await fill({ url: app.url, adminUrl: app.adminUrl, adminToken, scriptedUrl: scripted.url, setClockOffset }, plan)
     clock.isHeld = false
     // Beside the sample data: an agent that is turned off.
     await app.made('PATCH', `/owners/${app.caller.ownerId}`, { name: 'Our own tests' })

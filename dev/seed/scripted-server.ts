@@ -10,7 +10,7 @@ import { answerMcp } from './mcp.ts'
 import { findTopic, withNumber } from './texts.ts'
 import type { Found } from './texts.ts'
 
-export type Services = {
+export type ScriptedServer = {
   /** For example `http://127.0.0.1:43210`. The model is at `/v1`, MCP at `/mcp`. */
   url: string
   /** As `TURNKEEP_ALLOW_PRIVATE_HOSTS` takes it. */
@@ -19,7 +19,7 @@ export type Services = {
   close(): Promise<void>
 }
 
-export type ServicesOptions = {
+export type ScriptedServerOptions = {
   /** 0 or absent: any free port. */
   port?: number
   /** Called before a model reply with the milliseconds that the model takes; resolves when the reply may be sent. Absent: no wait. */
@@ -30,7 +30,7 @@ type ChatMessage = { role: string; content: string | null }
 type ChatRequest = { model?: string; messages?: ChatMessage[]; stream?: boolean }
 
 /** Rejects with the listener's error where the port is in use. */
-export async function startServices({ port = 0, think }: ServicesOptions = {}): Promise<Services> {
+export async function startScriptedServer({ port = 0, think }: ScriptedServerOptions = {}): Promise<ScriptedServer> {
   const server = createServer((request, response) => {
     answer(request, response, think).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
   })
@@ -49,8 +49,8 @@ export async function startServices({ port = 0, think }: ServicesOptions = {}): 
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, think: ServicesOptions['think']): Promise<void> {
-  const path = new URL(request.url ?? '/', 'http://services').pathname
+async function answer(request: IncomingMessage, response: ServerResponse, think: ScriptedServerOptions['think']): Promise<void> {
+  const path = new URL(request.url ?? '/', 'http://localhost').pathname
   const body = await readJson(request)
   const [, number] = /^\/orders\/(\d+)$/.exec(path) ?? []
   if (path === '/v1/chat/completions') return answerChat(body as ChatRequest, response, think)
@@ -66,7 +66,11 @@ function orderOf(number: number): object {
   return { order: number, state, carrier: 'Bring', expected: 'Thursday' }
 }
 
-async function answerChat({ model, messages = [] }: ChatRequest, response: ServerResponse, think: ServicesOptions['think']): Promise<void> {
+async function answerChat(
+  { model, messages = [] }: ChatRequest,
+  response: ServerResponse,
+  think: ScriptedServerOptions['think'],
+): Promise<void> {
   const found = findTopic(messages.findLast(({ role }) => role === 'user')?.content ?? '')
   // A model that has a tool's result needs less time for the reply.
   const hasResult = messages.at(-1)?.role === 'tool'
