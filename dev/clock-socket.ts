@@ -1,7 +1,7 @@
 /**
  * How `npm run seed` moves the clock of a development server: a Unix socket in the data folder, which only the folder's user can open. The
  * server side (dev/server.ts) sends what it is; the other side sends offsets, one JSON object a line. When the connection ends, for whatever
- * reason, the clock returns to the present. A production server never opens this socket. docs/decisions/0029-development-loop.md.
+ * reason, the clock returns to the present. A production server never opens this socket. docs/decisions/0030-development-loop.md.
  */
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
