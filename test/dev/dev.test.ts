@@ -108,7 +108,8 @@ describe('dev', { timeout: 120_000 }, () => {
     const folder = mkdtempSync(join(tmpdir(), 'turnkeep-dev-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const environment = { TURNKEEP_DATA_DIR: folder, PORT: String(port), TURNKEEP_LOG_LEVEL: 'silent' }
-    const { shown, ended } = showProgram(join(root, 'dev/dev.ts'), [], environment)
+    const { child, shown, ended } = showProgram(join(root, 'dev/dev.ts'), [], environment)
+    t.after(() => void child.kill('SIGKILL'))
     assert.equal((await ended).code, 2)
     assert.equal(shown.stderr, `turnkeep: 127.0.0.1:${port} is in use by another program; set PORT to a free one\n`)
   })

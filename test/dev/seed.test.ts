@@ -127,17 +127,21 @@ describe('seed: the clock of a production server cannot be moved', () => {
     assert.deepEqual(naming(/development\.sock|from '(\.\.\/)+dev\//), [])
   })
 
-  test('NODE_ENV=production is refused by the development server, npm run dev and npm run seed', async () => {
-    for (const file of ['dev/server.ts', 'dev/dev.ts', 'dev/seed.ts']) {
-      const { shown, ended } = showProgram(join(root, file), [], {
-        NODE_ENV: 'production',
-        TURNKEEP_DATA_DIR: join(tmpdir(), 'turnkeep-nowhere'),
-      })
-      assert.equal((await ended).code, 2, file)
-      assert.match(shown.stderr, /^\w+: .*NODE_ENV[= ](is )?production.*\n$/, file)
-      assert.equal(shown.stdout, '')
-    }
-  })
+  for (const file of ['dev/server.ts', 'dev/dev.ts', 'dev/seed.ts'])
+    test(`NODE_ENV=production is refused by ${file}`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'turnkeep-seed-'))
+      t.after(() => rmSync(folder, { recursive: true }))
+      const environment = { NODE_ENV: 'production', TURNKEEP_DATA_DIR: folder, PORT: '0', TURNKEEP_LOG_LEVEL: 'silent' }
+      const program = showProgram(join(root, file), [], environment)
+      // One that starts is ended, and the test fails.
+      void program.shows('stdout', /ready/).then(
+        () => program.child.kill('SIGTERM'),
+        () => undefined,
+      )
+      assert.deepEqual(await program.ended, { code: 2, signal: null })
+      assert.match(program.shown.stderr, /^\w+: .*NODE_ENV[= ](is )?production.*\n$/)
+      assert.equal(program.shown.stdout, '')
+    })
 
   test('beside a server that npm start started, the command says what to do', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'turnkeep-seed-'))
