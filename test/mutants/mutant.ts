@@ -34,14 +34,24 @@ export function staleness(mutant: Pick<Mutant, 'edits'>, tree: string): string |
   return undefined
 }
 
-/** Plants the fault into the tree; answers what takes it out again. */
-export function plant(mutant: Pick<Mutant, 'edits'>, tree: string): () => void {
-  const before = new Map(mutant.edits.map(({ file }) => [file, read(tree, file)]))
-  for (const { file, find, replace } of mutant.edits)
-    writeFileSync(
-      join(tree, file),
-      read(tree, file).replace(find, () => replace),
+/** The mutant's edited files, each with its content after the edits; `read` returns the content before. */
+export function editedFiles({ edits }: Pick<Mutant, 'edits'>, read: (file: string) => string): Map<string, string> {
+  const texts = new Map<string, string>()
+  for (const { file, find, replace } of edits) {
+    const before = texts.get(file) ?? read(file)
+    texts.set(
+      file,
+      before.replace(find, () => replace),
     )
+  }
+  return texts
+}
+
+/** Plants the fault into the tree; returns a function that takes it out again. */
+export function plant(mutant: Pick<Mutant, 'edits'>, tree: string): () => void {
+  const after = editedFiles(mutant, (file) => read(tree, file))
+  const before = [...after.keys()].map((file) => [file, read(tree, file)] as const)
+  for (const [file, text] of after) writeFileSync(join(tree, file), text)
   return () => {
     for (const [file, text] of before) writeFileSync(join(tree, file), text)
   }

@@ -1,55 +1,153 @@
 /**
- * `npm run mutants`: plants one fault at a time into a copy of the source and asks the test that should notice. Every rule of docs/rules.md has
- * a mutant; a mutant that no test notices, that fits the source no more or that cannot be run is a failure.
- * `--rule NAME` runs those of one rule, `--sample N` a random N of them; `--write`, where all ran and are red, keeps the table in
- * docs/mutants.md.
+ * `npm run mutants`: plants one fault at a time into a copy of the source and runs the test that should notice it. Every rule of docs/rules.md has
+ * a mutant. A mutant that no test notices, that no longer fits the source, or that cannot be run is a failure. A mutant that an earlier run saw
+ * red is not run again while nothing that decides its verdict has changed (verdict-key.ts).
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../support/postgres-server.ts'
 import { startRedis } from '../support/redis-server.ts'
+import { changedSince, newestRelease } from './git.ts'
+import { judgeAll } from './judge.ts'
+import type { Verdict } from './judge.ts'
 import { mutants } from './mutants.ts'
-import { plant, staleness } from './mutant.ts'
+import { staleness } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
+import { parseTenth, select, shardOf, slowestFirst } from './selection.ts'
 import { tableFits, writeTable } from './table.ts'
-import { copyTrees, share } from './trees.ts'
-import { runTrial } from './trial.ts'
-import type { Trial } from './trial.ts'
+import { copyTrees } from './trees.ts'
+import { VerdictCache } from './verdict-cache.ts'
+import { VerdictKeys } from './verdict-key.ts'
 
-type Verdict = { mutant: Mutant; kind: 'red' | 'survived' | 'stale' | 'broken'; because: string; seconds: number }
-
+const usage = `Usage: npm run mutants -- [options]
+  --rule NAME           run the mutants of one rule
+  --changed-since REF   run the mutants of rules whose files changed since REF; "release" is the newest tag v* in HEAD
+  --tenth K             run a tenth of the others: a digit, or "today" for one that changes daily
+  --sample N            run N at random
+  --shard I/N           run part I of N
+  --no-cache            run those that were seen red before, too
+  --report FILE         write the verdicts as JSON
+  --write               update docs/mutants.md if all mutants are red`
 const root = join(import.meta.dirname, '../..')
-// A healthy test of a loaded machine; one that lasts longer is no test to ask a hundred times.
-const healthyTimeoutMs = 120_000
-// With a fault a test may last five times as long as its whole file without, and what never comes is waited for half a minute, or less where
-// a mutant says that it will not come.
-const [leastTimeoutMs, leastHangMs] = [30_000, 8_000]
+const servers = [
+  { variable: 'TEST_POSTGRES_URL', start: startPostgres, support: 'test/support/postgres-server.ts' },
+  { variable: 'TEST_REDIS_URL', start: startRedis, support: 'test/support/redis-server.ts' },
+]
 
-const { values } = parseArgs({ options: { rule: { type: 'string' }, sample: { type: 'string' }, write: { type: 'boolean' } } })
-const startedAt = performance.now()
-// One of each for all trials, which make databases of their own in it.
-const servers = { TEST_POSTGRES_URL: await startPostgres(), TEST_REDIS_URL: await startRedis() }
-for (const [variable, { url }] of Object.entries(servers)) process.env[variable] = url
-const folder = mkdtempSync(join(tmpdir(), 'turnkeep-mutants-'))
-try {
-  const trees = copyTrees(folder)
-  const problems = [...unprovenRules(), ...(values.write || tableFits(root, mutants) ? [] : ['docs/mutants.md is not current: --write'])]
-  const verdicts = await judgeAll(trees, chosen())
-  const stale = mutants.flatMap((mutant) => {
-    const because = verdicts.some((verdict) => verdict.mutant === mutant) ? undefined : staleness(mutant, trees[0]!)
-    return because === undefined ? [] : [`stale: ${mutant.rule}, ${mutant.removes}: ${because}`]
-  })
-  for (const problem of [...problems, ...stale]) console.error(problem)
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+const { values } = orUsage(() =>
+  parseArgs({
+    options: {
+      rule: text,
+      'changed-since': text,
+      tenth: text,
+      sample: text,
+      shard: text,
+      'no-cache': flag,
+      report: text,
+      write: flag,
+      help: flag,
+    },
+  }),
+)
+if (values.help === true) console.log(usage)
+else process.exitCode = (await runAll()) ? 0 : 1
+
+async function runAll(): Promise<boolean> {
+  const startedAt = performance.now()
+  const cache = new VerdictCache(join(root, 'node_modules/.cache/turnkeep-mutants'))
+  cache.prune()
+  const wanted = orUsage(chosen)
+  const cached = values['no-cache'] === true ? [] : cachedVerdicts(cache, wanted)
+  if (cached.length > 0) console.log(`${cached.length} of ${wanted.length} unchanged since they were last seen red`)
+  const reused = new Set(cached.map(({ mutant }) => mutant))
+  const remaining = wanted.filter((mutant) => !reused.has(mutant))
+  const judged = remaining.length === 0 ? [] : await runMutants(cache, slowestFirst(remaining, cache.durations()))
+  const verdicts = [...cached, ...judged]
   const red = verdicts.filter(({ kind }) => kind === 'red')
+  if (values.write === true && red.length === mutants.length) writeTable(root, mutants)
+  const problems = [
+    ...unprovenRules(),
+    ...staleMutants(remaining),
+    ...(tableFits(root, mutants) ? [] : ['docs/mutants.md is not current: --write']),
+  ]
+  for (const problem of problems) console.error(problem)
+  if (values.report !== undefined) writeReport(values.report, verdicts, reused)
   console.log(`${red.length} of ${verdicts.length} mutants red, in ${Math.round((performance.now() - startedAt) / 1000)} s`)
-  if (values.write && red.length === mutants.length)
-    writeTable(root, mutants, new Map(verdicts.map(({ mutant, seconds }) => [mutant, seconds])))
-  if (problems.length + stale.length > 0 || red.length < verdicts.length) process.exitCode = 1
-} finally {
-  rmSync(folder, { recursive: true, force: true })
-  await Promise.all(Object.values(servers).map((server) => server.stop()))
+  return problems.length === 0 && red.length === verdicts.length
+}
+
+/** Ends the process with exit code 2 if the arguments are wrong. */
+function orUsage<Result>(read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
+  }
+}
+
+function chosen(): Mutant[] {
+  const ofRule = values.rule === undefined ? mutants : mutants.filter(({ rule }) => rule === values.rule)
+  if (ofRule.length === 0) throw new Error(`no mutant has the rule ${values.rule}`)
+  const tenth = values.tenth === undefined ? undefined : parseTenth(values.tenth, Date.now())
+  const selected = select(ofRule, { changed: changedFiles(), tenth }, (file) => readFileSync(join(root, file), 'utf8'))
+  const inShard = values.shard === undefined ? selected : shardOf(selected, values.shard)
+  return values.sample === undefined ? inShard : sampleOf(inShard, values.sample)
+}
+
+function sampleOf(from: Mutant[], count: string): Mutant[] {
+  if (!/^[1-9]\d*$/.test(count)) throw new Error(`--sample takes a positive number, not ${count}`)
+  const shuffled = from.map((mutant) => ({ mutant, at: Math.random() })).toSorted((a, b) => a.at - b.at)
+  return shuffled.slice(0, Number(count)).map(({ mutant }) => mutant)
+}
+
+/** Undefined if the run does not ask, or asks for the files since a release and there is none. */
+function changedFiles(): string[] | undefined {
+  const since = values['changed-since']
+  if (since === undefined) return undefined
+  const ref = since === 'release' ? newestRelease(root) : since
+  if (ref !== undefined) return changedSince(root, ref)
+  console.log(`no release tag v* is reachable from HEAD: ${values.tenth === undefined ? 'all mutants' : 'the rotating tenth only'}`)
+  return undefined
+}
+
+function cachedVerdicts(cache: VerdictCache, wanted: Mutant[]): Verdict[] {
+  const keys = new VerdictKeys(root)
+  return wanted.flatMap((mutant) => {
+    const seconds = staleness(mutant, root) === undefined ? cache.find(keys.keyOf(mutant)) : undefined
+    return seconds === undefined ? [] : [{ mutant, kind: 'red', because: '', seconds }]
+  })
+}
+
+async function runMutants(cache: VerdictCache, wanted: Mutant[]): Promise<Verdict[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-mutants-'))
+  const running: { stop(): Promise<void> }[] = []
+  try {
+    const trees = copyTrees(folder)
+    // Of the copy and not of the source, which may be edited while this runs.
+    const copy = new VerdictKeys(trees[0]!)
+    const keys = new Map(wanted.map((mutant) => [mutant, staleness(mutant, trees[0]!) === undefined ? copy.keyOf(mutant) : undefined]))
+    // One server of each kind for all tests, which create their own databases in it.
+    for (const { variable, start, support } of servers) {
+      if (!wanted.some((mutant) => copy.uses(mutant, support))) continue
+      const server = await start()
+      running.push(server)
+      process.env[variable] = server.url
+    }
+    return await judgeAll(trees, wanted, (verdict) => {
+      const { mutant, kind, because, seconds } = verdict
+      const key = keys.get(mutant)
+      if (kind === 'red' && key !== undefined) cache.addRed(key, mutant, seconds)
+      console.log(`${kind} ${seconds.toFixed(1)} s  ${mutant.rule}: ${mutant.removes}${because && kind !== 'red' ? `\n  ${because}` : ''}`)
+    })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+    await Promise.all(running.map((server) => server.stop()))
+  }
 }
 
 function unprovenRules(): string[] {
@@ -57,69 +155,22 @@ function unprovenRules(): string[] {
   const known = new Set(mutants.map(({ rule }) => rule))
   return [
     ...rules.filter((rule) => !known.has(rule)).map((rule) => `${rule} has no mutant`),
-    ...[...known].filter((rule) => !rules.includes(rule)).map((rule) => `${rule} has a mutant and is no rule of docs/rules.md`),
+    ...[...known].filter((rule) => !rules.includes(rule)).map((rule) => `${rule} has a mutant and is not a rule in docs/rules.md`),
   ]
 }
 
-function chosen(): Mutant[] {
-  const fitting = values.rule === undefined ? mutants : mutants.filter(({ rule }) => rule === values.rule)
-  const shuffled = fitting.map((mutant) => ({ mutant, at: Math.random() })).toSorted((a, b) => a.at - b.at)
-  const wanted = values.sample === undefined ? fitting : shuffled.slice(0, Number(values.sample)).map(({ mutant }) => mutant)
-  if (wanted.length === 0) throw new Error('no mutant is asked for: --rule takes the name of a rule, --sample a number')
-  return wanted
-}
-
-/** First each named test as it is, which must be green; then each mutant against its test. */
-async function judgeAll(trees: string[], wanted: Mutant[]): Promise<Verdict[]> {
-  const files = Map.groupBy(wanted, ({ caughtBy }) => caughtBy.file)
-  const healthy = new Map<string, Trial>()
-  await share(trees, [...files], async (tree, [file, group]) => {
-    healthy.set(file, await tryTests(tree, file, [...new Set(group.map(({ caughtBy }) => caughtBy.title))], healthyTimeoutMs))
+/** Those beside the ones that ran, whose verdict says it. */
+function staleMutants(ran: Mutant[]): string[] {
+  return mutants.flatMap((mutant) => {
+    const because = ran.includes(mutant) ? undefined : staleness(mutant, root)
+    return because === undefined ? [] : [`stale: ${mutant.rule}, ${mutant.removes}: ${because}`]
   })
-  const verdicts: Verdict[] = []
-  await share(trees, wanted, async (tree, mutant) => {
-    const verdict = await judge(tree, mutant, healthy.get(mutant.caughtBy.file)!)
-    verdicts.push(verdict)
-    const { kind, because, seconds } = verdict
-    console.log(`${kind} ${seconds.toFixed(1)} s  ${mutant.rule}: ${mutant.removes}${because && kind !== 'red' ? `\n  ${because}` : ''}`)
+}
+
+function writeReport(file: string, verdicts: Verdict[], reused: Set<Mutant>): void {
+  const entries = verdicts.map(({ mutant, kind, seconds }) => {
+    const { rule, removes } = mutant
+    return { rule, removes, kind, seconds: Number(seconds.toFixed(1)), cached: reused.has(mutant) }
   })
-  return verdicts
-}
-
-async function judge(tree: string, mutant: Mutant, healthy: Trial): Promise<Verdict> {
-  const { file, title } = mutant.caughtBy
-  const stale = staleness(mutant, tree)
-  if (stale !== undefined) return { mutant, kind: 'stale', because: stale, seconds: 0 }
-  const named = healthy.ran.filter((ran) => ran.includes(title))
-  if (named.length === 0) return { mutant, kind: 'stale', because: `${file} has no test "${title}" ${healthy.broken ?? ''}`, seconds: 0 }
-  const sick = healthy.failures.find((failure) => failure.title.includes(title))
-  if (sick) return { mutant, kind: 'broken', because: `its test is red without it: ${sick.title}: ${sick.message}`, seconds: 0 }
-
-  const heal = plant(mutant, tree)
-  const timeoutMs =
-    mutant.symptom === 'hang' ? Math.max(leastHangMs, 2000 * healthy.seconds) : Math.max(leastTimeoutMs, 5000 * healthy.seconds)
-  const trial = await tryTests(tree, file, [title], Math.ceil(timeoutMs)).finally(heal)
-  return { mutant, ...read(mutant, trial, named.length), seconds: trial.seconds }
-}
-
-/** Red is a failure of a test that names the rule, by the symptom that was foretold, and of no other kind beside it. */
-function read(mutant: Mutant, { ran, failures, broken }: Trial, expected: number): Pick<Verdict, 'kind' | 'because'> {
-  if (broken !== undefined) return { kind: 'broken', because: broken }
-  if (ran.length < expected) return { kind: 'broken', because: `the process ended after ${ran.length} of ${expected} tests` }
-  if (failures.length === 0) return { kind: 'survived', because: 'no test noticed' }
-  const told = failures.map(({ title, symptom, message }) => `${symptom}: ${title}: ${message}`).join('\n  ')
-  if (failures.some(({ symptom }) => symptom !== (mutant.symptom ?? 'assertion'))) return { kind: 'broken', because: told }
-  if (!failures.some(({ title }) => names(title, mutant.rule)))
-    return { kind: 'survived', because: `no test of its name noticed\n  ${told}` }
-  return { kind: 'red', because: told }
-}
-
-/** The whole name, so that `order.body` is not found in `order.body-size`. */
-function names(title: string, rule: string): boolean {
-  return new RegExp(`(?<![\\w.-])${rule.replace('.', '\\.')}(?![\\w-])`).test(title)
-}
-
-function tryTests(tree: string, file: string, titles: string[], timeoutMs: number): Promise<Trial> {
-  const env = { ...process.env, TMPDIR: join(tree, 'tmp'), NODE_COMPILE_CACHE: join(tree, 'compiled') }
-  return runTrial({ tree, file: join('test', file), titles, testTimeoutMs: timeoutMs, env })
+  writeFileSync(file, `${JSON.stringify(entries, undefined, 2)}\n`)
 }

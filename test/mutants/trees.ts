@@ -5,7 +5,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '../..')
 // Two cores are what the smallest machine has.
 const workers = 2
-const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'tsconfig.json']
+const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'package-lock.json', 'tsconfig.json']
 
 /** One copy for each worker, below the folder; `tmp` in it is for what its tests write. */
 export function copyTrees(folder: string): string[] {

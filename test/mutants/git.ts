@@ -1,0 +1,26 @@
+/** What git says about this working copy: the newest release and the files that changed since. Never writes. */
+import { spawnSync } from 'node:child_process'
+
+/** The newest tag `v*` that HEAD contains; undefined if there is none, in a shallow clone that left it out, or without git. */
+export function newestRelease(root: string): string | undefined {
+  const args = ['-c', 'versionsort.suffix=-', 'tag', '--merged', 'HEAD', '--list', 'v*', '--sort=-version:refname']
+  const { status, stdout } = git(root, args)
+  return (status === 0 && stdout.split('\n')[0]) || undefined
+}
+
+/** Files that differ from that commit, relative to the repository, with those not committed yet. Throws if git does not know the commit. */
+export function changedSince(root: string, ref: string): string[] {
+  const asked = [
+    ['diff', '--name-only', '--no-renames', '--relative', '-z', '--end-of-options', ref, '--'],
+    ['ls-files', '--others', '--exclude-standard', '-z'],
+  ]
+  return asked.flatMap((args) => {
+    const { status, stdout, stderr } = git(root, args)
+    if (status !== 0) throw new Error(`git cannot list the changes since ${ref}: ${stderr.trim().split('\n')[0]}`)
+    return stdout.split('\0').filter((file) => file !== '')
+  })
+}
+
+function git(root: string, args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+}

@@ -1,0 +1,67 @@
+/** Which mutants a run takes: those of changed rules, a rotating tenth of the others, a shard. Pure; git.ts asks git what changed. */
+import type { Mutant } from './mutant.ts'
+import { sha256 } from './source-graph.ts'
+import { nameOf } from './verdict-cache.ts'
+import { testFileOf } from './verdict-key.ts'
+
+export type Selection = {
+  /** The files that changed, or undefined if the run does not ask. */
+  changed?: string[] | undefined
+  /** 0 to 9, or undefined for no rotating tenth. */
+  tenth?: number | undefined
+}
+
+/**
+ * The mutants of rules whose files changed, together with the tenth of the others; all of them if the selection names neither.
+ * `listOf` returns the text of a changed list of mutants, for the rules it defines.
+ */
+export function select(mutants: Mutant[], { changed, tenth }: Selection, listOf: (file: string) => string): Mutant[] {
+  if (changed === undefined && tenth === undefined) return mutants
+  const rules = changedRules(mutants, changed ?? [], listOf)
+  return mutants.filter((mutant) => rules.has(mutant.rule) || tenthOf(mutant) === tenth)
+}
+
+/** A rule's files are those its mutants edit, the tests that notice them, and the list that defines them. */
+function changedRules(mutants: Mutant[], changed: string[], listOf: (file: string) => string): Set<string> {
+  const files = new Set(changed)
+  const lists = changed.filter((file) => /^test\/mutants\/[\w-]+-mutants\.ts$/.test(file)).map(listOf)
+  const hasChanged = (mutant: Mutant): boolean =>
+    files.has(testFileOf(mutant)) ||
+    mutant.edits.some(({ file }) => files.has(file)) ||
+    lists.some((text) => text.includes(`'${mutant.rule}'`))
+  return new Set(mutants.filter(hasChanged).map(({ rule }) => rule))
+}
+
+/** 0 to 9. It depends on the mutant's name alone, so that a new mutant moves no other. */
+export function tenthOf(mutant: Pick<Mutant, 'rule' | 'removes'>): number {
+  return Number.parseInt(sha256(nameOf(mutant)).slice(0, 8), 16) % 10
+}
+
+/** Reads `--tenth`: a digit, or `today`. Days are counted in UTC without a break at New Year, so any ten days in a row cover all tenths. */
+export function parseTenth(text: string, nowMs: number): number {
+  if (text === 'today') return Math.floor(nowMs / 86_400_000) % 10
+  if (!/^\d$/.test(text)) throw new Error(`--tenth takes a digit from 0 to 9 or "today", not ${text}`)
+  return Number(text)
+}
+
+/** Reads `--shard`, such as `2/3`, and returns that part. Shards differ by one mutant at most; together they are the whole list. */
+export function shardOf<Item>(items: Item[], text: string): Item[] {
+  const [, index, count] = (/^([1-9]\d*)\/([1-9]\d*)$/.exec(text) ?? []).map(Number)
+  if (index === undefined || count === undefined || index > count) throw new Error(`--shard takes I/N such as 2/3, not ${text}`)
+  return items.filter((_, at) => at % count === index - 1)
+}
+
+/**
+ * Orders the mutants of one test file one after another, and files and mutants so that the slowest start first and no slow one is left for the
+ * end. `seconds` says how long each took before, by `nameOf`; one that never ran counts as slow.
+ */
+export function slowestFirst(mutants: Mutant[], seconds: Map<string, number>): Mutant[] {
+  const secondsOf = (mutant: Mutant): number => seconds.get(nameOf(mutant)) ?? Infinity
+  const groups = Map.groupBy(mutants, testFileOf)
+    .values()
+    .map((group) => group.toSorted((a, b) => compare(secondsOf(b), secondsOf(a))))
+  return [...groups].toSorted(([a], [b]) => compare(secondsOf(b!), secondsOf(a!))).flat()
+}
+
+/** Infinity equals itself, which a difference does not say. */
+const compare = (a: number, b: number): number => (a === b ? 0 : a - b)

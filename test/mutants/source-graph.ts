@@ -1,0 +1,84 @@
+/**
+ * Which files of the repository decide the result of a test: the files it reaches by the paths written in them. Reads files, never runs them.
+ */
+import { createHash } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+
+/** Text that replaces a file's content, by path; a mutant's edited files. */
+export type Overlay = ReadonlyMap<string, string>
+
+const none: Overlay = new Map()
+// Erased before the code runs, so such a path decides nothing.
+const typeImport = /^(?:import|export) type [^'"`]*from '[^'\n]*'/gm
+// Any quoted path: `import` and `export from`, `import('./x.ts')`, `new URL('./x.ts', import.meta.url)`, `join(import.meta.dirname, 'x.json')`.
+const quotedPath = /(['"`])([\w./@-]+)(\1|\$\{)/g
+const hasPaths = /\.(?:ts|js|mjs)$/
+
+/**
+ * The files below the given folders and the paths between them. A quoted text in a file is taken as a path if, resolved from that file's folder,
+ * it names a file, or if it starts with `./` or `../` and names a folder other than one the file is in: then every file in that folder counts.
+ * This finds more than Node loads and never less, except for paths that are put together from pieces and files named from another folder.
+ */
+export class SourceGraph {
+  readonly #root: string
+  readonly #files: Set<string>
+  readonly #texts = new Map<string, string>()
+  readonly #hashes = new Map<string, string>()
+  readonly #references = new Map<string, string[]>()
+
+  /** `folders` are relative to `root`. */
+  constructor(root: string, folders: string[]) {
+    this.#root = root
+    const entries = folders.flatMap((folder) => globSync(`${folder}/**/*`, { cwd: root, withFileTypes: true }))
+    const paths = entries.filter((entry) => entry.isFile()).map((entry) => posix.relative(root, join(entry.parentPath, entry.name)))
+    this.#files = new Set([...paths, ...globSync('*.json', { cwd: root })])
+  }
+
+  text(file: string): string {
+    return memo(this.#texts, file, () => readFileSync(join(this.#root, file), 'utf8'))
+  }
+
+  /** The given files and every file reachable from them, sorted by path. */
+  reachable(from: string[], overlay: Overlay = none): string[] {
+    const found = new Set(from)
+    // A set yields what is added while it is read.
+    for (const file of found) for (const next of this.#referencesOf(file, overlay)) found.add(next)
+    return [...found].toSorted()
+  }
+
+  /** SHA-256 of the file's content, in hexadecimal. */
+  hash(file: string, overlay: Overlay = none): string {
+    const changed = overlay.get(file)
+    return changed === undefined ? memo(this.#hashes, file, () => sha256(this.text(file))) : sha256(changed)
+  }
+
+  #referencesOf(file: string, overlay: Overlay): string[] {
+    if (!hasPaths.test(file)) return []
+    const changed = overlay.get(file)
+    return changed === undefined ? memo(this.#references, file, () => this.#parse(file, this.text(file))) : this.#parse(file, changed)
+  }
+
+  #parse(file: string, text: string): string[] {
+    const written = text.replaceAll(typeImport, '').matchAll(quotedPath)
+    return [...new Set([...written].flatMap(([, , path, end]) => this.#resolve(file, path!, end === '${')))]
+  }
+
+  /** `isOpen`: an expression follows the path, so only its folder is known. */
+  #resolve(file: string, path: string, isOpen: boolean): string[] {
+    const known = isOpen ? path.slice(0, path.lastIndexOf('/') + 1) : path
+    const target = posix.join(dirname(file), known)
+    if (!isOpen && this.#files.has(target)) return [target]
+    const folder = `${target.replace(/\/$/, '')}/`
+    if (!/^\.\.?\//.test(known) || folder === './' || file.startsWith(folder)) return []
+    return [...this.#files].filter((other) => other.startsWith(folder))
+  }
+}
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+function memo<Value>(known: Map<string, Value>, name: string, make: () => Value): Value {
+  const value = known.get(name) ?? make()
+  known.set(name, value)
+  return value
+}

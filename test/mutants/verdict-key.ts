@@ -1,0 +1,46 @@
+/**
+ * The key under which a mutant's verdict is cached: a hash of everything in the repository that decides it.
+ *
+ * Two runs with the same key give the same verdict except for what the key does not see: the content of node_modules beyond package-lock.json,
+ * the versions of PostgreSQL and Redis, the machine and its load, and files that a test names by a path put together from pieces or relative to
+ * another file's folder. A run with `--no-cache` covers those.
+ */
+import { editedFiles } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+import { sha256, SourceGraph } from './source-graph.ts'
+
+/** What the copies of the source hold; a test reaches nothing else of the repository. */
+const folders = ['src', 'test', 'bin', 'docs']
+// What runs a mutant and reads its result. The lists of mutants are not here: each definition is in its own key.
+const runnerFiles = ['test/mutants/judge.ts', 'test/mutants/mutant.ts', 'test/mutants/trees.ts', 'test/mutants/trial.ts']
+const lockfile = 'package-lock.json'
+// Passed on to the tests, where they choose the store and how Node runs.
+const variables = ['TEST_STORE', 'NODE_OPTIONS']
+
+export class VerdictKeys {
+  readonly #graph: SourceGraph
+  readonly #common: unknown
+
+  constructor(root: string, { node = process.version, environment = process.env } = {}) {
+    this.#graph = new SourceGraph(root, folders)
+    const runner = [...runnerFiles, lockfile].map((file) => this.#graph.hash(file))
+    this.#common = [runner, node, process.platform, process.arch, variables.map((name) => environment[name] ?? '')]
+  }
+
+  /** Every edit must fit the source. Returns 64 hexadecimal digits. */
+  keyOf(mutant: Mutant): string {
+    const { rule, edits, caughtBy, symptom } = mutant
+    const overlay = editedFiles(mutant, (file) => this.#graph.text(file))
+    const deciding = this.#graph.reachable([testFileOf(mutant), ...overlay.keys()], overlay)
+    const contents = deciding.map((file) => [file, this.#graph.hash(file, overlay)])
+    return sha256(JSON.stringify([this.#common, { rule, edits, caughtBy, symptom }, contents]))
+  }
+
+  /** Whether the mutant's test imports this file, directly or through others. */
+  uses(mutant: Mutant, file: string): boolean {
+    return this.#graph.reachable([testFileOf(mutant)]).includes(file)
+  }
+}
+
+/** The file of the test that must notice the mutant, relative to the repository. */
+export const testFileOf = ({ caughtBy }: Pick<Mutant, 'caughtBy'>): string => `test/${caughtBy.file}`
