@@ -1,8 +1,7 @@
 /** The verdict on a mutant: its test without the fault must be green, and with the fault red. Runs tests in copies of the source alone. */
-import { join } from 'node:path'
 import { plant, staleness } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
-import { share } from './trees.ts'
+import { environmentOf, share } from './trees.ts'
 import { runTrial } from './trial.ts'
 import type { Trial } from './trial.ts'
 import { testFileOf } from './verdict-key.ts'
@@ -65,6 +64,5 @@ function names(title: string, rule: string): boolean {
 }
 
 function tryTests(tree: string, file: string, titles: string[], timeoutMs: number): Promise<Trial> {
-  const env = { ...process.env, TMPDIR: join(tree, 'tmp'), NODE_COMPILE_CACHE: join(tree, 'compiled') }
-  return runTrial({ tree, file, titles, testTimeoutMs: timeoutMs, env })
+  return runTrial({ tree, file, titles, testTimeoutMs: timeoutMs, env: environmentOf(tree) })
 }

@@ -17,7 +17,7 @@ import { staleness } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 import { parseTenth, select, shardOf, slowestFirst } from './selection.ts'
 import { tableFits, writeTable } from './table.ts'
-import { copyTrees } from './trees.ts'
+import { copyTrees, restoreCompiled, saveCompiled } from './trees.ts'
 import { VerdictCache } from './verdict-cache.ts'
 import { VerdictKeys } from './verdict-key.ts'
 
@@ -31,6 +31,8 @@ const usage = `Usage: npm run mutants -- [options]
   --report FILE         write the verdicts as JSON
   --write               update docs/mutants.md if all mutants are red`
 const root = join(import.meta.dirname, '../..')
+const cacheFolder = join(root, 'node_modules/.cache/turnkeep-mutants')
+const compiled = join(cacheFolder, 'compiled')
 const servers = [
   { variable: 'TEST_POSTGRES_URL', start: startPostgres, support: 'test/support/postgres-server.ts' },
   { variable: 'TEST_REDIS_URL', start: startRedis, support: 'test/support/redis-server.ts' },
@@ -58,7 +60,7 @@ else process.exitCode = (await runAll()) ? 0 : 1
 
 async function runAll(): Promise<boolean> {
   const startedAt = performance.now()
-  const cache = new VerdictCache(join(root, 'node_modules/.cache/turnkeep-mutants'))
+  const cache = new VerdictCache(cacheFolder)
   cache.prune()
   const wanted = orUsage(chosen)
   const cached = values['no-cache'] === true ? [] : cachedVerdicts(cache, wanted)
@@ -138,12 +140,15 @@ async function runMutants(cache: VerdictCache, wanted: Mutant[]): Promise<Verdic
       running.push(server)
       process.env[variable] = server.url
     }
-    return await judgeAll(trees, wanted, (verdict) => {
+    restoreCompiled(trees, compiled)
+    const verdicts = await judgeAll(trees, wanted, (verdict) => {
       const { mutant, kind, because, seconds } = verdict
       const key = keys.get(mutant)
       if (kind === 'red' && key !== undefined) cache.addRed(key, mutant, seconds)
       console.log(`${kind} ${seconds.toFixed(1)} s  ${mutant.rule}: ${mutant.removes}${because && kind !== 'red' ? `\n  ${because}` : ''}`)
     })
+    saveCompiled(trees, compiled)
+    return verdicts
   } finally {
     rmSync(folder, { recursive: true, force: true })
     await Promise.all(running.map((server) => server.stop()))
