@@ -106,7 +106,7 @@ describe('mutants: what git says changed', () => {
   test('the newest release is the highest version that HEAD contains', (t) => {
     const { root, git } = repository(t)
     assert.equal(newestRelease(root), undefined)
-    for (const tag of ['v0.9.0', 'v0.10.0', 'v0.10.0-rc.1', 'other']) git('tag', tag)
+    for (const tag of ['v0.9.0', 'v0.10.0', 'v0.10.0-rc.1', 'w1']) git('tag', tag)
     git('checkout', '-q', '-b', 'later')
     git('commit', '-q', '--allow-empty', '-m', 'later')
     git('tag', 'v1.0.0')

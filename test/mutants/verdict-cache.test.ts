@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { edit } from './mutant.ts'
+import { edit, editedFiles } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 import { nameOf, VerdictCache } from './verdict-cache.ts'
 import { VerdictKeys } from './verdict-key.ts'
@@ -21,7 +21,7 @@ const files = {
   'src/sum.ts': "import { check } from './check.ts'\nexport const sum = (a, b) => check(a + b)\n",
   'src/check.ts': "export const check = (n) => n\nexport const start = () => new Worker(new URL('./thread.ts', import.meta.url))\n",
   'src/thread.ts': "const folder = new URL('./migrations/', import.meta.url)\nconst { late } = await import('./late.ts')\n",
-  'src/late.ts': 'export const late = 1\n',
+  'src/late.ts': "export const late = './'\n",
   'src/migrations/0001.sql': 'create table t (a);\n',
   'src/types.ts': 'export type Sum = number\n',
   'src/other.ts': 'export const other = 1\n',
@@ -35,6 +35,7 @@ const files = {
     "import { rows } from './support/rows.ts'",
     "const program = new URL('../bin/program.js', import.meta.url)",
     'const page = new URL(`../docs/errors/${name}.md`, import.meta.url)',
+    "const word = 'mutants'",
     "const table = join(import.meta.dirname, 'data/table.json')\n",
   ].join('\n'),
   'test/support/rows.ts': 'export const rows = []\n',
@@ -110,6 +111,11 @@ describe('mutants: the key of a cached verdict', () => {
     assert.equal(new Set(keys).size, keys.length)
   })
 
+  test('changes with an edited file that the test does not name', (t) => {
+    const elsewhere = { ...mutant, edits: [edit('src/other.ts', 'other = 1', 'other = 2')] }
+    assert.notEqual(keyIn(t, { 'src/other.ts': 'export let other = 1\n' }, elsewhere), keyIn(t, {}, elsewhere))
+  })
+
   test('covers what a planted import reaches', (t) => {
     const importing = { ...mutant, edits: [edit('src/sum.ts', './check.ts', './other.ts')] }
     assert.notEqual(keyIn(t, { 'src/other.ts': 'export const check = (n) => -n\n' }, importing), keyIn(t, {}, importing))
@@ -119,6 +125,11 @@ describe('mutants: the key of a cached verdict', () => {
     const conditions = [usual, { ...usual, node: 'v24.0.1' }, { ...usual, environment: { TEST_STORE: 'postgres' } }]
     assert.equal(new Set(conditions.map((one) => keyIn(t, {}, mutant, one))).size, conditions.length)
   })
+})
+
+test('mutants: several edits of one file are planted together', () => {
+  const twice = { edits: [edit('src/a.ts', 'one', '1'), edit('src/b.ts', 'one', '1'), edit('src/a.ts', 'two', '$&')] }
+  assert.deepEqual(Object.fromEntries(editedFiles(twice, () => 'one two')), { 'src/a.ts': '1 $&', 'src/b.ts': '1 two' })
 })
 
 describe('mutants: the cache of verdicts', () => {
