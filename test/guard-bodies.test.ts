@@ -34,20 +34,20 @@ const ask = (path: string, more: Partial<GuardedRequest> = {}) =>
 const textOf = (body: Uint8Array): string => Buffer.from(body).toString()
 
 for (const path of ['/hang', '/hang-within', '/drip', '/continue']) {
-  void test(`row 45: ${path} is given up when its time is over, however often something comes`, async () => {
+  void test(`fault.tool-hostile ${path} is given up when its time is over, however often something comes`, async () => {
     await assert.rejects(ask(path, { timeoutMs: 1000 }), (error) => error instanceof GuardFailed && error.message.includes('within 1 s'))
     await server.gone(path)
   })
 }
 
-void test('row 45: a gigabyte is cut, and the connection closed long before its end', async () => {
+void test('fault.tool-hostile a gigabyte is cut, and the connection closed long before its end', async () => {
   const { body, truncated, status } = await ask('/huge')
   assert.deepEqual([body.length, truncated, status], [mebibyte, true, 200])
   await server.gone('/huge')
   assert.ok(server.written('/huge') < 64 * mebibyte, `${server.written('/huge')} bytes were sent`)
 })
 
-void test('row 45: a gzip bomb of a gigabyte is cut where it reaches its limit, and never inflated whole', async () => {
+void test('fault.tool-hostile a gzip bomb of a gigabyte is cut where it reaches its limit, and never inflated whole', async () => {
   const before = process.resourceUsage().maxRSS
   const { body, truncated } = await ask('/bomb')
   assert.deepEqual([body.length, truncated], [mebibyte, true])
@@ -59,7 +59,7 @@ void test('row 45: a gzip bomb of a gigabyte is cut where it reaches its limit, 
   assert.ok(grownKiB < 300_000, `memory grew by ${grownKiB} KiB`)
 })
 
-void test('row 45: a coded body that decodes to nothing is not read for ever', async () => {
+void test('fault.tool-hostile a coded body that decodes to nothing is not read for ever', async () => {
   await assert.rejects(ask('/nothing-in-gzip', { mostBytes: 1000 }), GuardFailed)
   await server.gone('/nothing-in-gzip')
   assert.ok(server.written('/nothing-in-gzip') < 64 * mebibyte)
@@ -178,7 +178,7 @@ void test('guard: as a fetch it hears its caller also when nothing but the body 
   await assert.rejects(readOn(), { message: 'gone' })
 })
 
-void test('row 45: as a fetch it ends a body over 1 MiB with an error, decoded too', async () => {
+void test('fault.tool-hostile as a fetch it ends a body over 1 MiB with an error, decoded too', async () => {
   for (const path of ['/huge', '/bomb']) {
     const response = await guard.webFetch(server.url(path))
     await assert.rejects(response.arrayBuffer(), { message: /longer than 1048576 bytes/ })

@@ -178,7 +178,7 @@ void test('guard: what fails before there is a connection was not sent; what fai
   assert.equal(await sentOf(guard.webFetch(server.url('/cut')).then((response) => response.text())), true)
 })
 
-void test('row 46: no redirect leads to one of them', async () => {
+void test('fault.private-address no redirect leads to one of them', async () => {
   const guard = guardOf(home())
   const earlier = canary.connections
   const targets = here().filter((url) => /^[\x21-\x7e]+$/.test(url) && (URL.canParse(url) || url.startsWith('//')))
@@ -200,7 +200,7 @@ void test('row 46: no redirect leads to one of them', async () => {
   assert.equal(canary.connections, earlier)
 })
 
-void test('row 46 tools.guard: a name is looked up once, and what is connected to is what was checked', async () => {
+void test('fault.private-address tools.guard: a name is looked up once, and what is connected to is what was checked', async () => {
   const guard = guardOf()
   const earlier = canary.connections
   const url = `https://rebinding.example.com:${canary.port}/`
@@ -452,7 +452,7 @@ void test('tools.guard: a public server leads nobody to a private pair that is a
   assert.ok(readTarget('http://10.0.0.7:8080/', reachableFrom('https://orders.internal:8443/', pairs)).permitted)
 })
 
-void test('row 46: a redirect without end, one too many, and one where none is followed are refused', async () => {
+void test('fault.private-address a redirect without end, one too many, and one where none is followed are refused', async () => {
   const guard = guardOf(home())
   const earlier = server.calls.length
   await assert.rejects(guard.fetch(server.url('/loop'), request({ redirects: 3 })), { message: /more than 3 times/ })

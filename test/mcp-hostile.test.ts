@@ -62,7 +62,7 @@ describe('what never ends', () => {
     response.once('close', () => clearInterval(timer))
   }
 
-  void test('row 45: a tool that hangs is given up, its connection closed and the server told', async () => {
+  void test('fault.tool-hostile a tool that hangs is given up, its connection closed and the server told', async () => {
     await caller.pin(server)
     await Promise.all(hangs.map(([where, handler]) => isGivenUp(where, handler)))
   })
@@ -118,7 +118,7 @@ describe('what never ends', () => {
     }
   })
 
-  void test('row 45: 1 GB of JSON is an error after the first MiB', async () => {
+  void test('fault.tool-hostile 1 GB of JSON is an error after the first MiB', async () => {
     const poured = Promise.withResolvers<number>()
     const text = await refusedBy((_seen, response) => {
       response.writeHead(200, json)
@@ -128,7 +128,7 @@ describe('what never ends', () => {
     assert.ok((await poured.promise) < heldOnTheWay)
   })
 
-  void test('row 45: 1 GB of notifications is an error after the first MiB', async () => {
+  void test('fault.tool-hostile 1 GB of notifications is an error after the first MiB', async () => {
     const poured = Promise.withResolvers<number>()
     const note = event({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(1000) } })
     const text = await refusedBy((_seen, response) => {
@@ -139,7 +139,7 @@ describe('what never ends', () => {
     assert.ok((await poured.promise) < heldOnTheWay)
   })
 
-  void test('row 45: a gzip bomb is an error after the first MiB it decodes to', async () => {
+  void test('fault.tool-hostile a gzip bomb is an error after the first MiB it decodes to', async () => {
     const bomb = gzipSync(Buffer.alloc(134_217_728, 0x20))
     const text = await refusedBy((_seen, response) => {
       response.writeHead(200, { ...json, 'content-encoding': 'gzip' })
@@ -301,7 +301,7 @@ describe('what a server asks of us', () => {
   })
 
   for (const status of [301, 302, 303, 307, 308])
-    void test(`row 46: a redirect (${status}) is refused, and nothing arrives where it leads`, async () => {
+    void test(`fault.private-address a redirect (${status}) is refused, and nothing arrives where it leads`, async () => {
       const other = await startScriptedMcp()
       try {
         const text = await refusedBy((_seen, response) => void response.writeHead(status, { location: other.url }).end())
@@ -312,7 +312,7 @@ describe('what a server asks of us', () => {
       }
     })
 
-  void test('row 46: a private address that the settings do not allow is refused before a byte is sent', async () => {
+  void test('fault.private-address a private address that the settings do not allow is refused before a byte is sent', async () => {
     const stranger = startCaller([])
     try {
       const outcome = await stranger.ask(server, 'look', { pinned: await caller.pin(server) })

@@ -152,7 +152,7 @@ describe('pin', () => {
     await refused(/does not support tools/)
   })
 
-  void test('row 45: a server that hangs at any step is given up', async () => {
+  void test('fault.tool-hostile a server that hangs at any step is given up', async () => {
     const hasty = startCaller([server], { totalMs: 300 })
     try {
       for (const rpc of ['tools/list', 'notifications/initialized', 'initialize', 'server/discover']) {

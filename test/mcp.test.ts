@@ -76,7 +76,7 @@ void test('calls in parallel each get their own answer', async () => {
   )
 })
 
-void test('row 45: a long operation is waited for, and one that is too long is given up; the session serves on', async () => {
+void test('fault.tool-hostile a long operation is waited for, and one that is too long is given up; the session serves on', async () => {
   const tool = 'trigger-long-running-operation'
   const done = await caller.ask(server, tool, { pinned, args: { duration: 0.3, steps: 3 } })
   assert.match(done.text, /completed/)

@@ -326,7 +326,7 @@ void test('tools: no secret that a server says back reaches the model or the log
 })
 
 for (const path of ['/hang', '/drip', '/hang-within']) {
-  void test(`row 45: a tool that does ${path} ends with its time, as an error that the model is told`, async () => {
+  void test(`fault.tool-hostile a tool that does ${path} ends with its time, as an error that the model is told`, async () => {
     const { text, isError } = await call(boxOf({ url: server.url(path), timeoutSeconds: 0.3 }), {})
     assert.deepEqual(
       [isError, text],
@@ -337,7 +337,7 @@ for (const path of ['/hang', '/drip', '/hang-within']) {
   })
 }
 
-void test('row 45: a gigabyte and a gzip bomb are cut at 1 MiB, and the model is told of it', async () => {
+void test('fault.tool-hostile a gigabyte and a gzip bomb are cut at 1 MiB, and the model is told of it', async () => {
   for (const path of ['/huge', '/bomb']) {
     const { text, isError } = await call(boxOf({ url: server.url(path) }), {})
     assert.equal(isError, false)
@@ -357,7 +357,7 @@ void test('tools: servers that lie about lengths, break off or send no HTTP are 
   assert.equal(gone.isError, true)
 })
 
-void test('row 46: a tool that redirects to an address of our own, or names one, is an error that the model is told', async () => {
+void test('fault.private-address a tool that redirects to an address of our own, or names one, is an error that the model is told', async () => {
   for (const to of ['http://169.254.169.254/', 'http://127.1/', 'http://[::ffff:127.0.0.1]/', 'file:///etc/passwd', 'data:,x', '/loop']) {
     const url = server.url(`/redirect?status=302&to=${encodeURIComponent(to)}`)
     const { text, isError } = await call(boxOf({ url }), {})

@@ -27,7 +27,7 @@ export type AgentConfig = {
   maxMessageLength: number
 }
 
-// Faults, row 42: twice as many calls as steps; a turn that needs more is going round in circles.
+// fault.tool-calls-invalid: twice as many calls as steps; a turn that needs more is going round in circles.
 export const defaultMaxToolCalls = 16
 
 /** The part of a version that no statement needs; stored as JSON. What stands behind a question mark was not written before there were tools. */

@@ -10,7 +10,7 @@ import { makeFolder } from '../support/test-app.ts'
 import { makeDisk, noDisk } from './disk.ts'
 
 void test(
-  'row 27 a data folder that cannot be locked for want of space is a store that is away, and is locked once there is space',
+  'fault.sqlite-disk-full a data folder that cannot be locked for want of space is a store that is away, and is locked once there is space',
   { skip: noDisk() },
   async (t) => {
     const folder = await makeFolder()

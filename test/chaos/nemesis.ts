@@ -42,7 +42,7 @@ export type NemesisOptions = {
 /** A slow machine comes late to the last points. What never acts is waited for no longer than a few minutes, less in a run of seconds. */
 export const extraMs = (minutes: number): number => Math.min(420_000, minutes * 280_000)
 
-// Rows 16 and 59 are about three deaths under one turn; one place at least lives on meanwhile where there are several.
+// fault.kill-in-recovery and fault.poison-turn are about three deaths under one turn; one place at least lives on meanwhile where there are several.
 const anotherWithinMs = 30_000
 
 export function startNemesis({ world, plan, points, random, troubles, minutes, signal }: NemesisOptions): Nemesis {

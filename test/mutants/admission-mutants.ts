@@ -117,7 +117,7 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.conflict',
     removes: 'another body conflicts at all',
     edits: [edit(admit, 'Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)')],
-    caughtBy: { file: oneAnswer, title: 'row 6 idempotency.conflict' },
+    caughtBy: { file: oneAnswer, title: 'fault.key-with-two-bodies idempotency.conflict' },
   },
   {
     rule: 'idempotency.conflict',

@@ -20,7 +20,7 @@ export const doorMutants: Mutant[] = [
     rule: 'order.request-id',
     removes: 'nothing is run behind a request that may be read in two ways',
     edits: [edit('src/http/http.ts', 'const fault = misread.has(raw.socket) ?', 'const fault = misread.has(raw.socket) && !misread ?')],
-    caughtBy: { file: refusals, title: 'row 68 order.request-id a whole request behind one' },
+    caughtBy: { file: refusals, title: 'fault.request-smuggling order.request-id a whole request behind one' },
   },
   {
     rule: 'unavailable.unknown',

@@ -1,5 +1,5 @@
 /**
- * Row 47 of the fault matrix: the wall clock of a process jumps an hour forward and back while its turns run. Leases, expiry and windows go by the
+ * The wall clock of a process jumps an hour forward and back while its turns run. Leases, expiry and windows go by the
  * store's clock on the shared store, and by a monotonic one on the embedded: no turn runs twice, none is claimed from a process that lives.
  */
 import assert from 'node:assert/strict'
@@ -47,7 +47,7 @@ const replayOf = (
 void describe('a clock that jumps', { concurrency: true }, () => {
   for (const windowIn of ['Redis', 'the database'] as const) {
     void test(
-      `row 47 idempotency.lifetime rate.window the clock of one of two processes jumps, windows in ${windowIn}: nothing runs twice, nothing expires`,
+      `fault.clock-jump idempotency.lifetime rate.window the clock of one of two processes jumps, windows in ${windowIn}: nothing runs twice, nothing expires`,
       { skip: noClock() || noFleet() },
       async (t) => {
         const clock = await makeOwnClock(t)
@@ -96,7 +96,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
   }
 
   void test(
-    'row 47 turn.states the clock of the process that died was an hour ahead: its orphan is answered in time, once',
+    'fault.clock-jump turn.states the clock of the process that died was an hour ahead: its orphan is answered in time, once',
     { skip: noClock() || noFleet() },
     async (t) => {
       const clock = await makeOwnClock(t)
@@ -119,7 +119,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
   )
 
   void test(
-    'row 47 turn.states the clock of the one process on SQLite jumps: nothing runs twice, the conversation stays in its order',
+    'fault.clock-jump turn.states the clock of the one process on SQLite jumps: nothing runs twice, the conversation stays in its order',
     { skip: noClock() },
     async (t) => {
       const clock = await makeOwnClock(t)

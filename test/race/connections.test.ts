@@ -1,5 +1,5 @@
 /**
- * Rows 71 to 73 of the fault matrix: too few file descriptors, a model host that has no address, and connections to the database that are all
+ * Too few file descriptors, a model host that has no address, and connections to the database that are all
  * busy. The process stays, what cannot be served is refused, and all is well afterwards.
  */
 import assert from 'node:assert/strict'
@@ -17,7 +17,7 @@ const skip = noFleet()
 const generousMs = 30_000
 
 void test(
-  'row 71 a storm of connections with few file descriptors: the process stays, running turns end, and all is well afterwards',
+  'fault.connection-storm a storm of connections with few file descriptors: the process stays, running turns end, and all is well afterwards',
   { skip: skip || noLimits() },
   async (t) => {
     const fleet = await Fleet.begin(t)
@@ -77,7 +77,7 @@ function noLimits(): string | false {
 
 for (const transport of ['chat', 'stream'] as const) {
   void test(
-    `row 72 a model host that has no address, on ${transport}: 503, nothing charged or held, and the same key runs later`,
+    `fault.model-host-unresolved a model host that has no address, on ${transport}: 503, nothing charged or held, and the same key runs later`,
     { skip },
     async (t) => {
       const fleet = await Fleet.begin(t)
@@ -105,7 +105,7 @@ for (const transport of ['chat', 'stream'] as const) {
   )
 }
 
-void test('row 73 keys cannot be looked up: refused in time, running turns settle', { skip }, async (t) => {
+void test('fault.pool-exhausted keys cannot be looked up: refused in time, running turns settle', { skip }, async (t) => {
   const fleet = await Fleet.begin(t)
   const held = gate()
   fleet.model.when('hello', ['one ', held, 'two'])

@@ -1,5 +1,5 @@
 /**
- * Rows 11 to 16 and 59 of the fault matrix: kill -9 at every named point of a turn, in a process of its own, and a new start on the same data
+ * Kill -9 at every named point of a turn, in a process of its own, and a new start on the same data
  * folder. Then the same key: one reply, one charge, nothing held, every invariant.
  */
 import assert from 'node:assert/strict'
@@ -9,25 +9,25 @@ import type { FailpointName } from '../../src/failpoints.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { Lives } from '../support/lives.ts'
 
-const killedAt: { point: FailpointName; row: string; modelCalls: number }[] = [
-  { point: 'admit.before-commit', row: 'row 11 P0', modelCalls: 1 },
-  { point: 'admit.after-commit', row: 'row 12 P1', modelCalls: 1 },
-  { point: 'model.before-call', row: 'row 12 P1', modelCalls: 1 },
-  { point: 'model.first-delta', row: 'row 13 P2', modelCalls: 2 },
-  { point: 'model.delta', row: 'row 13 P2', modelCalls: 2 },
-  { point: 'model.done', row: 'row 14 P3', modelCalls: 2 },
-  { point: 'settle.before-commit', row: 'row 14 P3', modelCalls: 2 },
-  { point: 'settle.after-commit', row: 'row 15 P4', modelCalls: 1 },
-  { point: 'reply.before-send', row: 'row 15 P4', modelCalls: 1 },
+const killedAt: { point: FailpointName; fault: string; moment: string; modelCalls: number }[] = [
+  { point: 'admit.before-commit', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: 1 },
+  { point: 'admit.after-commit', fault: 'fault.kill-before-model', moment: 'P1', modelCalls: 1 },
+  { point: 'model.before-call', fault: 'fault.kill-before-model', moment: 'P1', modelCalls: 1 },
+  { point: 'model.first-delta', fault: 'fault.kill-mid-stream', moment: 'P2', modelCalls: 2 },
+  { point: 'model.delta', fault: 'fault.kill-mid-stream', moment: 'P2', modelCalls: 2 },
+  { point: 'model.done', fault: 'fault.kill-before-settlement', moment: 'P3', modelCalls: 2 },
+  { point: 'settle.before-commit', fault: 'fault.kill-before-settlement', moment: 'P3', modelCalls: 2 },
+  { point: 'settle.after-commit', fault: 'fault.kill-after-settlement', moment: 'P4', modelCalls: 1 },
+  { point: 'reply.before-send', fault: 'fault.kill-after-settlement', moment: 'P4', modelCalls: 1 },
 ]
 
 // In the fast tier each point on one of the two transports, in turn.
 const isFast = process.env['TEST_TIER'] === 'fast'
 const transports = ['chat', 'stream'] as const
 
-for (const [at, { point, row, modelCalls }] of killedAt.entries()) {
+for (const [at, { point, fault, moment, modelCalls }] of killedAt.entries()) {
   for (const transport of isFast ? [transports[at % 2]!] : transports) {
-    void test(`${row} billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
+    void test(`${fault} ${moment} billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
       const lives = await Lives.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
       const idempotencyKey = randomUUID()
       lives.model.when('hello', ['one ', 'two ', 'three ', 'four'])
@@ -40,7 +40,7 @@ for (const [at, { point, row, modelCalls }] of killedAt.entries()) {
       await lives.verify()
       // `verify` holds that nothing is held for a turn that is not there.
       const left = await readSnapshot(lives.folder, (sql) => sql.all('select 1 from turns'))
-      assert.equal(left.length, row === 'row 11 P0' ? 0 : 1, 'what was not admitted has left no row')
+      assert.equal(left.length, moment === 'P0' ? 0 : 1, 'what was not admitted has left no row')
       await lives.start()
       const answer = await lives.retry('hello', { idempotencyKey })
       assert.equal(answer.status, 200, answer.text)
@@ -57,7 +57,7 @@ for (const [at, { point, row, modelCalls }] of killedAt.entries()) {
   }
 }
 
-void test('row 14 turn.states a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
+void test('fault.kill-before-settlement turn.states a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
   const lives = await Lives.begin(t, 'advance.after-commit=kill')
   const idempotencyKey = randomUUID()
   const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
@@ -89,7 +89,7 @@ void test('unavailable.unknown billing.once a settlement that cannot be stored i
   await lives.verify()
 })
 
-void test('row 16 kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
+void test('fault.kill-in-recovery kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
   const lives = await Lives.begin(t, 'model.before-call=kill')
   const idempotencyKey = randomUUID()
   await assert.rejects(lives.client.chat('hello', { idempotencyKey }))
@@ -108,7 +108,7 @@ void test('row 16 kill -9 in recovery itself, again and again: three attempts, t
   await lives.verify()
 })
 
-void test('row 59 a poison turn kills its process each time: it fails after three, and the others are answered', async (t) => {
+void test('fault.poison-turn a poison turn kills its process each time: it fails after three, and the others are answered', async (t) => {
   const lives = await Lives.begin(t, 'model.before-call=kill if:poison')
   const others = [1, 2, 3].map((n) => ({ message: `hello ${n}`, idempotencyKey: randomUUID(), user: `user-${n}` }))
   const poison = randomUUID()

@@ -1,5 +1,5 @@
 /**
- * Row 26 of the fault matrix: PostgreSQL's disk is full, first for its tables, then for its log, at which it ends itself. Refused meanwhile, replays
+ * PostgreSQL's disk is full, first for its tables, then for its log, at which it ends itself. Refused meanwhile, replays
  * still answered, and nothing held or half stored once there is space again. The disk is a small file system of its own, in memory.
  */
 import assert from 'node:assert/strict'
@@ -67,7 +67,7 @@ async function begin(t: TestContext): Promise<{ disk: SmallDisk; database: Postg
 const long = (name: string): string => name + Array.from({ length: 600 }, () => Math.random().toString(36).slice(2)).join(' ')
 
 void test(
-  'row 26 a full disk: refused, what is said waits, replays are answered, and all goes on when there is space',
+  'fault.postgres-disk-full a full disk: refused, what is said waits, replays are answered, and all goes on when there is space',
   { skip },
   async (t) => {
     const { disk, fleet } = await begin(t)
@@ -101,7 +101,7 @@ void test(
 )
 
 void test(
-  'row 26 no space for the log of the database, which ends itself: refused, and answered again after its restart',
+  'fault.postgres-disk-full no space for the log of the database, which ends itself: refused, and answered again after its restart',
   { skip },
   async (t) => {
     const { disk, database, fleet } = await begin(t)

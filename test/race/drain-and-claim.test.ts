@@ -1,11 +1,11 @@
-/** Where a drain, a claim and an admission meet: each turn runs once, and by one process at a time. Rows 57 and 61. */
+/** Where a drain, a claim and an admission meet: each turn runs once, and by one process at a time. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { gate, startModelServer } from '../support/model-server.ts'
 import { makeFolder, startTestApp } from '../support/test-app.ts'
 
-void test('row 57 a drain past its limit gives the turn up at once, and the next start answers it', async () => {
+void test('fault.sigterm-past-drain a drain past its limit gives the turn up at once, and the next start answers it', async () => {
   const folder = await makeFolder()
   const model = await startModelServer()
   const idempotencyKey = randomUUID()
@@ -24,7 +24,7 @@ void test('row 57 a drain past its limit gives the turn up at once, and the next
   await model.close()
 })
 
-void test('row 61 running_has_lease a commit that takes longer than a lease: its turn is not claimed beside itself', async () => {
+void test('fault.event-loop-blocked running_has_lease a commit that takes longer than a lease: its turn is not claimed beside itself', async () => {
   await using app = await startTestApp({
     env: { TURNKEEP_FAILPOINTS: 'admit.after-commit=delay:400' },
     turnSettings: { leaseMs: 100, renewMs: 50 },

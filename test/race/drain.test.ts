@@ -1,5 +1,5 @@
 /**
- * Rows 56 and 57 of the fault matrix with real processes: SIGTERM with a hundred streams under way, a second signal, and turns that take longer than
+ * SIGTERM with a hundred streams under way, a second signal, and turns that take longer than
  * the drain. Nothing is lost, nothing is charged twice, and what was given up is answered by the next life or by another process.
  */
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ import { RawSocket } from '../support/raw-socket.ts'
 const streams = 100
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 
-void test('row 56 SIGTERM with a hundred streams under way: no probe is told ready, all end whole and are charged once, exit code 0', async (t) => {
+void test('fault.sigterm SIGTERM with a hundred streams under way: no probe is told ready, all end whole and are charged once, exit code 0', async (t) => {
   const lives = await Lives.begin(t)
   const { caller } = lives.client
   const held = gate()
@@ -61,7 +61,7 @@ void test('row 56 SIGTERM with a hundred streams under way: no probe is told rea
   await lives.verify()
 })
 
-void test('row 56 billing.once a second SIGTERM ends the process at once: the next life answers, charged once', async (t) => {
+void test('fault.sigterm billing.once a second SIGTERM ends the process at once: the next life answers, charged once', async (t) => {
   const lives = await Lives.begin(t)
   const idempotencyKey = randomUUID()
   lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
@@ -88,7 +88,7 @@ void test('row 56 billing.once a second SIGTERM ends the process at once: the ne
 })
 
 for (const transport of ['chat', 'stream'] as const) {
-  void test(`row 57 billing.once a turn that takes longer than the drain, on ${transport}: told as unavailable, answered by the next life`, async (t) => {
+  void test(`fault.sigterm-past-drain billing.once a turn that takes longer than the drain, on ${transport}: told as unavailable, answered by the next life`, async (t) => {
     const lives = await Lives.begin(t, '', { env: { TURNKEEP_DRAIN_SECONDS: '1' } })
     const idempotencyKey = randomUUID()
     lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
@@ -106,7 +106,7 @@ for (const transport of ['chat', 'stream'] as const) {
 }
 
 void test(
-  'row 57 billing.once turns that take longer than the drain of one of two processes: the other one answers them, charged once',
+  'fault.sigterm-past-drain billing.once turns that take longer than the drain of one of two processes: the other one answers them, charged once',
   { skip: noFleet() },
   async (t) => {
     const fleet = await Fleet.begin(t, { count: 2, env: { TURNKEEP_DRAIN_SECONDS: '1' } })

@@ -75,14 +75,16 @@ export function walkEveryFailpoint(store: StoreKind): void {
   void describe(`every failpoint on ${store}`, { concurrency: 4, timeout: limitMs, skip: missing(store) }, () => {
     for (let chain = 0; chain < chains[store]; chain++) {
       const own = names.filter((_, index) => index % chains[store] === chain)
-      void test(`rows 11, 12, 13, 14, 15, 16 turn.states kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) =>
-        killAtEach(await walkLives(t, store), own))
+      void test(`turn.states kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) => killAtEach(await walkLives(t, store), own))
     }
     void test('unavailable.unknown billing.once what throws loses nothing, and only a start or a drain that fails ends the process', async (t) =>
       throwAtEach(await walkLives(t, store), names))
     void test('billing.once a delay at each', async (t) => together(await walkLives(t, store), names, 'delay:20'))
-    const rows = store === 'sqlite' ? 'rows 1, 2, 39 stream.after-delta' : 'rows 19, 22'
-    void test(`${rows} billing.once a connection dropped at each that has one`, async (t) =>
+    const faults =
+      store === 'sqlite'
+        ? 'fault.caller-gone-before-text fault.caller-gone-mid-reply fault.model-stream-truncated stream.after-delta'
+        : 'fault.postgres-connection-lost fault.commit-reply-lost'
+    void test(`${faults} billing.once a connection dropped at each that has one`, async (t) =>
       together(await walkLives(t, store), droppedOn(store), 'drop'))
   })
 }

@@ -1,5 +1,5 @@
 /**
- * Rows 23 to 25 of the fault matrix: the primary dies and its standby takes over, synchronous and not, the standby freezes, and an address leads to
+ * The primary dies and its standby takes over, synchronous and not, the standby freezes, and an address leads to
  * a standby for a while. What was acknowledged is compared with what is stored afterwards.
  */
 import assert from 'node:assert/strict'
@@ -58,7 +58,7 @@ async function refused(fleet: Fleet, message: string): Promise<number> {
 }
 
 describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() }, () => {
-  void test('row 23 the primary is killed under load and its synchronous standby takes over: no acknowledged turn is lost', async (t) => {
+  void test('fault.sync-failover the primary is killed under load and its synchronous standby takes over: no acknowledged turn is lost', async (t) => {
     const { primary, standby, proxy, fleet, lookAt } = await begin(t, { count: 2 })
     await standby.makeSynchronous()
     const load = fleet.load({ callers: 12, restMs: 300 })
@@ -84,7 +84,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     )
   })
 
-  void test('row 23 an address that leads to a standby for a while (25006): refused, and answered again without a restart', async (t) => {
+  void test('fault.sync-failover an address that leads to a standby for a while (25006): refused, and answered again without a restart', async (t) => {
     const { primary, standby, proxy, fleet } = await begin(t)
     const held = gate()
     fleet.model.when('hello', ['one ', held, 'two'])
@@ -105,7 +105,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await fleet.checkReplies([told])
   })
 
-  void test('row 24 an asynchronous standby takes over: what it had not heard of is lost, and the checker names it', async (t) => {
+  void test('fault.async-failover an asynchronous standby takes over: what it had not heard of is lost, and the checker names it', async (t) => {
     const { primary, standby, stream, proxy, fleet, lookAt } = await begin(t)
     const answer = async (message: string): Promise<Told> => fleet.send(fleet.sent(message, { user: message }))
     const heard = await Promise.all(['heard 1', 'heard 2'].map(answer))
@@ -132,7 +132,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await fleet.verify()
   })
 
-  void test('row 25 unavailable.unknown a synchronous standby that freezes: refused in time, nothing let go unreplicated, all answered once it is back', async (t) => {
+  void test('fault.standby-frozen unavailable.unknown a synchronous standby that freezes: refused in time, nothing let go unreplicated, all answered once it is back', async (t) => {
     const { primary, standby, fleet } = await begin(t)
     await standby.makeSynchronous()
     const held = gate()

@@ -1,5 +1,5 @@
 /**
- * Row 70 of the fault matrix: streams by the thousand whose models say nothing for long. Each is kept awake by its heartbeat, others are answered
+ * Streams by the thousand whose models say nothing for long. Each is kept awake by its heartbeat, others are answered
  * beside them, and the memory of the process stays bounded. `STREAMS=9900` asks for as many as 20,000 file descriptors on each side let.
  */
 import assert from 'node:assert/strict'
@@ -25,7 +25,7 @@ function memoryOf(pid: number): { now: number; most: number } {
 }
 
 void test(
-  `row 70 stream.established ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all end whole`,
+  `fault.idle-streams stream.established ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all end whole`,
   { skip: process.platform !== 'linux' && '/proc is of Linux' },
   async (t) => {
     const lives = await Lives.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })

@@ -1,5 +1,5 @@
 /**
- * Rows 10 and 29 to 33 of the fault matrix: the rate windows' Redis is killed, frozen, flushed, full, read-only, loading or locked. The real
+ * The rate windows' Redis is killed, frozen, flushed, full, read-only, loading or locked. The real
  * server over real sockets, a real Redis of the test's own. How long a refusal took is told and not judged, for the machine may be busy.
  */
 import assert from 'node:assert/strict'
@@ -89,31 +89,35 @@ const command =
   <Result>(use: (client: Redis) => Promise<Result>): Promise<Result> =>
     withRedis(redis.url, use)
 
-void test('row 10 rate.spend two processes near the limit: exactly the limit is accepted', { skip: noRedis() }, async (t) => {
-  const { url, drop } = await makeRedis()
-  t.after(drop)
-  const log = pino({ level: 'silent' })
-  const windows = await Promise.all([1, 2].map(() => createRedisWindow({ url, log, deadlineMs: 30_000 })))
-  t.after(() => Promise.all(windows.map((window) => window.close())))
-  const keys = Array.from({ length: 5 }, (_, n) => `key_${n}`)
-  const requests = Array.from({ length: 40 }, () => keys).flat()
-  const ask = (apiKeyId: string, n: number) => windows[n % 2]!.spend({ apiKeyId, limit: 120, windowSeconds: 600 })
-  const outcomes = await Promise.all(
-    Array.from({ length: 10 }, () => requests)
-      .flat()
-      .map(async (key, n) => ({ key, ...(await ask(key, n)) })),
-  )
-  for (const key of keys) {
-    const own = outcomes.filter((outcome) => outcome.key === key)
-    const accepted = own.filter(({ kind }) => kind === 'allowed')
-    assert.deepEqual([own.length, accepted.length], [400, 120])
-    const rests = new Set(accepted.map((outcome) => outcome.kind === 'allowed' && outcome.figures.remaining))
-    assert.equal(rests.size, 120, 'no two were told the same rest')
-    assert.equal(own.filter(({ kind }) => kind === 'exceeded').length, 280)
-  }
-})
+void test(
+  'fault.rate-limit-storm rate.spend two processes near the limit: exactly the limit is accepted',
+  { skip: noRedis() },
+  async (t) => {
+    const { url, drop } = await makeRedis()
+    t.after(drop)
+    const log = pino({ level: 'silent' })
+    const windows = await Promise.all([1, 2].map(() => createRedisWindow({ url, log, deadlineMs: 30_000 })))
+    t.after(() => Promise.all(windows.map((window) => window.close())))
+    const keys = Array.from({ length: 5 }, (_, n) => `key_${n}`)
+    const requests = Array.from({ length: 40 }, () => keys).flat()
+    const ask = (apiKeyId: string, n: number) => windows[n % 2]!.spend({ apiKeyId, limit: 120, windowSeconds: 600 })
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, () => requests)
+        .flat()
+        .map(async (key, n) => ({ key, ...(await ask(key, n)) })),
+    )
+    for (const key of keys) {
+      const own = outcomes.filter((outcome) => outcome.key === key)
+      const accepted = own.filter(({ kind }) => kind === 'allowed')
+      assert.deepEqual([own.length, accepted.length], [400, 120])
+      const rests = new Set(accepted.map((outcome) => outcome.kind === 'allowed' && outcome.figures.remaining))
+      assert.equal(rests.size, 120, 'no two were told the same rest')
+      assert.equal(own.filter(({ kind }) => kind === 'exceeded').length, 280)
+    }
+  },
+)
 
-void test('row 10 rate.headers a storm near the limit over HTTP: every 429 says when to come back', { skip }, async (t) => {
+void test('fault.rate-limit-storm rate.headers a storm near the limit over HTTP: every 429 says when to come back', { skip }, async (t) => {
   const { app } = await begin(t, { key: { rate_limit: { limit: 120, window_seconds: 600 } } })
   const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => app.chat('hello', { user: `user-${n % 50}` })))
   const exceeded = answers.filter(({ status }) => status === 429)
@@ -133,7 +137,7 @@ void test('row 10 rate.headers a storm near the limit over HTTP: every 429 says 
   await app.verify()
 })
 
-void test('row 29 rate.fail-closed Redis is killed: refused at once, answered again without a restart', { skip }, async (t) => {
+void test('fault.redis-down rate.fail-closed Redis is killed: refused at once, answered again without a restart', { skip }, async (t) => {
   const { redis, app } = await begin(t)
   for (let times = 0; times < 2; times++) {
     await redis.kill9()
@@ -144,7 +148,7 @@ void test('row 29 rate.fail-closed Redis is killed: refused at once, answered ag
   }
 })
 
-void test('row 29 rate.fail-closed a start without Redis: refused, and answered when it comes', { skip }, async (t) => {
+void test('fault.redis-down rate.fail-closed a start without Redis: refused, and answered when it comes', { skip }, async (t) => {
   const redis = await startRedis()
   t.after(() => redis.stop())
   await redis.kill9()
@@ -155,7 +159,7 @@ void test('row 29 rate.fail-closed a start without Redis: refused, and answered 
   await answersAgain(app)
 })
 
-void test('row 30 rate.fail-closed Redis is frozen: refused in time, answered when it thaws', { skip }, async (t) => {
+void test('fault.redis-slow rate.fail-closed Redis is frozen: refused in time, answered when it thaws', { skip }, async (t) => {
   const { redis, app } = await begin(t)
   redis.pause()
   await refuses(t, app, 'SIGSTOP')
@@ -164,7 +168,7 @@ void test('row 30 rate.fail-closed Redis is frozen: refused in time, answered wh
   await answersAgain(app)
 })
 
-void test('row 30 rate.fail-closed Redis sleeps, or holds writes back: refused in time', { skip }, async (t) => {
+void test('fault.redis-slow rate.fail-closed Redis sleeps, or holds writes back: refused in time', { skip }, async (t) => {
   const { redis, app } = await begin(t, { lines: ['enable-debug-command local'] })
   const run = command(redis)
   const asleep = run((client) => client.call('DEBUG', 'SLEEP', '600')).catch(() => 'killed')
@@ -181,54 +185,62 @@ void test('row 30 rate.fail-closed Redis sleeps, or holds writes back: refused i
   await answersAgain(app)
 })
 
-void test('row 31 rate.window Redis is flushed or restarted: the windows open anew, and no 5xx after it', { skip }, async (t) => {
-  const { redis, app } = await begin(t, { key: { rate_limit: { limit: 2, window_seconds: 600 } } })
-  const full = async (): Promise<void> => {
-    await until(async () => (await app.chat('fill')).status === 429)
-    assert.equal((await app.chat('hello')).status, 429)
-  }
-  await full()
-  await command(redis)((client) => client.flushall())
-  const answer = await app.chat('hello')
-  assert.deepEqual([answer.status, answer.headers.get('x-ratelimit-remaining')], [200, '1'], 'not one 5xx')
-  await full()
+void test(
+  'fault.redis-restarted rate.window Redis is flushed or restarted: the windows open anew, and no 5xx after it',
+  { skip },
+  async (t) => {
+    const { redis, app } = await begin(t, { key: { rate_limit: { limit: 2, window_seconds: 600 } } })
+    const full = async (): Promise<void> => {
+      await until(async () => (await app.chat('fill')).status === 429)
+      assert.equal((await app.chat('hello')).status, 429)
+    }
+    await full()
+    await command(redis)((client) => client.flushall())
+    const answer = await app.chat('hello')
+    assert.deepEqual([answer.status, answer.headers.get('x-ratelimit-remaining')], [200, '1'], 'not one 5xx')
+    await full()
 
-  await redis.restart()
-  await until(async () => (await app.chat('hello')).status === 200)
-  const left = await Promise.all(Array.from({ length: 20 }, () => app.chat('hello')))
-  assert.deepEqual(left.filter(({ status }) => status >= 500).length, 0, 'never a 5xx once it is reached')
-  await app.verify()
-})
+    await redis.restart()
+    await until(async () => (await app.chat('hello')).status === 200)
+    const left = await Promise.all(Array.from({ length: 20 }, () => app.chat('hello')))
+    assert.deepEqual(left.filter(({ status }) => status >= 500).length, 0, 'never a 5xx once it is reached')
+    await app.verify()
+  },
+)
 
-void test('row 32 rate.fail-closed Redis is full, a replica, or knows us no more: refused until it is over', { skip }, async (t) => {
-  const { redis, app } = await begin(t)
-  const run = command(redis)
-  await run((client) => client.config('SET', 'maxmemory', '1'))
-  await refuses(t, app, 'OOM')
-  await run((client) => client.config('SET', 'maxmemory', '0'))
-  await answersAgain(app)
+void test(
+  'fault.redis-refuses-writes rate.fail-closed Redis is full, a replica, or knows us no more: refused until it is over',
+  { skip },
+  async (t) => {
+    const { redis, app } = await begin(t)
+    const run = command(redis)
+    await run((client) => client.config('SET', 'maxmemory', '1'))
+    await refuses(t, app, 'OOM')
+    await run((client) => client.config('SET', 'maxmemory', '0'))
+    await answersAgain(app)
 
-  await run((client) => client.replicaof('127.0.0.1', 1))
-  await refuses(t, app, 'READONLY')
-  await run((client) => client.replicaof('NO', 'ONE'))
-  await answersAgain(app)
+    await run((client) => client.replicaof('127.0.0.1', 1))
+    await refuses(t, app, 'READONLY')
+    await run((client) => client.replicaof('NO', 'ONE'))
+    await answersAgain(app)
 
-  await run((client) => client.acl('SETUSER', 'default', 'resetkeys', '~other:*'))
-  await refuses(t, app, 'NOPERM')
-  await run((client) => client.acl('SETUSER', 'default', '~*'))
-  await answersAgain(app)
+    await run((client) => client.acl('SETUSER', 'default', 'resetkeys', '~other:*'))
+    await refuses(t, app, 'NOPERM')
+    await run((client) => client.acl('SETUSER', 'default', '~*'))
+    await answersAgain(app)
 
-  const key = 'a password of the test'
-  await run(async (client) => {
-    await client.config('SET', 'requirepass', key)
-    await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-  })
-  await refuses(t, app, 'NOAUTH')
-  await withRedis(redis.url.replace('//', `//:${encodeURIComponent(key)}@`), (client) => client.config('SET', 'requirepass', ''))
-  await answersAgain(app)
-})
+    const key = 'a password of the test'
+    await run(async (client) => {
+      await client.config('SET', 'requirepass', key)
+      await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    })
+    await refuses(t, app, 'NOAUTH')
+    await withRedis(redis.url.replace('//', `//:${encodeURIComponent(key)}@`), (client) => client.config('SET', 'requirepass', ''))
+    await answersAgain(app)
+  },
+)
 
-void test('row 32 rate.fail-closed Redis loads its data: refused until it has', { skip }, async (t) => {
+void test('fault.redis-refuses-writes rate.fail-closed Redis loads its data: refused until it has', { skip }, async (t) => {
   const { redis, app } = await begin(t, { lines: ['enable-debug-command local', 'loading-process-events-interval-bytes 1024'] })
   const run = command(redis)
   await run(async (client) => {
@@ -258,20 +270,24 @@ const failureOf = (asked: Promise<void>): Promise<string> =>
     (error: Error) => error.message,
   )
 
-void test('row 33 rate.fail-closed Redis is killed during a turn: the turn is answered and charged', { skip }, async (t) => {
-  const { redis, app } = await begin(t)
-  const held = gate()
-  app.model.script(['Hel', held, 'lo'], ['Hel', held, 'lo'])
-  const answer = app.chat('sync', { user: 'user-2' })
-  const stream = app.stream('stream', { user: 'user-3' })
-  await app.model.waitForCalls(2)
-  await held.reached
-  await redis.kill9()
-  await refuses(t, app, 'Redis killed during two turns')
-  held.open()
-  assert.deepEqual([(await answer).status, (await answer).json.message.content], [200, 'Hello'])
-  assert.equal((await stream).events.at(-1)?.event, 'response.completed')
-  assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 2)
-  await redis.restart()
-  await answersAgain(app)
-})
+void test(
+  'fault.redis-lost-mid-turn rate.fail-closed Redis is killed during a turn: the turn is answered and charged',
+  { skip },
+  async (t) => {
+    const { redis, app } = await begin(t)
+    const held = gate()
+    app.model.script(['Hel', held, 'lo'], ['Hel', held, 'lo'])
+    const answer = app.chat('sync', { user: 'user-2' })
+    const stream = app.stream('stream', { user: 'user-3' })
+    await app.model.waitForCalls(2)
+    await held.reached
+    await redis.kill9()
+    await refuses(t, app, 'Redis killed during two turns')
+    held.open()
+    assert.deepEqual([(await answer).status, (await answer).json.message.content], [200, 'Hello'])
+    assert.equal((await stream).events.at(-1)?.event, 'response.completed')
+    assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 2)
+    await redis.restart()
+    await answersAgain(app)
+  },
+)

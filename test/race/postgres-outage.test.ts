@@ -1,5 +1,5 @@
 /**
- * Rows 19 to 21 of the fault matrix: the database ends its sessions at each point of a turn, is restarted in every way under load, and cannot be
+ * The database ends its sessions at each point of a turn, is restarted in every way under load, and cannot be
  * reached for longer than a lease. What is said is kept and stored late; what cannot begin is refused soon. Times are told and not judged.
  */
 import assert from 'node:assert/strict'
@@ -49,63 +49,75 @@ async function refuses(fleet: Fleet): Promise<{ sent: Sent[]; longestMs: number 
 const storedOf = (fleet: Fleet, message: string): Promise<Record<string, string>[]> =>
   fleet.rows('select state, attempt from turns where message = $1', [message])
 
-void test('row 19 P0 a session ended before an admission commits: 503 and nothing stored, then the same key runs', { skip }, async (t) => {
-  const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'admit.before-commit=delay:2000@1' } })
-  const sent = fleet.sent('hello')
-  const asked = fleet.try(sent, 0)
-  await inTransaction(fleet, 'admit_v1')
-  await endSessions(fleet)
-  assert.deepEqual(await asked, { kind: 'error', status: 503, code: 'service_unavailable' })
-  assert.deepEqual(await storedOf(fleet, 'hello'), [])
-  assert.equal(fleet.model.calls.length, 0)
-  await fleet.checkReplies([await fleet.send(sent)])
-})
+void test(
+  'fault.postgres-connection-lost P0 a session ended before an admission commits: 503 and nothing stored, then the same key runs',
+  { skip },
+  async (t) => {
+    const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'admit.before-commit=delay:2000@1' } })
+    const sent = fleet.sent('hello')
+    const asked = fleet.try(sent, 0)
+    await inTransaction(fleet, 'admit_v1')
+    await endSessions(fleet)
+    assert.deepEqual(await asked, { kind: 'error', status: 503, code: 'service_unavailable' })
+    assert.deepEqual(await storedOf(fleet, 'hello'), [])
+    assert.equal(fleet.model.calls.length, 0)
+    await fleet.checkReplies([await fleet.send(sent)])
+  },
+)
 
 const heldAt: { point: string; parts(held: Part): Part[] }[] = [
   { point: 'P1', parts: (held) => [held, 'one ', 'two'] },
   { point: 'P2', parts: (held) => ['one ', held, 'two'] },
 ]
 for (const { point, parts } of heldAt) {
-  void test(`row 19 ${point} sessions ended while a turn runs: the result is delivered late and not lost`, { skip }, async (t) => {
-    const fleet = await Fleet.begin(t)
-    const held = gate()
-    fleet.model.when('hello', parts(held))
-    const sent = (['chat', 'stream'] as const).map((transport) => fleet.sent(`hello ${transport}`, { user: transport, transport }))
-    const asked = sent.map((one) => fleet.send(one))
-    await fleet.model.waitForCalls(2)
-    await held.reached
-    const { comesBack } = await endSessions(fleet, { away: true })
-    const refused = await refuses(fleet)
-    held.open()
-    // The first of the two is told; of the others the log says how many.
-    await until('results kept in memory', () => fleet.servers[0]!.log.some(({ msg }) => msg === keptForLater))
-    await comesBack()
-    const told = await Promise.all(asked)
-    assert.deepEqual(
-      told.map(({ met }) => met),
-      [[], []],
-      'each caller has its reply at the first try',
-    )
-    assert.equal(fleet.model.calls.length, 2)
-    for (const { message } of refused.sent) assert.deepEqual(await storedOf(fleet, message), [])
-    await fleet.checkReplies(told)
-  })
+  void test(
+    `fault.postgres-connection-lost ${point} sessions ended while a turn runs: the result is delivered late and not lost`,
+    { skip },
+    async (t) => {
+      const fleet = await Fleet.begin(t)
+      const held = gate()
+      fleet.model.when('hello', parts(held))
+      const sent = (['chat', 'stream'] as const).map((transport) => fleet.sent(`hello ${transport}`, { user: transport, transport }))
+      const asked = sent.map((one) => fleet.send(one))
+      await fleet.model.waitForCalls(2)
+      await held.reached
+      const { comesBack } = await endSessions(fleet, { away: true })
+      const refused = await refuses(fleet)
+      held.open()
+      // The first of the two is told; of the others the log says how many.
+      await until('results kept in memory', () => fleet.servers[0]!.log.some(({ msg }) => msg === keptForLater))
+      await comesBack()
+      const told = await Promise.all(asked)
+      assert.deepEqual(
+        told.map(({ met }) => met),
+        [[], []],
+        'each caller has its reply at the first try',
+      )
+      assert.equal(fleet.model.calls.length, 2)
+      for (const { message } of refused.sent) assert.deepEqual(await storedOf(fleet, message), [])
+      await fleet.checkReplies(told)
+    },
+  )
 }
 const keptForLater = 'the store cannot keep a result yet'
 
-void test('row 19 P3 a session ended before a settlement commits: settled by the next one, once', { skip }, async (t) => {
-  const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'settle.before-commit=delay:1000@1' } })
-  const asked = fleet.send(fleet.sent('hello', { transport: 'stream' }))
-  await inTransaction(fleet, 'settle_v1')
-  await endSessions(fleet)
-  const told = await asked
-  assert.deepEqual(told.met, [])
-  assert.equal(fleet.model.calls.length, 1)
-  await fleet.checkReplies([told])
-})
+void test(
+  'fault.postgres-connection-lost P3 a session ended before a settlement commits: settled by the next one, once',
+  { skip },
+  async (t) => {
+    const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'settle.before-commit=delay:1000@1' } })
+    const asked = fleet.send(fleet.sent('hello', { transport: 'stream' }))
+    await inTransaction(fleet, 'settle_v1')
+    await endSessions(fleet)
+    const told = await asked
+    assert.deepEqual(told.met, [])
+    assert.equal(fleet.model.calls.length, 1)
+    await fleet.checkReplies([told])
+  },
+)
 
 void test(
-  'row 20 a database restarted fast, at once, and after kill -9, under load: no process ends, every key has one reply',
+  'fault.postgres-restart a database restarted fast, at once, and after kill -9, under load: no process ends, every key has one reply',
   { skip: skip || noPostgresServer() },
   async (t) => {
     const database = await startPostgres({ durable: true })
@@ -174,9 +186,9 @@ const cuts = {
   },
 }
 
-describe('row 21', { concurrency: true, skip }, () => {
+describe('fault.postgres-unreachable', { concurrency: true, skip }, () => {
   for (const [how, cut] of Object.entries(cuts)) {
-    void test(`row 21 a network that ${how} for 20 s: refused soon, running turns keep their result and settle once it is back`, async (t) => {
+    void test(`fault.postgres-unreachable a network that ${how} for 20 s: refused soon, running turns keep their result and settle once it is back`, async (t) => {
       const { fleet, proxy } = await beginBehindProxy(t)
       const { sent, asked, held } = await beginTurns(fleet)
       await cut(proxy)
@@ -211,7 +223,7 @@ describe('row 21', { concurrency: true, skip }, () => {
     })
   }
 
-  void test('row 21 billing.once a database away from one process alone: another one answers, and what comes late is fenced off', async (t) => {
+  void test('fault.postgres-unreachable billing.once a database away from one process alone: another one answers, and what comes late is fenced off', async (t) => {
     const { fleet, proxy } = await beginBehindProxy(t)
     await fleet.start(1, { env: { DATABASE_URL: fleet.databaseUrl } })
     const { sent, asked, held } = await beginTurns(fleet)

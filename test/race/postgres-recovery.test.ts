@@ -1,5 +1,5 @@
 /**
- * Rows 17, 18 and 58 of the fault matrix on the shared store: a process that was frozen past its lease, two that want the same orphan, and an
+ * A process that was frozen past its lease, two that want the same orphan, and an
  * older build beside a newer one. The database's clock is moved instead of waited for.
  */
 import assert from 'node:assert/strict'
@@ -37,7 +37,7 @@ for (const { transport, wakes } of [
   { transport: 'stream', wakes: 'when another one has answered it' },
 ] as const) {
   void test(
-    `row 17 unavailable.unknown billing.once a process frozen past its lease that wakes ${wakes}, on ${transport}: its settlement is fenced off`,
+    `fault.frozen-process unavailable.unknown billing.once a process frozen past its lease that wakes ${wakes}, on ${transport}: its settlement is fenced off`,
     { skip },
     async (t) => {
       const fleet = await Fleet.begin(t, { count: 2 })
@@ -70,40 +70,44 @@ for (const { transport, wakes } of [
   )
 }
 
-void test('row 18 turn.states two processes that see the same orphans: each is claimed once, and charged once', { skip }, async (t) => {
-  const fleet = await Fleet.begin(t)
-  const held = gate()
-  fleet.model.when(/orphan/, [held, 'never'])
-  const sent = Array.from({ length: 12 }, (_, n) => fleet.sent(`orphan ${n}`, { user: `user-${n}` }))
-  const asked = sent.map((one) => fleet.try(one, 0))
-  await fleet.model.waitForCalls(sent.length)
-  await fleet.kill(0)
-  await Promise.all(asked)
-  fleet.model.when(/orphan/, 'answered')
+void test(
+  'fault.concurrent-recovery turn.states two processes that see the same orphans: each is claimed once, and charged once',
+  { skip },
+  async (t) => {
+    const fleet = await Fleet.begin(t)
+    const held = gate()
+    fleet.model.when(/orphan/, [held, 'never'])
+    const sent = Array.from({ length: 12 }, (_, n) => fleet.sent(`orphan ${n}`, { user: `user-${n}` }))
+    const asked = sent.map((one) => fleet.try(one, 0))
+    await fleet.model.waitForCalls(sent.length)
+    await fleet.kill(0)
+    await Promise.all(asked)
+    fleet.model.when(/orphan/, 'answered')
 
-  // Every claim waits at a barrier until both are there, and then goes on at the same moment.
-  const parameters = 'which text, most integer, lease_ms bigint, running text[], claimer text'
-  await fleet.rows(`alter function claim_v1(text, integer, bigint, text[], text) rename to claim_past_the_barrier`)
-  await fleet.rows(`create function claim_v1(${parameters}) returns json language plpgsql as $$ begin
+    // Every claim waits at a barrier until both are there, and then goes on at the same moment.
+    const parameters = 'which text, most integer, lease_ms bigint, running text[], claimer text'
+    await fleet.rows(`alter function claim_v1(text, integer, bigint, text[], text) rename to claim_past_the_barrier`)
+    await fleet.rows(`create function claim_v1(${parameters}) returns json language plpgsql as $$ begin
     perform pg_advisory_xact_lock_shared(1818);
     return claim_past_the_barrier(which, most, lease_ms, running, claimer);
   end $$`)
-  await withClient(fleet.databaseUrl, async (barrier) => {
-    await barrier.query('select pg_advisory_lock(1818)')
-    await Promise.all([fleet.start(1), fleet.start(2)])
-    await leasesEnd(fleet)
-    await until('both claims', async () => (await fleet.rows(`select 1 from pg_locks where objid = 1818 and not granted`)).length === 2)
-  })
+    await withClient(fleet.databaseUrl, async (barrier) => {
+      await barrier.query('select pg_advisory_lock(1818)')
+      await Promise.all([fleet.start(1), fleet.start(2)])
+      await leasesEnd(fleet)
+      await until('both claims', async () => (await fleet.rows(`select 1 from pg_locks where objid = 1818 and not granted`)).length === 2)
+    })
 
-  const told = await Promise.all(sent.map((one) => fleet.send(one)))
-  await fleet.checkReplies(told)
-  const claimed = await fleet.rows(`select attempt, fence, count(*) from turns group by attempt, fence`)
-  assert.deepEqual(claimed, [{ attempt: '2', fence: '2', count: String(sent.length) }])
-  assert.equal(fleet.model.calls.length, 2 * sent.length)
-})
+    const told = await Promise.all(sent.map((one) => fleet.send(one)))
+    await fleet.checkReplies(told)
+    const claimed = await fleet.rows(`select attempt, fence, count(*) from turns group by attempt, fence`)
+    assert.deepEqual(claimed, [{ attempt: '2', fence: '2', count: String(sent.length) }])
+    assert.equal(fleet.model.calls.length, 2 * sent.length)
+  },
+)
 
 void test(
-  'rows 58, 74 a newer build on the same database beside an older one: both answer, and each what the other stored',
+  'fault.rolling-upgrade fault.maintenance-under-load a newer build on the same database beside an older one: both answer, and each what the other stored',
   { skip },
   async (t) => {
     const fleet = await Fleet.begin(t, { count: 1 })

@@ -1,4 +1,4 @@
-/** Row 56 of the fault matrix with several processes: each is ended in good order and replaced while streams run, behind a balancer. */
+/** Each is ended in good order and replaced while streams run, behind a balancer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBalancer } from '../support/balancer.ts'
@@ -6,7 +6,7 @@ import { Fleet, noFleet, until } from '../support/fleet.ts'
 import { speakSlowly } from '../support/slow-model.ts'
 
 void test(
-  'row 56 stream.established three processes replaced one by one while fifty streams run: every one is finished, by the process that began it',
+  'fault.sigterm stream.established three processes replaced one by one while fifty streams run: every one is finished, by the process that began it',
   { skip: noFleet() },
   async (t) => {
     const fleet = await Fleet.begin(t, { count: 3 })

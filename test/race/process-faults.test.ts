@@ -1,5 +1,5 @@
 /**
- * Rows 60 and 61 of the fault matrix: a process that ends of a fault of its own while a turn runs, and one that does nothing for longer than its
+ * A process that ends of a fault of its own while a turn runs, and one that does nothing for longer than its
  * leases. Each turn is answered once and charged once, and what comes too late is fenced off.
  */
 import assert from 'node:assert/strict'
@@ -37,7 +37,7 @@ const deaths = [
 
 for (const { what, options, fault, ends } of deaths) {
   for (const transport of ['chat', 'stream'] as const) {
-    void test(`row 60 billing.once ${what} while a turn runs on ${transport}: the process ends, the next life answers, once`, async (t) => {
+    void test(`fault.process-crash billing.once ${what} while a turn runs on ${transport}: the process ends, the next life answers, once`, async (t) => {
       const lives = await Lives.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
       const idempotencyKey = randomUUID()
       lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
@@ -55,7 +55,7 @@ for (const { what, options, fault, ends } of deaths) {
   }
 }
 
-void test('row 61 running_has_lease one process alone, blocked for longer than its leases: it renews before it looks for orphans', async () => {
+void test('fault.event-loop-blocked running_has_lease one process alone, blocked for longer than its leases: it renews before it looks for orphans', async () => {
   await using app = await startTestApp({ turnSettings: { leaseMs: 200, renewMs: 50, sweepMs: 50 } })
   const held = gate()
   app.model.script(['one ', held, 'two'])
@@ -83,7 +83,7 @@ for (const { transport, wakes } of [
   { transport: 'stream', wakes: 'while another one runs it' },
 ] as const) {
   void test(
-    `row 61 billing.once one of two processes with a blocked loop that goes on ${wakes}, on ${transport}: fenced off, charged once`,
+    `fault.event-loop-blocked billing.once one of two processes with a blocked loop that goes on ${wakes}, on ${transport}: fenced off, charged once`,
     { skip: noFleet() },
     async (t) => {
       const folder = await mkdtemp(join(tmpdir(), 'turnkeep-blocked-'))

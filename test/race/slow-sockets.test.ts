@@ -1,5 +1,5 @@
 /**
- * Row 69 of the fault matrix: callers by the thousand who send their headers or bodies a byte at a time. Each is told 408 in the envelope when its
+ * Callers by the thousand who send their headers or bodies a byte at a time. Each is told 408 in the envelope when its
  * time is over, and whoever sends a whole request meanwhile is answered. The door's times are shortened; its own are 10 s and 30 s.
  */
 import assert from 'node:assert/strict'
@@ -15,7 +15,7 @@ for (const [what, begin, times] of [
   ['headers', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', { headersMs: 2000, requestMs: 60_000 }],
   ['bodies', `${head}Content-Length: 1000\r\n\r\n{"external_user_id":"`, { headersMs: 1000, requestMs: 2000 }],
 ] as const) {
-  void test(`row 69 order.request-id ${slow} callers with slow ${what}: each is told 408, others are answered meanwhile`, async (t) => {
+  void test(`fault.slow-requests order.request-id ${slow} callers with slow ${what}: each is told 408, others are answered meanwhile`, async (t) => {
     await using door = await startTestDoor({ times })
     const raws: RawSocket[] = []
     t.after(() => raws.forEach(({ socket }) => socket.destroy()))

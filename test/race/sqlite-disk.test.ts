@@ -1,5 +1,5 @@
 /**
- * Rows 27 and 28 of the fault matrix: the disk of the embedded database is full, and its process dies in the moment after it has answered. Refused
+ * The disk of the embedded database is full, and its process dies in the moment after it has answered. Refused
  * meanwhile, what is said is kept, what was answered is never lost. The disk is a small file system of its own, in memory.
  */
 import assert from 'node:assert/strict'
@@ -22,7 +22,7 @@ const long = (name: string): string => name + Array.from({ length: 800 }, () => 
 const errorOf = ({ status, json }: Answer): unknown[] => [status, json.error?.code]
 
 void test(
-  'row 27 a full disk: refused with no half turn, reads and replays are answered, what was said is stored late, and all goes on with space',
+  'fault.sqlite-disk-full a full disk: refused with no half turn, reads and replays are answered, what was said is stored late, and all goes on with space',
   { skip: noDisk() },
   async (t) => {
     const outer = await mkdtemp(join(tmpdir(), 'turnkeep-disk-'))
@@ -83,7 +83,7 @@ void test(
   },
 )
 
-void test('row 28 the connection that writes waits for the disk at every commit', async (t) => {
+void test('fault.power-cut the connection that writes waits for the disk at every commit', async (t) => {
   const folder = await makeFolder()
   t.after(() => rm(folder, { recursive: true, force: true }))
   const db = openForWriting(folder)
@@ -94,7 +94,7 @@ void test('row 28 the connection that writes waits for the disk at every commit'
 })
 
 // kill -9 leaves the system's own cache alone, so this shows the order of answer and commit, and nothing about a power cut (docs/exactly-once.md).
-void test('row 28 kill -9 in the moment after an answer: none that was told is lost, and each is told again', async (t) => {
+void test('fault.power-cut kill -9 in the moment after an answer: none that was told is lost, and each is told again', async (t) => {
   const lives = await Lives.begin(t)
   const acked = new Map<string, { message: string; user: string; answer: Answer }>()
   for (let life = 0; life < 3; life++) {

@@ -22,7 +22,7 @@ function seededRandom(seed: number): () => number {
 const thirdAttempts = `select 1 from turns where state = 'running' and (attempt = 3 or attempt = 2 and lease_until < now_ms() + 2000)`
 
 void test(
-  'rows 12, 13, 14 billing.once kill -9 of one of three processes again and again under load: every key one reply',
+  'fault.kill-before-model fault.kill-mid-stream fault.kill-before-settlement billing.once kill -9 of one of three processes again and again under load: every key one reply',
   { skip },
   async (t) => {
     const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))

@@ -8,7 +8,7 @@ import { scriptOneCall, testKills } from './tool-kills.ts'
 
 testKills('sqlite')
 
-void test('row 56 tools.journal SIGTERM while a tool is called: the turn is finished, then the process exits with 0', async (t) => {
+void test('fault.sigterm tools.journal SIGTERM while a tool is called: the turn is finished, then the process exits with 0', async (t) => {
   const lives = await ToolLives.begin(t, { store: 'sqlite' })
   scriptOneCall(lives, 'book')
   const held = gate()
@@ -29,7 +29,7 @@ void test('row 56 tools.journal SIGTERM while a tool is called: the turn is fini
 
 for (const tool of ['book', 'look'] as const) {
   const outcome = tool === 'book' ? 'with side effects: the turn has failed' : 'without: it is called again, with its key'
-  void test(`row 57 tools.journal a drain ends while a tool is called, ${outcome}`, async (t) => {
+  void test(`fault.sigterm-past-drain tools.journal a drain ends while a tool is called, ${outcome}`, async (t) => {
     const lives = await ToolLives.begin(t, { store: 'sqlite', env: { TURNKEEP_DRAIN_SECONDS: '1' } })
     scriptOneCall(lives, tool)
     const held = gate()

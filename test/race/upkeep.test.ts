@@ -1,5 +1,5 @@
 /**
- * Row 74 of the fault matrix: what an operator does beside a working service, on either store. Invariants are checked, backups are taken and end users
+ * What an operator does beside a working service, on either store. Invariants are checked, backups are taken and end users
  * are erased while messages are answered: every look finds whole books, every reply is told again, every charge is in the balance.
  */
 import assert from 'node:assert/strict'
@@ -80,7 +80,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   return told.length
 }
 
-void test('row 74 on SQLite: checks, backups and erasures beside load leave the books whole and every reply as it was', async (t) => {
+void test('fault.maintenance-under-load on SQLite: checks, backups and erasures beside load leave the books whole and every reply as it was', async (t) => {
   const lives = await Lives.begin(t)
   const settings = { TURNKEEP_DATA_DIR: lives.folder }
   const client = (): TestClient => lives.client
@@ -90,7 +90,7 @@ void test('row 74 on SQLite: checks, backups and erasures beside load leave the 
 })
 
 void test(
-  'row 74 on PostgreSQL: checks, backups and erasures beside load on two processes leave the books whole and every reply as it was',
+  'fault.maintenance-under-load on PostgreSQL: checks, backups and erasures beside load on two processes leave the books whole and every reply as it was',
   { skip: noFleet() || noPostgresServer() },
   async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'turnkeep-upkeep-'))

@@ -124,7 +124,7 @@ const drain = command(
   up,
 )
 const move = command('move', fc.record({ ms: fc.constantFrom(...moves) }), (world, { ms }) => world.move(ms))
-/** Row 48: to the end of a record's life, and a millisecond to either side. */
+/** To the end of a record's life, and a millisecond to either side. */
 const moveToExpiry = command('moveToExpiry', fc.record({ which: fc.nat(), by: fc.constantFrom(-1, 0, 1) }), (world, { which, by }) => {
   const ended = [...world.book.turns.values()].filter(({ state }) => state !== 'running')
   if (ended.length === 0) return

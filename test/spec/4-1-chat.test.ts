@@ -63,7 +63,7 @@ void test('conversation.identity the same user through another key is another co
   assert.equal(app.model.calls[1]!.messages.length, 2, 'no history of the other key')
 })
 
-void test('row 7 4.1 the same key through two API keys is two turns and two charges', async () => {
+void test('fault.key-across-api-keys 4.1 the same key through two API keys is two turns and two charges', async () => {
   await using app = await startTestApp()
   const other = await app.makeCaller()
   const idempotencyKey = randomUUID()
@@ -74,7 +74,7 @@ void test('row 7 4.1 the same key through two API keys is two turns and two char
   assert.equal(app.model.calls.length, 2)
 })
 
-void test('row 55 4.1 an agent edited while a turn runs: the turn ends on its snapshot, the next one speaks anew', async () => {
+void test('fault.agent-edited 4.1 an agent edited while a turn runs: the turn ends on its snapshot, the next one speaks anew', async () => {
   await using app = await startTestApp({ agent: { system_prompt: 'old' } })
   const { gate } = await import('../support/model-server.ts')
   const held = gate()
@@ -93,7 +93,7 @@ void test('row 55 4.1 an agent edited while a turn runs: the turn ends on its sn
   await app.verify()
 })
 
-void test('rows 53, 54 agent disabled or deleted while a turn runs: it finishes; the next is refused; its replay is answered', async () => {
+void test('fault.agent-disabled fault.agent-deleted agent disabled or deleted while a turn runs: it finishes; the next is refused; its replay is answered', async () => {
   await using app = await startTestApp()
   const { gate } = await import('../support/model-server.ts')
   const held = gate()

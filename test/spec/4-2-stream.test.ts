@@ -59,7 +59,7 @@ void test('idempotency.replay on a stream: created, then completed with the stor
   assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 1)
 })
 
-void test('row 2 4.2.3 a caller who leaves mid-stream: the reply is produced, stored and charged, and replayed', async () => {
+void test('fault.caller-gone-mid-reply 4.2.3 a caller who leaves mid-stream: the reply is produced, stored and charged, and replayed', async () => {
   await using app = await startTestApp()
   const held = gate()
   const idempotencyKey = randomUUID()
@@ -83,7 +83,7 @@ void test('row 2 4.2.3 a caller who leaves mid-stream: the reply is produced, st
   await app.verify()
 })
 
-void test('row 2 4.2.3 a caller who leaves a waiting /chat: the same', async () => {
+void test('fault.caller-gone-mid-reply 4.2.3 a caller who leaves a waiting /chat: the same', async () => {
   await using app = await startTestApp()
   const held = gate()
   const idempotencyKey = randomUUID()
@@ -112,7 +112,7 @@ void test('4.2.1 failures before the stream is established are JSON with their s
   assert.equal(app.model.calls.length, 0)
 })
 
-void test('row 39 stream.after-delta a break after a delta ends the stream with error, and the same key runs again', async () => {
+void test('fault.model-stream-truncated stream.after-delta a break after a delta ends the stream with error, and the same key runs again', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   app.model.script(['half', cut('rst')])
@@ -130,7 +130,7 @@ void test('row 39 stream.after-delta a break after a delta ends the stream with 
   await app.verify()
 })
 
-void test('row 34 stream.after-delta before the first delta the model call is retried, at most twice', async () => {
+void test('fault.model-unavailable stream.after-delta before the first delta the model call is retried, at most twice', async () => {
   await using app = await startTestApp()
   app.model.script({ status: 503, headers: { 'retry-after': '0' } }, { status: 429, headers: { 'retry-after': '0' } }, 'third time')
   const { events } = await app.stream('hi')
@@ -155,7 +155,7 @@ void test('4.2.5 reasoning and tool activity are never part of the stream', asyn
   await app.verify()
 })
 
-void test('row 44 text.well-formed deltas are clean and add up to the content whatever the model sends', async () => {
+void test('fault.model-text-hostile text.well-formed deltas are clean and add up to the content whatever the model sends', async () => {
   await using app = await startTestApp()
   app.model.script(['a\u0000b', '\ud83d', '\ude00 ', '\ud800 x', '\u2028\n\ndata: {"x":1}\n\nevent: error\n\n', 'end\udc00'])
   const { events } = await app.stream('hi')

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
-void test('row 50 billing.hold while a turn runs its hold is out of the available balance, and protects it from the operator', async () => {
+void test('fault.balance-lowered billing.hold while a turn runs its hold is out of the available balance, and protects it from the operator', async () => {
   await using app = await startTestApp()
   const held = gate()
   app.model.script([held, 'x'])
@@ -21,7 +21,7 @@ void test('row 50 billing.hold while a turn runs its hold is out of the availabl
   await app.verify()
 })
 
-void test('row 41 billing.once a provider that reports more than its cap is charged at the hold, the rest is written off visibly', async () => {
+void test('fault.model-usage-wrong billing.once a provider that reports more than its cap is charged at the hold, the rest is written off visibly', async () => {
   await using app = await startTestApp()
   app.model.script(['x', { usage: { prompt_tokens: 5_000_000, completion_tokens: 9_000_000, total_tokens: 14_000_000 } }])
   const { json } = await app.chat('hi')
@@ -32,7 +32,7 @@ void test('row 41 billing.once a provider that reports more than its cap is char
   await app.verify()
 })
 
-void test('row 41 billing.once what a step reports beyond its hold is written off too where a further step follows', async () => {
+void test('fault.model-usage-wrong billing.once what a step reports beyond its hold is written off too where a further step follows', async () => {
   await using app = await startTestApp()
   const absurd = { usage: { prompt_tokens: 1_000_000, completion_tokens: 10, total_tokens: 1_000_010 } }
   app.model.script([absurd], 'second')
@@ -52,7 +52,7 @@ for (const [what, usage] of Object.entries({
   negative: { prompt_tokens: -1, completion_tokens: 2 },
   fractional: { prompt_tokens: 1.5, completion_tokens: 2 },
 })) {
-  void test(`row 41 billing.usage-missing ${what} usage is estimated from the bytes, marked, and never zero`, async () => {
+  void test(`fault.model-usage-wrong billing.usage-missing ${what} usage is estimated from the bytes, marked, and never zero`, async () => {
     await using app = await startTestApp({ agent: { system_prompt: 'abcd' } })
     app.model.script(['a reply of 23 bytes ok.', { usage }])
     const { json } = await app.chat('12345')
@@ -83,7 +83,7 @@ void test('balance_never_negative a balance one unit short of the hold is a real
   await app.verify()
 })
 
-void test('row 51 billing.once a top-up while a turn runs adds up', async () => {
+void test('fault.top-up-mid-turn billing.once a top-up while a turn runs adds up', async () => {
   await using app = await startTestApp()
   const held = gate()
   app.model.script([held, 'x'])

@@ -1,5 +1,5 @@
 /**
- * Rows 1 to 4 of the fault matrix: callers who go before the first word or between two of them, who close their side and go on reading, and who
+ * Callers who go before the first word or between two of them, who close their side and go on reading, and who
  * do not read. Over bare sockets to the whole service: the turn is the server's, whatever becomes of the connection.
  */
 import assert from 'node:assert/strict'
@@ -43,7 +43,7 @@ async function open(app: TestApp, sent: Sent): Promise<RawSocket> {
 const seen = async (app: TestApp): Promise<void> => void (await (await fetch(`${app.url}/healthz`)).text())
 
 for (const transport of transports) {
-  void test(`row 1 a caller of ${transport} who goes before the first word: the turn is completed, and the retry is its replay`, async () => {
+  void test(`fault.caller-gone-before-text a caller of ${transport} who goes before the first word: the turn is completed, and the retry is its replay`, async () => {
     await using app = await startTestApp()
     const sent = await makeSent(app, 'hello', { transport })
     const held = gate()
@@ -59,7 +59,7 @@ for (const transport of transports) {
     await answeredOnce(app, sent, { content: 'all of it' })
   })
 
-  void test(`row 1 a caller of ${transport} who goes with the last byte of the request: one turn at most, and the retry is answered`, async () => {
+  void test(`fault.caller-gone-before-text a caller of ${transport} who goes with the last byte of the request: one turn at most, and the retry is answered`, async () => {
     await using app = await startTestApp()
     for (const how of ['reset', 'end'] as const) {
       const sent = await makeSent(app, `hello and ${how}`, { transport })
@@ -76,7 +76,7 @@ const pieces = ['a', 'bc', 'def', 'ghij', 'klmno', 'pqrstu']
 /** Each piece waits behind a gate of its own. */
 const gated = (gates: Gate[]): Part[] => pieces.flatMap((piece, n) => [gates[n]!, piece])
 
-void test('row 2 a caller who goes after any number of deltas: the reply is whole, and a retry gets no deltas', async () => {
+void test('fault.caller-gone-mid-reply a caller who goes after any number of deltas: the reply is whole, and a retry gets no deltas', async () => {
   await using app = await startTestApp()
   for (let gone = 1; gone <= pieces.length; gone++) {
     const sent = await makeSent(app, `gone after ${gone}`, { transport: 'stream' })
@@ -94,7 +94,7 @@ void test('row 2 a caller who goes after any number of deltas: the reply is whol
   }
 })
 
-void test('row 2 a caller of a waiting /chat who goes while the model speaks: the same', async () => {
+void test('fault.caller-gone-mid-reply a caller of a waiting /chat who goes while the model speaks: the same', async () => {
   await using app = await startTestApp()
   const sent = await makeSent(app, 'hello')
   const gates = pieces.map(() => gate())
@@ -108,7 +108,7 @@ void test('row 2 a caller of a waiting /chat who goes while the model speaks: th
   await answeredOnce(app, sent, { content: pieces.join('') })
 })
 
-void test('row 2 a caller who goes while the model breaks off: the turn is released, and the same key runs again', async () => {
+void test('fault.caller-gone-mid-reply a caller who goes while the model breaks off: the turn is released, and the same key runs again', async () => {
   await using app = await startTestApp()
   const sent = await makeSent(app, 'hello', { transport: 'stream' })
   const held = gate()
@@ -123,7 +123,7 @@ void test('row 2 a caller who goes while the model breaks off: the turn is relea
 })
 
 for (const transport of transports) {
-  void test(`row 3 a caller of ${transport} who sends FIN and goes on reading is alive: the whole answer arrives`, async () => {
+  void test(`fault.caller-half-closes a caller of ${transport} who sends FIN and goes on reading is alive: the whole answer arrives`, async () => {
     await using app = await startTestApp()
     const sent = await makeSent(app, 'hello', { transport })
     const held = gate()
@@ -153,7 +153,10 @@ const long = { piece: 'x'.repeat(16 * 1024), pieces: 320 }
 
 // What waits for a reader waits before any store, and so much text takes a database half a minute.
 if (storeKind === 'sqlite')
-  void test('row 4 stream.slow-reader callers who do not read cost a quarter of a MiB each, and their turns end in time', slowReadersCost)
+  void test(
+    'fault.slow-reader stream.slow-reader callers who do not read cost a quarter of a MiB each, and their turns end in time',
+    slowReadersCost,
+  )
 
 async function slowReadersCost(t: TestContext): Promise<void> {
   await using app = await startTestApp()

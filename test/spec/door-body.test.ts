@@ -68,13 +68,13 @@ const unstorable: typeof invalid = [
 ]
 
 for (const [text, message] of unstorable) {
-  void test(`row 65 text.well-formed: a body is refused: ${text.slice(0, 70)}`, async () => {
+  void test(`fault.text-malformed text.well-formed: a body is refused: ${text.slice(0, 70)}`, async () => {
     await using door = await startTestDoor()
     assert.match(await refusedWith(door, text), message)
   })
 }
 
-void test('row 64 text.well-formed bytes that are not UTF-8, a byte order mark and UTF-16 are refused', async () => {
+void test('fault.body-not-utf8 text.well-formed bytes that are not UTF-8, a byte order mark and UTF-16 are refused', async () => {
   await using door = await startTestDoor()
   await refusedWith(door, Buffer.from('{"external_user_id":"u","message":"\xff"}', 'latin1'))
   await refusedWith(door, Buffer.from('{"external_user_id":"u","message":"\xed\xa0\x80"}', 'latin1'))
@@ -132,7 +132,7 @@ for (const [title, text, message] of [
   ['half a million quotes', `{"external_user_id":"${'\\"'.repeat(500_000)}","message":"m"}`, /at most 255/],
   ['90,000 fields', `{${Array.from({ length: 90_000 }, (_, at) => `"a${at}":1`).join(',')}}`, /required/],
 ] as const) {
-  void test(`row 63 ${title} in a body of 1 MiB are refused fast`, async () => {
+  void test(`fault.json-too-deep ${title} in a body of 1 MiB are refused fast`, async () => {
     await using door = await startTestDoor()
     await refusedWith(door, '{}')
     const before = process.cpuUsage()

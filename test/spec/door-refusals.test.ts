@@ -79,14 +79,14 @@ for (const [title, sent] of Object.entries(refused))
   void test(`order.request-id ${title} is ${sent[1]} bad_request`, () => refusesBytes(title, sent))
 
 for (const [title, sent] of Object.entries(injected))
-  void test(`row 66 order.request-id ${title} (header injection) is ${sent[1]} bad_request`, () =>
+  void test(`fault.header-invalid order.request-id ${title} (header injection) is ${sent[1]} bad_request`, () =>
     refusesBytes(title, sent, { closes: true }))
 
 for (const [title, sent] of Object.entries(smuggled))
-  void test(`row 68 order.request-id smuggling: ${title} is ${sent[1]} bad_request, and the connection closes`, () =>
+  void test(`fault.request-smuggling order.request-id smuggling: ${title} is ${sent[1]} bad_request, and the connection closes`, () =>
     refusesBytes(title, sent))
 
-void test('row 68 order.request-id a whole request behind one that may be read in two ways, in one packet, is not run', async () => {
+void test('fault.request-smuggling order.request-id a whole request behind one that may be read in two ways, in one packet, is not run', async () => {
   await using door = await startTestDoor()
   for (const coding of ['gzip, chunked', 'chunked, chunked']) {
     const [answer, ...more] = await exchange(door.port, `${post}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n${chat}`)
@@ -113,7 +113,7 @@ const paths: Record<string, number> = {
   '*': 404,
 }
 
-void test('row 67 order.route traversal, doubled slashes, NUL, semicolons and upper case in a path are 403 or 404', async () => {
+void test('fault.path-traversal order.route traversal, doubled slashes, NUL, semicolons and upper case in a path are 403 or 404', async () => {
   await using door = await startTestDoor()
   for (const [path, status] of Object.entries(paths)) {
     const [answer] = await exchange(door.port, get(path, 'Host: x\r\nAuthorization: Bearer good\r\nConnection: close\r\n'))
@@ -135,7 +135,7 @@ void test('order.request-id CONNECT is 404, and an Upgrade is not taken up', asy
   assert.equal((await exchange(door.port, get('/healthz', upgrade)))[0]!.status, 200)
 })
 
-void test('row 69 order.request-id headers that come too slowly are 408', async () => {
+void test('fault.slow-requests order.request-id headers that come too slowly are 408', async () => {
   await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 10_000 } })
   using raw = await RawSocket.open(door.port)
   raw.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
@@ -143,7 +143,7 @@ void test('row 69 order.request-id headers that come too slowly are 408', async 
   isRefusal(raw.answers[0], 408, 'bad_request', 'slow headers')
 })
 
-void test('row 69 order.request-id a body that comes too slowly is 408, and nothing began', async () => {
+void test('fault.slow-requests order.request-id a body that comes too slowly is 408, and nothing began', async () => {
   await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 200 } })
   using raw = await RawSocket.open(door.port)
   raw.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
@@ -229,7 +229,7 @@ for (const [title, garbage, status, code] of [
 
 const keyHeader = (value: string): string => chat.replace('Idempotency-Key: k', `Connection: close\r\nIdempotency-Key: ${value}`)
 
-void test('row 66 idempotency.key-text two headers, an empty, a 256-character or a control character one are 422', async () => {
+void test('fault.header-invalid idempotency.key-text two headers, an empty, a 256-character or a control character one are 422', async () => {
   await using door = await startTestDoor()
   const cases = ['a\r\nIdempotency-Key: a', 'a\r\nIDEMPOTENCY-KEY: b', '', '  ', 'a'.repeat(256), 'é'.repeat(256), 'a\tb', 'a\u0085b']
   for (const value of cases) isRefusal((await exchange(door.port, keyHeader(value)))[0], 422, 'validation_error', JSON.stringify(value))

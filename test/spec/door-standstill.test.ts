@@ -13,7 +13,7 @@ import { body, chatPath, startTestDoor } from '../support/test-door.ts'
 const authorized = 'Host: x\r\nConnection: close\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n'
 const chat = `POST ${chatPath} HTTP/1.1\r\n${authorized}Content-Length: ${body().length}\r\n\r\n${body()}`
 
-void test('row 61 unavailable.unknown a request that came in part while the process stood still is told to come again, and is no bad request', async () => {
+void test('fault.event-loop-blocked unavailable.unknown a request that came in part while the process stood still is told to come again, and is no bad request', async () => {
   await using door = await startTestDoor({ times: { headersMs: 1000 } })
   const blocked = new Int32Array(new SharedArrayBuffer(4))
   const caller = new Worker(callerBesideABlockedLoop, { eval: true, workerData: { port: door.port, bytes: chat.slice(0, 40), blocked } })
@@ -38,7 +38,7 @@ const socket = require('node:net').connect(port, '127.0.0.1', () => setTimeout((
 let text = ''
 socket.setEncoding('utf8').on('data', (more) => (text += more)).on('end', () => parentPort.postMessage(text))`
 
-void test('rows 61, 69 order.request-id what came in time is read, however long the process stood still', async () => {
+void test('fault.event-loop-blocked fault.slow-requests order.request-id what came in time is read, however long the process stood still', async () => {
   await using door = await startTestDoor({ times: { headersMs: 500, requestMs: 700 } })
   for (const [title, early] of [
     ['a whole request', ''],

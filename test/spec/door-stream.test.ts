@@ -158,7 +158,7 @@ void test('stream.established a comment line keeps a quiet stream awake', async 
   assert.deepEqual(eventsOf(raw).names, ['response.created', 'response.output_text.delta', 'response.completed'])
 })
 
-void test('row 2 4.2.3 a caller who leaves ends the listening, not the turn', async () => {
+void test('fault.caller-gone-mid-reply 4.2.3 a caller who leaves ends the listening, not the turn', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   const raw = await openStream(door.port)
@@ -172,7 +172,7 @@ void test('row 2 4.2.3 a caller who leaves ends the listening, not the turn', as
 })
 
 for (const path of [chatPath, `${chatPath}/stream`]) {
-  void test(`row 3 4.2.3 a caller who sends FIN and goes on reading ${path.split('/').at(-1)} gets the whole answer`, async () => {
+  void test(`fault.caller-half-closes 4.2.3 a caller who sends FIN and goes on reading ${path.split('/').at(-1)} gets the whole answer`, async () => {
     const turn = new ScriptedTurn()
     await using door = await startTestDoor({ begin: () => turn.begun })
     using raw = await RawSocket.open(door.port)
@@ -213,7 +213,7 @@ async function take(raw: RawSocket, characters: number): Promise<void> {
   assert.ok(taken >= characters, `cut off after ${taken} characters`)
 }
 
-void test('row 4 stream.slow-reader deltas are dropped over 256 KiB unsent, completed carries all, other streams do not notice', async () => {
+void test('fault.slow-reader stream.slow-reader deltas are dropped over 256 KiB unsent, completed carries all, other streams do not notice', async () => {
   const [slow, quick] = [new ScriptedTurn(), new ScriptedTurn()]
   const turns = [slow, quick]
   await using door = await startTestDoor({ begin: () => turns.shift()!.begun })
@@ -244,7 +244,7 @@ void test('row 4 stream.slow-reader deltas are dropped over 256 KiB unsent, comp
   assert.ok(grown < 128 * kibibyte * kibibyte, `${grown / kibibyte ** 2} MiB`)
 })
 
-void test('row 4 stream.slow-reader once a delta was dropped none follows, though the reader has caught up', async () => {
+void test('fault.slow-reader stream.slow-reader once a delta was dropped none follows, though the reader has caught up', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs: 200 } })
   using raw = await openStream(door.port)
@@ -261,7 +261,7 @@ void test('row 4 stream.slow-reader once a delta was dropped none follows, thoug
   assert.ok(last.message.content.startsWith(deltas), 'what was sent is the beginning of the reply')
 })
 
-void test('row 4 stream.slow-reader a reader who takes nothing is cut off in time, and the turn goes on', async () => {
+void test('fault.slow-reader stream.slow-reader a reader who takes nothing is cut off in time, and the turn goes on', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 2000, heartbeatMs: 50 } })
   using raw = await openStream(door.port)
@@ -274,7 +274,7 @@ void test('row 4 stream.slow-reader a reader who takes nothing is cut off in tim
   assert.equal((await turn.end).kind, 'completed')
 })
 
-void test('row 4 stream.slow-reader a reader who goes on taking is not cut off, though he takes a part of one write at a time', async () => {
+void test('fault.slow-reader stream.slow-reader a reader who goes on taking is not cut off, though he takes a part of one write at a time', async () => {
   const turn = new ScriptedTurn()
   const stallMs = 900
   await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs } })
@@ -292,7 +292,7 @@ void test('row 4 stream.slow-reader a reader who goes on taking is not cut off, 
   assert.equal(eventsOf(raw).names.at(-1), 'response.completed')
 })
 
-void test('row 4 stream.slow-reader a quiet stream is not cut off while its reader reads', async () => {
+void test('fault.slow-reader stream.slow-reader a quiet stream is not cut off while its reader reads', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 200, heartbeatMs: 50 } })
   using raw = await openStream(door.port)

@@ -75,7 +75,7 @@ void describe('order.rate-limit, order.body-size: a caller who pushes on', { con
     ['1 GB', 'Content-Length: 1000000000\r\n', piece],
     ['chunks without end', chunked, chunk],
   ] as const) {
-    void test(`row 62 order.body-size ${what}: 413, 1 MiB at most is taken, the connection is closed, and nothing began`, async () => {
+    void test(`fault.body-too-large order.body-size ${what}: 413, 1 MiB at most is taken, the connection is closed, and nothing began`, async () => {
       await using door = await startTestDoor()
       const { raw, read } = await push(door.port, head(headers), more, Infinity)
       assert.ok(raw.ended, 'FIN came before any reset')

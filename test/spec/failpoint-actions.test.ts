@@ -32,7 +32,7 @@ async function assertOneReply(app: TestApp, idempotencyKey: string): Promise<Ans
   return answer
 }
 
-void test('row 2 billing.once a stream dropped before its second delta: its caller has one, the turn is settled', async () => {
+void test('fault.caller-gone-mid-reply billing.once a stream dropped before its second delta: its caller has one, the turn is settled', async () => {
   await using app = await startWith('stream.before-delta=drop@2')
   const idempotencyKey = randomUUID()
   const response = await app.chatRequest({ external_user_id: 'user-1', message: 'hello' }, { idempotencyKey, path: 'chat/stream' })
@@ -51,7 +51,7 @@ for (const [point, transport] of [
   ['stream.before-created', 'stream'],
   ['stream.before-end', 'stream'],
 ] as const) {
-  void test(`row 1 billing.once a caller dropped at ${point} gets nothing whole, and the turn is settled`, async () => {
+  void test(`fault.caller-gone-before-text billing.once a caller dropped at ${point} gets nothing whole, and the turn is settled`, async () => {
     await using app = await startWith(`${point}=drop@1`)
     const idempotencyKey = randomUUID()
     await assert.rejects(app[transport]('hello', { idempotencyKey }))
@@ -82,8 +82,8 @@ if (storeKind === 'sqlite') {
 }
 
 for (const [point, tries, row, modelCalls] of [
-  ['model.before-call', [1, 2, 3], 'row 36', 0],
-  ['model.first-delta', [1], 'row 39', 1],
+  ['model.before-call', [1, 2, 3], 'fault.model-silent', 0],
+  ['model.first-delta', [1], 'fault.model-stream-truncated', 1],
 ] as const) {
   void test(`${row} stream.after-delta a model dropped at ${point}: released after ${modelCalls} calls that came to it, and nothing charged`, async () => {
     await using app = await startWith(tries.map((n) => `${point}=drop@${n}`).join(';'))
@@ -101,8 +101,8 @@ if (storeKind === 'postgres') {
   // More than the tries that are made within an admission's deadline.
   const eachTry = (point: string, rest = ''): string => Array.from({ length: 20 }, (_, n) => `${point}=drop@${n + 1}${rest}`).join(';')
   for (const [failpoints, what, row, stored] of [
-    [eachTry('admit.before-commit'), 'before each commit of an admission', 'row 19', 0],
-    [eachTry('commit.sent', ' if:admit_v1'), 'at each commit of an admission that was sent', 'row 22', 1],
+    [eachTry('admit.before-commit'), 'before each commit of an admission', 'fault.postgres-connection-lost', 0],
+    [eachTry('commit.sent', ' if:admit_v1'), 'at each commit of an admission that was sent', 'fault.commit-reply-lost', 1],
   ] as const) {
     void test(`${row} billing.once the database's connection dropped ${what}: 503 and ${stored} turns are stored`, async () => {
       await using app = await startWith(failpoints)

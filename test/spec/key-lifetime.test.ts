@@ -1,5 +1,5 @@
 /**
- * Row 48 of the fault matrix: a hundred callers with one key and one body while its 24 hours run out. Each request gets the old reply or is part of
+ * A hundred callers with one key and one body while its 24 hours run out. Each request gets the old reply or is part of
  * exactly one new turn. The store's clock stands shortly before the end; the moment itself passes while they ask.
  */
 import assert from 'node:assert/strict'
@@ -43,7 +43,7 @@ async function askOn(app: TestApp, sent: Sent, oldId: string, until: number): Pr
   return round
 }
 
-void test('row 48 idempotency.lifetime a hundred callers while a key runs out: the old reply, or one new turn, never two', async (t) => {
+void test('fault.key-expiry-race idempotency.lifetime a hundred callers while a key runs out: the old reply, or one new turn, never two', async (t) => {
   await using app = await startTestApp()
   // A slow machine needs longer to begin asking; a round counts where somebody was told the old reply first.
   let passed = 0

@@ -1,5 +1,5 @@
 /**
- * Rows 41, 43 and 44 of the fault matrix, whole: a model that answers in good order and says nothing, or what no text may hold, or counts its
+ * A model that answers in good order and says nothing, or what no text may hold, or counts its
  * tokens absurdly. On both transports: what the caller gets, what stands stored, and what is charged.
  */
 import assert from 'node:assert/strict'
@@ -41,7 +41,7 @@ const absurd: Record<string, { usage: unknown; estimated: boolean; writtenOff: b
   'no number at all': { usage: { prompt_tokens: 1e300, completion_tokens: 1, total_tokens: 1e300 }, estimated: true, writtenOff: false },
 }
 for (const [what, { usage, estimated, writtenOff }] of Object.entries(absurd)) {
-  void test(`row 41 billing.usage-missing usage that is ${what}: charged once, never zero, never beyond the hold, and marked`, () =>
+  void test(`fault.model-usage-wrong billing.usage-missing usage that is ${what}: charged once, never zero, never beyond the hold, and marked`, () =>
     eachTransport(`usage ${what}`, async (sent) => {
       const held = gate()
       app.model.script([held, 'a reply', { usage }])
@@ -64,7 +64,7 @@ for (const [what, empty] of Object.entries({
   'only reasoning': [{ reasoning: 'hm' }],
   nothing: [] as Part[],
 } satisfies Record<string, Script>)) {
-  void test(`row 43 turn.states ${what} from the model, twice: internal_error for good, nothing kept, no empty reply in the history`, () =>
+  void test(`fault.model-reply-empty turn.states ${what} from the model, twice: internal_error for good, nothing kept, no empty reply in the history`, () =>
     eachTransport(what, async (sent) => {
       app.model.script(empty, empty)
       const told = await send(app, sent)
@@ -80,7 +80,7 @@ for (const [what, empty] of Object.entries({
     }))
 }
 
-void test('row 44 text.well-formed whatever stands in the text of a model, each event is one line of JSON and nobody else speaks in the stream', () =>
+void test('fault.model-text-hostile text.well-formed whatever stands in the text of a model, each event is one line of JSON and nobody else speaks in the stream', () =>
   eachTransport('framing', async (sent) => {
     const said = [
       'a\0b',

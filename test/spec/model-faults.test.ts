@@ -1,5 +1,5 @@
 /**
- * Rows 34 to 40 of the fault matrix, whole: what the model's side may do wrong, over real HTTP and on both transports, and what the caller is
+ * What the model's side may do wrong, over real HTTP and on both transports, and what the caller is
  * told, what stands stored, charged and held, and what the same key gets afterwards. A model that fails leaves nothing; text is never cut.
  */
 import assert from 'node:assert/strict'
@@ -59,7 +59,7 @@ before(async () => void (usual = await startTestApp()))
 after(() => usual.close())
 
 for (const status of [429, 500, 503]) {
-  void test(`row 34 stream.after-delta a model that answers ${status}: asked three times, then 503, and the same key runs again`, () =>
+  void test(`fault.model-unavailable stream.after-delta a model that answers ${status}: asked three times, then 503, and the same key runs again`, () =>
     eachTransport(`status ${status}`, async (app, sent) => {
       app.model.script({ status }, { status }, { status })
       const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
@@ -67,7 +67,7 @@ for (const status of [429, 500, 503]) {
     }))
 }
 
-void test('row 34 stream.after-delta a model that is well again at the third call: one reply, one charge, and its Retry-After was kept', () =>
+void test('fault.model-unavailable stream.after-delta a model that is well again at the third call: one reply, one charge, and its Retry-After was kept', () =>
   eachTransport('third time', async (app, sent) => {
     const at: number[] = []
     const arrived = (reply: Script) => (): never => (at.push(performance.now()), reply) as never
@@ -81,14 +81,14 @@ void test('row 34 stream.after-delta a model that is well again at the third cal
     assert.ok(at[1]! - at[0]! >= 1000, `asked again after ${at[1]! - at[0]!} ms`)
   }))
 
-void test('row 34 turn.states a model that wants to be asked later than anybody waits: 503 at once', () =>
+void test('fault.model-unavailable turn.states a model that wants to be asked later than anybody waits: 503 at once', () =>
   eachTransport('much later', async (app, sent) => {
     app.model.script({ status: 503, headers: { 'retry-after': '3600' } })
     await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
   }))
 
 for (const status of [400, 401, 404]) {
-  void test(`row 35 turn.states a model that answers ${status}: internal_error at once, told to the operator, and the same key runs again`, async () => {
+  void test(`fault.model-refuses turn.states a model that answers ${status}: internal_error at once, told to the operator, and the same key runs again`, async () => {
     const lines: string[] = []
     const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
     await eachTransport(
@@ -106,7 +106,7 @@ for (const status of [400, 401, 404]) {
   })
 }
 
-void test('row 36 a model that takes no connection, and one that takes it and says nothing: 503 within the deadlines, nothing kept', async () => {
+void test('fault.model-silent a model that takes no connection, and one that takes it and says nothing: 503 within the deadlines, nothing kept', async () => {
   const silent = (): void => undefined
   await using app = await startTestApp({ modelSettings })
   await withTcpServer(silent, async (port) => {
@@ -126,7 +126,7 @@ void test('row 36 a model that takes no connection, and one that takes it and sa
   })
 })
 
-void test('row 36 turn.states a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn', () =>
+void test('fault.model-silent turn.states a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn', () =>
   eachTransport(
     'silent',
     async (app, sent) => {
@@ -137,7 +137,7 @@ void test('row 36 turn.states a model that is silent for longer than the whole t
     { turnSettings: { turnMs: 1500 } },
   ))
 
-void test('row 37 stream.after-delta a model that falls silent within its reply: error after the idle deadline, nothing kept, not asked again', () =>
+void test('fault.model-stalls-mid-stream stream.after-delta a model that falls silent within its reply: error after the idle deadline, nothing kept, not asked again', () =>
   eachTransport(
     'silence',
     async (app, sent) => {
@@ -154,7 +154,7 @@ const noise: Part[] = [
   { raw: 'event: message\r\nid: 7\r\ndata: {"choices":[{"index":0,\r\ndata: "delta":{"role":"assistant","content":""}}]}\r\n\r\n' },
 ]
 for (const bytesEach of [1, 2, 3, 7]) {
-  void test(`row 38 an event stream in pieces of ${bytesEach} bytes, with comments and every kind of line ending, is read as it was meant`, () =>
+  void test(`fault.model-stream-malformed an event stream in pieces of ${bytesEach} bytes, with comments and every kind of line ending, is read as it was meant`, () =>
     eachTransport(`pieces of ${bytesEach}`, async (app, sent) => {
       app.model.script({ parts: [...noise, words, ...noise, { raw: 'data: {"choices":[{"delta":{"content":" end"}}]}\r\r' }], bytesEach })
       const told = await send(app, sent)
@@ -169,7 +169,7 @@ const garbage: Record<string, Part> = {
   'another JSON': { raw: 'data: [1,2]\n\n' },
 }
 for (const [what, part] of Object.entries(garbage)) {
-  void test(`row 38 ${what} in the stream: before the first text the model is asked again, after it the turn ends with error, nothing kept`, () =>
+  void test(`fault.model-stream-malformed ${what} in the stream: before the first text the model is asked again, after it the turn ends with error, nothing kept`, () =>
     eachTransport(what, async (app, sent) => {
       app.model.script([part], 'fine')
       await send(app, sent)
@@ -181,7 +181,7 @@ for (const [what, part] of Object.entries(garbage)) {
 }
 
 for (const how of ['end', 'fin', 'rst'] as const) {
-  void test(`row 39 stream.after-delta a reply cut off by ${how}: no completion, error, no charge, no reply stored`, () =>
+  void test(`fault.model-stream-truncated stream.after-delta a reply cut off by ${how}: no completion, error, no charge, no reply stored`, () =>
     eachTransport(how, async (app, sent) => {
       const held = gate()
       app.model.script(['half', held, cut(how)])
@@ -195,7 +195,7 @@ for (const how of ['end', 'fin', 'rst'] as const) {
     }))
 }
 
-void test('row 39 a reply cut at any byte of the wire is whole and charged once, or error with nothing kept; never a part of it', async (t) => {
+void test('fault.model-stream-truncated a reply cut at any byte of the wire is whole and charged once, or error with nothing kept; never a part of it', async (t) => {
   await using app = await startTestApp()
   const proxy = await startFaultProxy(Number(new URL(app.model.baseUrl).port))
   t.after(() => proxy.close())
@@ -225,7 +225,7 @@ void test('row 39 a reply cut at any byte of the wire is whole and charged once,
 })
 
 const inStream: Part = { event: { error: { message: 'CANARY overloaded', code: 503 } } }
-void test('row 40 an error within a 200: before the first text the model is asked again, at most twice; after it the turn ends with error', () =>
+void test('fault.model-error-in-200 an error within a 200: before the first text the model is asked again, at most twice; after it the turn ends with error', () =>
   eachTransport('error within', async (app, sent) => {
     app.model.script([inStream], [inStream], [inStream])
     const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })

@@ -1,4 +1,4 @@
-/** Rows 5 to 10 and 49 of the fault matrix: many at once, and exactly one answer. The real server over real sockets, on both stores. */
+/** Many at once, and exactly one answer. The real server over real sockets, on both stores. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -21,7 +21,7 @@ async function patiently<A extends Answer>(ask: () => Promise<A>): Promise<A> {
   }
 }
 
-void test('row 5 one_turn_per_key a hundred requests with one key: one model call, one charge, all 200 equal, the rest in progress', async () => {
+void test('fault.duplicate-requests one_turn_per_key a hundred requests with one key: one model call, one charge, all 200 equal, the rest in progress', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   const answers = await Promise.all(hundred.map(() => patiently(() => app.chat('hello', { idempotencyKey }))))
@@ -41,7 +41,7 @@ void test('row 5 one_turn_per_key a hundred requests with one key: one model cal
   await quiet(app)
 })
 
-void test('row 6 idempotency.conflict a hundred requests with one key and two bodies: one body wins, the other always conflicts', async () => {
+void test('fault.key-with-two-bodies idempotency.conflict a hundred requests with one key and two bodies: one body wins, the other always conflicts', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   const answers = await Promise.all(hundred.map((index) => patiently(() => app.chat(`body ${index % 2}`, { idempotencyKey }))))
@@ -62,7 +62,7 @@ void test('row 6 idempotency.conflict a hundred requests with one key and two bo
   await quiet(app)
 })
 
-void test('row 7 one_turn_per_key the same key through two API keys at once is two turns and two charges, on both transports', async () => {
+void test('fault.key-across-api-keys one_turn_per_key the same key through two API keys at once is two turns and two charges, on both transports', async () => {
   await using app = await startTestApp()
   const other = await app.makeCaller()
   for (const transport of ['chat', 'stream'] as const) {
@@ -85,7 +85,7 @@ void test('row 7 one_turn_per_key the same key through two API keys at once is t
 
 for (const first of ['chat', 'stream'] as const) {
   const second = first === 'chat' ? 'stream' : 'chat'
-  void test(`row 8 idempotency.fingerprint the same key on both transports at once is one turn, replayed on either; first on ${first}`, async () => {
+  void test(`fault.key-on-both-transports idempotency.fingerprint the same key on both transports at once is one turn, replayed on either; first on ${first}`, async () => {
     await using app = await startTestApp()
     const idempotencyKey = randomUUID()
     const held = gate()
@@ -111,7 +111,7 @@ for (const first of ['chat', 'stream'] as const) {
   })
 }
 
-void test('row 9 conversation.busy fifty messages of one user at once: one runs, nothing is stored for the others, their keys are fresh', async () => {
+void test('fault.concurrent-messages conversation.busy fifty messages of one user at once: one runs, nothing is stored for the others, their keys are fresh', async () => {
   await using app = await startTestApp()
   const held = gate()
   app.model.script([held, 'one'])
@@ -139,7 +139,7 @@ void test('row 9 conversation.busy fifty messages of one user at once: one runs,
   await quiet(app)
 })
 
-void test('row 10 rate.spend a storm of many users through three keys near their limit: each key has exactly as many as it may', async () => {
+void test('fault.rate-limit-storm rate.spend a storm of many users through three keys near their limit: each key has exactly as many as it may', async () => {
   await using app = await startTestApp()
   const limit = 30
   const callers = await Promise.all([1, 2, 3].map(() => app.makeCaller({ key: { rate_limit: { limit, window_seconds: 600 } } })))
@@ -180,7 +180,7 @@ void test('row 10 rate.spend a storm of many users through three keys near their
   await quiet(app)
 })
 
-void test('row 49 balance_never_negative a hundred users on a balance that covers seven: seven run, 93 are refused with no row', async () => {
+void test('fault.balance-race balance_never_negative a hundred users on a balance that covers seven: seven run, 93 are refused with no row', async () => {
   await using app = await startTestApp()
   const hold = await holdOf(app)
   const caller = await app.makeCaller({ balanceUsd: (hold * 7 + 0.00000001).toFixed(8) })
@@ -207,7 +207,7 @@ void test('row 49 balance_never_negative a hundred users on a balance that cover
   await app.verify()
 })
 
-void test('row 49 billing.hold a thousand holds of 10⁻⁸ USD on a balance of one hundred of them: exactly one hundred are admitted', async () => {
+void test('fault.balance-race billing.hold a thousand holds of 10⁻⁸ USD on a balance of one hundred of them: exactly one hundred are admitted', async () => {
   await using app = await startTestApp()
   const caller = await app.makeCaller({
     balanceUsd: '0.00000100',

@@ -1,5 +1,5 @@
 /**
- * Rows 50 to 55 of the fault matrix: what the operator changes while a turn runs. The turn ends as it began: on its snapshot, under its key, within
+ * What the operator changes while a turn runs. The turn ends as it began: on its snapshot, under its key, within
  * its hold; what comes after it meets the change. And so does a turn that is recovered: its process has given it up, another one ends it.
  */
 import assert from 'node:assert/strict'
@@ -46,7 +46,7 @@ async function keyOf(app: TestApp, { caller }: Sent): Promise<string> {
 }
 
 for (const transport of transports) {
-  void test(`row 50 billing.hold a balance lowered while a turn of ${transport} runs: the hold protects it, and it is charged`, async () => {
+  void test(`fault.balance-lowered billing.hold a balance lowered while a turn of ${transport} runs: the hold protects it, and it is charged`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     const { available_usd: available, held_usd: hold } = await ownerOf(app, running.sent)
@@ -70,7 +70,7 @@ for (const transport of transports) {
     await app.verify()
   })
 
-  void test(`row 51 billing.once a top-up while a turn of ${transport} runs adds up to the last unit`, async () => {
+  void test(`fault.top-up-mid-turn billing.once a top-up while a turn of ${transport} runs adds up to the last unit`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     await move(app, running.sent, '5.00000001', 'top-up')
@@ -83,7 +83,7 @@ for (const transport of transports) {
     await app.verify()
   })
 
-  void test(`row 52 a key revoked while a turn of ${transport} runs: it is answered and charged; the next call is 401, a replay too`, async () => {
+  void test(`fault.api-key-revoked a key revoked while a turn of ${transport} runs: it is answered and charged; the next call is 401, a replay too`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     await app.made('DELETE', `/keys/${await keyOf(app, running.sent)}`)
@@ -97,7 +97,7 @@ for (const transport of transports) {
     await chargedOnce(app, running.sent, usage)
   })
 
-  void test(`row 53 an agent disabled while a turn of ${transport} runs: it is answered; what is new is 403, and the replay is not`, async () => {
+  void test(`fault.agent-disabled an agent disabled while a turn of ${transport} runs: it is answered; what is new is 403, and the replay is not`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     await app.made('PATCH', `/agents/${running.sent.caller.agentId}`, { enabled: false })
@@ -111,7 +111,7 @@ for (const transport of transports) {
     assert.equal((await send(app, next(running.sent))).status, 200, 'a key that was refused is fresh')
   })
 
-  void test(`row 54 an agent deleted while a turn of ${transport} runs: it is answered and stored; what is new is 404`, async () => {
+  void test(`fault.agent-deleted an agent deleted while a turn of ${transport} runs: it is answered and stored; what is new is 404`, async () => {
     const lines: string[] = []
     await using app = await startTestApp({ log: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }) })
     const running = await beginTurn(app, transport)
@@ -127,7 +127,7 @@ for (const transport of transports) {
     assert.deepEqual(lines, [], 'nothing went wrong below')
   })
 
-  void test(`row 55 an agent edited while a turn of ${transport} runs: prompt, price and caps are those of its admission`, async () => {
+  void test(`fault.agent-edited an agent edited while a turn of ${transport} runs: prompt, price and caps are those of its admission`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport, before)
     await app.made('PATCH', `/agents/${running.sent.caller.agentId}`, after)
@@ -151,7 +151,7 @@ const after = { system_prompt: 'new', price: price('3'), max_output_tokens: 200 
 const costOf = (reply: Json, agent: typeof before): string =>
   formatUsd(BigInt(reply['usage'].total_tokens) * 100n * BigInt(agent.price.prompt_usd_per_million))
 
-void test('row 51 billing.once top-ups at every moment of many turns, and while each batch of them commits: the sum is exact', async () => {
+void test('fault.top-up-mid-turn billing.once top-ups at every moment of many turns, and while each batch of them commits: the sum is exact', async () => {
   const failpoints = ['admit.before-commit', 'admit.after-commit', 'settle.before-commit', 'settle.after-commit']
   await using app = await startTestApp({ env: { TURNKEEP_FAILPOINTS: failpoints.map((name) => `${name}=delay:30`).join(';') } })
   const sent = await makeSent(app, 'spend')
@@ -244,7 +244,7 @@ for (const { row, what, change, refused } of changes) {
   })
 }
 
-void test('row 52 turn.states a turn whose key is revoked and that its process gives up: the next one ends it, and it is charged', async (t) => {
+void test('fault.api-key-revoked turn.states a turn whose key is revoked and that its process gives up: the next one ends it, and it is charged', async (t) => {
   const { first, second } = await twoLives(t)
   const { sent, asked } = await beginTurn(first, 'chat', before)
   await first.made('DELETE', `/keys/${await keyOf(first, sent)}`)

@@ -134,7 +134,7 @@ for (const kind of kinds) {
     await app.verify()
   })
 
-  test(`rows 34, 39 stream.after-delta: ${kind}: 429 with Retry-After is asked again before the first delta; a break after it ends the stream, uncharged`, async () => {
+  test(`fault.model-unavailable fault.model-stream-truncated stream.after-delta: ${kind}: 429 with Retry-After is asked again before the first delta; a break after it ends the stream, uncharged`, async () => {
     const caller = await callerOf(kind)
     script(kind, { status: 429, headers: { 'retry-after': '0' } }, ['Hello.'])
     assert.equal((await app.chat('Hi', { caller })).json['message'].content, 'Hello.')
@@ -152,7 +152,7 @@ for (const kind of kinds) {
     assert.equal((await app.messages('user-1', caller)).length, 2)
   })
 
-  test(`row 35 turn.states: ${kind}: a refused key is the operator's to mend: internal_error, asked once, without the provider's words`, async () => {
+  test(`fault.model-refuses turn.states: ${kind}: a refused key is the operator's to mend: internal_error, asked once, without the provider's words`, async () => {
     const caller = await callerOf(kind)
     const asked = server.calls.length + app.model.calls.length
     script(kind, { status: 401, body: { error: { message: 'sk-secret is wrong' } } })

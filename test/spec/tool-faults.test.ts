@@ -1,5 +1,5 @@
 /**
- * Rows 45 and 46 of the fault matrix, whole: tools that hang, drip, flood, or lead to places of our own. The model is told, the turn goes on and is
+ * Tools that hang, drip, flood, or lead to places of our own. The model is told, the turn goes on and is
  * answered and charged once, and nobody is reached who must not be.
  */
 import assert from 'node:assert/strict'
@@ -65,13 +65,13 @@ async function toldOf(what: string, url: string): Promise<string[]> {
 }
 
 for (const path of ['/hang', '/drip', '/hang-within'])
-  void test(`row 45 a tool that does ${path}: given up in its time, the model is told, the turn goes on`, async () => {
+  void test(`fault.tool-hostile a tool that does ${path}: given up in its time, the model is told, the turn goes on`, async () => {
     for (const text of await toldOf(path, server.url(path))) assert.match(text, /there was no whole answer within 1 s/)
     await server.gone(path)
   })
 
 for (const path of ['/huge', '/bomb'])
-  void test(`row 45 a tool that answers with a gigabyte, ${path}: cut at 1 MiB, the model is told, the turn goes on`, async () => {
+  void test(`fault.tool-hostile a tool that answers with a gigabyte, ${path}: cut at 1 MiB, the model is told, the turn goes on`, async () => {
     for (const text of await toldOf(path, server.url(path))) {
       assert.match(text, /\[The answer is longer and is cut here\.\]$/)
       assert.ok(Buffer.byteLength(text) <= 32_768)
@@ -80,7 +80,7 @@ for (const path of ['/huge', '/bomb'])
     assert.ok(server.written(path) < 128 * 1_048_576, `${server.written(path)} bytes`)
   })
 
-void test('row 46 tools.guard a tool that leads to an address of our own: nobody is reached there, the model is told, the turn goes on', async () => {
+void test('fault.private-address tools.guard a tool that leads to an address of our own: nobody is reached there, the model is told, the turn goes on', async () => {
   const places = [
     'http://169.254.169.254/latest/meta-data/',
     `http://127.0.0.1:${trap}/`,

@@ -1,4 +1,4 @@
-/** The loop model → tools → model over the API: what is called, what the model is told, what it costs; row 42 of the fault matrix. */
+/** The loop model → tools → model over the API: what is called, what the model is told, what it costs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -85,7 +85,7 @@ const garbage: { what: string; asked: Script; tells: RegExp }[] = [
   { what: 'no arguments', asked: [call('look', '')], tells: /day|JSON|argument/ },
 ]
 for (const { what, asked, tells } of garbage) {
-  void test(`row 42 tools.caps ${what}: told to the model, not called, and the turn goes on`, async (t) => {
+  void test(`fault.tool-calls-invalid tools.caps ${what}: told to the model, not called, and the turn goes on`, async (t) => {
     const { app, tools, model } = await start(t)
     model.script(asked, 'Never mind.')
     const { status, json } = await app.chat('go')
@@ -96,7 +96,7 @@ for (const { what, asked, tells } of garbage) {
   })
 }
 
-void test('row 42 tools.caps a thousand calls at once: sixteen are made, the model is told of the others', async (t) => {
+void test('fault.tool-calls-invalid tools.caps a thousand calls at once: sixteen are made, the model is told of the others', async (t) => {
   const { app, tools, model } = await start(t)
   model.script(
     Array.from({ length: 1000 }, (_, n) => call(n % 2 ? 'look' : 'book', { day: `day ${n}` }, `c${n}`)),
@@ -111,7 +111,7 @@ void test('row 42 tools.caps a thousand calls at once: sixteen are made, the mod
   await app.verify()
 })
 
-void test('row 42 tools.caps a model that never stops: eight steps, sixteen calls, then internal_error, nothing charged', async (t) => {
+void test('fault.tool-calls-invalid tools.caps a model that never stops: eight steps, sixteen calls, then internal_error, nothing charged', async (t) => {
   const { app, tools, model } = await start(t)
   model.when(/./, [call('look', { day: 'a' }, 'a'), call('look', { day: 'b' }, 'b'), call('look', { day: 'c' }, 'c')])
   const { status, json } = await app.chat('go')
@@ -148,7 +148,7 @@ void test('turn.states an unfinished tool call is final and is not made', async 
   await app.verify()
 })
 
-void test('row 43 turn.states a last step without text of its own is an empty reply, whatever was said before: once more, then final', async (t) => {
+void test('fault.model-reply-empty turn.states a last step without text of its own is an empty reply, whatever was said before: once more, then final', async (t) => {
   const { app, model } = await start(t)
   model.script(['Let me see.', call('look', { day: 'Monday' })], [''], 'It is free.')
   assert.equal((await app.chat('is it free?')).json.message.content, 'Let me see.\n\nIt is free.')

@@ -8,7 +8,7 @@ import { startTestApp } from '../support/test-app.ts'
 
 const toolCall: Script = [{ toolCall: { id: 'c1', name: 'nothing', arguments: '{}' } }]
 
-void test('row 34 turn.states released: the model side failed; no charge, no hold, no history; the same key runs again', async () => {
+void test('fault.model-unavailable turn.states released: the model side failed; no charge, no hold, no history; the same key runs again', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   app.model.script({ status: 500 }, [cut('fin')], [cut('end')])
@@ -27,7 +27,7 @@ void test('row 34 turn.states released: the model side failed; no charge, no hol
   await app.verify()
 })
 
-void test('row 35 turn.states released: a request the model side refuses is internal_error, not retried, and may run again', async () => {
+void test('fault.model-refuses turn.states released: a request the model side refuses is internal_error, not retried, and may run again', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   app.model.script({ status: 401, body: { error: { message: 'CANARY bad key' } } })
@@ -43,7 +43,7 @@ void test('row 35 turn.states released: a request the model side refuses is inte
   await app.verify()
 })
 
-void test('row 43 turn.states failed: no text after one more try is final, the same failure on both transports for 24 hours', async () => {
+void test('fault.model-reply-empty turn.states failed: no text after one more try is final, the same failure on both transports for 24 hours', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   app.model.script([{ reasoning: 'hm' }], [''])
@@ -61,7 +61,7 @@ void test('row 43 turn.states failed: no text after one more try is final, the s
   await app.verify()
 })
 
-void test('row 43 turn.states one empty reply is tried once more, and both calls are charged', async () => {
+void test('fault.model-reply-empty turn.states one empty reply is tried once more, and both calls are charged', async () => {
   await using app = await startTestApp()
   const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
   app.model.script([usage], ['second', usage])
@@ -73,7 +73,7 @@ void test('row 43 turn.states one empty reply is tried once more, and both calls
   await app.verify()
 })
 
-void test('row 42 turn.states failed: the step limit, and an unfinished tool call', async () => {
+void test('fault.tool-calls-invalid turn.states failed: the step limit, and an unfinished tool call', async () => {
   await using app = await startTestApp({ agent: { max_steps: 3 } })
   app.model.script(toolCall, toolCall, toolCall)
   const endless = await app.chat('hi')

@@ -98,7 +98,7 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
 })
 
 void test(
-  'row 73 postgres: stuck writes keep no look-up waiting, a stuck look-up is told within its deadline, and turns go on beside both',
+  'fault.pool-exhausted postgres: stuck writes keep no look-up waiting, a stuck look-up is told within its deadline, and turns go on beside both',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)

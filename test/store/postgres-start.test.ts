@@ -1,6 +1,5 @@
 /**
  * Many processes that start at once on an empty database, one that is killed in the middle, and two versions of the server side by side.
- * Faults, row 58.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -99,7 +98,7 @@ const expanding: Migration = {
 }
 
 void test(
-  'row 58 postgres: two versions work on one database at the same time, and the older one starts again on the newer schema',
+  'fault.rolling-upgrade postgres: two versions work on one database at the same time, and the older one starts again on the newer schema',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -146,7 +145,7 @@ void test(
 )
 
 void test(
-  'row 58 postgres: a migration that takes something away refuses a version that does not know it; one that was changed refuses too',
+  'fault.rolling-upgrade postgres: a migration that takes something away refuses a version that does not know it; one that was changed refuses too',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)

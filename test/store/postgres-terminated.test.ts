@@ -1,6 +1,6 @@
 /**
  * The database throws its connections away while turns come and go, again and again: each item ends in exactly one outcome, the books are
- * right, and no process ends of it. Faults, row 19.
+ * right, and no process ends of it.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -25,7 +25,7 @@ async function terminateAll({ rows }: OwnPostgres): Promise<number> {
 }
 
 void test(
-  'row 19 postgres: all connections thrown away again and again during turns: one outcome each and right books',
+  'fault.postgres-connection-lost postgres: all connections thrown away again and again during turns: one outcome each and right books',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -99,7 +99,7 @@ void test(
 )
 
 void test(
-  'row 19 postgres: connections that idle when they are thrown away are told to the log and replaced',
+  'fault.postgres-connection-lost postgres: connections that idle when they are thrown away are told to the log and replaced',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -116,7 +116,7 @@ void test(
 )
 
 void test(
-  'row 23 postgres: a database that takes no writes is told as away, and found again when it does, without a restart',
+  'fault.sync-failover postgres: a database that takes no writes is told as away, and found again when it does, without a restart',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)

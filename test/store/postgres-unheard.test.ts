@@ -1,6 +1,6 @@
 /**
  * A database that does something and is not heard of: the answer lost, the request lost, silence. Each call is asked again with the same ids and
- * tells what became of it; there is one effect, and whoever waits is told in time. Faults, rows 21, 22 and 25.
+ * tells what became of it; there is one effect, and whoever waits is told in time.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -49,7 +49,7 @@ const losses: Record<string, Cut> = {
 
 for (const [words, cut] of Object.entries(losses)) {
   void test(
-    `row 22 postgres: ${words}: every operation has one effect and tells it under its own ids`,
+    `fault.commit-reply-lost postgres: ${words}: every operation has one effect and tells it under its own ids`,
     { skip: noPostgres() },
     async (t) => {
       const { proxy, bench, store, direct, database } = await setUp(t)
@@ -121,7 +121,7 @@ for (const [words, cut] of Object.entries(losses)) {
 }
 
 void test(
-  "row 22 postgres: an operator's change whose commit is not heard of is told as unknown and never made again",
+  "fault.commit-reply-lost postgres: an operator's change whose commit is not heard of is told as unknown and never made again",
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store, direct } = await setUp(t)
@@ -152,36 +152,40 @@ void test(
   },
 )
 
-void test('row 22 postgres: a batch whose answer is lost tells each item its own outcome', { skip: noPostgres() }, async (t) => {
-  const { proxy, bench, store } = await setUp(t)
-  const admissions = Array.from({ length: 20 }, () => bench.admission())
-  const poor = { ...bench.admission(), agentId: 'agt_none' }
-  let lost = proxy.cutAt('admit_v1', { lose: 'answer' })
-  const outcomes = await store.admitMany([...admissions, poor])
-  await lost
-  assert.equal(outcomes.pop()!.kind, 'agent_not_found')
-  const turns = outcomes.map((outcome): AdmittedTurn => {
-    assert.ok(outcome.kind === 'admitted', outcome.kind)
-    return outcome.turn
-  })
-  assert.deepEqual(
-    turns.map(({ requestId }) => requestId),
-    admissions.map(({ requestId }) => requestId),
-  )
-  lost = proxy.cutAt('settle_v1', { lose: 'answer' })
-  const stranger = { ...turns[0]!, requestId: randomUUID() }
-  const settled = await store.settleMany([...turns, stranger].map((turn) => bench.settlement(turn)))
-  await lost
-  assert.deepEqual(
-    settled.map(({ kind }) => kind),
-    [...turns.map(() => 'settled'), 'lost'],
-  )
-  assert.deepEqual(await bench.money(), { balance: 100_000_000n - 20n * 600n, held: 0n })
-  await bench.verify()
-})
+void test(
+  'fault.commit-reply-lost postgres: a batch whose answer is lost tells each item its own outcome',
+  { skip: noPostgres() },
+  async (t) => {
+    const { proxy, bench, store } = await setUp(t)
+    const admissions = Array.from({ length: 20 }, () => bench.admission())
+    const poor = { ...bench.admission(), agentId: 'agt_none' }
+    let lost = proxy.cutAt('admit_v1', { lose: 'answer' })
+    const outcomes = await store.admitMany([...admissions, poor])
+    await lost
+    assert.equal(outcomes.pop()!.kind, 'agent_not_found')
+    const turns = outcomes.map((outcome): AdmittedTurn => {
+      assert.ok(outcome.kind === 'admitted', outcome.kind)
+      return outcome.turn
+    })
+    assert.deepEqual(
+      turns.map(({ requestId }) => requestId),
+      admissions.map(({ requestId }) => requestId),
+    )
+    lost = proxy.cutAt('settle_v1', { lose: 'answer' })
+    const stranger = { ...turns[0]!, requestId: randomUUID() }
+    const settled = await store.settleMany([...turns, stranger].map((turn) => bench.settlement(turn)))
+    await lost
+    assert.deepEqual(
+      settled.map(({ kind }) => kind),
+      [...turns.map(() => 'settled'), 'lost'],
+    )
+    assert.deepEqual(await bench.money(), { balance: 100_000_000n - 20n * 600n, held: 0n })
+    await bench.verify()
+  },
+)
 
 void test(
-  'row 22 postgres: unheard and meanwhile claimed by another process: in progress or lost, never two effects',
+  'fault.commit-reply-lost postgres: unheard and meanwhile claimed by another process: in progress or lost, never two effects',
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store, direct } = await setUp(t, { admissionMs: 500, settlementMs: 500 })
@@ -240,7 +244,7 @@ void test(
 )
 
 void test(
-  'row 21 postgres: a database that falls silent is told within the deadline, and the next call after it comes back goes through',
+  'fault.postgres-unreachable postgres: a database that falls silent is told within the deadline, and the next call after it comes back goes through',
   { skip: noPostgres() },
   async (t) => {
     const deadlines = { admissionMs: 400, settlementMs: 800 }
@@ -270,28 +274,36 @@ void test(
   },
 )
 
-void test('row 21 postgres: a silent database is told once for a whole batch of many waves', { skip: noPostgres() }, async (t) => {
-  const deadlines = { admissionMs: 300, settlementMs: 300 }
-  const { proxy, bench, store } = await setUp(t, deadlines)
-  const admission = bench.admission()
-  proxy.blackhole()
-  const askedAt = performance.now()
-  const outcomes = await store.admitMany(Array.from({ length: 100 }, () => ({ ...admission, requestId: randomUUID() })))
-  assert.ok(performance.now() - askedAt < deadlines.admissionMs + slackMs)
-  for (const outcome of outcomes) assert.ok(outcome.kind === 'error' && outcome.error instanceof StoreUnavailable)
-})
-
-void test('row 21 postgres: a store that is closed while the database is silent closes all the same', { skip: noPostgres() }, async (t) => {
-  const { proxy, bench, store } = await setUp(t)
-  await bench.admitted()
-  proxy.blackhole()
-  const closing = store.close().then(() => 'closed')
-  const tooLong = new Promise((resolve) => setTimeout(() => resolve('still open'), 20_000).unref())
-  assert.equal(await Promise.race([closing, tooLong]), 'closed')
-})
+void test(
+  'fault.postgres-unreachable postgres: a silent database is told once for a whole batch of many waves',
+  { skip: noPostgres() },
+  async (t) => {
+    const deadlines = { admissionMs: 300, settlementMs: 300 }
+    const { proxy, bench, store } = await setUp(t, deadlines)
+    const admission = bench.admission()
+    proxy.blackhole()
+    const askedAt = performance.now()
+    const outcomes = await store.admitMany(Array.from({ length: 100 }, () => ({ ...admission, requestId: randomUUID() })))
+    assert.ok(performance.now() - askedAt < deadlines.admissionMs + slackMs)
+    for (const outcome of outcomes) assert.ok(outcome.kind === 'error' && outcome.error instanceof StoreUnavailable)
+  },
+)
 
 void test(
-  'row 21 postgres: connections reset in the middle of their calls end no process and lose no item',
+  'fault.postgres-unreachable postgres: a store that is closed while the database is silent closes all the same',
+  { skip: noPostgres() },
+  async (t) => {
+    const { proxy, bench, store } = await setUp(t)
+    await bench.admitted()
+    proxy.blackhole()
+    const closing = store.close().then(() => 'closed')
+    const tooLong = new Promise((resolve) => setTimeout(() => resolve('still open'), 20_000).unref())
+    assert.equal(await Promise.race([closing, tooLong]), 'closed')
+  },
+)
+
+void test(
+  'fault.postgres-unreachable postgres: connections reset in the middle of their calls end no process and lose no item',
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store } = await setUp(t)
@@ -313,7 +325,7 @@ void test(
 )
 
 void test(
-  'row 25 postgres: a commit that waits for its standby is told in time, never let go of, and found once it is through',
+  'fault.standby-frozen postgres: a commit that waits for its standby is told in time, never let go of, and found once it is through',
   { skip: noPostgresServer() },
   async (t) => {
     const server = await startPostgres()

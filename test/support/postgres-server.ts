@@ -10,7 +10,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
-import { chownSync, existsSync, globSync, readFileSync } from 'node:fs'
+import { chownSync, existsSync, globSync, readFileSync, statfsSync } from 'node:fs'
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -56,7 +56,7 @@ export type PostgresOptions = {
   /** More lines of postgresql.conf. */
   lines?: string[]
   port?: number
-  /** The folder in which its own is made, for a disk of its own; by default the machine's for temporary files. */
+  /** The folder in which its own is created, for a disk of its own; by default memory, or the folder for temporary files. */
   within?: string
 }
 
@@ -101,7 +101,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const bin = findBin()
   if (bin === undefined) throw new Error(`no PostgreSQL here; ${howToGet}`)
   const user = unprivileged()
-  const folder = await mkdtemp(join(options.within ?? tmpdir(), 'turnkeep-postgres-'))
+  const folder = await mkdtemp(join(options.within ?? (options.durable ? tmpdir() : folderInMemory()), 'turnkeep-postgres-'))
   if (user) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
   const asTheServer = { cwd: folder, ...user }
@@ -115,6 +115,17 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     await rm(folder, { recursive: true, force: true })
     throw error
   }
+}
+
+/**
+ * Linux keeps files in this folder in memory: a database is created there in a tenth of the CPU time. Containers often have only a few MiB
+ * there, which is too little for a run's databases.
+ */
+function folderInMemory(): string {
+  const memory = '/dev/shm'
+  if (!existsSync(memory)) return tmpdir()
+  const { bavail, bsize } = statfsSync(memory)
+  return bavail * bsize > 4 * 1024 ** 3 ? memory : tmpdir()
 }
 
 function settingsOf(folder: string, { durable = false, lines = [] }: PostgresOptions): string[] {

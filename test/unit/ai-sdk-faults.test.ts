@@ -1,6 +1,5 @@
 /**
- * The hosted providers over real HTTP: what is no answer, and why; deadlines, aborts and connections of one call. Faults, rows 34 to 41, as far as
- * one call goes.
+ * The hosted providers over real HTTP: what is no answer, and why; deadlines, aborts and connections of one call.
  */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
@@ -18,7 +17,7 @@ const { failureOf } = asker
 for (const kind of hostedKinds) {
   // Complete or cut
 
-  test(`row 39: ${kind}: a stream cut by FIN, by RST or in good order before its finish is never an answer`, async () => {
+  test(`fault.model-stream-truncated ${kind}: a stream cut by FIN, by RST or in good order before its finish is never an answer`, async () => {
     for (const how of ['end', 'fin', 'rst'] as const) {
       const late = await failureOf(kind, ['Hel', cut(how)])
       assert.equal(late.kind, 'unavailable', how)
@@ -30,7 +29,7 @@ for (const kind of hostedKinds) {
     assert.equal((await failureOf(kind, ['Hel', { finish: null }])).kind, 'unavailable')
   })
 
-  test(`row 40: ${kind}: an error in the stream is unavailable, before and after text, and the key it repeats is not shown`, async () => {
+  test(`fault.model-error-in-200 ${kind}: an error in the stream is unavailable, before and after text, and the key it repeats is not shown`, async () => {
     const error = { error: `bad key ${apiKey}` }
     const first = await failureOf(kind, [error])
     assert.deepEqual([first.kind, first.text], ['unavailable', ''])
@@ -41,7 +40,7 @@ for (const kind of hostedKinds) {
     assert.equal(await (await call).ended, 'aborted', 'nothing more is waited for')
   })
 
-  test(`row 38: ${kind}: one broken event makes the answer unavailable though it ends well, and its text is not repeated`, async () => {
+  test(`fault.model-stream-malformed ${kind}: one broken event makes the answer unavailable though it ends well, and its text is not repeated`, async () => {
     for (const raw of ['{"type":"canary', '{canary}', 'null', '"canary"', '[]', '{"candidates":7,"type":7}']) {
       const error = await failureOf(kind, ['Hel', { raw: `data: ${raw}\n\n` }, 'lo'])
       assert.equal(error.kind, 'unavailable', raw)
@@ -49,7 +48,7 @@ for (const kind of hostedKinds) {
     assert.equal((await failureOf(kind, [{ raw: 'data: {canary\n\n' }, 'Hello'])).kind, 'unavailable')
   })
 
-  test(`row 38: ${kind}: a line over 1 MiB is unavailable, and so is an answer over 8 MiB whatever its cap`, async () => {
+  test(`fault.model-stream-malformed ${kind}: a line over 1 MiB is unavailable, and so is an answer over 8 MiB whatever its cap`, async () => {
     const mebibyte = 'x'.repeat(1024 * 1024)
     assert.match((await failureOf(kind, [mebibyte])).message, /too large/)
     const halves = Array.from({ length: 17 }, () => mebibyte.slice(0, 512 * 1024))
@@ -57,7 +56,7 @@ for (const kind of hostedKinds) {
     assert.deepEqual([error.kind, error.text.length], ['unavailable', largestAnswer])
   })
 
-  test(`row 38: ${kind}: an answer that cannot have kept to the cap it was given is cut as unavailable`, async () => {
+  test(`fault.model-stream-malformed ${kind}: an answer that cannot have kept to the cap it was given is cut as unavailable`, async () => {
     assert.equal((await asker.answer(kind, [' '.repeat(12_800)])).text.length, 12_800)
     const error = await failureOf(
       kind,
@@ -69,12 +68,12 @@ for (const kind of hostedKinds) {
 
   // Statuses
 
-  test(`row 34: ${kind}: 408, 429 and 5xx are unavailable, with Retry-After`, async () => {
+  test(`fault.model-unavailable ${kind}: 408, 429 and 5xx are unavailable, with Retry-After`, async () => {
     for (const status of [408, 429, 500, 503, 529]) assert.equal((await failureOf(kind, { status })).kind, 'unavailable')
     assert.equal((await failureOf(kind, { status: 429, headers: { 'retry-after': '7' } })).retryAfterMs, 7000)
   })
 
-  test(`row 35: ${kind}: every other 4xx and a redirect are refused; a 200 of another type is unavailable`, async () => {
+  test(`fault.model-refuses ${kind}: every other 4xx and a redirect are refused; a 200 of another type is unavailable`, async () => {
     for (const status of [400, 401, 403, 404, 409, 422]) assert.equal((await failureOf(kind, { status })).kind, 'refused')
     assert.equal((await failureOf(kind, { status: 307, headers: { location: '/elsewhere' } })).kind, 'refused')
     const json = await failureOf(kind, { status: 200, body: { error: { message: 'no' } } })
@@ -92,7 +91,7 @@ for (const kind of hostedKinds) {
 
   // Time
 
-  test(`row 36: ${kind}: a first token that never comes, and thinking that stops, end at their deadlines`, async () => {
+  test(`fault.model-silent ${kind}: a first token that never comes, and thinking that stops, end at their deadlines`, async () => {
     const never = gate()
     await withModels({ deadlines: { ...defaultDeadlines, firstTokenMs: 80 } }, async (models) => {
       const call = asker.server.nextCall()
@@ -104,7 +103,7 @@ for (const kind of hostedKinds) {
     })
   })
 
-  test(`row 37: ${kind}: silence after text ends at the idle deadline, and the socket is closed`, async () => {
+  test(`fault.model-stalls-mid-stream ${kind}: silence after text ends at the idle deadline, and the socket is closed`, async () => {
     await withModels({ deadlines: { ...defaultDeadlines, idleMs: 80 } }, async (models) => {
       const call = asker.server.nextCall()
       const error = await failureOf(kind, ['Hel', gate(), 'lo'], { models })
@@ -156,7 +155,7 @@ for (const kind of hostedKinds) {
   })
 }
 
-test('row 39: anthropic: an end without a stop reason is a cut', async () => {
+test('fault.model-stream-truncated anthropic: an end without a stop reason is a cut', async () => {
   const error = await failureOf('anthropic', ['Hel', { raw: 'data: {"type":"message_stop"}\n\n' }, { finish: null }])
   assert.deepEqual([error.kind, error.text], ['unavailable', 'Hel'])
 })
@@ -172,7 +171,7 @@ for (const kind of ['openai', 'anthropic'] as const) {
   })
 }
 
-test('row 42: google: a call that the model could not write is no answer, and may be tried again', async () => {
+test('fault.tool-calls-invalid google: a call that the model could not write is no answer, and may be tried again', async () => {
   const raw = `data: ${JSON.stringify({ candidates: [{ content: { parts: [] }, finishReason: 'MALFORMED_FUNCTION_CALL' }] })}\n\n`
   const error = await failureOf('google', [{ raw }, { finish: null }])
   assert.equal(error.kind, 'unavailable')

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { TextCleaner, cleanText } from '../../src/agent/clean-text.ts'
 
-// The characters of faults, row 44: NUL, halves of pairs, and what looks like framing.
+// The characters of fault.model-text-hostile: NUL, halves of pairs, and what looks like framing.
 const piece = fc
   .array(fc.constantFrom('a', 'é', '\0', '\ud83d', '\ude00', '😀', '\u2028', '\n\ndata: x', '\uFFFD'), { maxLength: 6 })
   .map((parts) => parts.join(''))

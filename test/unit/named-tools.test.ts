@@ -116,7 +116,7 @@ test('arguments: none at all are an empty object, an object is its JSON, and wha
   )
 })
 
-test('row 42: a thousand calls, unknown ones among them, come back as they were made', async () => {
+test('fault.tool-calls-invalid a thousand calls, unknown ones among them, come back as they were made', async () => {
   const parts = Array.from({ length: 1000 }, (_, n) => ({ toolCall: { id: `call_${n}`, name: `unknown_${n}`, arguments: '{"a' } }))
   asker.server.script(parts)
   const step = await ask({ request: { maxOutputTokens: 2048 } })

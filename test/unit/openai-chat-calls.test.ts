@@ -1,4 +1,4 @@
-/** Calls of a model over real HTTP: their deadlines, their connections and their end by the signal. Faults, rows 36, 37 and 72. */
+/** Calls of a model over real HTTP: their deadlines, their connections and their end by the signal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -25,13 +25,13 @@ test('turn.states: a key that cannot stand in a header is refused and not shown'
   assert.equal((await failure({ provider: { apiKey: 'sk-canary\n' } })).kind, 'refused')
 })
 
-test('rows 36, 72: a refused connection and a name that does not resolve are unavailable', async () => {
+test('fault.model-silent fault.model-host-unresolved a refused connection and a name that does not resolve are unavailable', async () => {
   const closed = await withTcpServer(ignore, async (port) => port)
   for (const baseUrl of [`http://127.0.0.1:${closed}/v1`, 'http://name.invalid/v1'])
     assert.equal((await failure({ provider: { baseUrl } })).kind, 'unavailable')
 })
 
-test('row 36: the connect deadline includes TLS', async () => {
+test('fault.model-silent the connect deadline includes TLS', async () => {
   await withTcpServer(ignore, (port) =>
     withModels({ connectMs: 50 }, async (models) => {
       const error = await failure({ models, provider: { baseUrl: `https://127.0.0.1:${port}` } })
@@ -41,7 +41,7 @@ test('row 36: the connect deadline includes TLS', async () => {
   )
 })
 
-test('row 36: headers that never come, comments and empty deltas do not pass the first-token deadline', async () => {
+test('fault.model-silent headers that never come, comments and empty deltas do not pass the first-token deadline', async () => {
   const deadlines = { firstTokenMs: 50, idleMs: 30_000, tailMs: 30_000 }
   await withModels({ deadlines }, async (models) => {
     await withTcpServer(ignore, async (port) =>
@@ -54,7 +54,7 @@ test('row 36: headers that never come, comments and empty deltas do not pass the
   })
 })
 
-test('row 37: silence after the first piece, be it reasoning or a tool call, ends the call by the idle deadline', async () => {
+test('fault.model-stalls-mid-stream silence after the first piece, be it reasoning or a tool call, ends the call by the idle deadline', async () => {
   await withModels({ deadlines: { firstTokenMs: 30_000, idleMs: 50, tailMs: 30_000 } }, async (models) => {
     for (const part of ['Hel', { reasoning: 'hm' }, { toolCall: { id: 'a', name: 'x' } }] satisfies Part[]) {
       const call = asker.server.nextCall()
@@ -67,7 +67,7 @@ test('row 37: silence after the first piece, be it reasoning or a tool call, end
   })
 })
 
-test('rows 36, 37: by default the first piece may take 60 s, and every piece after it 30 s more', async (t) => {
+test('fault.model-silent fault.model-stalls-mid-stream by default the first piece may take 60 s, and every piece after it 30 s more', async (t) => {
   const pass = fakeLongTimers(t)
   await withModels({}, async (models) => {
     const gates = [gate(), gate(), gate(), gate()]

@@ -1,4 +1,4 @@
-/** The OpenAI Chat Completions dialect over real HTTP: what is no answer, and why. Faults, rows 34, 35, 38, 39 and 40, as far as one call goes. */
+/** The OpenAI Chat Completions dialect over real HTTP: what is no answer, and why. */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const { ask, answer, failure, failureOf } = asker
 
 // Complete or cut
 
-test('row 39: a stream cut by FIN, by RST or in good order before its finish is never an answer', async () => {
+test('fault.model-stream-truncated a stream cut by FIN, by RST or in good order before its finish is never an answer', async () => {
   for (const how of ['end', 'fin', 'rst'] as const) {
     const held = gate()
     asker.server.script(['Hel', held, cut(how)])
@@ -25,7 +25,7 @@ test('row 39: a stream cut by FIN, by RST or in good order before its finish is 
   assert.equal((await failureOf([{ raw: 'data: [DONE]\n\n' }, cut('end')])).kind, 'unavailable')
 })
 
-test('row 39: a whole JSON that is cut is no answer either', async () => {
+test('fault.model-stream-truncated a whole JSON that is cut is no answer either', async () => {
   const json = JSON.stringify(completion({ content: 'Hello' }))
   const error = await failureOf({ parts: [{ raw: json.slice(0, -1) }, cut('end')], headers: { 'content-type': 'application/json' } })
   assert.equal(error.kind, 'unavailable')
@@ -53,7 +53,7 @@ test('[DONE] answers at once, though the server never ends the body; its connect
   })
 })
 
-test('row 40: an error in the stream is unavailable, before and after text, and the key it repeats is not shown', async () => {
+test('fault.model-error-in-200 an error in the stream is unavailable, before and after text, and the key it repeats is not shown', async () => {
   for (const event of [
     { error: { message: `bad key ${apiKey}`, code: 401 } },
     { error: 'overloaded' },
@@ -66,7 +66,7 @@ test('row 40: an error in the stream is unavailable, before and after text, and 
   }
 })
 
-test('row 38: broken JSON and JSON of another shape are unavailable, and the text in it is not repeated', async () => {
+test('fault.model-stream-malformed broken JSON and JSON of another shape are unavailable, and the text in it is not repeated', async () => {
   for (const raw of [
     '{"choices":[{"delta":{"content":"canary',
     '{canary}',
@@ -83,11 +83,11 @@ test('row 38: broken JSON and JSON of another shape are unavailable, and the tex
   assert.equal((await failureOf([{ event: { choices: [{ delta: { tool_calls: ['x'] } }] } }])).kind, 'unavailable')
 })
 
-test('row 38: a line over 1 MiB is unavailable', async () => {
+test('fault.model-stream-malformed a line over 1 MiB is unavailable', async () => {
   assert.match((await failureOf(['x'.repeat(1024 * 1024)])).message, /too large/)
 })
 
-test('row 38: an answer that cannot have kept to the cap it was given is cut as unavailable, streamed or whole', async () => {
+test('fault.model-stream-malformed an answer that cannot have kept to the cap it was given is cut as unavailable, streamed or whole', async () => {
   // no token is longer than 128 characters, so so many of them are an answer
   assert.equal((await answer(Array.from({ length: 100 }, () => ' '.repeat(128)))).text.length, 12_800)
   const endless = Array.from({ length: 60 }, () => 'x'.repeat(2000))
@@ -108,7 +108,7 @@ test('row 38: an answer that cannot have kept to the cap it was given is cut as 
   assert.match((await failureOf(thought(471_000))).message, /larger than 470016/)
 })
 
-test('row 38: an answer over 8 MiB is unavailable, whatever the cap', async () => {
+test('fault.model-stream-malformed an answer over 8 MiB is unavailable, whatever the cap', async () => {
   const half = 'x'.repeat(512 * 1024)
   asker.server.script(Array.from({ length: 17 }, () => half))
   const error = await asker.failure({ request: { maxOutputTokens: 1_000_000 } })
@@ -117,7 +117,7 @@ test('row 38: an answer over 8 MiB is unavailable, whatever the cap', async () =
 
 // Statuses
 
-test('row 34: 408, 429 and 5xx are unavailable, with Retry-After in seconds or as a date', async () => {
+test('fault.model-unavailable 408, 429 and 5xx are unavailable, with Retry-After in seconds or as a date', async () => {
   const retryAfter = async (headers: Record<string, string>): Promise<number | undefined> =>
     (await failureOf({ status: 429, headers })).retryAfterMs
   for (const status of [408, 429, 500, 502, 503, 529]) assert.equal((await failureOf({ status })).kind, 'unavailable')
@@ -131,7 +131,7 @@ test('row 34: 408, 429 and 5xx are unavailable, with Retry-After in seconds or a
   assert.equal(await retryAfter({ date, 'retry-after': 'Wed, 21 Oct 2026 07:27:00 GMT' }), 0)
 })
 
-test('row 35: every other 4xx and a redirect are refused; a 200 of another type and another 2xx are unavailable', async () => {
+test('fault.model-refuses every other 4xx and a redirect are refused; a 200 of another type and another 2xx are unavailable', async () => {
   for (const status of [400, 401, 403, 404, 409, 422]) assert.equal((await failureOf({ status })).kind, 'refused')
   assert.equal((await failureOf({ status: 307, headers: { location: `${asker.server.baseUrl}/elsewhere` } })).kind, 'refused')
   const page = await failureOf({ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } })

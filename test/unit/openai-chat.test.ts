@@ -77,7 +77,7 @@ test('text leaves piece by piece as it comes, and the step has the whole with us
   assert.deepEqual(await step, { text: 'Hello', toolCalls: [], finishReason: 'stop', usage: { promptTokens: 2, completionTokens: 2 } })
 })
 
-test('row 38: one byte a chunk, split UTF-8, CRLF, CR, comments, a BOM and data lines of one event are read as they were meant', async () => {
+test('fault.model-stream-malformed one byte a chunk, split UTF-8, CRLF, CR, comments, a BOM and data lines of one event are read as they were meant', async () => {
   const delta = (content: string): string => JSON.stringify({ choices: [{ index: 0, delta: { content } }] })
   const [head, tail] = delta('ß').split('"ß"')
   const raw = `\uFEFF: hello\r\nevent: x\r\ndata: ${delta('Grüße 😀')}\r\n\r\ndata:${delta(' ja')}\r\r: ping\n\ndata: ${head}\ndata: "ß"\ndata: ${tail}\n\n`
@@ -85,7 +85,7 @@ test('row 38: one byte a chunk, split UTF-8, CRLF, CR, comments, a BOM and data 
   assert.deepEqual(step.pieces, ['Grüße 😀', ' ja', 'ß', '!'])
 })
 
-test('row 44: NUL, lone surrogates, U+2028 and framing in the text come through as the model said them', async () => {
+test('fault.model-text-hostile NUL, lone surrogates, U+2028 and framing in the text come through as the model said them', async () => {
   const parts = ['\0', '\ud83d', '\ude00', '\u2028', '\n\ndata: [DONE]\n\n']
   assert.deepEqual((await answer(parts)).pieces, parts)
 })
@@ -106,7 +106,7 @@ test('spec 4.2.5: reasoning, under any of its names, never becomes text', async 
   assert.equal(step.text, 'Yes.')
 })
 
-test('row 43: only reasoning, or nothing at all before a finish, is an answer without text', async () => {
+test('fault.model-reply-empty only reasoning, or nothing at all before a finish, is an answer without text', async () => {
   assert.equal((await answer([{ reasoning: 'hmm' }])).text, '')
   assert.deepEqual(await answer([]), {
     text: '',

@@ -1,4 +1,4 @@
-/** The reader of server-sent events under any cut of its bytes. Faults, row 38. */
+/** The reader of server-sent events under any cut of its bytes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'

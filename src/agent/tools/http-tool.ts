@@ -20,7 +20,7 @@ export type HttpToolCall = {
 /** `failure`: why there is no answer of the tool's own; for the log. */
 export type HttpToolAnswer = { text: string; isError: boolean; failure?: string }
 
-// Row 45 of the faults a tool may have; of the decoded body.
+// Of the decoded body. fault.tool-hostile
 const mostBytes = 1_048_576
 const mostRedirects = 3
 

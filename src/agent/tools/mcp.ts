@@ -38,7 +38,7 @@ export interface Mcp {
 }
 
 export type McpLimits = {
-  /** Row 45: of a call, with the opening of its session; and of a pin. */
+  /** Of a call, with the opening of its session; and of a pin. */
   totalMs: number
   /** A session nobody uses for so long is closed. */
   idleMs: number

@@ -37,7 +37,7 @@ export type Connection = {
   drop(): void
 }
 
-// Reaching a server of the same network takes milliseconds; one that does not answer in a second is told as gone (faults, row 21).
+// Reaching a server of the same network takes milliseconds; one that does not answer in a second is told as gone (fault.postgres-unreachable).
 const connectMs = 1_000
 // A moment for a server that restarts; a try costs one connection, so each pause is twice the one before it.
 const [shortestPauseMs, longestPauseMs] = [50, 1_000]

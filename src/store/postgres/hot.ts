@@ -38,7 +38,7 @@ import type { AdmissionAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } fr
 
 /** How long a call may take, asked again where its outcome is unknown; milliseconds. */
 export type Deadlines = {
-  /** A caller waits: what does not answer by then is told as gone (faults, row 21). */
+  /** A caller waits: what does not answer by then is told as gone (fault.postgres-unreachable). */
   admissionMs: number
   /** What is said is kept, and the turn tries again as long as its lease holds. */
   settlementMs: number
