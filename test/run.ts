@@ -23,7 +23,7 @@ import { costLines, CostFolder, earlierWallMs, keepFigures } from './runner/cost
 import type { FileFigures } from './runner/costs.ts'
 import { Report } from './runner/report.ts'
 import { startServers } from './runner/servers.ts'
-import { sharesProcess, writeSharedFile } from './runner/shared-process.ts'
+import { groupFiles, makeSharedFolder, writeSharedFile } from './runner/shared-process.ts'
 import { budgetSeconds, runsIn, stores, tierOf, tiers } from './runner/tiers.ts'
 import type { Store, Tier } from './runner/tiers.ts'
 
@@ -92,26 +92,24 @@ const figures: FileFigures[] = []
 const concurrency = 3
 // A test that waits for something that never comes must end. The slowest one takes two minutes.
 const testTimeoutMs = 300_000
-const preloaded = ['./runner/file-cost.ts', './runner/file-deadline.ts', './support/answer-check-fetch.ts']
 
 async function* runPass({ store, files: inPass }: Pass): AsyncGenerator<TestEvent> {
   const costs = new CostFolder(store)
   const env: Record<string, string | undefined> = { ...process.env, TEST_STORE: store, TEST_COST: costs.path }
   if (contract) env['TEST_CONTRACT'] = contract.folder
-  const shared = options.watch ? [] : inPass.filter((file) => sharesProcess(file))
-  const group = shared.length > 1 ? writeSharedFile(root, shared) : undefined
-  const single = inPass.filter((file) => !group || !shared.includes(file))
-  const order = [...(group ? [group.path] : []), ...longestFirst(store, single).map((file) => join(root, file))]
-  const execArgv = preloaded.flatMap((file) => ['--import', import.meta.resolve(file)])
+  const { groups, single } = options.watch ? { groups: [], single: inPass } : groupFiles(inPass)
+  const sharedFolder = makeSharedFolder()
+  const shared = groups.map((group) => writeSharedFile(root, sharedFolder, group.name, group.files))
+  const order = [...shared, ...longestFirst(store, single).map((file) => join(root, file))]
+  const execArgv = ['--import', import.meta.resolve('./runner/preload.ts')]
   const watch = options.watch === true
   try {
     for await (const event of run({ files: order, concurrency, cwd: root, timeout: testTimeoutMs, env, execArgv, watch })) {
-      if (event.type === 'test:summary' && event.data.file !== undefined)
-        costs.ended(event.data.file, event.data.duration_ms, event.data.counts.tests)
+      costs.see(event)
       yield event
     }
   } finally {
-    if (group) rmSync(group.folder, { recursive: true, force: true })
+    rmSync(sharedFolder, { recursive: true, force: true })
     figures.push(...costs.read())
   }
 }

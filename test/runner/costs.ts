@@ -4,8 +4,10 @@
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, isAbsolute, join } from 'node:path'
+import type { TestEvent } from 'node:test/reporters'
 import type { FileCost } from './file-cost.ts'
+import { isShared } from './shared-process.ts'
 import { tiers } from './tiers.ts'
 import type { Store } from './tiers.ts'
 
@@ -18,15 +20,31 @@ const keptIn = join(root, 'artifacts/test-costs')
 export class CostFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'turnkeep-costs-'))
   readonly #ended: { file: string; wallMs: number; tests: number }[] = []
+  /** By the file that several share: what its suites took so far. */
+  readonly #sharedMs = new Map<string, number>()
+  readonly #tests = new Map<string, number>()
   readonly #store: Store
 
   constructor(store: Store) {
     this.#store = store
   }
 
-  /** Called with each file's own summary. */
-  ended(file: string, wallMs: number, tests: number): void {
-    this.#ended.push({ file, wallMs, tests })
+  /** Each file's own summary, and of a process that several files share the end of each file's suite. */
+  see({ type, data }: TestEvent): void {
+    if (type === 'test:summary' && data.file !== undefined) {
+      const sharedMs = this.#sharedMs.get(data.file)
+      if (sharedMs === undefined) this.#ended.push({ file: data.file, wallMs: data.duration_ms, tests: data.counts.tests })
+      // What is left is the start of the process.
+      else this.#ended.push({ file: data.file, wallMs: data.duration_ms - sharedMs, tests: 0 })
+    }
+    if ((type !== 'test:pass' && type !== 'test:fail') || data.file === undefined) return
+    // A test is told under the file that it is written in, also where a generated file has imported that.
+    const file = relative(data.file)
+    if (data.details.type !== 'suite') this.#tests.set(file, (this.#tests.get(file) ?? 0) + 1)
+    if (data.nesting > 0 || !isShared(data.file)) return
+    const { duration_ms: wallMs } = data.details
+    this.#ended.push({ file: data.name, wallMs, tests: this.#tests.get(data.name) ?? 0 })
+    this.#sharedMs.set(data.file, (this.#sharedMs.get(data.file) ?? 0) + wallMs)
   }
 
   read(): FileFigures[] {
@@ -40,7 +58,11 @@ export class CostFolder {
   }
 }
 
-const relative = (file: string): string => (file.startsWith(root) ? file.slice(root.length + 1) : file.slice(file.lastIndexOf('/') + 1))
+/** Suites of a shared file are named by relative paths; the shared file itself is in a folder for temporary files. */
+function relative(file: string): string {
+  if (!isAbsolute(file)) return file
+  return file.startsWith(root) ? file.slice(root.length + 1) : basename(file)
+}
 
 /** Wall times of earlier runs by `<store> <file>`, in milliseconds; empty where nothing ran here yet. */
 export function earlierWallMs(): Map<string, number> {

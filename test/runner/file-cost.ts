@@ -20,10 +20,22 @@ if (folder !== undefined && isMainThread && /\.test\.m?[jt]s$/.test(file)) {
   let databases = 0
   subscribe('child_process', () => void processes++)
   subscribe('turnkeep-test:database', () => void databases++)
-  process.once('exit', () => {
-    const cost: FileCost = { file, cpuMs: cpuMsOf('self') ?? ownCpuMs(), processes, databases }
-    writeFileSync(join(folder, `${randomUUID()}.json`), JSON.stringify(cost))
-  })
+  const cpuMs = (): number => cpuMsOf('self') ?? ownCpuMs()
+  let told: Omit<FileCost, 'file'> = { cpuMs: 0, processes: 0, databases: 0 }
+  const write = (ended: string): void => {
+    const total = { cpuMs: cpuMs(), processes, databases }
+    const own = {
+      file: ended,
+      cpuMs: total.cpuMs - told.cpuMs,
+      processes: processes - told.processes,
+      databases: databases - told.databases,
+    }
+    told = total
+    writeFileSync(join(folder, `${randomUUID()}.json`), JSON.stringify(own satisfies FileCost))
+  }
+  // Files that share a process run one after another, so what was used since the last one ended is the next one's.
+  subscribe('turnkeep-test:suite-ended', (message) => write((message as { file: string }).file))
+  process.once('exit', () => write(file))
 }
 
 function ownCpuMs(): number {

@@ -1,16 +1,39 @@
 /**
- * Runs many small test files in one process: a generated file makes each of them a suite that is named by its path. The files share a process and
- * nothing else, so that a file which sets the environment, replaces a global or starts processes does not belong here.
+ * Runs many small test files in one process: a generated file makes each of them a suite that is named by its path. Starting a process and loading
+ * the service in it costs a second of CPU time, more than most of these files need for their tests. The files share a process and nothing else,
+ * so a file which sets the environment, replaces a global, measures its process or waits for long does not belong here.
  */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** Beginnings of paths. */
-const small = ['test/unit/', 'packages/client/test/']
-/** They start processes, wait for most of their time, or change what the process has only once. */
+/** Beginnings of paths. `processes`: the files of a kind are dealt out to this many, so that they run on every core. */
+const kinds = [
+  { name: 'units', processes: 1, small: ['test/unit/', 'packages/client/test/'] },
+  { name: 'specification', processes: 4, small: ['test/spec/'] },
+  { name: 'store', processes: 1, small: ['test/store/'] },
+]
 const alone = [
+  'packages/client/test/left-behind',
+  'packages/client/test/persist',
+  'packages/client/test/service',
+  'test/spec/admin-documents',
+  'test/spec/callers-who-leave',
+  'test/spec/door-order',
+  'test/spec/door-standstill',
+  'test/spec/door-stream',
+  'test/spec/door-unread-body',
+  'test/spec/failpoint-throws',
+  'test/spec/metrics',
+  'test/spec/model-faults',
+  'test/spec/one-answer',
+  'test/spec/operator-mid-turn',
+  'test/spec/overload',
+  'test/spec/tool-faults',
+  'test/spec/tools-released',
+  'test/store/postgres',
+  'test/store/sqlite.test.ts',
   'test/unit/clock',
   'test/unit/embeddings',
   'test/unit/redis-window',
@@ -19,22 +42,40 @@ const alone = [
   'test/unit/test-servers',
   'test/unit/vector-set',
   'test/unit/verification',
-  'packages/client/test/left-behind',
-  'packages/client/test/persist',
-  'packages/client/test/service',
 ]
 
-export const sharesProcess = (file: string): boolean =>
-  small.some((start) => file.startsWith(start)) && !alone.some((start) => file.startsWith(start))
-
-/** Writes the file that runs all of `files`, relative to `root`; returns its path and the folder to remove afterwards. */
-export function writeSharedFile(root: string, files: string[]): { path: string; folder: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'turnkeep-shared-'))
-  const path = join(folder, 'shared-process.test.mjs')
-  const suites = files.map((file) => {
-    const url = pathToFileURL(join(root, file)).href
-    return `describe(${JSON.stringify(file)}, async () => {\n  await import(${JSON.stringify(url)})\n})\n`
+/** Deals the files that may share a process out to groups; `single` are the others. A group has two files at least. */
+export function groupFiles(files: string[]): { groups: { name: string; files: string[] }[]; single: string[] } {
+  const startsWith = (file: string, starts: string[]): boolean => starts.some((start) => file.startsWith(start))
+  const groups = kinds.flatMap(({ name, processes, small }) => {
+    const own = files.filter((file) => startsWith(file, small) && !startsWith(file, alone))
+    return Array.from({ length: processes }, (_, number) => ({
+      name: processes === 1 ? name : `${name}-${number + 1}`,
+      files: own.filter((_file, index) => index % processes === number),
+    }))
   })
-  writeFileSync(path, `import { describe } from 'node:test'\n${suites.join('')}`)
-  return { path, folder }
+  const shared = groups.filter((group) => group.files.length > 1)
+  const grouped = new Set(shared.flatMap((group) => group.files))
+  return { groups: shared, single: files.filter((file) => !grouped.has(file)) }
+}
+
+const folderName = 'turnkeep-shared-'
+
+/** The folder for generated files; the caller removes it. */
+export const makeSharedFolder = (): string => mkdtempSync(join(tmpdir(), folderName))
+
+/** Whether the path is that of a generated file. */
+export const isShared = (path: string): boolean => path.includes(folderName)
+
+/** Writes the file that runs all of `files`, relative to `root`; returns its path. Each suite tells file-cost.ts when it has ended. */
+export function writeSharedFile(root: string, folder: string, name: string, files: string[]): string {
+  const path = join(folder, `${name}.test.mjs`)
+  const head = `import { channel } from 'node:diagnostics_channel'\nimport { after, describe } from 'node:test'\n`
+  const suites = files.map((file) => {
+    const [title, url] = [JSON.stringify(file), JSON.stringify(pathToFileURL(join(root, file)).href)]
+    const ended = `after(() => channel('turnkeep-test:suite-ended').publish({ file: ${title} }))`
+    return `describe(${title}, async () => {\n  ${ended}\n  await import(${url})\n})\n`
+  })
+  writeFileSync(path, `${head}${suites.join('')}`)
+  return path
 }

@@ -18,8 +18,9 @@ const inCi = [
   'browser/',
   'cli/admin-commands',
   'cli/apply-',
+  'cli/backup',
   'cli/copy',
-  'cli/doctor-shared',
+  'cli/doctor',
   'cli/looking-commands',
   'cli/moving-house',
   'clients/flawed-clients',
@@ -27,9 +28,11 @@ const inCi = [
   'clients/scenarios',
   'cookbook/',
   'deploy/nginx',
+  'dev/',
   'docs.test.ts',
   'documents-indexing',
   'documents-process',
+  'documents-reading',
   'first-start',
   'packages/tarballs',
   'process.test.ts',
@@ -82,7 +85,7 @@ const fastOnBoth = [
 ]
 
 /** They do more in each later tier, by TEST_TIER, and run in all of them. */
-const scaled = ['race/crash', 'simulation/simulation']
+const scaled = ['fuzz', 'race/crash', 'simulation/simulation']
 
 const root = join(import.meta.dirname, '../..')
 
