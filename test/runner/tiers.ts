@@ -38,7 +38,6 @@ const inCi = [
   'process.test.ts',
   'race/',
   'retrieval',
-  'simulation/planted',
 ]
 /** The strongest form of what a faster test proves in an earlier tier. */
 const inDeep = [
@@ -46,12 +45,15 @@ const inDeep = [
   'bench/run',
   'chaos/run',
   'chaos/workload',
+  'cli/copy-killed',
   'deploy/image',
   'race/every-failpoint',
   'race/kill-fifty',
   'race/postgres-rolling',
   'race/three-processes',
-  'race/tools-crash-postgres',
+  'race/tools-crash',
+  'race/workers',
+  'simulation/planted',
 ]
 /** Exceptions to a folder above: the flows without which the product does not work, and one crash at each moment of a turn. */
 const inFast = [
@@ -84,8 +86,11 @@ const fastOnBoth = [
   'store/',
 ]
 
-/** They do more in each later tier, by TEST_TIER, and run in all of them. */
-const scaled = ['fuzz', 'race/crash', 'simulation/simulation']
+/** Too slow to repeat on PostgreSQL for every change: what they prove there is the store's part, which test/store/ proves. */
+const deepOnPostgres = ['documents-indexing', 'retrieval']
+
+/** They do more in later tiers, by TEST_TIER, and run in these beside their own. */
+const scaled: Record<string, Tier[]> = { fuzz: ['ci', 'deep'], 'race/crash': ['deep'], 'simulation/simulation': ['ci', 'deep'] }
 
 const root = join(import.meta.dirname, '../..')
 
@@ -94,7 +99,7 @@ export function tierOf(file: string, store: Store): Tier | undefined {
   const name = file.replace(/^test\//, '')
   const isIn = (list: string[]): boolean => list.some((start) => name.startsWith(start))
   if (store === 'postgres' && !runsOnBoth(file)) return undefined
-  if (isIn(inDeep)) return 'deep'
+  if (isIn(inDeep) || (store === 'postgres' && isIn(deepOnPostgres))) return 'deep'
   if (isIn(inCi) && !isIn(inFast)) return 'ci'
   return store === 'postgres' && !isIn(fastOnBoth) ? 'ci' : 'fast'
 }
@@ -102,7 +107,8 @@ export function tierOf(file: string, store: Store): Tier | undefined {
 /** Whether a tier runs the file on the store. */
 export function runsIn(tier: Tier, file: string, store: Store): boolean {
   const first = tierOf(file, store)
-  return first === tier || (first !== undefined && scaled.some((start) => file.startsWith(`test/${start}`)))
+  if (first === undefined) return false
+  return first === tier || Object.entries(scaled).some(([start, later]) => file.startsWith(`test/${start}`) && later.includes(tier))
 }
 
 /** Files of test/spec/, and those that open a store through own-store.ts, run once on each store. */
@@ -111,4 +117,4 @@ export function runsOnBoth(file: string): boolean {
 }
 
 /** Every list entry, for the test that finds an entry without a file. */
-export const tierLists = { inCi, inDeep, inFast, fastOnBoth, scaled }
+export const tierLists = { inCi, inDeep, inFast, fastOnBoth, deepOnPostgres, scaled: Object.keys(scaled) }
