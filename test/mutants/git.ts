@@ -8,6 +8,12 @@ export function newestRelease(root: string): string | undefined {
   return (status === 0 && stdout.split('\n')[0]) || undefined
 }
 
+/** Some thirty commits back, or the oldest commit of a shallow clone; undefined without git. */
+export function recentCommit(root: string): string | undefined {
+  const { status, stdout } = git(root, ['rev-list', '--first-parent', '--max-count=30', 'HEAD'])
+  return (status === 0 && stdout.trim().split('\n').at(-1)) || undefined
+}
+
 /** Files that differ from that commit, relative to the repository, with those not committed yet. Throws if git does not know the commit. */
 export function changedSince(root: string, ref: string): string[] {
   const asked = [

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../support/postgres-server.ts'
 import { startRedis } from '../support/redis-server.ts'
-import { changedSince, newestRelease } from './git.ts'
+import { changedSince, newestRelease, recentCommit } from './git.ts'
 import { judgeAll } from './judge.ts'
 import type { Verdict } from './judge.ts'
 import { mutants } from './mutants.ts'
@@ -23,7 +23,8 @@ import { VerdictKeys } from './verdict-key.ts'
 
 const usage = `Usage: npm run mutants -- [options]
   --rule NAME           run the mutants of one rule
-  --changed-since REF   run the mutants of rules whose files changed since REF; "release" is the newest tag v* in HEAD
+  --changed-since REF   run the mutants of rules whose files changed since REF; "release" is the newest tag v* in HEAD,
+                        and before the first one the commit 30 commits back
   --tenth K             run a tenth of the others: a digit, or "today" for one that changes daily
   --sample N            run N at random
   --shard I/N           run part I of N
@@ -107,14 +108,15 @@ function sampleOf(from: Mutant[], count: string): Mutant[] {
   return shuffled.slice(0, Number(count)).map(({ mutant }) => mutant)
 }
 
-/** Undefined if the run does not ask, or asks for the files since a release and there is none. */
+/** Undefined if the run does not ask. */
 function changedFiles(): string[] | undefined {
   const since = values['changed-since']
   if (since === undefined) return undefined
-  const ref = since === 'release' ? newestRelease(root) : since
-  if (ref !== undefined) return changedSince(root, ref)
-  console.log(`no release tag v* is reachable from HEAD: ${values.tenth === undefined ? 'all mutants' : 'the rotating tenth only'}`)
-  return undefined
+  const ref = since === 'release' ? (newestRelease(root) ?? recentCommit(root)) : since
+  if (ref === undefined) throw new Error('--changed-since needs git and a commit')
+  const changed = changedSince(root, ref)
+  console.log(`${changed.length} files changed since ${ref}`)
+  return changed
 }
 
 function cachedVerdicts(cache: VerdictCache, wanted: Mutant[]): Verdict[] {

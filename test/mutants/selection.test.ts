@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { changedSince, newestRelease } from './git.ts'
+import { changedSince, newestRelease, recentCommit } from './git.ts'
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 import { mutants } from './mutants.ts'
@@ -115,7 +115,20 @@ describe('mutants: what git says changed', () => {
     assert.equal(newestRelease(root), 'v0.10.0')
   })
 
-  test('there is no release outside a repository', (t) => assert.equal(newestRelease(folderOf(t)), undefined))
+  test('outside a repository there is no release and no commit', (t) => {
+    const folder = folderOf(t)
+    assert.deepEqual([newestRelease(folder), recentCommit(folder)], [undefined, undefined])
+  })
+
+  test('before the first release the changes of the last 30 commits count, or all that a shallow clone has', (t) => {
+    const { root, git } = repository(t)
+    const first = headOf(root)
+    assert.equal(recentCommit(root), first)
+    for (let count = 0; count < 29; count += 1) git('commit', '-q', '--allow-empty', '-m', 'more')
+    assert.equal(recentCommit(root), first)
+    git('commit', '-q', '--allow-empty', '-m', 'one more')
+    assert.notEqual(recentCommit(root), first)
+  })
 
   test('changed files are those committed since, edited, moved and new, without ignored ones', (t) => {
     const { root, git, write } = repository(t)
@@ -134,6 +147,8 @@ describe('mutants: what git says changed', () => {
     assert.throws(() => changedSince(root, 'v2'), /git cannot list the changes since v2/)
   })
 })
+
+const headOf = (root: string): string => spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim()
 
 type Repository = { root: string; git(...args: string[]): void; write(name: string, text: string): void }
 
