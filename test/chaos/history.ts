@@ -44,7 +44,8 @@ export type FaultEvent = {
   phase: 'begin' | 'applied' | 'healing' | 'end'
   id: number
   name: string
-  rows: number[]
+  /** Names from docs/fault-matrix.md. */
+  faults: string[]
   detail: object
 }
 

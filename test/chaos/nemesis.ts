@@ -105,7 +105,15 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
   async function carryOut(fault: PlannedFault, next: PlannedFault | undefined): Promise<void> {
     const { id, name, way, place, points: armed } = fault
     const tell = (phase: 'begin' | 'applied' | 'healing' | 'end'): void =>
-      history.write({ kind: 'fault', at: history.now(), phase, id, name, rows: kinds[name].rows, detail: { way, place, points: armed } })
+      history.write({
+        kind: 'fault',
+        at: history.now(),
+        phase,
+        id,
+        name,
+        faults: kinds[name].faults,
+        detail: { way, place, points: armed },
+      })
     tell('begin')
     troubles.fault('begin', fault)
     for (const point of armed) triesOf.set(point.name, (triesOf.get(point.name) ?? 0) + 1)

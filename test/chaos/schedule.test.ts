@@ -136,7 +136,7 @@ void test('options that make no run are refused, and what this machine cannot do
 })
 
 void test('a run with a violation, with a failpoint that never acted, or without a fault that was asked for, is not sound', () => {
-  const faults = [{ name: 'kill' as const, rows: [11], count: 1 }]
+  const faults = [{ name: 'kill' as const, faults: ['fault.kill-before-admission'], count: 1 }]
   const sound = { violations: [], neverActed: [], impossible: [], counts: { turns: 1 }, faults }
   assert.equal(isSound(sound), true)
   assert.equal(isSound({ ...sound, neverActed: ['model.delta'] }), false)

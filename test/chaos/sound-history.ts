@@ -119,7 +119,7 @@ export function soundHistory(): HistoryEvent[] {
   modelEnds(found)
   settle(orphan, found)
   reply(orphan, call(orphan))
-  const fault = { kind: 'fault' as const, id: 1, name: 'redis-kill', rows: [29], detail: {} }
+  const fault = { kind: 'fault' as const, id: 1, name: 'redis-kill', faults: ['fault.redis-down'], detail: {} }
   const waiting = said('waiting', 'main', 'hal', 'quick 1')
   write({ ...fault, at: now(), phase: 'begin' })
   write({ ...fault, at: now(), phase: 'applied' })

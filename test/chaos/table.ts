@@ -18,7 +18,7 @@ export type Report = {
   processes: number
   callers: number
   seconds: number
-  faults: { name: FaultName; rows: number[]; count: number }[]
+  faults: { name: FaultName; faults: string[]; count: number }[]
   /** How often each acted, by action. */
   failpoints: { name: string; actions: Counts }[]
   /** Were to act and did not: such a run does not count. */
@@ -71,7 +71,7 @@ export function reportOf({ options, history, troubles, nemesis, counts = {}, vio
     calm: countCalm(events),
     crowdedSeconds: Math.round(events.reduce((sum, event) => sum + (event.kind === 'machine' ? event.at - event.from : 0), 0) / 1000),
     seconds: Math.round(ms / 1000),
-    faults: options.faults.map((name) => ({ name, rows: kinds[name].rows, count: nemesis?.counts.get(name) ?? 0 })),
+    faults: options.faults.map((name) => ({ name, faults: kinds[name].faults, count: nemesis?.counts.get(name) ?? 0 })),
     failpoints: Object.keys(failpointNames).flatMap((name) => {
       const acted = events.flatMap((event) => (event.kind === 'failpoint' && event.name === name ? [event.action] : []))
       return acted.length === 0 ? [] : [{ name, actions: tally(acted) }]
@@ -168,8 +168,8 @@ export function printReport(report: Report): void {
     `seed ${seed} · ${store} · ${processes} process${processes === 1 ? '' : 'es'} · ${callers} callers · ${minutes} minutes planned, ${seconds} s in all`,
   )
   say()
-  say('fault         count  rows')
-  for (const { name, rows, count } of report.faults) say(`${name.padEnd(12)}  ${String(count).padStart(5)}  ${rows.join(', ')}`)
+  say('fault         count  in docs/fault-matrix.md')
+  for (const { name, faults, count } of report.faults) say(`${name.padEnd(12)}  ${String(count).padStart(5)}  ${faults.join(', ')}`)
   for (const { name, why } of report.impossible) say(`${name.padEnd(12)}      –  not here: ${why}`)
   say()
   say('failpoint                     acted')

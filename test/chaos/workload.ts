@@ -1,6 +1,8 @@
 /**
  * The load of a run: an operator who makes four tenants and changes things, and callers of every manner, all drawn from the seed. Knows no
  * fault: to it a server is an address that answers or does not. Everything it sends and sees is in the history, and it judges none of it.
+ * Faults of docs/fault-matrix.md that the load makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`, `fault.top-up-mid-turn`,
+ * `fault.model-unavailable`.
  */
 import { createAsking } from './callers/ask.ts'
 import type { Target } from './callers/ask.ts'
