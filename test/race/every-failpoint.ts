@@ -64,6 +64,8 @@ async function together(walk: Walk, names: FailpointName[], action: string): Pro
   await walk.end()
 }
 
+const killFaults =
+  'fault.kill-before-admission fault.kill-before-model fault.kill-mid-stream fault.kill-before-settlement fault.kill-after-settlement'
 // Servers at once, each with a load of its own.
 const chains: Record<StoreKind, number> = { sqlite: 4, postgres: 2 }
 // Some seventy lives take longer than other tests do where the machine has much else to do; the file's own deadline comes a little later.
@@ -75,7 +77,8 @@ export function walkEveryFailpoint(store: StoreKind): void {
   void describe(`every failpoint on ${store}`, { concurrency: 4, timeout: limitMs, skip: missing(store) }, () => {
     for (let chain = 0; chain < chains[store]; chain++) {
       const own = names.filter((_, index) => index % chains[store] === chain)
-      void test(`turn.states kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) => killAtEach(await walkLives(t, store), own))
+      void test(`${killFaults} turn.states kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) =>
+        killAtEach(await walkLives(t, store), own))
     }
     void test('unavailable.unknown billing.once what throws loses nothing, and only a start or a drain that fails ends the process', async (t) =>
       throwAtEach(await walkLives(t, store), names))

@@ -15,7 +15,7 @@ const reply = pieces.join('')
 // An orphan is answered within 15 s (rulings, Recovery); on the embedded store it is at once after the start.
 const longestMs = 15_000
 
-void test('turn.states fifty kill -9 at seeded moments of a stream: each message one reply and one charge, verify clean after each', async (t) => {
+void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of a stream: each message one reply and one charge, verify clean after each', async (t) => {
   const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))
   t.diagnostic(`SEED=${seed}`)
   const random = seededRandom(seed)

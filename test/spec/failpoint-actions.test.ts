@@ -81,11 +81,11 @@ if (storeKind === 'sqlite') {
   })
 }
 
-for (const [point, tries, row, modelCalls] of [
+for (const [point, tries, fault, modelCalls] of [
   ['model.before-call', [1, 2, 3], 'fault.model-silent', 0],
   ['model.first-delta', [1], 'fault.model-stream-truncated', 1],
 ] as const) {
-  void test(`${row} stream.after-delta a model dropped at ${point}: released after ${modelCalls} calls that came to it, and nothing charged`, async () => {
+  void test(`${fault} stream.after-delta a model dropped at ${point}: released after ${modelCalls} calls that came to it, and nothing charged`, async () => {
     await using app = await startWith(tries.map((n) => `${point}=drop@${n}`).join(';'))
     const idempotencyKey = randomUUID()
     const broken = await app.chat('hello', { idempotencyKey })
@@ -100,11 +100,11 @@ for (const [point, tries, row, modelCalls] of [
 if (storeKind === 'postgres') {
   // More than the tries that are made within an admission's deadline.
   const eachTry = (point: string, rest = ''): string => Array.from({ length: 20 }, (_, n) => `${point}=drop@${n + 1}${rest}`).join(';')
-  for (const [failpoints, what, row, stored] of [
+  for (const [failpoints, what, fault, stored] of [
     [eachTry('admit.before-commit'), 'before each commit of an admission', 'fault.postgres-connection-lost', 0],
     [eachTry('commit.sent', ' if:admit_v1'), 'at each commit of an admission that was sent', 'fault.commit-reply-lost', 1],
   ] as const) {
-    void test(`${row} billing.once the database's connection dropped ${what}: 503 and ${stored} turns are stored`, async () => {
+    void test(`${fault} billing.once the database's connection dropped ${what}: 503 and ${stored} turns are stored`, async () => {
       await using app = await startWith(failpoints)
       const idempotencyKey = randomUUID()
       const refused = await app.chat('hello', { idempotencyKey })

@@ -197,31 +197,35 @@ async function twoLives(t: TestContext): Promise<{ first: TestApp; second(): Pro
   }
 }
 
-type Change = { row: number; what: string; change(app: TestApp, sent: Sent): Promise<unknown>; refused?: [number, string] }
+type Change = { fault: string; what: string; change(app: TestApp, sent: Sent): Promise<unknown>; refused?: [number, string] }
 const changes: Change[] = [
   {
-    row: 50,
+    fault: 'fault.balance-lowered',
     what: 'whose balance is lowered',
     change: async (app, sent) => move(app, sent, `-${(await ownerOf(app, sent))['available_usd']}`, 'all of it'),
     refused: [402, 'insufficient_balance'],
   },
   {
-    row: 53,
+    fault: 'fault.agent-disabled',
     what: 'whose agent is disabled',
     change: (app, { caller }) => app.made('PATCH', `/agents/${caller.agentId}`, { enabled: false }),
     refused: [403, 'agent_disabled'],
   },
   {
-    row: 54,
+    fault: 'fault.agent-deleted',
     what: 'whose agent is deleted',
     change: (app, { caller }) => app.made('DELETE', `/agents/${caller.agentId}`),
     refused: [404, 'agent_not_found'],
   },
-  { row: 55, what: 'whose agent is edited', change: (app, { caller }) => app.made('PATCH', `/agents/${caller.agentId}`, after) },
+  {
+    fault: 'fault.agent-edited',
+    what: 'whose agent is edited',
+    change: (app, { caller }) => app.made('PATCH', `/agents/${caller.agentId}`, after),
+  },
 ]
 
-for (const { row, what, change, refused } of changes) {
-  void test(`row ${row} turn.states a turn ${what} and that its process gives up: the next one ends it, as it was admitted`, async (t) => {
+for (const { fault, what, change, refused } of changes) {
+  void test(`${fault} turn.states a turn ${what} and that its process gives up: the next one ends it, as it was admitted`, async (t) => {
     const { first, second } = await twoLives(t)
     const { sent, asked } = await beginTurn(first, 'chat', before)
     await change(first, sent)
