@@ -64,7 +64,7 @@ const Tool = Type.Unsafe<GivenTool>({
 /** 32 entries: more is more than a model chooses well from. */
 export const Tools = Type.Array(Tool, { maxItems: 32 })
 
-// Ruled for every call of a tool (faults.md 45).
+// For every call of a tool: `fault.tool-hostile`.
 const defaultTimeoutSeconds = 10
 
 /** In an order of our own, so that the same said in another order is the same. */

@@ -68,7 +68,7 @@ export type DoorOptions = {
 
 export type DoorTimes = typeof defaultTimes
 const defaultTimes = {
-  // faults.md 69: no honest caller needs longer for a few hundred bytes of headers, or for 1 MiB.
+  // `fault.slow-requests`: no honest caller needs longer for a few hundred bytes of headers, or for 1 MiB.
   headersMs: 10_000,
   requestMs: 30_000,
   // 20 MiB at half a megabit a second: a file on the admin API's one route that takes them.

@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: documents of an agent, as files, texts and addresses, and the search over them. faults.md: mass assignment, foreign ids. */
+/** Surfaces, Admin API: documents of an agent, as files, texts and addresses, and the search over them. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once as onceEvent } from 'node:events'

@@ -1,4 +1,4 @@
-/** faults.md, Security: no secret is in any answer that need not hold it, in the log, or in a byte of the data folder. */
+/** No secret is in any answer that need not hold it, in the log, or in a byte of the data folder. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
  * Surfaces, Admin API: the tools of an agent, on a scripted MCP server over real HTTP: what is refused, what is pinned, who approves, and that no
- * value of a header or secret is ever told. faults.md: mass assignment, secrets.
+ * value of a header or secret is ever told.
  */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'

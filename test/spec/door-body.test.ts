@@ -1,4 +1,4 @@
-/** The chat request's body: what is refused, never coerced, never echoed. Specification section 2; ruling `text.well-formed`. faults.md 63–65. */
+/** The chat request's body: what is refused, never coerced, never echoed. Specification section 2; ruling `text.well-formed`. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -138,7 +138,7 @@ for (const [title, text, message] of [
     const before = process.cpuUsage()
     assert.match(await refusedWith(door, text), message)
     const { user, system } = process.cpuUsage(before)
-    // faults.md 63 says 50 ms; caller and server share this process and the machine is not ours alone.
+    // The goal is 50 ms. Caller and server share this process and the machine is not ours alone.
     assert.ok((user + system) / 1000 < 400, `${(user + system) / 1000} ms`)
     assert.equal((await door.chat()).status, 200, 'and the server goes on')
   })

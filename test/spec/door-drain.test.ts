@@ -1,4 +1,4 @@
-/** The door while it closes: nobody new comes in, idle connections end, what runs ends whole. faults.md 56; surfaces, Addresses. */
+/** The door while it closes: nobody new comes in, idle connections end, what runs ends whole. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'

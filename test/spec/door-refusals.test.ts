@@ -1,4 +1,4 @@
-/** `order.request-id`: what the HTTP parser refuses has an id and the envelope too. Over raw sockets. faults.md 66–69. */
+/** `order.request-id`: what the HTTP parser refuses has an id and the envelope too. Over raw sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RawSocket, exchange } from '../support/raw-socket.ts'

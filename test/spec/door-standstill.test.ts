@@ -1,6 +1,6 @@
 /**
  * A process that stood still, stopped or kept busy for longer than its deadlines: what came whole meanwhile is read and served, what came in part is
- * told to come again, and nobody is told that he was slow. Over raw sockets. faults.md 61, 69.
+ * told to come again, and nobody is told that he was slow. Over raw sockets. `fault.event-loop-blocked`, `fault.slow-requests`.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

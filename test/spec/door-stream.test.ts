@@ -1,4 +1,4 @@
-/** Specification section 6; rulings, Streams: what leaves on the wire, when, and for readers who leave or do not read. faults.md 1–4, 44. */
+/** Specification section 6; rulings, Streams: what leaves on the wire, when, and for readers who leave or do not read. */
 import assert from 'node:assert/strict'
 import { on, once } from 'node:events'
 import { test } from 'node:test'

@@ -1,6 +1,6 @@
 /**
  * Rulings, `order.*` 4: a refusal with an unread body closes the connection. The caller can read the answer, and the server reads no more
- * than a body may have. Over raw sockets that push on. faults.md 62.
+ * than a body may have. Over raw sockets that push on.
  */
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'

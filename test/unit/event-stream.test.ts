@@ -1,4 +1,4 @@
-/** The framing of the event stream, read back by a parser of the HTML standard (9.2.6). faults.md 44. */
+/** The framing of the event stream, read back by a parser of the HTML standard (9.2.6). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
