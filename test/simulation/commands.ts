@@ -1,6 +1,8 @@
 /**
  * What a schedule is made of: callers who send, leave and come again, an operator who edits and erases, faults of processes, store, model and
  * tools, and time. Each is followed by as many events as were drawn with it, so that the next one falls anywhere between two of them.
+ * Faults of docs/fault-matrix.md that schedules explore best: `fault.duplicate-requests`, `fault.key-with-two-bodies`, `fault.key-across-api-keys`,
+ * `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
  */
 import fc from 'fast-check'
 import { recordLifetimeMs } from '../../src/store/store.ts'
