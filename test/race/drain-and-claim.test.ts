@@ -5,25 +5,6 @@ import { test } from 'node:test'
 import { gate, startModelServer } from '../support/model-server.ts'
 import { makeFolder, startTestApp } from '../support/test-app.ts'
 
-void test('fault.sigterm-past-drain a drain past its limit gives the turn up at once, and the next start answers it', async () => {
-  const folder = await makeFolder()
-  const model = await startModelServer()
-  const idempotencyKey = randomUUID()
-  const first = await startTestApp({ folder, model, env: { TURNKEEP_DRAIN_SECONDS: '0' } })
-  const held = gate()
-  model.script([held, 'never'])
-  const given = first.chat('hi', { idempotencyKey })
-  await held.reached
-  await first.close()
-  assert.deepEqual([(await given).status, (await given).json.error.code], [503, 'service_unavailable'])
-  await using second = await startTestApp({ folder, env: {}, seeded: first })
-  let answer = await second.chat('hi', { idempotencyKey })
-  while (answer.status === 409) answer = await second.chat('hi', { idempotencyKey })
-  assert.equal(answer.json.message.content, 'You said: hi')
-  await second.verify()
-  await model.close()
-})
-
 void test('fault.event-loop-blocked running_has_lease a commit that takes longer than a lease: its turn is not claimed beside itself', async () => {
   await using app = await startTestApp({
     env: { TURNKEEP_FAILPOINTS: 'admit.after-commit=delay:400' },
