@@ -325,26 +325,14 @@ void test('tools: no secret that a server says back reaches the model or the log
   assert.doesNotMatch(JSON.stringify([led, broken, logged]), /127\.0\.0\.1/)
 })
 
-for (const path of ['/hang', '/drip', '/hang-within']) {
-  void test(`fault.tool-hostile a tool that does ${path} ends with its time, as an error that the model is told`, async () => {
-    const { text, isError } = await call(boxOf({ url: server.url(path), timeoutSeconds: 0.3 }), {})
-    assert.deepEqual(
-      [isError, text],
-      [true, 'Error: the call of the tool failed: there was no whole answer within 0.3 s. Whether it took effect is not known.'],
-    )
-    const harmless = await call(boxOf({ url: server.url(path), timeoutSeconds: 0.3, sideEffects: false }), {})
-    assert.doesNotMatch(harmless.text, /took effect/)
-  })
-}
-
-void test('fault.tool-hostile a gigabyte and a gzip bomb are cut at 1 MiB, and the model is told of it', async () => {
-  for (const path of ['/huge', '/bomb']) {
-    const { text, isError } = await call(boxOf({ url: server.url(path) }), {})
-    assert.equal(isError, false)
-    assert.match(text, /\[The answer is longer and is cut here\.\]$/)
-    assert.ok(Buffer.byteLength(text) <= 32_768)
-  }
-  assert.ok(server.written('/huge') < 64 * 1_048_576)
+void test('fault.tool-hostile a tool that hangs ends with its time, and only one with side effects may have taken effect', async () => {
+  const { text, isError } = await call(boxOf({ url: server.url('/hang'), timeoutSeconds: 0.3 }), {})
+  assert.deepEqual(
+    [isError, text],
+    [true, 'Error: the call of the tool failed: there was no whole answer within 0.3 s. Whether it took effect is not known.'],
+  )
+  const harmless = await call(boxOf({ url: server.url('/hang'), timeoutSeconds: 0.3, sideEffects: false }), {})
+  assert.doesNotMatch(harmless.text, /took effect/)
 })
 
 void test('tools: servers that lie about lengths, break off or send no HTTP are errors that the model is told', async () => {

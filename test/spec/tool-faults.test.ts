@@ -73,7 +73,7 @@ for (const path of ['/hang', '/drip', '/hang-within'])
 for (const path of ['/huge', '/bomb'])
   void test(`fault.tool-hostile a tool that answers with a gigabyte, ${path}: cut at 1 MiB, the model is told, the turn goes on`, async () => {
     for (const text of await toldOf(path, server.url(path))) {
-      assert.match(text, /\[The answer is longer and is cut here\.\]$/)
+      assert.match(text, /^(?!Error)[^]*\[The answer is longer and is cut here\.\]$/)
       assert.ok(Buffer.byteLength(text) <= 32_768)
     }
     // Of /huge, what the kernel's buffers took; of /bomb, whose gigabyte is a megabyte on the wire, much less.
