@@ -42,7 +42,7 @@ export const streamMutants: Mutant[] = [
     rule: 'stream.after-delta',
     removes: 'nothing is generated again once a delta has left',
     edits: [edit(agent, 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
-    caughtBy: { file: streamTest, title: 'stream.after-delta a break after a delta' },
+    caughtBy: { file: 'spec/model-faults.test.ts', title: 'stream.after-delta a reply cut off by rst' },
   },
   {
     rule: 'stream.after-delta',
@@ -84,7 +84,7 @@ export const streamMutants: Mutant[] = [
     rule: 'text.well-formed',
     removes: 'what a model says is cleaned before it leaves',
     edits: [edit(agent, 'onText: (text) => emit(cleaner.push(text)),', 'onText: (text) => emit(text),')],
-    caughtBy: { file: streamTest, title: 'text.well-formed deltas are clean' },
+    caughtBy: { file: 'spec/model-answers.test.ts', title: 'text.well-formed whatever stands in the text of a model' },
   },
   {
     rule: 'text.well-formed',

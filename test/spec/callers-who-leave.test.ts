@@ -54,7 +54,7 @@ for (const transport of transports) {
     raw.socket.resetAndDestroy()
     await seen(app)
     const running = await send(app, sent)
-    assert.deepEqual([running.status, running.code], [409, 'idempotency_in_progress'])
+    assert.deepEqual([running.status, running.code, running.answer.headers.get('retry-after')], [409, 'idempotency_in_progress', '2'])
     held.open()
     await answeredOnce(app, sent, { content: 'all of it' })
   })

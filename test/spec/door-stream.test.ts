@@ -1,6 +1,6 @@
 /** Specification section 6; rulings, Streams: what leaves on the wire, when, and for readers who leave or do not read. */
 import assert from 'node:assert/strict'
-import { on, once } from 'node:events'
+import { on } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RawSocket } from '../support/raw-socket.ts'
@@ -170,25 +170,6 @@ void test('fault.caller-gone-mid-reply 4.2.3 a caller who leaves ends the listen
   assert.equal((await fetch(`${door.url}/healthz`)).status, 200)
   assert.deepEqual(door.logged, [])
 })
-
-for (const path of [chatPath, `${chatPath}/stream`]) {
-  void test(`fault.caller-half-closes 4.2.3 a caller who sends FIN and goes on reading ${path.split('/').at(-1)} gets the whole answer`, async () => {
-    const turn = new ScriptedTurn()
-    await using door = await startTestDoor({ begin: () => turn.begun })
-    using raw = await RawSocket.open(door.port)
-    raw.write(request.replace(`${chatPath}/stream`, path))
-    raw.socket.end()
-    await once(raw.socket, 'finish')
-    // The server has seen the FIN when it answers what came before it on another connection.
-    await (await fetch(`${door.url}/healthz`)).text()
-    turn.say('whole')
-    turn.complete()
-    await raw.rest()
-    assert.equal(raw.ended, true)
-    assert.equal(raw.answers.length, 1)
-    assert.match(raw.answers[0]!.body, /"content":"whole"/)
-  })
-}
 
 const piece = 'x'.repeat(4 * kibibyte)
 

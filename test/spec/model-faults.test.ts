@@ -29,7 +29,10 @@ async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls
   const { error = told.events.at(-1)?.data } = told.answer.json
   if (sent.transport === 'chat')
     assert.deepEqual([told.status, told.answer.headers.get('retry-after')], [status, status === 503 ? '5' : null])
-  else assert.equal(names(told.events), ['response.created', ...Array(deltas).fill(delta), 'error'].join(' '))
+  else {
+    assert.equal(names(told.events), ['response.created', ...Array(deltas).fill(delta), 'error'].join(' '))
+    assert.equal(told.events[0]!.data['request_id'], error!['request_id'])
+  }
   assert.deepEqual(Object.keys(error!), ['code', 'message', 'request_id'])
   await nothingKept(app, sent, { requestId: error!['request_id'], calls, code })
   return told
@@ -126,12 +129,13 @@ void test('fault.model-silent a model that takes no connection, and one that tak
   })
 })
 
-void test('fault.model-silent turn.states a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn', () =>
+void test('fault.model-silent turn.states a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn, and the call is ended', () =>
   eachTransport(
     'silent',
     async (app, sent) => {
       app.model.script([gate(), 'never'])
       const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
+      assert.equal(await app.model.calls.at(-1)!.ended, 'aborted')
       await runsAgain(app, sent, told, 1)
     },
     { turnSettings: { turnMs: 1500 } },

@@ -49,7 +49,10 @@ for (const transport of transports) {
   void test(`fault.balance-lowered billing.hold a balance lowered while a turn of ${transport} runs: the hold protects it, and it is charged`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
-    const { available_usd: available, held_usd: hold } = await ownerOf(app, running.sent)
+    const { balance_usd: balance, available_usd: available, held_usd: hold } = await ownerOf(app, running.sent)
+    assert.equal(balance, '10.00000000', 'a hold is not a charge')
+    assert.ok(parseUsd(hold)! > 0n)
+    assert.equal(parseUsd(available)! + parseUsd(hold)!, parseUsd(balance))
     const beyond = await app.admin(
       'POST',
       `/owners/${running.sent.caller.ownerId}/ledger`,

@@ -138,15 +138,17 @@ void test("tools.caps both numbers are the agent's, and no tool is called whose 
   await app.verify()
 })
 
-void test('turn.states an unfinished tool call is final and is not made', async (t) => {
-  const { app, tools, model } = await start(t)
-  model.script([call('book', { day: 'Monday' }), { finish: 'length' }])
-  const { json } = await app.chat('go')
-  assert.equal(json.error.code, 'internal_error')
-  assert.equal((await app.made('GET', `/turns/${json.error.request_id}`)).state, 'failed')
-  assert.equal(tools.calls.length, 0)
-  await app.verify()
-})
+for (const [what, asked] of Object.entries({ whole: call('book', { day: 'Monday' }), half: call('book', '{"day": "Mon') })) {
+  void test(`fault.tool-calls-invalid turn.states an unfinished tool call, its arguments ${what}, is final and is not made`, async (t) => {
+    const { app, tools, model } = await start(t)
+    model.script([asked, { finish: 'length' }])
+    const { json } = await app.chat('go')
+    assert.equal(json.error.code, 'internal_error')
+    assert.equal((await app.made('GET', `/turns/${json.error.request_id}`)).state, 'failed')
+    assert.equal(tools.calls.length, 0)
+    await app.verify()
+  })
+}
 
 void test('fault.model-reply-empty turn.states a last step without text of its own is an empty reply, whatever was said before: once more, then final', async (t) => {
   const { app, model } = await start(t)
