@@ -7,7 +7,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { kinds } from './chaos/schedule.ts'
-import { stores, tierLists, tierOf } from './runner/tiers.ts'
+import { runsIn, stores, tierOf } from './runner/tiers.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -69,8 +69,6 @@ function testFilesOf(file: string): string[] {
   return [...titlesByFile.keys()].filter((other) => other.endsWith('.test.ts') && read(other).includes(`/${basename(file)}'`))
 }
 
-const isScaled = (file: string): boolean => tierLists.scaled.some((start) => file.startsWith(`test/${start}`))
-
 void test('fault matrix: titles and names are read as they are written', () => {
   const source = [
     "void test('fault.one-two first', run)",
@@ -124,7 +122,7 @@ void test('fault matrix: the strongest test of each fault runs in the deep tier,
     const named = namedTest(strongest)
     if (named) {
       assertCarries(fault, named)
-      const isDeep = testFilesOf(named.file).some((file) => isScaled(file) || stores.some((store) => tierOf(file, store) === 'deep'))
+      const isDeep = testFilesOf(named.file).some((file) => stores.some((store) => runsIn('deep', file, store)))
       assert.ok(isDeep, `${fault}: ${named.file} does not run in the deep tier`)
       continue
     }
