@@ -37,7 +37,13 @@ void describe('test tiers', () => {
     const often = files.flatMap((file) =>
       stores.filter((store) => tiers.filter((tier) => runsIn(tier, file, store)).length > 1).map(() => file),
     )
-    assert.deepEqual(often.toSorted(), ['test/fuzz.test.ts', 'test/race/crash.test.ts', 'test/simulation/simulation.test.ts'])
+    assert.deepEqual(often.toSorted(), [
+      'test/fuzz.test.ts',
+      'test/race/crash.test.ts',
+      'test/race/process-faults.test.ts',
+      'test/race/upkeep.test.ts',
+      'test/simulation/simulation.test.ts',
+    ])
   })
 
   void test('CI has time for its two tiers within 15 minutes', () => assert.ok(budgetSeconds.fast + budgetSeconds.ci <= 900))

@@ -33,7 +33,7 @@ function changedRules(mutants: Mutant[], changed: string[], listOf: (file: strin
 }
 
 /** 0 to 9. It depends on the mutant's name alone, so that a new mutant moves no other. */
-export function tenthOf(mutant: Pick<Mutant, 'rule' | 'removes'>): number {
+function tenthOf(mutant: Pick<Mutant, 'rule' | 'removes'>): number {
   return Number.parseInt(sha256(nameOf(mutant)).slice(0, 8), 16) % 10
 }
 

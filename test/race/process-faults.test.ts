@@ -35,8 +35,12 @@ const deaths = [
   },
 ] as const
 
-for (const { what, options, fault, ends } of deaths) {
-  for (const transport of ['chat', 'stream'] as const) {
+// In the ci tier each death on one of the two transports, in turn.
+const isCi = process.env['TEST_TIER'] === 'ci'
+const transports = ['chat', 'stream'] as const
+
+for (const [at, { what, options, fault, ends }] of deaths.entries()) {
+  for (const transport of isCi ? [transports[at % 2]!] : transports) {
     void test(`fault.process-crash billing.once ${what} while a turn runs on ${transport}: the process ends, the next life answers, once`, async (t) => {
       const lives = await Lives.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
       const idempotencyKey = randomUUID()

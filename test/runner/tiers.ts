@@ -90,7 +90,13 @@ const fastOnBoth = [
 const deepOnPostgres = ['documents-indexing', 'retrieval']
 
 /** They do more in later tiers, by TEST_TIER, and run in these beside their own. */
-const scaled: Record<string, Tier[]> = { fuzz: ['ci', 'deep'], 'race/crash': ['deep'], 'simulation/simulation': ['ci', 'deep'] }
+const scaled: Record<string, Tier[]> = {
+  fuzz: ['ci', 'deep'],
+  'race/crash': ['deep'],
+  'race/process-faults': ['deep'],
+  'race/upkeep': ['deep'],
+  'simulation/simulation': ['ci', 'deep'],
+}
 
 const root = join(import.meta.dirname, '../..')
 
