@@ -9,7 +9,7 @@ import { failures } from './errors.ts'
 import type { FailureCode } from './errors.ts'
 import type { Amount } from './ledger/ledger.ts'
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from './prom-client.ts'
-import type { TurnFailureCode } from './store/store.ts'
+import type { TurnFailureCode } from './store/turn-records.ts'
 
 /** How a turn ended in this process; `lost`: it was left to whoever claims it (a lost lease, a drain, a fault). */
 export type TurnEnding =

@@ -59,6 +59,8 @@ const doors: Record<string, string[]> = {
   // The port, the backends that app.ts opens, what the commands do with a whole store, and the cold statements' own types and pages.
   store: [
     'store.ts',
+    'turn-records.ts',
+    'sql.ts',
     'schema-refused.ts',
     'sqlite/sqlite.ts',
     'postgres/postgres.ts',

@@ -1,5 +1,4 @@
 /** Who is in the sample data: owners, agents with their later versions, documents, top-ups and keys. Chosen here, created by fill.ts. */
-import type { Action, PlannedEvent } from './plan.ts'
 import type { Random } from './random.ts'
 import { ownerNames } from './texts.ts'
 import type { Role } from './texts.ts'
@@ -14,6 +13,33 @@ export type PlannedAgent = {
   fields: Record<string, unknown>
   tools: ('find_order' | 'book_room' | 'parcels' | 'now')[]
 }
+
+/** Milliseconds after midnight UTC, that many days before today; or before the present, for the last hours. */
+export type At = { daysAgo: number; ms: number } | { beforeNowMs: number }
+
+export type Turn = {
+  kind: 'turn'
+  role: Role
+  user: string
+  message: string
+  isStream: boolean
+  /** The key of the agent that is used. */
+  key: 'Website' | 'Mobile app'
+  outcome: 'completed' | 'failed' | 'released'
+}
+
+export type Action =
+  | Turn
+  | { kind: 'playground'; role: Role; message: string }
+  | { kind: 'document'; role: Role; file: string }
+  | { kind: 'text'; role: Role; title: string; text: string }
+  | { kind: 'change-agent'; role: Role; fields: Record<string, unknown> }
+  | { kind: 'rollback'; role: Role; version: number }
+  | { kind: 'top-up'; owner: PlannedOwner['kind']; amountUsd: string; note: string }
+  | { kind: 'rotate-key'; role: Role }
+  | { kind: 'revoke-key'; role: Role; name: string }
+
+export type PlannedEvent = { at: At; action: Action }
 
 const hourMs = 3_600_000
 

@@ -3,38 +3,11 @@
  * same each time. Knows nothing of a server (fill.ts runs the events).
  */
 import { agentsOf, changesOf, documents, ownersOf, topUpsOf } from './plan-objects.ts'
-import type { PlannedAgent, PlannedOwner } from './plan-objects.ts'
+import type { At, PlannedAgent, PlannedEvent, PlannedOwner, Turn } from './plan-objects.ts'
 import { createRandom } from './random.ts'
 import type { Random } from './random.ts'
 import { roles, topics, userNames, withNumber } from './texts.ts'
 import type { Role, Topic } from './texts.ts'
-
-/** Milliseconds after midnight UTC, that many days before today; or before the present, for the last hours. */
-export type At = { daysAgo: number; ms: number } | { beforeNowMs: number }
-
-export type Turn = {
-  kind: 'turn'
-  role: Role
-  user: string
-  message: string
-  isStream: boolean
-  /** The key of the agent that is used. */
-  key: 'Website' | 'Mobile app'
-  outcome: 'completed' | 'failed' | 'released'
-}
-
-export type Action =
-  | Turn
-  | { kind: 'playground'; role: Role; message: string }
-  | { kind: 'document'; role: Role; file: string }
-  | { kind: 'text'; role: Role; title: string; text: string }
-  | { kind: 'change-agent'; role: Role; fields: Record<string, unknown> }
-  | { kind: 'rollback'; role: Role; version: number }
-  | { kind: 'top-up'; owner: PlannedOwner['kind']; amountUsd: string; note: string }
-  | { kind: 'rotate-key'; role: Role }
-  | { kind: 'revoke-key'; role: Role; name: string }
-
-export type PlannedEvent = { at: At; action: Action }
 
 export type Plan = {
   seed: number

@@ -5,7 +5,7 @@
 import type { AgentVersion } from '../store/cold/agents.ts'
 import { isObject } from './models/fields.ts'
 import type { Fields } from './models/fields.ts'
-import type { ToolConfig } from './tools.ts'
+import type { ToolConfig } from './tools/tool-config.ts'
 
 export type AgentConfig = {
   systemPrompt: string

@@ -2,7 +2,7 @@
  * The journal's payloads: steps and their tool calls as JSON, written and read here alone. What one release wrote the next one reads.
  * Decides nothing about what is done again; rulings `turn.states`, `retry.continues`.
  */
-import type { Citation, JournalEntry } from '../store/store.ts'
+import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import type { ModelUsage, ToolCall } from './model.ts'
 
 export type Step = {

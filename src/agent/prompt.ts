@@ -2,7 +2,7 @@
  * The prompt of a turn: system prompt, passages as data, dialog history, the message. Keeps within the budgets the hold was made of
  * (`billing.hold`). Never lets a passage's own text end the frame it stands in (`tools.bounds`). Pure.
  */
-import type { HistoryMessage } from '../store/store.ts'
+import type { HistoryMessage } from '../store/turn-records.ts'
 import type { Passage, PromptMessage } from './model.ts'
 import { tokenBound } from './tokens.ts'
 

@@ -2,7 +2,7 @@
  * The steps of a turn so far, those that were journalled before included: what was said, called, found and used. Adds up and writes the
  * messages of the next prompt; calls nobody and decides nothing.
  */
-import type { Citation, JournalEntry } from '../store/store.ts'
+import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import { cleanText } from './clean-text.ts'
 import { readJournal } from './journal.ts'
 import type { Step } from './journal.ts'

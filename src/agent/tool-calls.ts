@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
-import type { JournalEntry } from '../store/store.ts'
+import type { JournalEntry } from '../store/turn-records.ts'
 import { finishedEntry, modelEntry, startedEntry } from './journal.ts'
 import type { CallResult, Step, StepCall } from './journal.ts'
 import type { Toolbox } from './tools.ts'

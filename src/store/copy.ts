@@ -11,7 +11,7 @@ import { keyText, readSums } from './postgres/copy-tables.ts'
 import type { Digest, Table } from './postgres/copy-tables.ts'
 import { openCopyTarget } from './postgres/copy-target.ts'
 import type { CopyTarget } from './postgres/copy-target.ts'
-import type { Row } from './store.ts'
+import type { Row } from './sql.ts'
 
 export { CopyRefused } from './postgres/copy-source.ts'
 

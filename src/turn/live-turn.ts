@@ -1,5 +1,5 @@
 /** A turn while it runs in this process: its signal, its listener, its end. Outlives the connection that began it. */
-import type { AdmittedTurn, JournalEntry } from '../store/store.ts'
+import type { AdmittedTurn, JournalEntry } from '../store/turn-records.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
 
 /** Why a run was stopped from outside. `deadline` ends the turn as unavailable; the others leave it to whoever claims it. */

@@ -1,6 +1,6 @@
 /** What the door asks of a turn and what it gets back. Expected outcomes are values; nothing here throws. */
 import type { FailureCode } from '../errors.ts'
-import type { StoredReply, TurnFailureCode } from '../store/store.ts'
+import type { StoredReply, TurnFailureCode } from '../store/turn-records.ts'
 
 export type TurnRequest = {
   apiKeyId: string

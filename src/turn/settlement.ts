@@ -6,7 +6,7 @@ import type { Spoken } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Ids } from '../ids.ts'
 import { charge } from '../ledger/ledger.ts'
-import type { Settlement } from '../store/store.ts'
+import type { Settlement } from '../store/turn-records.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 /** All but the fence, which may rise while the store is waited for. */

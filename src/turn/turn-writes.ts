@@ -12,11 +12,11 @@ import type {
   JournalEntry,
   Settlement,
   SettlementOutcome,
-  Store,
   StoredReply,
   TurnFailure,
   TurnFailureOutcome,
-} from '../store/store.ts'
+} from '../store/turn-records.ts'
+import type { Store } from '../store/store.ts'
 import { Lane } from './lane.ts'
 import { underOwnFence } from './live-turn.ts'
 import type { Fenced, LiveTurn } from './live-turn.ts'

@@ -3,7 +3,7 @@
  * of the commits, and then the rows. Rulings `turn.states`, `retry.continues`, `idempotency.*`, `order.admission`; never reads the store itself.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { recordLifetimeMs } from '../../src/store/store.ts'
+import { recordLifetimeMs } from '../../src/store/turn-records.ts'
 import type {
   AdmittedTurn,
   Admission,
@@ -14,13 +14,13 @@ import type {
   HistoryMessage,
   JournalEntry,
   Lease,
-  Row,
   Settlement,
   SettlementOutcome,
   StoredReply,
   TurnFailure,
   TurnFailureOutcome,
-} from '../../src/store/store.ts'
+} from '../../src/store/turn-records.ts'
+import type { Row } from '../../src/store/sql.ts'
 import type { ErasureOutcome } from '../../src/store/cold/erasure.ts'
 import type { Claim } from '../../src/store/sqlite/claim.ts'
 

@@ -3,7 +3,7 @@
  * told as completed is stored. Judges only what a caller can see, and the book at that moment.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { StoredReply } from '../../src/store/store.ts'
+import type { StoredReply } from '../../src/store/turn-records.ts'
 import type { Begun, TurnRequest } from '../../src/turn/outcome.ts'
 import type { Accuse, Book } from './book.ts'
 

@@ -5,7 +5,7 @@
  * `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
  */
 import fc from 'fast-check'
-import { recordLifetimeMs } from '../../src/store/store.ts'
+import { recordLifetimeMs } from '../../src/store/turn-records.ts'
 import type { TurnRequest } from '../../src/turn/outcome.ts'
 import type { ModelFault, ToolFault } from './scripted-model.ts'
 import { agentId, apiKeyIds, contentOf, ownerId } from './simulated-database.ts'

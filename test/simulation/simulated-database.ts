@@ -16,7 +16,7 @@ import type { Writable } from '../../src/store/sqlite/group-commit.ts'
 import { createHot } from '../../src/store/sqlite/hot.ts'
 import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
-import type { Row } from '../../src/store/store.ts'
+import type { Row } from '../../src/store/sql.ts'
 import type { Moment } from './book.ts'
 
 export const ownerId = 'own_one'

@@ -4,7 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { cost } from '../../src/ledger/ledger.ts'
 import type { AgentContent } from '../../src/store/cold/agents.ts'
-import type { Admission, AdmissionOutcome, AdmittedTurn, Advance, AdvanceOutcome, Each, Settlement, Store } from '../../src/store/store.ts'
+import type { Admission, AdmissionOutcome, AdmittedTurn, Advance, AdvanceOutcome, Settlement } from '../../src/store/turn-records.ts'
+import type { Each, Store } from '../../src/store/store.ts'
 import { fingerprint } from '../../src/turn/fingerprint.ts'
 
 export type TestStore = Store & { moveClock(milliseconds: number): void | Promise<void> }

@@ -12,7 +12,7 @@ import { after, before, describe, test } from 'node:test'
 import { invariants, verify } from '../../src/store/cold/invariants.ts'
 import { databaseFile, sqlOf } from '../../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { AdmittedTurn } from '../../src/store/store.ts'
+import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import { Bench } from './conformance.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-invariants-'))

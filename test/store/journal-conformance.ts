@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { AdmittedTurn, JournalEntry } from '../../src/store/store.ts'
+import type { AdmittedTurn, JournalEntry } from '../../src/store/turn-records.ts'
 import { Bench } from './conformance.ts'
 import type { Check } from './conformance.ts'
 

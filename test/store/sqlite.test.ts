@@ -14,7 +14,7 @@ import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { SchemaRefused } from '../../src/store/schema-refused.ts'
 import { FolderInUse, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import type { Sql } from '../../src/store/store.ts'
+import type { Sql } from '../../src/store/sql.ts'
 import { Bench, checkOn, conformance } from './conformance.ts'
 import { journalConformance } from './journal-conformance.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { finishRunning } from '../../src/turn/drain.ts'
 import { LiveTurn } from '../../src/turn/live-turn.ts'
-import type { AdmittedTurn, JournalEntry } from '../../src/store/store.ts'
+import type { AdmittedTurn, JournalEntry } from '../../src/store/turn-records.ts'
 
 const deadlines = { turnMs: 60_000, answerMs: 60_000 }
 

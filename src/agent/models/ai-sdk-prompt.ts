@@ -1,5 +1,6 @@
 /** Writes a request as the provider packages take it. Pure; what each of them makes of it on the wire is its own affair. */
 import type {
+  JSONObject,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
@@ -7,7 +8,6 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import type { ModelRequest, PromptMessage, ToolCall, ToolDefinition } from '../model.ts'
-import type { Dialect } from './ai-sdk.ts'
 import { parseObject } from './fields.ts'
 import { readPartsContinuation } from './parts-continuation.ts'
 import type { KeptPart } from './parts-continuation.ts'
@@ -15,7 +15,10 @@ import type { KeptPart } from './parts-continuation.ts'
 type AssistantMessage = PromptMessage & { role: 'assistant' }
 type AnswerPart = (LanguageModelV4Message & { role: 'assistant' })['content'][number]
 
-export function writeCall(request: ModelRequest, { provider, options }: Pick<Dialect, 'provider' | 'options'>): LanguageModelV4CallOptions {
+/** `provider`: the package's own name of the provider, under which its options are passed. */
+type ProviderOptions = { provider: string; options?: JSONObject }
+
+export function writeCall(request: ModelRequest, { provider, options }: ProviderOptions): LanguageModelV4CallOptions {
   const { messages, tools, maxOutputTokens, temperature } = request
   return {
     prompt: writePrompt(messages, provider),

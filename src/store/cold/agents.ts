@@ -1,6 +1,6 @@
 /** Agents and their versions. A version is never changed: turns run on it, and recovery comes back to it. `enabled` and deletion are not versioned. */
 import type { Price } from '../../ledger/ledger.ts'
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { findProvider } from './providers.ts'

@@ -1,5 +1,5 @@
 /** API keys as the operator makes, sees and changes them. Digests of secrets alone pass through here; the look-up of a caller's key is api-keys.ts. */
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 

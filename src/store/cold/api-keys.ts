@@ -1,5 +1,5 @@
 /** API keys as authentication reads them. The secret itself is stored nowhere, only its digest. Specification section 5. */
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { bytes, integer, integerOrNull, text } from './columns.ts'
 
 /** `expiresInMs` counts from the read; null: until it is replaced or the key is revoked. */

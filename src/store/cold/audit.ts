@@ -2,7 +2,7 @@
  * The audit: one line for each change, written in the transaction that made it, read newest first. Holds names and ids alone, never a value:
  * no secret and no text of anybody. `lines` says of every cold write what its line is; a write that has none is listed too, on purpose.
  */
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { agentVersion } from './agents.ts'
 import type { AgentContent } from './agents.ts'
 import { integer, text, textOrNull } from './columns.ts'

@@ -2,7 +2,7 @@
  * Chunks and what they are found by, written and taken out together: on SQLite the rows of FTS5, on PostgreSQL a tsvector and the count of
  * chunks for each word. Knows nothing of documents' states.
  */
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { integer } from './columns.ts'
 import { marked, termsOf } from './terms.ts'
 

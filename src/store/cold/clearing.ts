@@ -2,7 +2,7 @@
  * Takes out what nothing shows any more: chunks of former generations and of deleted documents, their rows, contents that nobody refers to.
  * In small batches, so that no write waits long behind it. Never touches what serves or is being made.
  */
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { dropFromIndex } from './chunk-terms.ts'
 import { integer, text } from './columns.ts'
 

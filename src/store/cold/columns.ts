@@ -1,5 +1,5 @@
 /** Reads the columns of a row, the same from every backend: integers may arrive as bigint, number or digits. Throws where a column is of another type. */
-import type { Row } from '../store.ts'
+import type { Row } from '../sql.ts'
 
 export function text(row: Row, column: string): string {
   const value = row[column]

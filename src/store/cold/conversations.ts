@@ -3,7 +3,8 @@
  * Conversation listing. Never writes: conversations are made by admission and settlement, and emptied by erasure.
  */
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Citation, Role, Row, Sql, SqlValue } from '../store.ts'
+import type { Citation, Role } from '../turn-records.ts'
+import type { Row, Sql, SqlValue } from '../sql.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 import { listStepsOfTurns } from './turns.ts'

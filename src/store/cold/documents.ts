@@ -3,7 +3,7 @@
  * search finds of them is made in indexing.ts. A document that is replaced serves what it was until its new text is ready; one that is deleted
  * is gone for every search at once, and its rows go later, little by little.
  */
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bytes as bytesOf, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 import type { PageRequest } from './paging.ts'

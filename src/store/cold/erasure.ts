@@ -2,8 +2,8 @@
  * Erasure: text goes, figures stay. Messages, the turns' texts, their journal and the end user's name leave the rows; tokens, charges and the
  * ledger remain. Never touches a conversation with a running turn, and nothing here is ever undone. Rulings, `erase`.
  */
-import { recordLifetimeMs } from '../store.ts'
-import type { Sql } from '../store.ts'
+import { recordLifetimeMs } from '../turn-records.ts'
+import type { Sql } from '../sql.ts'
 import { integer, text } from './columns.ts'
 
 export type Erasure = {

@@ -3,7 +3,7 @@
  * transaction when all of them are there. A generation is the fence of the claim that wrote it. Whoever was claimed past writes nothing more.
  */
 import { createHash } from 'node:crypto'
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { addToIndex } from './chunk-terms.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import { documentColumns, indexedAsNow, partsOf, putContentPart, putDocument, readDocument } from './documents.ts'

@@ -2,7 +2,7 @@
  * What must be true of the stored rows at every moment, however often the process was killed: I1 to I16, each a query that finds the rows
  * which break it. Only reads. Invariants of time (an orphan is answered soon) need callers to watch and are not here.
  */
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 
 export type Invariant = {
   id: string

@@ -2,7 +2,7 @@
  * What is known of an agent's knowledge base as a whole, in one row: the number that its words are marked with in the full text, how many
  * documents it has, and a revision that rises with whatever a search would find otherwise than before.
  */
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { integer, textOrNull } from './columns.ts'
 
 export type KnowledgeBase = {

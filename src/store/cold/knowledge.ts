@@ -2,7 +2,7 @@
  * The search of an agent's knowledge base by its words, ranked by BM25 on both engines, and the chunks themselves. Finds what serves at this
  * moment alone: no other agent's chunk, none of a deleted document, none that is still being made or was replaced.
  */
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { amongGiven } from './chunk-terms.ts'
 import { integer, text } from './columns.ts'
 import { findBase } from './knowledge-state.ts'

@@ -1,6 +1,6 @@
 /** The operator's entries of the ledger and its listing. Charges are written by settlement; nothing is ever changed or taken out. */
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 

@@ -1,6 +1,6 @@
 /** Owners: whose balance pays. Their balance is changed by ledger.ts and the hot operations alone, save the first entry made here. */
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 

@@ -1,5 +1,5 @@
 /** The playground's key of an agent: a row like any other, so that its turns are turns, but without a secret; made when it is first needed. */
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { text } from './columns.ts'
 
 export type PlaygroundKeyOutcome = { kind: 'found'; apiKeyId: string } | { kind: 'agent_not_found' } | { kind: 'no_key_yet' }

@@ -1,5 +1,5 @@
 /** Providers of models. Their keys pass through sealed; what they unseal to is never known here. */
-import type { Row, Sql } from '../store.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 

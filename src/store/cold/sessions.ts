@@ -1,5 +1,5 @@
 /** Sessions of the console: a row for each browser that is signed in, over by the store's clock (`session.ends`). Holds a digest of its cookie alone. */
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { integer, text } from './columns.ts'
 
 export type Session = { id: string; expiresAt: number }

@@ -1,6 +1,7 @@
 /** Turns as the operator reads them. Written by the hot operations alone. */
 import type { Amount, Price } from '../../ledger/ledger.ts'
-import type { JournalEntry, Row, Sql } from '../store.ts'
+import type { JournalEntry } from '../turn-records.ts'
+import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 

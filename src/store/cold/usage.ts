@@ -3,7 +3,7 @@
  * the index `usage_of_turns` holds. A turn counts where it ended, so its charge stands in the same hour as in the ledger.
  */
 import type { Amount } from '../../ledger/ledger.ts'
-import type { Row, Sql, SqlValue } from '../store.ts'
+import type { Row, Sql, SqlValue } from '../sql.ts'
 import { bigInteger, integer } from './columns.ts'
 
 export type UsageFilter = { ownerId?: string | undefined; agentId?: string | undefined; apiKeyId?: string | undefined }

@@ -2,7 +2,7 @@
  * The vectors of an agent's chunks, in pages, for whoever keeps a copy of them in memory: what changed since a revision, and the vectors of
  * documents. Never compares vectors.
  */
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 
 /** What serves of a document now; `generation` 0: nothing. */

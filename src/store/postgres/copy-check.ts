@@ -1,6 +1,6 @@
 /** The proof of a copy: everything is read back from the database in one snapshot and compared with what the source was. Only reads. */
 import { verify } from '../cold/invariants.ts'
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { afterKey, createDigest, keyText, keyValues, lineOf, readSums } from './copy-tables.ts'
 import type { Digest, Table } from './copy-tables.ts'
 import { readPostgresSnapshot } from './snapshot.ts'

@@ -1,6 +1,6 @@
 /** What a copy leaves for others to see: whether one has begun in this database and is not finished. Only reads. */
 import { SchemaRefused } from '../schema-refused.ts'
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 
 /** Throws SchemaRefused on a database that is half copied: a server there would answer anew what was answered in the former house. */
 export async function refuseHalfCopied(sql: Sql): Promise<void> {

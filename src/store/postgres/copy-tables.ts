@@ -3,7 +3,7 @@
  * as a text that is the same on both engines, so that two digests can be compared. Knows no connection.
  */
 import { createHash } from 'node:crypto'
-import type { Row, Sql, SqlValue } from '../store.ts'
+import type { Row, Sql, SqlValue } from '../sql.ts'
 
 export type ColumnType = 'text' | 'integer' | 'blob'
 export type Column = { name: string; type: ColumnType }

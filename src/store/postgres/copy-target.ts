@@ -3,7 +3,7 @@
  * that a copy which was killed at any moment goes on where it stood. Never touches a database that has other data or that a server works with.
  */
 import pg from 'pg'
-import type { Row } from '../store.ts'
+import type { Row } from '../sql.ts'
 import { clientOptions } from './connections.ts'
 import type { Connection } from './connections.ts'
 import { CopyRefused } from './copy-source.ts'

@@ -5,7 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { findBy, termsLiteral } from '../cold/chunk-terms.ts'
 import { integer, text, textOrNull } from '../cold/columns.ts'
-import type { Row } from '../store.ts'
+import type { Row } from '../sql.ts'
 
 /** What a chunk is found by, as a column of its row. */
 const literal = 'terms_literal'

@@ -11,14 +11,12 @@ import type {
   Advance,
   AdvanceOutcome,
   Claims,
-  Each,
   Settlement,
   SettlementOutcome,
-  SharedStore,
   TurnFailure,
   TurnFailureOutcome,
-  WindowSpent,
-} from '../store.ts'
+} from '../turn-records.ts'
+import type { Each, SharedStore, WindowSpent } from '../store.ts'
 import { commitBetween } from './commit-points.ts'
 import type { CommitPoints } from './commit-points.ts'
 import type { Connections, Purpose } from './connections.ts'

@@ -3,7 +3,7 @@
  * beside running servers; what breaks it ends the work, which is never begun anew by itself. Only reads.
  */
 import pg from 'pg'
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { beginSnapshot, sqlOf } from './cold.ts'
 import { clientOptions } from './connections.ts'
 import type { Connection } from './connections.ts'

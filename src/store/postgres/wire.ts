@@ -1,6 +1,6 @@
 /** What the functions of migrations/*-hot.sql take and give as JSON, and what it is here. Names and shapes alone; decides nothing. */
 import type { Price } from '../../ledger/ledger.ts'
-import { historyOf } from '../store.ts'
+import { historyOf } from '../turn-records.ts'
 import type {
   Admission,
   AdmissionOutcome,
@@ -11,9 +11,8 @@ import type {
   Lease,
   Settlement,
   SettlementOutcome,
-  WindowSpend,
-  WindowSpent,
-} from '../store.ts'
+} from '../turn-records.ts'
+import type { WindowSpend, WindowSpent } from '../store.ts'
 
 // Amounts travel as digits, for a number of JSON does not hold them all; times and counts as numbers.
 type TurnAnswer = {

@@ -2,8 +2,9 @@
  * The admission transaction, one item of it: record → agent → conversation → balance → a running turn. What is refused leaves nothing behind.
  * Specification 4.4; rulings `order.admission`, `order.validation`, `turn.states`, `billing.hold`.
  */
-import { recordLifetimeMs } from '../store.ts'
-import type { Admission, AdmissionOutcome, Row, StoredReply } from '../store.ts'
+import { recordLifetimeMs } from '../turn-records.ts'
+import type { Admission, AdmissionOutcome, StoredReply } from '../turn-records.ts'
+import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'

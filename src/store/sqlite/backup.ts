@@ -3,7 +3,7 @@
  * Only reads the source. What must be kept beside it (secrets) is not the store's affair.
  */
 import { DatabaseSync, backup } from 'node:sqlite'
-import type { Sql } from '../store.ts'
+import type { Sql } from '../sql.ts'
 import { makeWhole } from '../whole-file.ts'
 import { asStoreError, openForReading, sqlOf } from './database.ts'
 

@@ -1,5 +1,6 @@
 /** Recovery's claim: turns whose lease has run out, each counted, fenced anew and read whole. Rulings `turn.states`. */
-import type { AdmittedTurn, Claims, Row } from '../store.ts'
+import type { AdmittedTurn, Claims } from '../turn-records.ts'
+import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { endWithoutReply } from './end-turn.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { StoreUnavailable } from '../store.ts'
-import type { Row, Sql, SqlValue } from '../store.ts'
+import type { Row, Sql, SqlValue } from '../sql.ts'
 
 export const databaseFile = (folder: string): string => join(folder, 'turnkeep.db')
 

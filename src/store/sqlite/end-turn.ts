@@ -1,5 +1,6 @@
 /** The two ways a turn ends: settled with its reply, or without one. Each is whole within the caller's transaction, and fenced. */
-import type { Row, Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../store.ts'
+import type { Row } from '../sql.ts'
+import type { Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../turn-records.ts'
 import type { Clock } from './clock.ts'
 import type { Statements } from './statements.ts'
 

@@ -1,5 +1,6 @@
 /** What admission and recovery hand to a run beside its message: the dialog history of its conversation, and what was journalled before it. */
-import type { HistoryMessage, JournalEntry, SqlValue } from '../store.ts'
+import type { HistoryMessage, JournalEntry } from '../turn-records.ts'
+import type { SqlValue } from '../sql.ts'
 import type { Statements } from './statements.ts'
 
 // Twelve exchanges, as many as an ordinary window holds. Rows that are read together cost less than half of what rows one by one do.

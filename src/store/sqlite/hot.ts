@@ -3,7 +3,7 @@
  * politely. Never begins or commits.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Admission, Advance, AdvanceOutcome, Lease, Settlement, TurnFailure } from '../store.ts'
+import type { Admission, Advance, AdvanceOutcome, Lease, Settlement, TurnFailure } from '../turn-records.ts'
 import { admit } from './admit.ts'
 import { claim } from './claim.ts'
 import type { Claim } from './claim.ts'

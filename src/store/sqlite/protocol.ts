@@ -1,8 +1,9 @@
 /** What the main thread and the store's threads say to each other. Structured-cloneable; errors travel as plain facts. */
 import { ApiError } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
-import { historyOf, StoreUnavailable } from '../store.ts'
-import type { AdmittedTurn } from '../store.ts'
+import { historyOf } from '../turn-records.ts'
+import { StoreUnavailable } from '../store.ts'
+import type { AdmittedTurn } from '../turn-records.ts'
 import { asStoreError } from './database.ts'
 
 export type Call = { id: number; operation: string; items: unknown[] }

@@ -1,16 +1,13 @@
 /** The fields of an agent, for a new one and for a present one. Saves nothing. */
 import { Fieldset, NumberInput, Select, SimpleGrid, Stack, Text, TextInput, Textarea } from '@mantine/core'
-import type { UseFormReturnType } from '@mantine/form'
 import type { ReactNode } from 'react'
 import type { Agent } from '../../../api/types.ts'
-import type { AgentValues } from './agent-values.ts'
+import type { AgentForm } from './agent-values.ts'
 import { languageOptions } from './languages.ts'
 import { limits, longestPrompt } from './limits.ts'
 import type { LimitName } from './limits.ts'
 import { ModelFields } from './model-fields.tsx'
 import { lengthOf } from './problems.ts'
-
-export type AgentForm = UseFormReturnType<AgentValues>
 
 /** `base`: the agent as it is; `owner`: the field for whose it is to be, of a new one. */
 export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Agent; owner?: ReactNode }) {

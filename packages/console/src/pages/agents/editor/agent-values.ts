@@ -2,6 +2,7 @@
  * What the editor holds of an agent, under the names of the wire so that a failure finds its field, and what of it is sent: at a change what
  * differs and nothing else, at creation what differs from the defaults. Pure.
  */
+import type { UseFormReturnType } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
 
 /** What a person is typing may be no number yet. */
@@ -23,6 +24,8 @@ export type AgentValues = {
   history: { max_tokens: Typed }
   knowledge: { max_tokens: Typed; top_k: Typed; embedding_model: string; language: string | null }
 }
+
+export type AgentForm = UseFormReturnType<AgentValues>
 
 /** What the built-in model's provider is called; no row stands behind it. */
 export const builtInProvider = 'demo'

@@ -4,9 +4,8 @@ import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { useAgents, useProviders } from '../../../api/lists.ts'
 import type { Agent, ModelPrice } from '../../../api/types.ts'
-import type { AgentForm } from './agent-fields.tsx'
 import { builtInProvider, joinModel, shortPrice, splitModel } from './agent-values.ts'
-import type { AgentValues } from './agent-values.ts'
+import type { AgentForm, AgentValues } from './agent-values.ts'
 import { useModelPrice } from './use-model-price.ts'
 
 const noPrice: Agent['price'] = { prompt_usd_per_million: '', completion_usd_per_million: '' }
