@@ -245,7 +245,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'record-that-expires-in-two-seconds',
     room: 'expiry',
     removes: 'a record lives 24 hours',
-    edits: [edit('src/store/store.ts', 'recordLifetimeMs = 24 * 60 * 60 * 1000', 'recordLifetimeMs = 2 * 1000')],
+    edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 * 60 * 60 * 1000', 'recordLifetimeMs = 2 * 1000')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H3'] },
   },
   {

@@ -149,13 +149,13 @@ export const admissionMutants: Mutant[] = [
   {
     rule: 'idempotency.lifetime',
     removes: 'a record lives the whole 24 hours',
-    edits: [edit('src/store/store.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 23 *')],
+    edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 23 *')],
     caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
   },
   {
     rule: 'idempotency.lifetime',
     removes: 'a record expires',
-    edits: [edit('src/store/store.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 365 * 24 *')],
+    edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 365 * 24 *')],
     caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
   },
   {
