@@ -24,7 +24,7 @@ import type { FileFigures } from './runner/costs.ts'
 import { Report } from './runner/report.ts'
 import { startServers } from './runner/servers.ts'
 import { groupFiles, makeSharedFolder, writeSharedFile } from './runner/shared-process.ts'
-import { budgetSeconds, runsIn, stores, tierOf, tiers } from './runner/tiers.ts'
+import { budgetSeconds, runsIn, stores, tierOf, tiers, usualWallMs } from './runner/tiers.ts'
 import type { Store, Tier } from './runner/tiers.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -114,11 +114,10 @@ async function* runPass({ store, files: inPass }: Pass): AsyncGenerator<TestEven
   }
 }
 
-/** A long file that starts last would run alone at the end. Files that are new here count as average. */
+/** A long file that starts last would run alone at the end. */
 function longestFirst(store: Store, of: string[]): string[] {
   const earlier = earlierWallMs()
-  const average = 3000
-  const wallMs = (file: string): number => earlier.get(`${store} ${file}`) ?? average
+  const wallMs = (file: string): number => earlier.get(`${store} ${file}`) ?? usualWallMs(file)
   return of.toSorted((a, b) => wallMs(b) - wallMs(a))
 }
 

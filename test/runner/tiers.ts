@@ -98,6 +98,40 @@ const scaled: Record<string, Tier[]> = {
   'simulation/simulation': ['ci', 'deep'],
 }
 
+/** They take longer than 15 s and start first in a clone in which no test has run yet. */
+const slow = [
+  'browser/hostile-texts',
+  'browser/pages',
+  'cli/moving-house',
+  'clients/python',
+  'clients/scenarios',
+  'deploy/nginx',
+  'dev/seed',
+  'docs.test.ts',
+  'documents-indexing',
+  'first-start',
+  'packages/tarballs',
+  'process.test.ts',
+  'race/crash',
+  'race/failover',
+  'race/postgres-outage',
+  'race/process-faults',
+  'retrieval',
+  'simulation/simulation',
+  'spec/admin-documents',
+  'spec/door-order',
+  'spec/failpoint-throws',
+  'spec/model-faults',
+  'spec/tools-released',
+  'store/postgres-plans',
+  'store/postgres-start',
+  'store/postgres-unheard',
+  'store/sqlite.test.ts',
+]
+
+/** How long a file usually takes, roughly; the runner uses its own figures where it has some. */
+export const usualWallMs = (file: string): number => (slow.some((start) => file.startsWith(`test/${start}`)) ? 30_000 : 3_000)
+
 const root = join(import.meta.dirname, '../..')
 
 /** The tier of a file on a store; undefined where the file does not run on that store. `file` is relative to the repository. */
@@ -123,4 +157,4 @@ export function runsOnBoth(file: string): boolean {
 }
 
 /** Every list entry, for the test that finds an entry without a file. */
-export const tierLists = { inCi, inDeep, inFast, fastOnBoth, deepOnPostgres, scaled: Object.keys(scaled) }
+export const tierLists = { inCi, inDeep, inFast, fastOnBoth, deepOnPostgres, scaled: Object.keys(scaled), slow }
