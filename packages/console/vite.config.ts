@@ -1,4 +1,4 @@
-/** Builds the page into dist/, which the server serves at /console (src/http/console-files.ts). Nothing is inlined: the page's policy forbids it. */
+/** Builds the page into dist/, which the server serves at /console (src/http/console/files.ts). Nothing is inlined: the page's policy forbids it. */
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 

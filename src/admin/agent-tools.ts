@@ -34,7 +34,7 @@ export type ToolsOfAgents = {
 }
 export type Asked = Map<string, Promise<PinnedTool[]>>
 
-// With all else at its largest the hold stays below two million tokens (http/admin-agents.ts), and a prompt that is half tools is none.
+// With all else at its largest the hold stays below two million tokens (http/admin/agents/agents.ts), and a prompt that is half tools is none.
 const mostToolTokens = 100_000
 
 type Options = { sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'> }

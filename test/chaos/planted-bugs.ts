@@ -38,7 +38,7 @@ const endTurn = 'src/store/sqlite/end-turn.ts'
 const tables = 'src/store/sqlite/migrations/0001-turns.sql'
 const hotFunctions = 'src/store/postgres/migrations/0002-hot.sql'
 const turn = 'src/turn/turn.ts'
-const eventStream = 'src/http/event-stream.ts'
+const eventStream = 'src/http/public/event-stream.ts'
 
 export const plantedBugs: PlantedBug[] = [
   {

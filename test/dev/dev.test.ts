@@ -73,7 +73,7 @@ describe('dev', { timeout: 120_000 }, () => {
     const body = JSON.stringify({ name: 'Made through the proxy' })
     assert.match(await call(`${hot}/admin/v1/owners`, { method: 'POST', headers: { ...page, cookie }, body }), /^201/)
 
-    const source = join(folder, 'src/http/status-routes.ts')
+    const source = join(folder, 'src/http/edge/status-routes.ts')
     const original = readFileSync(source, 'utf8')
     writeFileSync(source, original.replace("'alive'", "'changed'"))
     await dev.shows('stdout', /Restarted: src\/http\/status-routes\.ts was saved\./)

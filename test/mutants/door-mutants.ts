@@ -3,10 +3,10 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const http = 'src/http/http.ts'
-const caller = 'src/http/caller.ts'
-const chat = 'src/http/chat-routes.ts'
-const body = 'src/http/request-body.ts'
-const key = 'src/http/idempotency-key.ts'
+const caller = 'src/http/public/caller.ts'
+const chat = 'src/http/public/chat-routes.ts'
+const body = 'src/http/edge/request-body.ts'
+const key = 'src/http/public/idempotency-key.ts'
 const order = 'spec/door-order.test.ts'
 const refusals = 'spec/door-refusals.test.ts'
 const routes = 'routes.test.ts'
@@ -25,7 +25,7 @@ export const doorMutants: Mutant[] = [
   {
     rule: 'unavailable.unknown',
     removes: 'whose request lay unread while the process stood still is told to come again',
-    edits: [edit('src/http/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
+    edits: [edit('src/http/edge/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
     caughtBy: { file: 'spec/door-standstill.test.ts', title: 'unavailable.unknown a request that came in part' },
   },
   {
@@ -33,7 +33,7 @@ export const doorMutants: Mutant[] = [
     removes: 'what came in time is read, however long the process stood still',
     edits: [
       edit(
-        'src/http/refusals.ts',
+        'src/http/edge/refusals.ts',
         '    if (!isLate(error)) return refuseFor(error, socket)\n',
         '    if (error) return refuseFor(error, socket)\n',
       ),
@@ -115,14 +115,14 @@ export const doorMutants: Mutant[] = [
   {
     rule: 'order.rate-limit',
     removes: 'a refusal closes a connection whose body is unread',
-    edits: [edit('src/http/envelope.ts', '  closeIfUnread(request.raw, reply.raw)\n')],
+    edits: [edit('src/http/edge/envelope.ts', '  closeIfUnread(request.raw, reply.raw)\n')],
     caughtBy: { file: 'spec/door-unread-body.test.ts', title: '200 MB pushed behind a 429' },
     symptom: 'hang',
   },
   {
     rule: 'order.body-size',
     removes: 'the limit of 1 MiB',
-    edits: [edit('src/http/polite-close.ts', 'bodyLimitBytes = 1_048_576', 'bodyLimitBytes = 8_388_608')],
+    edits: [edit('src/http/edge/polite-close.ts', 'bodyLimitBytes = 1_048_576', 'bodyLimitBytes = 8_388_608')],
     caughtBy: { file: order, title: 'a body over 1 MiB is 413 before the Idempotency-Key is read' },
   },
   {
@@ -208,7 +208,7 @@ export const doorMutants: Mutant[] = [
     removes: 'an event stream carries no figures',
     edits: [
       edit(
-        'src/http/event-stream.ts',
+        'src/http/public/event-stream.ts',
         "      'x-accel-buffering': 'no',\n",
         "      'x-accel-buffering': 'no',\n      'x-ratelimit-limit': '120',\n",
       ),
@@ -271,13 +271,13 @@ export const doorMutants: Mutant[] = [
   {
     rule: 'text.well-formed',
     removes: 'half a surrogate pair is refused',
-    edits: [edit('src/http/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\u0000]*$'")],
+    edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\u0000]*$'")],
     caughtBy: { file: 'spec/door-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"\\ud800"}' },
   },
   {
     rule: 'text.well-formed',
     removes: 'U+0000 is refused',
-    edits: [edit('src/http/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\p{Cs}]*$'")],
+    edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\p{Cs}]*$'")],
     caughtBy: { file: 'spec/door-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"a\\u0000b"}' },
   },
   {

@@ -2,10 +2,10 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const cookie = 'src/http/console-cookie.ts'
-const auth = 'src/http/admin-auth.ts'
+const cookie = 'src/http/console/cookie.ts'
+const auth = 'src/http/admin/auth.ts'
 const cold = 'src/store/cold/sessions.ts'
-const guesses = 'src/http/guess-limit.ts'
+const guesses = 'src/http/console/guess-limit.ts'
 const file = 'spec/console-session.test.ts'
 
 export const sessionMutants: Mutant[] = [
@@ -68,7 +68,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.guesses',
     removes: 'each address has a count of its own',
-    edits: [edit('src/http/console-session.ts', "const address = request.raw.socket.remoteAddress ?? ''", "const address = ''")],
+    edits: [edit('src/http/console/session.ts', "const address = request.raw.socket.remoteAddress ?? ''", "const address = ''")],
     caughtBy: { file, title: 'session.guesses ten wrong tokens from an address' },
   },
   {

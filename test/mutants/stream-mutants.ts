@@ -2,8 +2,8 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const stream = 'src/http/event-stream.ts'
-const slowReader = 'src/http/slow-reader.ts'
+const stream = 'src/http/public/event-stream.ts'
+const slowReader = 'src/http/public/slow-reader.ts'
 const agent = 'src/agent/agent.ts'
 const retry = 'src/agent/retry.ts'
 const paging = 'src/store/cold/paging.ts'
@@ -29,7 +29,7 @@ export const streamMutants: Mutant[] = [
     removes: 'no stream is established before the admission',
     edits: [
       edit(
-        'src/http/chat-routes.ts',
+        'src/http/public/chat-routes.ts',
         "'/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {\n",
         `'/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
     reply.hijack()
@@ -131,7 +131,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'time.format',
     removes: 'UTC with milliseconds and a Z',
-    edits: [edit('src/http/conversation-routes.ts', 'new Date(epochMs).toISOString()', 'new Date(epochMs).toUTCString()')],
+    edits: [edit('src/http/public/conversation-routes.ts', 'new Date(epochMs).toISOString()', 'new Date(epochMs).toUTCString()')],
     caughtBy: { file: 'routes.test.ts', title: 'time.format times of a listing' },
   },
   {

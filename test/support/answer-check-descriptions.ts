@@ -3,12 +3,12 @@
  * never listens, so that nobody's rate window or metrics see a request. test/contract/answer-check.test.ts holds them against a real server's.
  */
 import { fastify } from 'fastify'
-import { adminRoutes } from '../../src/http/admin-routes.ts'
-import { namedSchemas } from '../../src/http/api-schemas.ts'
-import { chatRoutes } from '../../src/http/chat-routes.ts'
-import { conversationRoutes } from '../../src/http/conversation-routes.ts'
-import { lateValidators } from '../../src/http/late-validators.ts'
-import { describeApi } from '../../src/http/openapi.ts'
+import { adminRoutes } from '../../src/http/admin/routes.ts'
+import { namedSchemas } from '../../src/http/public/schemas.ts'
+import { chatRoutes } from '../../src/http/public/chat-routes.ts'
+import { conversationRoutes } from '../../src/http/public/conversation-routes.ts'
+import { lateValidators } from '../../src/http/edge/late-validators.ts'
+import { describeApi } from '../../src/http/public/openapi.ts'
 import type { Descriptions } from './answer-check.ts'
 
 export async function describeBoth(): Promise<Descriptions> {

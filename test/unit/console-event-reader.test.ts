@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readEvents } from '../../packages/console/src/api/event-reader.ts'
 import type { ServerSentEvent } from '../../packages/console/src/api/event-reader.ts'
-import { event } from '../../src/http/event-stream.ts'
+import { event } from '../../src/http/public/event-stream.ts'
 import { anyText } from '../support/any-text.ts'
 
 const read = (chunks: Iterable<Uint8Array>): Promise<ServerSentEvent[]> => Array.fromAsync(readEvents(inTurn(chunks)))

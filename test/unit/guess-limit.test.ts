@@ -1,7 +1,7 @@
 /** `session.guesses` with a moved clock: when an address is heard again, what counts as one, and how much is remembered. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createGuessLimit } from '../../src/http/guess-limit.ts'
+import { createGuessLimit } from '../../src/http/console/guess-limit.ts'
 
 const minute = 60_000
 

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { ApiError } from '../../src/errors.ts'
-import { readIdempotencyKey } from '../../src/http/idempotency-key.ts'
+import { readIdempotencyKey } from '../../src/http/public/idempotency-key.ts'
 
 /** As Node gives it: bytes as latin1. */
 const request = (bytes: Buffer): IncomingMessage => {

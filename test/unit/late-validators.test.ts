@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fastify } from 'fastify'
-import { lateValidators } from '../../src/http/late-validators.ts'
+import { lateValidators } from '../../src/http/edge/late-validators.ts'
 import { startTestDoor } from '../support/test-door.ts'
 
 const named = { $id: 'Named', type: 'object', properties: { name: { type: 'string', maxLength: 3 } }, required: ['name'] }

@@ -1,8 +1,8 @@
-/** The schemas of the wire are what TypeBox would have written, to the byte: src/http/schema.ts stands in its place at run time. */
+/** The schemas of the wire are what TypeBox would have written, to the byte: src/http/edge/schema.ts stands in its place at run time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type as TypeBox } from 'typebox'
-import { Type } from '../../src/http/schema.ts'
+import { Type } from '../../src/http/edge/schema.ts'
 
 /** The same schemas by either builder; `Type` has TypeBox's own types. */
 const written = (Builder: typeof Type): Record<string, object> => {

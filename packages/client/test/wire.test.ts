@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Static } from 'typebox'
-import type * as schemas from '../../../src/http/api-schemas.ts'
+import type * as schemas from '../../../src/http/public/schemas.ts'
 import type { ChatReply, ChatRequest, ChatStreamEvent, Conversation, Message } from '../src/client.ts'
 import { readConversations, readEvent, readFailure, readMessages, readReply, writeChatRequest, writePageQuery } from '../src/wire.ts'
 import type { Page } from '../src/wire.ts'

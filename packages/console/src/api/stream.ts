@@ -1,6 +1,6 @@
 /** A turn as its events come: what the playground and the first chat show while the reply is written. The server's own schemas say what an event is. */
 import type { Static } from 'typebox'
-import type { ChatEvent } from '../../../../src/http/api-schemas.ts'
+import type { ChatEvent } from '../../../../src/http/public/schemas.ts'
 import { ApiFailure, send } from './client.ts'
 import { readEvents } from './event-reader.ts'
 

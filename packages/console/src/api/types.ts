@@ -1,8 +1,8 @@
 /** What the admin API answers, taken from the very schemas that describe it, as types alone: the page cannot differ from the server unnoticed. */
 import type { Static } from 'typebox'
-import type * as agents from '../../../../src/http/admin-agent-answers.ts'
-import type * as answers from '../../../../src/http/admin-answers.ts'
-import type * as page from '../../../../src/http/admin-console-answers.ts'
+import type * as agents from '../../../../src/http/admin/agents/agent-answers.ts'
+import type * as answers from '../../../../src/http/admin/answers.ts'
+import type * as page from '../../../../src/http/admin/console-answers.ts'
 
 export type Owner = Static<typeof answers.Owner.ref>
 export type LedgerEntry = Static<typeof answers.LedgerEntry.ref>

@@ -7,7 +7,7 @@ export type KeyForm = { name: string; permission: Key['permission']; limit: numb
 // The server's own default, told here so that it is seen before it counts.
 export const newKey: KeyForm = { name: '', permission: 'full', limit: 120, windowSeconds: 60 }
 
-// The bounds of src/http/admin-keys.ts.
+// The bounds of src/http/admin/keys.ts.
 export const longestName = 200
 export const mostRequests = 1_000_000
 export const longestWindowSeconds = 86_400

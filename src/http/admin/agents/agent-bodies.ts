@@ -1,0 +1,81 @@
+/** What an operator sends of an agent: fields and bounds, which are also what the description says. Defaults and prices are the admin room's. */
+import type { Static } from 'typebox'
+import { newAgentExample } from '../examples.ts'
+import { Name, Usd, idGiven, wellFormed } from '../fields.ts'
+import { Tools } from './tools.ts'
+import { longestMessage } from '../../edge/invalid-input.ts'
+import { Type } from '../../edge/schema.ts'
+
+const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
+const closed = { additionalProperties: false } as const
+
+// The bounds keep the largest hold below two million tokens, which ledger.ts says still fits a column at the highest price: system prompt
+// 200,000 (four bytes a code point) + tools 100,000 (admin/agent-tools.ts) + history + knowledge + message 500,000 (the largest body) + output.
+export const Model = Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' })
+const fields = {
+  name: Name,
+  system_prompt: wellFormed({ maxLength: 100_000 }),
+  model: Model,
+}
+const options = {
+  price: Type.Optional(Type.Object({ prompt_usd_per_million: Usd, completion_usd_per_million: Usd }, closed)),
+  max_output_tokens: Type.Optional(whole(1, 200_000)),
+  temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
+  max_steps: Type.Optional(whole(1, 32)),
+  max_tool_calls: Type.Optional(whole(0, 128)),
+  max_message_length: Type.Optional(whole(1, longestMessage)),
+  history: Type.Optional(
+    Type.Object(
+      {
+        max_tokens: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: 800_000,
+            description: 'Absent at creation: 8,000, or what a smaller window of the model leaves, where its window is known.',
+          }),
+        ),
+      },
+      closed,
+    ),
+  ),
+  knowledge: Type.Optional(
+    Type.Object(
+      {
+        max_tokens: Type.Optional(whole(0, 100_000)),
+        top_k: Type.Optional(whole(0, 50)),
+        embedding_model: Type.Optional(
+          Type.Union([Model, Type.Null()], {
+            description: '"<provider name>/<model id>": passages are found by meaning too. null: by words alone.',
+          }),
+        ),
+        language: Type.Optional(
+          Type.Union([Type.String({ minLength: 1, maxLength: 40 }), Type.Null()], {
+            description: 'Of the documents, so that "shipping" is found by "ship". null: english; none: words as they are written.',
+          }),
+        ),
+      },
+      closed,
+    ),
+  ),
+  tools: Type.Optional(Tools),
+}
+export const NewAgent = Type.Object(
+  { owner_id: idGiven('own', 'Whose balance pays.'), ...fields, ...options },
+  { ...closed, examples: [newAgentExample] },
+)
+export const AgentChange = Type.Object(
+  { ...Type.Partial(Type.Object(fields)).properties, ...options, enabled: Type.Optional(Type.Boolean()) },
+  { ...closed, examples: [{ system_prompt: 'You answer questions about orders. Be brief.', temperature: 0.2 }] },
+)
+export const Rollback = Type.Object({ version: whole(1, 2 ** 31) }, { ...closed, examples: [{ version: 1 }] })
+/** May be left out. */
+export const Refresh = Type.Union(
+  [
+    Type.Object({ approve: Type.Optional(Type.Boolean({ description: 'Pins what the servers offer now, in a new version.' })) }, closed),
+    Type.Null(),
+  ],
+  { examples: [{ approve: true }] },
+)
+
+/** The fields that may be left out, at creation and in a change. */
+export type AgentOptions = Static<ReturnType<typeof Type.Object<typeof options>>>

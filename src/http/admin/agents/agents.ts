@@ -1,0 +1,230 @@
+/** /agents and their versions, on the wire. What may be sent is in agent-bodies.ts. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { AdminCalls } from '../../../admin/admin.ts'
+import { ApiError } from '../../../errors.ts'
+import { formatUsd, largestPricePerMillion } from '../../../ledger/ledger.ts'
+import type { Amount, Price } from '../../../ledger/ledger.ts'
+import { Agent as AgentAnswer, AgentVersion as VersionAnswer, ToolDifferences } from './agent-answers.ts'
+import { AgentChange, NewAgent, Refresh, Rollback } from './agent-bodies.ts'
+import type { AgentOptions } from './agent-bodies.ts'
+import { about, answers, gone, made, pageOf } from '../answers.ts'
+import { AgentParams, PageQuery, readPage, readUsd, writePage, writePrice, writeTime } from '../fields.ts'
+import { readTool, writeDifference, writeTool } from './tools.ts'
+
+type Agent = Awaited<ReturnType<AdminCalls['findAgent']>>
+type AgentVersion = Awaited<ReturnType<AdminCalls['listAgentVersions']>>['data'][number]
+
+export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/agents',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'createAgent',
+          'Make an agent',
+          'Makes its first version. Absent fields have defaults, which stand in the answer; a model without a known price needs `price`.',
+        ),
+        body: NewAgent,
+        response: made(AgentAnswer, 'validation_error'),
+      },
+    },
+    async (request, reply) => {
+      const { owner_id: ownerId, name, system_prompt: systemPrompt, model } = request.body
+      const agent = await request.admin.createAgent({ ...readOptions(request.body), ownerId, name, systemPrompt, model })
+      return reply.code(201).send(writeAgent(agent))
+    },
+  )
+
+  app.get(
+    '/agents',
+    {
+      schema: {
+        ...about('Agents', 'listAgents', 'List agents, newest first', 'Each in its present version; deleted ones are left out.'),
+        querystring: PageQuery,
+        response: answers(pageOf(AgentAnswer), 'validation_error'),
+      },
+    },
+    async (request) => writePage(await request.admin.listAgents(readPage(request.query)), writeAgent),
+  )
+
+  app.get(
+    '/agents/:id',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'findAgent',
+          'Read an agent',
+          'Its present version. Of headers and secrets of its tools the names alone are told.',
+        ),
+        params: AgentParams,
+        response: answers(AgentAnswer, 'not_found'),
+      },
+    },
+    async (request) => writeAgent(await request.admin.findAgent(request.params.id)),
+  )
+
+  app.patch(
+    '/agents/:id',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'changeAgent',
+          'Change an agent: a new version, save for enabled',
+          'Absent fields stay as they are. A turn that runs keeps the version that it began with.',
+        ),
+        params: AgentParams,
+        body: AgentChange,
+        response: answers(AgentAnswer, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => {
+      const { name, system_prompt: systemPrompt, model, enabled } = request.body
+      return writeAgent(
+        await request.admin.changeAgent(request.params.id, { ...readOptions(request.body), name, systemPrompt, model, enabled }),
+      )
+    },
+  )
+
+  app.delete(
+    '/agents/:id',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'deleteAgent',
+          'Delete an agent; running turns finish',
+          'Its keys stay valid and are answered with 404 `agent_not_found`; conversations, figures and ledger stay.',
+        ),
+        params: AgentParams,
+        response: gone('not_found'),
+      },
+    },
+    async (request, reply) => {
+      await request.admin.deleteAgent(request.params.id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.get(
+    '/agents/:id/versions',
+    {
+      schema: {
+        ...about('Agents', 'listAgentVersions', 'List versions, newest first', 'Each with its whole content.'),
+        params: AgentParams,
+        querystring: PageQuery,
+        response: answers(pageOf(VersionAnswer), 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writePage(await request.admin.listAgentVersions(request.params.id, readPage(request.query)), writeVersion),
+  )
+
+  app.post(
+    '/agents/:id/rollback',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'rollBackAgent',
+          'Make a new version with the content of an old one',
+          'Nothing is taken away: the new version stands behind all others.',
+        ),
+        params: AgentParams,
+        body: Rollback,
+        response: answers(AgentAnswer, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => writeAgent(await request.admin.rollBackAgent(request.params.id, request.body.version)),
+  )
+
+  app.post(
+    '/agents/:id/tools/refresh',
+    {
+      schema: {
+        ...about(
+          'Agents',
+          'refreshTools',
+          'Ask the MCP servers again: what differs from what was approved',
+          'With `approve` what the servers offer now is pinned in a new version; without it nothing is changed.',
+        ),
+        params: AgentParams,
+        body: Refresh,
+        response: answers(ToolDifferences, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => {
+      const { differences, version } = await request.admin.refreshTools(request.params.id, request.body?.approve ?? false)
+      return { data: differences.map(writeDifference), version }
+    },
+  )
+}
+
+function readOptions(body: AgentOptions) {
+  return {
+    price: body.price && readPrice(body.price),
+    temperature: body.temperature,
+    maxSteps: body.max_steps,
+    maxToolCalls: body.max_tool_calls,
+    maxOutputTokens: body.max_output_tokens,
+    maxMessageLength: body.max_message_length,
+    historyMaxTokens: body.history?.max_tokens,
+    knowledge: body.knowledge && {
+      maxTokens: body.knowledge.max_tokens,
+      topK: body.knowledge.top_k,
+      embeddingModel: body.knowledge.embedding_model,
+      language: body.knowledge.language,
+    },
+    tools: body.tools?.map(readTool),
+  }
+}
+
+const readPrice = (price: NonNullable<AgentOptions['price']>): Price => ({
+  promptPerMillion: readPerMillion('price.prompt_usd_per_million', price.prompt_usd_per_million),
+  completionPerMillion: readPerMillion('price.completion_usd_per_million', price.completion_usd_per_million),
+})
+
+function readPerMillion(field: string, text: string): Amount {
+  const amount = readUsd(field, text)
+  if (amount < 0n || amount > largestPricePerMillion) {
+    throw new ApiError('validation_error', `${field} must be between 0 and ${formatUsd(largestPricePerMillion)}.`)
+  }
+  return amount
+}
+
+const writeAgent = (agent: Agent): object => ({
+  id: agent.id,
+  owner_id: agent.ownerId,
+  version: agent.version,
+  enabled: agent.enabled,
+  ...writeFields(agent),
+  created_at: writeTime(agent.createdAt),
+  updated_at: writeTime(agent.updatedAt),
+})
+
+const writeVersion = (version: AgentVersion): object => ({
+  version: version.version,
+  ...writeFields(version),
+  created_at: writeTime(version.createdAt),
+})
+
+const writeFields = (given: Agent | AgentVersion): object => ({
+  name: given.name,
+  system_prompt: given.systemPrompt,
+  model: given.model,
+  price: writePrice(given.price),
+  max_output_tokens: given.maxOutputTokens,
+  temperature: given.temperature,
+  max_steps: given.maxSteps,
+  max_tool_calls: given.maxToolCalls,
+  max_message_length: given.maxMessageLength,
+  history: { max_tokens: given.historyMaxTokens },
+  knowledge: {
+    max_tokens: given.knowledge.maxTokens,
+    top_k: given.knowledge.topK,
+    embedding_model: given.knowledge.embeddingModel,
+    language: given.knowledge.language,
+  },
+  tools: given.tools.map(writeTool),
+})

@@ -1,0 +1,239 @@
+/** /agents/{id}/documents and /agents/{id}/search, on the wire: what may be put in, and how far its reading has come. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { AdminCalls } from '../../../admin/admin.ts'
+import { ApiError } from '../../../errors.ts'
+import { Document as DocumentAnswer, Found } from './agent-answers.ts'
+import { about, accepted, answers, gone, pageOf } from '../answers.ts'
+import { idGiven, AgentParams, PageQuery, readPage, wellFormed, writePage, writeTime, writeTimeOrNull } from '../fields.ts'
+import { receiveUploads } from './document-upload.ts'
+import { Type } from '../../edge/schema.ts'
+
+type Document = Awaited<ReturnType<AdminCalls['findDocument']>>
+type Passage = Awaited<ReturnType<AdminCalls['searchDocuments']>>[number]
+type Source = Parameters<AdminCalls['createDocument']>[1]
+
+const closed = { additionalProperties: false } as const
+
+const File = Type.String({
+  format: 'binary',
+  description: 'multipart/form-data only: one file of at most 20 MiB; md, txt, html, pdf or docx, by its name or content type.',
+})
+const textExample = { title: 'Shipping and returns', text: '# Returns\n\nGoods may be returned within 30 days.' }
+// The body as a whole is at most 1 MiB; a file may have 20.
+const DocumentBody = Type.Object(
+  {
+    title: Type.Optional(
+      Type.String({
+        ...wellFormed({ minLength: 1, maxLength: 500 }),
+        description: 'What replies and searches name it by; required with text.',
+      }),
+    ),
+    text: Type.Optional(
+      Type.String({ ...wellFormed({ minLength: 1, maxLength: 1_000_000 }), description: 'JSON only: Markdown or plain text.' }),
+    ),
+    url: Type.Optional(
+      Type.String({
+        ...wellFormed({ minLength: 1, maxLength: 2000 }),
+        description: 'JSON only: an https address, fetched once, by the service.',
+      }),
+    ),
+    file: Type.Optional(File),
+  },
+  {
+    ...closed,
+    description: 'Exactly one of text, url and file.',
+  },
+)
+const { file: _, ...ofJson } = DocumentBody.properties
+/** For the description: what each media type takes. One schema checks both, so that each wrong mixture has its own words. */
+export const documentBodies = {
+  content: {
+    'application/json': { schema: Type.Object(ofJson, { ...closed, examples: [textExample], description: 'Either text or url.' }) },
+    'multipart/form-data': {
+      schema: Type.Object(
+        { title: ofJson.title, file: File },
+        { ...closed, examples: [{ title: 'Shipping and returns', file: '# Returns' }] },
+      ),
+    },
+  },
+}
+const DocumentParams = Type.Object({ ...AgentParams.properties, document_id: idGiven('doc', 'Id of the document.') })
+// Some pages of text: a search is a question, a message or a few words.
+const SearchBody = Type.Object(
+  {
+    query: wellFormed({ minLength: 1, maxLength: 32_000 }),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 50,
+        description: "So many of the best. Absent: what fits the agent's own top_k and max_tokens.",
+      }),
+    ),
+  },
+  { ...closed, examples: [{ query: 'How long may goods be returned?', limit: 3 }] },
+)
+
+const consumes = ['application/json', 'multipart/form-data']
+const failures = ['validation_error', 'not_found', 'conflict', 'payload_too_large'] as const
+
+export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  await receiveUploads(app)
+
+  app.post(
+    '/agents/:id/documents',
+    {
+      config: { takesFile: true },
+      schema: {
+        ...about(
+          'Knowledge',
+          'createDocument',
+          'Put a document in: a file, a text, or an address',
+          'Answered at once; what is in it is found when its status is `ready`. A file comes as multipart/form-data, a text or an address as JSON.',
+        ),
+        consumes,
+        params: AgentParams,
+        body: DocumentBody,
+        response: accepted(DocumentAnswer, ...failures),
+      },
+    },
+    async (request, reply) => {
+      const source = readSource(request.body, request)
+      return reply.code(202).send(writeDocument(await request.admin.createDocument(request.params.id, source)))
+    },
+  )
+
+  app.get(
+    '/agents/:id/documents',
+    {
+      schema: {
+        ...about(
+          'Knowledge',
+          'listDocuments',
+          'List the documents of an agent, newest first',
+          'With the status of each; one that failed says why.',
+        ),
+        params: AgentParams,
+        querystring: PageQuery,
+        response: answers(pageOf(DocumentAnswer), 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writePage(await request.admin.listDocuments(request.params.id, readPage(request.query)), writeDocument),
+  )
+
+  app.get(
+    '/agents/:id/documents/:document_id',
+    {
+      schema: {
+        ...about('Knowledge', 'findDocument', 'Read how far a document has come', 'Queued, indexing, ready, or failed with its reason.'),
+        params: DocumentParams,
+        response: answers(DocumentAnswer, 'not_found'),
+      },
+    },
+    async ({ admin, params }) => writeDocument(await admin.findDocument(params.id, params.document_id)),
+  )
+
+  app.put(
+    '/agents/:id/documents/:document_id',
+    {
+      config: { takesFile: true },
+      schema: {
+        ...about(
+          'Knowledge',
+          'replaceDocument',
+          'Replace a document; the former content is found until the new one is ready',
+          'It keeps its id. What may be sent is what may be put in.',
+        ),
+        consumes,
+        params: DocumentParams,
+        body: DocumentBody,
+        response: accepted(DocumentAnswer, ...failures),
+      },
+    },
+    async (request, reply) => {
+      const { id, document_id: documentId } = request.params
+      const source = readSource(request.body, request)
+      return reply.code(202).send(writeDocument(await request.admin.replaceDocument(id, documentId, source)))
+    },
+  )
+
+  app.delete(
+    '/agents/:id/documents/:document_id',
+    {
+      schema: {
+        ...about(
+          'Knowledge',
+          'deleteDocument',
+          'Take a document out: nothing of it is found from then on',
+          'A second time it is 404 `not_found`.',
+        ),
+        params: DocumentParams,
+        response: gone('not_found'),
+      },
+    },
+    async ({ admin, params }, reply) => {
+      await admin.deleteDocument(params.id, params.document_id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/agents/:id/search',
+    {
+      schema: {
+        ...about(
+          'Knowledge',
+          'searchDocuments',
+          'Search as the agent does',
+          'The passages that the agent would be given for this text, the best first.',
+        ),
+        params: AgentParams,
+        body: SearchBody,
+        response: answers(Found, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => ({ data: (await request.admin.searchDocuments(request.params.id, request.body)).map(writePassage) }),
+  )
+}
+
+/** Throws ApiError `validation_error` where it is not exactly one thing. */
+function readSource({ title, text, url, file }: Static<typeof DocumentBody>, { upload }: Pick<FastifyRequest, 'upload'>): Source {
+  if (upload) return { kind: 'file', ...upload, title }
+  if (file !== undefined) throw invalid('A file is sent as multipart/form-data.')
+  if (text !== undefined && url !== undefined) throw invalid('Give text or url, not both.')
+  if (url !== undefined) return { kind: 'url', url, title }
+  if (text === undefined) throw invalid('Give text or url, or a file as multipart/form-data.')
+  if (title === undefined) throw invalid('title is required with text.')
+  return { kind: 'text', title, text }
+}
+
+const invalid = (message: string): ApiError => new ApiError('validation_error', message)
+
+const writeDocument = (document: Document): object => ({
+  id: document.id,
+  agent_id: document.agentId,
+  title: document.title,
+  source: document.source,
+  file_name: document.fileName,
+  media_type: document.mediaType,
+  url: document.url,
+  status: document.status,
+  reason: document.reason,
+  progress: document.progress,
+  chunks: document.chunks,
+  bytes: document.bytes,
+  source_sha256: document.sha256,
+  created_at: writeTime(document.createdAt),
+  updated_at: writeTime(document.updatedAt),
+  indexed_at: writeTimeOrNull(document.indexedAt),
+})
+
+/** `section` stands where the passage is under a heading. */
+const writePassage = ({ documentId, title, section, text, score }: Passage): object => ({
+  document_id: documentId,
+  title,
+  ...(section === '' ? {} : { section }),
+  text,
+  score,
+})

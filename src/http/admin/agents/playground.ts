@@ -1,0 +1,71 @@
+/**
+ * The console's playground: a message of the operator's own, by the real pipeline, stored, billed and streamed as any other. No rate limit:
+ * its key is nobody's. Surfaces: POST /agents/{id}/playground.
+ */
+import { randomUUID } from 'node:crypto'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { about } from '../answers.ts'
+import { AgentParams, wellFormed } from '../fields.ts'
+import { describeFailures, describeHeaders } from '../../public/answers.ts'
+import { chatEvents } from '../../public/examples.ts'
+import { ChatEvent } from '../../public/schemas.ts'
+import { sendBegun } from '../../public/chat-routes.ts'
+import type { Turns } from '../../public/chat-routes.ts'
+import type { StreamOptions } from '../../public/event-stream.ts'
+import { readIdempotencyKey } from '../../public/idempotency-key.ts'
+import { longestMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
+import { Type } from '../../edge/schema.ts'
+
+const Message = Type.Object(
+  {
+    message: Type.String({ minLength: 1, maxLength: longestMessage, pattern: wellFormedPattern }),
+    external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
+  },
+  { additionalProperties: false, examples: [{ message: 'What does the premium plan cost?' }] },
+)
+
+/** Whose conversation it is where nobody is named. */
+const usualUser = 'playground'
+
+const schema = {
+  ...about(
+    'Agents',
+    'playInPlayground',
+    'Send a message as the operator and stream the reply',
+    'The events of the public stream. An `Idempotency-Key` header may be sent; without one every call is a new message.',
+  ),
+  params: AgentParams,
+  body: Message,
+  response: {
+    200: {
+      description: 'The stream is established.',
+      headers: describeHeaders(),
+      content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
+    },
+    ...describeFailures(
+      ...([
+        'bad_request',
+        'unauthorized',
+        'validation_error',
+        'payload_too_large',
+        'not_found',
+        'agent_not_found',
+        'agent_disabled',
+      ] as const),
+      ...(['idempotency_conflict', 'idempotency_in_progress', 'conversation_busy', 'insufficient_balance'] as const),
+      ...(['service_unavailable', 'internal_error'] as const),
+    ),
+  },
+}
+
+export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
+  app.post('/agents/:id/playground', { schema }, async (request, reply) => {
+    const { message, external_user_id: externalUserId = usualUser } = request.body
+    const given = request.headers['idempotency-key'] !== undefined
+    const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
+    const agentId = request.params.id
+    const apiKeyId = await request.admin.openPlayground(agentId)
+    const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, shareOf: 'operator' })
+    return sendBegun(request, reply, begun, message, streams)
+  })
+}

@@ -1,0 +1,13 @@
+/** The fields that come again in what the admin API answers, as its description shows them. */
+import type { TSchema } from 'typebox'
+import { Type } from '../edge/schema.ts'
+
+export const Time = Type.String({ format: 'date-time', description: 'UTC, with milliseconds.' })
+export const TimeOrNull = Type.Union([Time, Type.Null()])
+export const AmountUsd = Type.String({ pattern: '^-?\\d+\\.\\d{8}$', examples: ['9.99992740'] })
+export const Count = Type.Integer({ minimum: 0 })
+export const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+export const idOf = (prefix: string) => Type.String({ examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
+export const RequestId = Type.String({ format: 'uuid' })
+export const Price = Type.Object({ prompt_usd_per_million: AmountUsd, completion_usd_per_million: AmountUsd })
+export const Version = Type.Integer({ minimum: 1 })

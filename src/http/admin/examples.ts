@@ -1,0 +1,264 @@
+/**
+ * The examples of /admin/v1/openapi.json: one small installation, a shop whose agent answers for its support. Answers by the name of their
+ * schema; short bodies stand beside theirs. A test holds each against its schema, and sends every body to a real server.
+ */
+import { exampleId } from '../public/answers.ts'
+
+const owner = 'own_01jd3v9qk8x2m5n7p4r6t8w0ya'
+const agent = 'agt_01jd3v9qk8x2m5n7p4r6t8w0yc'
+const key = 'key_01jd3v9qk8x2m5n7p4r6t8w0ye'
+const conversation = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
+const document = 'doc_01jd3v9qk8x2m5n7p4r6t8w0yf'
+const morning = '2026-11-21T09:00:00.000Z'
+const asked = '2026-11-21T14:11:57.104Z'
+const answered = '2026-11-21T14:11:58.332Z'
+
+const price = { prompt_usd_per_million: '0.75000000', completion_usd_per_million: '4.50000000' }
+const usage = { prompt_tokens: 412, completion_tokens: 18, total_tokens: 430, charged_usd: '0.00039000', estimated: false }
+const lookUp = {
+  name: 'find_order',
+  description: 'Finds an order by its number.',
+  parameters: { type: 'object', required: ['number'], properties: { number: { type: 'string' } } },
+}
+const call = {
+  name: 'find_order',
+  step: 1,
+  arguments: '{"number":"4711"}',
+  result: '{"status":"sent"}',
+  is_error: false,
+  ms: 84,
+}
+const source = { document_id: document, title: 'Shipping and returns', section: 'Returns › Deadlines' }
+
+const content = {
+  name: 'Support',
+  system_prompt: 'You answer questions about orders. Be brief.',
+  model: 'openai/gpt-5.4-mini',
+  price,
+  max_output_tokens: 2048,
+  temperature: null,
+  max_steps: 8,
+  max_tool_calls: 16,
+  max_message_length: 32_000,
+  history: { max_tokens: 8000 },
+  knowledge: { max_tokens: 1500, top_k: 6, embedding_model: null, language: null },
+  tools: [
+    {
+      type: 'http',
+      ...lookUp,
+      side_effects: false,
+      method: 'GET',
+      url: 'https://shop.example/orders/{number}',
+      headers: { 'X-Shop-Token': null },
+      secrets: {},
+      timeout_seconds: 10,
+    },
+    { type: 'builtin', name: 'now' },
+  ],
+}
+
+const shownKey = {
+  id: key,
+  key_id: 'k7m2p9q4r8t1v5x3',
+  agent_id: agent,
+  name: 'Web shop',
+  permission: 'full',
+  rate_limit: { limit: 120, window_seconds: 60 },
+  created_at: morning,
+  last_used_at: asked,
+  revoked_at: null,
+}
+
+const turn = {
+  request_id: exampleId,
+  conversation_id: conversation,
+  owner_id: owner,
+  agent_id: agent,
+  agent_version: 3,
+  key_id: key,
+  state: 'completed',
+  run: 1,
+  attempts: 1,
+  price,
+  held_usd: '0.00000000',
+  usage,
+  written_off_usd: '0.00000000',
+  failure: null,
+  first_delta_ms: 640,
+  created_at: asked,
+  started_at: asked,
+  ended_at: answered,
+  erased_at: null,
+}
+
+const figures = {
+  turns: 42,
+  completed: 40,
+  failed: 1,
+  released: 1,
+  prompt_tokens: 16_480,
+  completion_tokens: 720,
+  charged_usd: '0.01560000',
+  written_off_usd: '0.00000000',
+  p50_ms: 1228,
+  p95_ms: 2904,
+  p50_first_delta_ms: 640,
+  p95_first_delta_ms: 1310,
+}
+
+export const answerExamples: Record<string, object> = {
+  Owner: {
+    id: owner,
+    name: 'Example Shop',
+    balance_usd: '9.99961000',
+    held_usd: '0.00000000',
+    available_usd: '9.99961000',
+    created_at: morning,
+  },
+  LedgerEntry: {
+    id: 'led_01jd3v9qk8x2m5n7p4r6t8w0yg',
+    owner_id: owner,
+    kind: 'credit',
+    amount_usd: '10.00000000',
+    written_off_usd: '0.00000000',
+    request_id: null,
+    note: 'Invoice 2026-0117',
+    created_at: morning,
+  },
+  Provider: {
+    id: 'prv_01jd3v9qk8x2m5n7p4r6t8w0yh',
+    name: 'openai',
+    kind: 'openai',
+    base_url: null,
+    created_at: morning,
+    updated_at: morning,
+  },
+  ProviderTest: { ok: true, model: 'gpt-5.4-mini', latency_ms: 412 },
+  Agent: { id: agent, owner_id: owner, version: 3, enabled: true, ...content, created_at: morning, updated_at: morning },
+  AgentVersion: { version: 3, ...content, created_at: morning },
+  ToolDifferences: {
+    data: [{ server: 'warehouse', tool: 'stock', change: 'added', now: { ...lookUp, side_effects: false } }],
+    version: 3,
+  },
+  Document: {
+    id: document,
+    agent_id: agent,
+    title: 'Shipping and returns',
+    source: 'file',
+    file_name: 'shipping.md',
+    media_type: 'text/markdown',
+    url: null,
+    status: 'ready',
+    reason: null,
+    progress: null,
+    chunks: 7,
+    bytes: 5210,
+    source_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    created_at: morning,
+    updated_at: morning,
+    indexed_at: morning,
+  },
+  Passages: { data: [{ ...source, text: 'Goods may be returned within 30 days.', score: 3.11 }] },
+  Key: shownKey,
+  ShownKey: { api_key: 'svc_live_k7m2p9q4r8t1v5x3.an-example-and-no-secret', ...shownKey },
+  StoredConversation: {
+    id: conversation,
+    agent_id: agent,
+    key_id: key,
+    external_user_id: 'customer-4711',
+    created_at: asked,
+    last_message_at: answered,
+    message_count: 2,
+  },
+  StoredMessage: {
+    id: 'msg_01jd3v9qk8x2m5n7p4r6t8w0ya',
+    role: 'assistant',
+    content: 'Order 4711 was sent. It may be returned within 30 days.',
+    created_at: answered,
+    request_id: exampleId,
+    citations: [source],
+    tool_calls: [call],
+    turn: { state: 'completed', agent_version: 3, usage },
+  },
+  Turn: turn,
+  TurnWithSteps: {
+    ...turn,
+    steps: [
+      {
+        run: 1,
+        step: 1,
+        part: 0,
+        kind: 'model',
+        payload: {
+          text: '',
+          tool_calls: [{ name: call.name, arguments: call.arguments }],
+          usage: { prompt_tokens: 180, completion_tokens: 8, estimated: false },
+        },
+        created_at: asked,
+      },
+      { run: 1, step: 1, part: 2, kind: 'tool_finished', payload: call, created_at: asked },
+    ],
+  },
+  Erased: { conversations: 1, turns: 3, messages: 6 },
+  UsageReport: { data: [{ bucket_start: '2026-11-21T00:00:00.000Z', ...figures }], totals: figures },
+  AuditLine: {
+    id: 'aud_01jd3v9qk8x2m5n7p4r6t8w0yk',
+    who: 'admin',
+    verb: 'change',
+    noun: 'agent',
+    subject_id: agent,
+    fields: ['system_prompt'],
+    request_id: exampleId,
+    created_at: morning,
+  },
+  Session: { expires_at: '2026-11-21T21:00:00.000Z', version: '1.0.0', api_url: null },
+  Status: {
+    version: '1.0.0',
+    node: 'v24.21.0',
+    started_at: morning,
+    draining: false,
+    store: { kind: 'sqlite', state: 'ok' },
+    limiter: { kind: 'memory', state: 'ok' },
+    workers: 1,
+    process: { rss_bytes: 121_634_816, event_loop_p99_ms: 11.2 },
+    turns: { running: 2, most: 1000, waiting: { admission: 0, advance: 0, settlement: 0, failure: 0 } },
+    counted: { completed: 40, failed: 1, released: 1, lost: 0, replayed: 3, recovered: 0, refused: 5, model_retries: 2 },
+  },
+  Verification: {
+    ok: true,
+    verified_at: morning,
+    ms: 38,
+    invariants: [
+      { id: 'I1', name: 'balance-is-ledger-sum', sentence: "An owner's balance is the sum of the owner's ledger.", ok: true, rows: [] },
+    ],
+  },
+  ToolTrial: { result: '{"status":"sent"}', is_error: false, ms: 84 },
+  ModelPrice: { model: 'openai/gpt-5.4-mini', price, context_tokens: 400_000 },
+}
+
+/** To be sent, as far as the other examples are there: the owner, the provider. */
+export const newAgentExample = {
+  owner_id: owner,
+  name: content.name,
+  system_prompt: content.system_prompt,
+  model: content.model,
+  price: { prompt_usd_per_million: '0.75', completion_usd_per_million: '4.50' },
+  tools: [
+    {
+      type: 'http',
+      ...lookUp,
+      method: 'GET',
+      url: 'https://shop.example/orders/{number}',
+      headers: { 'X-Shop-Token': 'the-token-of-the-shop' },
+      side_effects: false,
+    },
+    { type: 'builtin', name: 'now' },
+  ],
+}
+
+/** Of the answer of listLedger in its other form. */
+export const ledgerCsvExample = [
+  'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
+  'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117',
+  '',
+].join('\r\n')

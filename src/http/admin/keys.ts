@@ -1,0 +1,148 @@
+/** API keys of an agent, on the wire. The whole key is in the answer that makes it and in no other. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { AdminCalls } from '../../admin/admin.ts'
+import { Key as KeyAnswer, ShownKey, about, answers, gone, made, pageOf } from './answers.ts'
+import { AgentParams, KeyParams, Name, PageQuery, readPage, writePage, writeTime, writeTimeOrNull } from './fields.ts'
+import { Type } from '../edge/schema.ts'
+
+type ApiKey = Awaited<ReturnType<AdminCalls['changeApiKey']>>
+type ApiKeyShown = Awaited<ReturnType<AdminCalls['createApiKey']>>
+
+const closed = { additionalProperties: false } as const
+
+const Permission = Type.Enum(['full', 'read-only'])
+// A day is the longest window that still tells abuse from use; a million requests in one is beyond any single process.
+const RateLimit = Type.Object(
+  { limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }), window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) },
+  closed,
+)
+const NewKey = Type.Object(
+  { name: Type.Optional(Name), permission: Permission, rate_limit: Type.Optional(RateLimit) },
+  { ...closed, examples: [{ name: 'Web shop', permission: 'full', rate_limit: { limit: 120, window_seconds: 60 } }] },
+)
+const KeyChange = Type.Object(
+  {
+    name: Type.Optional(Type.Union([Name, Type.Null()])),
+    permission: Type.Optional(Permission),
+    rate_limit: Type.Optional(RateLimit),
+  },
+  { ...closed, examples: [{ name: 'Web shop, read alone', permission: 'read-only' }] },
+)
+// 30 days: the slowest release of a caller's; longer, and the old secret was never meant to end.
+const longestGraceSeconds = 30 * 24 * 60 * 60
+/** May be left out: the former secret ends at once. */
+const Rotation = Type.Union(
+  [Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: longestGraceSeconds })) }, closed), Type.Null()],
+  { examples: [{ grace_seconds: 3600 }] },
+)
+
+export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/agents/:id/keys',
+    {
+      schema: {
+        ...about(
+          'Keys',
+          'createKey',
+          'Make an API key',
+          'The whole key is in this answer and in no other. Absent `rate_limit`: 120 requests in 60 seconds.',
+        ),
+        params: AgentParams,
+        body: NewKey,
+        response: made(ShownKey, 'validation_error', 'not_found'),
+      },
+    },
+    async (request, reply) => {
+      const { name, permission, rate_limit: rate } = request.body
+      const rateLimit = rate && { limit: rate.limit, windowSeconds: rate.window_seconds }
+      return reply.code(201).send(writeShown(await request.admin.createApiKey({ agentId: request.params.id, name, permission, rateLimit })))
+    },
+  )
+
+  app.get(
+    '/agents/:id/keys',
+    {
+      schema: {
+        ...about('Keys', 'listKeys', 'List the API keys of an agent, newest first', 'Without their secrets; revoked ones too.'),
+        params: AgentParams,
+        querystring: PageQuery,
+        response: answers(pageOf(KeyAnswer), 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => writePage(await request.admin.listApiKeys(request.params.id, readPage(request.query)), writeKey),
+  )
+
+  app.patch(
+    '/keys/:id',
+    {
+      schema: {
+        ...about(
+          'Keys',
+          'changeKey',
+          'Change an API key',
+          'Absent fields stay as they are. A revoked key cannot be changed: 409 `conflict`.',
+        ),
+        params: KeyParams,
+        body: KeyChange,
+        response: answers(KeyAnswer, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => {
+      const { name, permission, rate_limit: rate } = request.body
+      return writeKey(
+        await request.admin.changeApiKey(request.params.id, {
+          ...(name === undefined ? {} : { name }),
+          ...(permission === undefined ? {} : { permission }),
+          ...(rate === undefined ? {} : { rateLimit: rate.limit, rateWindowSeconds: rate.window_seconds }),
+        }),
+      )
+    },
+  )
+
+  app.delete(
+    '/keys/:id',
+    {
+      schema: {
+        ...about('Keys', 'revokeKey', 'Revoke an API key, for good', 'On every process within a second. Conversations of the key stay.'),
+        params: KeyParams,
+        response: gone('not_found'),
+      },
+    },
+    async (request, reply) => {
+      await request.admin.revokeApiKey(request.params.id)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post(
+    '/keys/:id/rotate',
+    {
+      schema: {
+        ...about(
+          'Keys',
+          'rotateKey',
+          'Make a new secret for the same key',
+          'The key keeps its id, its public part and its conversations. The former secret ends at once, or after `grace_seconds`.',
+        ),
+        params: KeyParams,
+        body: Rotation,
+        response: answers(ShownKey, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request) => writeShown(await request.admin.rotateApiKey(request.params.id, request.body?.grace_seconds ?? 0)),
+  )
+}
+
+const writeShown = ({ text, ...key }: ApiKeyShown): object => ({ api_key: text, ...writeKey(key) })
+
+const writeKey = (key: ApiKey): object => ({
+  id: key.id,
+  key_id: key.keyId,
+  agent_id: key.agentId,
+  name: key.name,
+  permission: key.permission,
+  rate_limit: { limit: key.rateLimit, window_seconds: key.rateWindowSeconds },
+  created_at: writeTime(key.createdAt),
+  last_used_at: writeTimeOrNull(key.lastUsedAt),
+  revoked_at: writeTimeOrNull(key.revokedAt),
+})

@@ -1,0 +1,178 @@
+/** /owners and their ledger, on the wire. Surfaces: the first rows of the admin table. */
+import { Readable } from 'node:stream'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { AdminCalls } from '../../admin/admin.ts'
+import { ApiError } from '../../errors.ts'
+import { LedgerEntry as Entry, Owner as OwnerAnswer, about, alsoAs, answers, made, pageOf } from './answers.ts'
+import { OwnerParams, Name, PageQuery, Usd, readPage, readUsd, wellFormed, writePage, writeTime, writeUsd } from './fields.ts'
+import { ledgerCsvExample } from './examples.ts'
+import { ledgerCsv } from './ledger-csv.ts'
+import { readIdempotencyKey } from '../public/idempotency-key.ts'
+import { Type } from '../edge/schema.ts'
+
+type Owner = Awaited<ReturnType<AdminCalls['findOwner']>>
+type LedgerEntry = Awaited<ReturnType<AdminCalls['addLedgerEntry']>>
+
+const closed = { additionalProperties: false } as const
+
+const NewOwner = Type.Object(
+  { name: Name, balance_usd: Type.Optional(Usd) },
+  { ...closed, examples: [{ name: 'Example Shop', balance_usd: '10.00' }] },
+)
+const OwnerChange = Type.Object({ name: Type.Optional(Name) }, { ...closed, examples: [{ name: 'Example Shop Ltd.' }] })
+// 1,000: a sentence or two of bookkeeping, not a document.
+const Note = wellFormed({ maxLength: 1000 })
+const NewEntry = Type.Object(
+  { amount_usd: Usd, note: Type.Optional(Note) },
+  { ...closed, examples: [{ amount_usd: '25.00', note: 'Invoice 2026-0117' }] },
+)
+
+export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/owners',
+    {
+      schema: {
+        ...about(
+          'Owners',
+          'createOwner',
+          'Make an owner',
+          'An owner pays for the turns of its agents. `balance_usd` is its first credit; absent: 0.',
+        ),
+        body: NewOwner,
+        response: made(OwnerAnswer, 'validation_error'),
+      },
+    },
+    async (request, reply) => {
+      const { name, balance_usd = '0' } = request.body
+      const balance = readUsd('balance_usd', balance_usd)
+      if (balance < 0n) throw new ApiError('validation_error', 'balance_usd must not be negative.')
+      return reply.code(201).send(writeOwner(await request.admin.createOwner({ name, balance })))
+    },
+  )
+
+  app.get(
+    '/owners',
+    {
+      schema: {
+        ...about(
+          'Owners',
+          'listOwners',
+          'List owners, newest first',
+          'Each with its balance, what running turns hold of it, and what is available.',
+        ),
+        querystring: PageQuery,
+        response: answers(pageOf(OwnerAnswer), 'validation_error'),
+      },
+    },
+    async (request) => writePage(await request.admin.listOwners(readPage(request.query)), writeOwner),
+  )
+
+  app.get(
+    '/owners/:id',
+    {
+      schema: {
+        ...about(
+          'Owners',
+          'findOwner',
+          'Read an owner',
+          'The balance is the sum of the ledger; available is the balance less what running turns hold.',
+        ),
+        params: OwnerParams,
+        response: answers(OwnerAnswer, 'not_found'),
+      },
+    },
+    async (request) => writeOwner(await request.admin.findOwner(request.params.id)),
+  )
+
+  app.patch(
+    '/owners/:id',
+    {
+      schema: {
+        ...about('Owners', 'changeOwner', 'Rename an owner', 'Its ledger and its agents stay as they are.'),
+        params: OwnerParams,
+        body: OwnerChange,
+        response: answers(OwnerAnswer, 'validation_error', 'not_found'),
+      },
+    },
+    async (request) => {
+      const { id } = request.params
+      const { name } = request.body
+      return writeOwner(name === undefined ? await request.admin.findOwner(id) : await request.admin.renameOwner(id, name))
+    },
+  )
+
+  app.post(
+    '/owners/:id/ledger',
+    {
+      schema: {
+        ...about(
+          'Owners',
+          'addLedgerEntry',
+          'Credit or adjust a balance, once per Idempotency-Key',
+          'A positive amount is a credit, a negative one an adjustment. What would take the available balance below zero is refused with 409 `conflict`. The same key brings the same entry again, once.',
+        ),
+        params: OwnerParams,
+        body: NewEntry,
+        response: made(Entry, 'validation_error', 'not_found', 'conflict'),
+      },
+    },
+    async (request, reply) => {
+      const idempotencyKey = readIdempotencyKey(request.raw)
+      const amount = readUsd('amount_usd', request.body.amount_usd)
+      if (amount === 0n) throw new ApiError('validation_error', 'amount_usd must not be zero.')
+      const entry = await request.admin.addLedgerEntry({
+        ownerId: request.params.id,
+        idempotencyKey,
+        amount,
+        note: request.body.note ?? null,
+      })
+      return reply.code(201).send(writeEntry(entry))
+    },
+  )
+
+  app.get(
+    '/owners/:id/ledger',
+    {
+      schema: {
+        ...about(
+          'Owners',
+          'listLedger',
+          'Read a ledger, newest first',
+          'Credits, adjustments, and the charges of turns. With `Accept: text/csv` the whole ledger comes as CSV, without pages.',
+        ),
+        params: OwnerParams,
+        querystring: PageQuery,
+        response: alsoAs('text/csv', ledgerCsvExample, answers(pageOf(Entry), 'validation_error', 'not_found')),
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(id, readPage(request.query)), writeEntry)
+      // Read before the first byte leaves, so that an unknown owner is still a 404.
+      const rows = await ledgerCsv((page) => request.admin.listLedger(id, page))
+      return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
+    },
+  )
+}
+
+const wantsCsv = (accept = ''): boolean => /^\s*text\/csv\b/i.test(accept)
+
+const writeOwner = ({ id, name, balance, held, createdAt }: Owner): object => ({
+  id,
+  name,
+  balance_usd: writeUsd(balance),
+  held_usd: writeUsd(held),
+  available_usd: writeUsd(balance - held),
+  created_at: writeTime(createdAt),
+})
+
+const writeEntry = (entry: LedgerEntry): object => ({
+  id: entry.id,
+  owner_id: entry.ownerId,
+  kind: entry.kind,
+  amount_usd: writeUsd(entry.amount),
+  written_off_usd: writeUsd(entry.writtenOff),
+  request_id: entry.requestId,
+  note: entry.note,
+  created_at: writeTime(entry.createdAt),
+})

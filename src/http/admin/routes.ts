@@ -1,0 +1,76 @@
+/**
+ * The admin API, `/admin/v1`: every path but the sign-in behind the admin token or a session, which is asked for before anything else is looked at.
+ * Surfaces: Admin API.
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import type { Admin, AdminCalls } from '../../admin/admin.ts'
+import { ApiError } from '../../errors.ts'
+import type { Erasure } from '../../turn/erasure.ts'
+import { agentRoutes } from './agents/agents.ts'
+import type { AdminAuth } from './auth.ts'
+import { erasureRoutes } from './erasure.ts'
+import { historyRoutes } from './history.ts'
+import { keyRoutes } from './keys.ts'
+import { documentRoutes } from './agents/documents.ts'
+import { describeAdminApi } from './openapi.ts'
+import { ownerRoutes } from './owners.ts'
+import { playgroundRoutes } from './agents/playground.ts'
+import { providerRoutes } from './providers.ts'
+import { serviceRoutes } from './status.ts'
+import type { StatusOptions } from './status.ts'
+import { trialRoutes } from './agents/trials.ts'
+import { usageRoutes } from './usage.ts'
+import { watchMethods, wrongMethod } from '../edge/allowed-methods.ts'
+import type { Turns } from '../public/chat-routes.ts'
+import { sessionRoutes } from '../console/session.ts'
+import type { SessionOptions } from '../console/session.ts'
+import type { StreamOptions } from '../public/event-stream.ts'
+
+export type AdminRoutesOptions = {
+  admin: Admin
+  auth: AdminAuth
+  /** For the playground. */
+  turns: Turns
+  erasure: Erasure
+  streams: StreamOptions
+  publicUrl: string | undefined
+  session: SessionOptions
+  service: StatusOptions
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The admin room for this call, whose id stands beside what it changes (rule `audit`). Set within the admin API alone. */
+    admin: AdminCalls
+  }
+}
+
+export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
+  const { admin, auth, turns, erasure, streams, publicUrl } = options
+  app.addHook('onRequest', async (request) => {
+    request.session = request.routeOptions.config.opensSession ? undefined : await auth(request.raw)
+    request.admin = admin.calledBy(request.id)
+  })
+  let methodsOf: (url: string) => string[] = () => []
+  await app.register(async (known) => {
+    methodsOf = watchMethods(known)
+    await describeAdminApi(known, publicUrl)
+    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, documentRoutes, keyRoutes, historyRoutes, usageRoutes, trialRoutes])
+      await known.register(routes)
+    await known.register(sessionRoutes, options.session)
+    await known.register(serviceRoutes, options.service)
+    await known.register(erasureRoutes, { erasure })
+    await known.register(playgroundRoutes, { turns, streams })
+  })
+  // Every other path is a route too, so that a stranger is told 401 and never which paths and methods there are.
+  await app.register(async (rest) => {
+    rest.addHook('onRequest', async (request, reply) => {
+      const methods = methodsOf(request.raw.url ?? '')
+      if (methods.length === 0) throw new ApiError('not_found')
+      reply.header('allow', methods.join(', '))
+      throw wrongMethod(methods)
+    })
+    rest.all('/', () => undefined)
+    rest.all('/*', () => undefined)
+  })
+}

@@ -1,0 +1,89 @@
+/** /usage and /audit, on the wire: what was used and what was changed. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { AdminCalls } from '../../admin/admin.ts'
+import { AuditLine, Usage, about, answers, pageOf } from './answers.ts'
+import { idGiven, Moment, PageQuery, readMoment, readPage, writePage, writeTime, writeUsd } from './fields.ts'
+import { Type } from '../edge/schema.ts'
+
+type Found = Awaited<ReturnType<AdminCalls['readUsage']>>
+type Line = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]
+
+const UsageQuery = Type.Object(
+  {
+    bucket: Type.Optional(Type.Enum(['hour', 'day'], { description: 'UTC; day where absent.' })),
+    from: Type.Optional(Moment),
+    to: Type.Optional(Moment),
+    owner_id: Type.Optional(idGiven('own', 'Of this owner alone.')),
+    agent_id: Type.Optional(idGiven('agt', 'Of this agent alone.')),
+    key_id: Type.Optional(idGiven('key', 'Of this API key alone, by its id.')),
+  },
+  { additionalProperties: false },
+)
+
+export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/usage',
+    {
+      schema: {
+        ...about(
+          'Usage',
+          'readUsage',
+          'Turns, tokens, charges and times by hour or day; a turn counts where it ended',
+          'Every bucket of the range, the first from `from` on; `to` is exclusive. Tokens, charges and times are of completed turns.',
+        ),
+        querystring: UsageQuery,
+        response: answers(Usage, 'validation_error'),
+      },
+    },
+    async (request) => {
+      const { bucket = 'day', from, to, owner_id: ownerId, agent_id: agentId, key_id: keyId } = request.query
+      const range = { from: readMoment('from', from), to: readMoment('to', to) }
+      const { buckets, totals } = await request.admin.readUsage({ ownerId, agentId, keyId, bucket, ...range })
+      const data = buckets.map((one) => ({ bucket_start: writeTime(one.bucketStart), ...writeFigures(one) }))
+      return { data, totals: writeFigures(totals) }
+    },
+  )
+
+  app.get(
+    '/audit',
+    {
+      schema: {
+        ...about(
+          'Audit',
+          'listAudit',
+          'Who changed what, newest first',
+          'One line for each change: names of the changed fields, and never a value.',
+        ),
+        querystring: PageQuery,
+        response: answers(pageOf(AuditLine), 'validation_error'),
+      },
+    },
+    async (request) => writePage(await request.admin.listAudit(readPage(request.query)), writeLine),
+  )
+}
+
+const writeFigures = (usage: Found['totals']): object => ({
+  turns: usage.turns,
+  completed: usage.completed,
+  failed: usage.failed,
+  released: usage.released,
+  prompt_tokens: usage.promptTokens,
+  completion_tokens: usage.completionTokens,
+  charged_usd: writeUsd(usage.charged),
+  written_off_usd: writeUsd(usage.writtenOff),
+  p50_ms: usage.latency.p50,
+  p95_ms: usage.latency.p95,
+  p50_first_delta_ms: usage.firstDelta.p50,
+  p95_first_delta_ms: usage.firstDelta.p95,
+})
+
+const writeLine = (line: Line): object => ({
+  id: line.id,
+  who: line.who,
+  verb: line.verb,
+  noun: line.noun,
+  subject_id: line.subjectId,
+  fields: line.fields,
+  request_id: line.requestId,
+  created_at: writeTime(line.createdAt),
+})

@@ -1,0 +1,60 @@
+/**
+ * /docs: the reference for callers, one page with its style, script and icon, all from files of this repository. The page is made once, of the
+ * very object that /openapi.json serves. Surfaces, Addresses.
+ */
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import type { FastifyPluginAsync } from 'fastify'
+import type { ApiDocument } from './api-document.ts'
+import { readErrorPages } from './error-pages.ts'
+import { renderPage } from './page.ts'
+import { bodyLimitBytes } from '../edge/polite-close.ts'
+import { sendFile, versionOf } from '../edge/served-file.ts'
+import type { ServedFile } from '../edge/served-file.ts'
+
+export type DocsOptions = {
+  /** The base address to show; known once the door listens. */
+  baseUrl: () => string
+}
+
+// Nothing may be loaded from anywhere else, nothing runs that stands in the page itself, nothing may be sent away from it.
+const securityHeaders = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+}
+
+export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl }) => {
+  const style = served('text/css; charset=utf-8', readOwnFile('style.css'))
+  const script = served('text/javascript; charset=utf-8', readOwnFile('copy.js'))
+  const icon = served('image/svg+xml', readOwnFile('icon.svg'))
+  const files = { 'style.css': style, 'copy.js': script, 'icon.svg': icon }
+  const address = (name: keyof typeof files): string => `docs/${name}?v=${files[name].version}`
+  const assets = { style: address('style.css'), script: address('copy.js'), icon: address('icon.svg') }
+  const errorPages = readErrorPages()
+
+  let page: ServedFile | undefined
+  const makePage = (): ServedFile => {
+    const document: ApiDocument = JSON.parse(JSON.stringify(app.swagger()))
+    return served('text/html; charset=utf-8', renderPage({ document, errorPages, baseUrl: baseUrl(), bodyLimitBytes, assets }))
+  }
+
+  // A browser asks each time and gets 304 while nothing has changed.
+  app.get('/docs', { schema: { hide: true } }, (request, reply) =>
+    sendFile(request, reply, (page ??= makePage()), { ...securityHeaders, 'cache-control': 'no-cache' }),
+  )
+  for (const [name, file] of Object.entries(files)) {
+    // The address holds the version.
+    app.get(`/docs/${name}`, { schema: { hide: true } }, (request, reply) =>
+      sendFile(request, reply, file, { ...securityHeaders, 'cache-control': 'public, max-age=31536000, immutable' }),
+    )
+  }
+}
+
+const readOwnFile = (name: string): string => readFileSync(new URL(`./${name}`, import.meta.url), 'utf8')
+
+function served(type: string, text: string): ServedFile {
+  const bytes = Buffer.from(text)
+  return { type, bytes, gzipped: gzipSync(bytes), version: versionOf(bytes) }
+}

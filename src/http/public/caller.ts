@@ -1,0 +1,64 @@
+/**
+ * Who calls, decided on headers alone before the body is read: `order.authentication`, `order.permission`, `order.rate-limit`. Hook `onRequest`
+ * of every route of the API; leaves `request.caller`. Never says which agents exist.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Access, ApiKey, RateFigures } from '../../access/outcome.ts'
+import { ApiError } from '../../errors.ts'
+import { note } from '../edge/access-log.ts'
+import { countHeader } from '../edge/headers.ts'
+
+export type Caller = { apiKey: ApiKey; figures: RateFigures }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by `admitCaller`, so only within the routes of the API. */
+    caller: Caller
+  }
+}
+
+/** Throws ApiError with the first check that fails. A 429 has its figures on the reply. */
+export function admitCaller(access: Access) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const apiKey = await authenticate(access, request)
+    note(request.raw, { keyId: apiKey.id, agentId: apiKey.agentId })
+    // `agent_mismatch`: the path's text, percent-decoded, against the key's; never looked up.
+    if ((request.params as { agent_id: string }).agent_id !== apiKey.agentId) throw new ApiError('agent_mismatch')
+    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')
+    request.caller = { apiKey, figures: await spend(access, apiKey, reply) }
+  }
+}
+
+async function authenticate(access: Access, request: FastifyRequest): Promise<ApiKey> {
+  // Of two Authorization headers Node keeps the first; a proxy before us may have judged by the other.
+  const header = countHeader(request.raw, 'authorization') > 1 ? undefined : request.headers.authorization
+  const outcome = await access.authenticate(header)
+  switch (outcome.kind) {
+    case 'authenticated':
+      return outcome.apiKey
+    case 'invalid_api_key':
+    case 'service_unavailable':
+      throw new ApiError(outcome.kind)
+  }
+}
+
+/** `rate.spend`, `rate.fail-closed`. */
+async function spend(access: Access, apiKey: ApiKey, reply: FastifyReply): Promise<RateFigures> {
+  const outcome = await access.spend(apiKey)
+  switch (outcome.kind) {
+    case 'allowed':
+      return outcome.figures
+    case 'exceeded':
+      reply.headers(rateHeaders(outcome.figures))
+      throw new ApiError('rate_limit_exceeded', undefined, { retryAfterSeconds: outcome.retryAfterSeconds })
+    case 'unavailable':
+      throw new ApiError('api_rate_limit_unavailable')
+  }
+}
+
+/** `rate.headers`: on 200 JSON and on 429, nowhere else. */
+export const rateHeaders = ({ limit, remaining, resetAt }: RateFigures): Record<string, string> => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-reset': String(resetAt),
+})

@@ -1,0 +1,17 @@
+/** The chat response, the same text on both transports and at every replay. Specification section 2; ruling `idempotency.replay`. */
+import { formatUsd } from '../../ledger/ledger.ts'
+import type { TurnEnd } from '../../turn/outcome.ts'
+
+export type StoredReply = Extract<TurnEnd, { kind: 'completed' }>['reply']
+
+/** One line of JSON, with the field names and ids of ours written as they are: the content alone may hold what has to be escaped. */
+export function chatResponse(reply: StoredReply): string {
+  const { requestId, conversationId, messageId, content, createdAt, promptTokens, completionTokens, charged } = reply
+  const message = `{"id":"${messageId}","role":"assistant","content":${JSON.stringify(content)},"created_at":"${time(createdAt)}"}`
+  const tokens = `"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},"total_tokens":${promptTokens + completionTokens}`
+  const usage = `{${tokens},"charged_usd":"${formatUsd(charged)}"}`
+  return `{"request_id":"${requestId}","conversation_id":"${conversationId}","message":${message},"usage":${usage}}`
+}
+
+/** `time.format` */
+const time = (epochMs: number): string => new Date(epochMs).toISOString()

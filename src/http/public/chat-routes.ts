@@ -1,0 +1,102 @@
+/** POST …/chat and …/chat/stream: what a turn's outcome becomes on either transport. Specification 4.1, 4.2; rulings `order.validation`, Streams. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../../errors.ts'
+import type { Begun, TurnRequest } from '../../turn/outcome.ts'
+import { noteBegun } from '../edge/access-log.ts'
+import { chatSchema, chatStreamSchema } from './schemas.ts'
+import type { ChatRequest } from './schemas.ts'
+import { rateHeaders } from './caller.ts'
+import { chatResponse } from './chat-response.ts'
+import type { StoredReply } from './chat-response.ts'
+import { jsonType, sendFailure } from '../edge/envelope.ts'
+import { streamReply, streamTurn } from './event-stream.ts'
+import type { StreamOptions } from './event-stream.ts'
+import { readIdempotencyKey } from './idempotency-key.ts'
+import { tooLong } from '../edge/invalid-input.ts'
+import { parseJson, receiveBody } from '../edge/request-body.ts'
+
+/** The turn room, as much of it as the door needs. */
+export type Turns = { begin(request: TurnRequest): Promise<Begun> }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set before the chat routes' body is read as JSON. */
+    idempotencyKey: string
+  }
+}
+
+export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: StreamOptions }> = async (app, { turns, streams }) => {
+  app.addHook('preParsing', async (request, reply) => {
+    const bytes = await receiveBody(request.raw, reply.raw)
+    request.idempotencyKey = readIdempotencyKey(request.raw)
+    request.body = parseJson(request.headers['content-type'], bytes)
+  })
+
+  app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {
+    const { message } = request.body
+    const begun = await turns.begin(turnRequest(request))
+    noteBegun(request.raw, begun)
+    if (begun.kind === 'running') await begun.turn.end
+    await streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
+    switch (begun.kind) {
+      case 'refused':
+        throw new ApiError(begun.code)
+      case 'message_too_long':
+        throw new ApiError('validation_error', tooLong('message', begun.longest))
+      case 'replay':
+        return sendReply(request, reply, begun.reply)
+      case 'replayed_failure':
+        return sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
+      case 'running': {
+        const end = await begun.turn.end
+        return end.kind === 'completed'
+          ? sendReply(request, reply, end.reply)
+          : sendFailure(request, reply, new ApiError(end.code), begun.turn.requestId)
+      }
+    }
+  })
+
+  app.post('/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
+    return sendBegun(request, reply, await turns.begin(turnRequest(request)), request.body.message, streams)
+  })
+}
+
+/** A turn as an event stream; what was refused before the stream is established is JSON with its status. Throws ApiError. */
+export async function sendBegun(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  begun: Begun,
+  message: string,
+  streams: StreamOptions,
+): Promise<void> {
+  noteBegun(request.raw, begun, 'stream')
+  switch (begun.kind) {
+    case 'refused':
+      throw new ApiError(begun.code)
+    case 'message_too_long':
+      throw new ApiError('validation_error', tooLong('message', begun.longest))
+    case 'replayed_failure':
+      return void sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
+    case 'replay':
+      reply.hijack()
+      return streamReply(reply.raw, begun.reply, message, streams)
+    case 'running':
+      reply.hijack()
+      return streamTurn(reply.raw, begun.turn, message, streams)
+  }
+}
+
+/** `conversation.identity`, `text.well-formed`: the two texts exactly as they were sent. */
+function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {
+  const { id: apiKeyId, agentId, ownerId: shareOf } = request.caller.apiKey
+  const { external_user_id: externalUserId, message } = request.body
+  return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message, shareOf }
+}
+
+/** `rate.headers`, `idempotency.replay`: fresh figures; the id of the turn that was answered. */
+const sendReply = (request: FastifyRequest, reply: FastifyReply, stored: StoredReply): FastifyReply =>
+  reply
+    .headers(rateHeaders(request.caller.figures))
+    .headers({ 'x-request-id': stored.requestId, 'content-type': jsonType })
+    .send(chatResponse(stored))

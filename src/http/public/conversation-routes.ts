@@ -1,0 +1,71 @@
+/** The conversation listing of one API key. Specification 4.3; rulings, Conversation listing and `paging`. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../../errors.ts'
+import { conversationsSchema, defaultLimit, messagesSchema } from './schemas.ts'
+import { rateHeaders } from './caller.ts'
+
+type PageWanted = { apiKeyId: string; limit: number; cursor: string | undefined }
+type Page<Item> = { data: Item[]; nextCursor: string | null }
+type Conversation = { conversationId: string; externalUserId: string; createdAt: number; lastMessageAt: number; messageCount: number }
+type Message = { id: string; role: 'user' | 'assistant'; content: string; createdAt: number; requestId: string }
+
+/** The turn room's listing, as much of it as the door needs. Times are epoch milliseconds. */
+export type Conversations = {
+  list(wanted: PageWanted & { externalUserId: string | undefined }): Promise<Page<Conversation>>
+  messages(wanted: PageWanted & { conversationId: string }): Promise<({ kind: 'found' } & Page<Message>) | { kind: 'not_found' }>
+}
+
+export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conversations }> = async (app, { conversations }) => {
+  app.addHook('preValidation', readQuery)
+
+  app.get('/v1/agents/:agent_id/conversations', { schema: conversationsSchema }, async (request, reply) => {
+    const { apiKey, figures } = request.caller
+    const { limit = defaultLimit, cursor, external_user_id: externalUserId } = request.query
+    const page = await conversations.list({ apiKeyId: apiKey.id, limit, cursor, externalUserId })
+    return reply.headers(rateHeaders(figures)).send({ data: page.data.map(writeConversation), next_cursor: page.nextCursor })
+  })
+
+  app.get('/v1/agents/:agent_id/conversations/:conversation_id/messages', { schema: messagesSchema }, async (request, reply) => {
+    const { apiKey, figures } = request.caller
+    const { limit = defaultLimit, cursor } = request.query
+    const found = await conversations.messages({ apiKeyId: apiKey.id, conversationId: request.params.conversation_id, limit, cursor })
+    if (found.kind === 'not_found') throw new ApiError('not_found')
+    return reply.headers(rateHeaders(figures)).send({ data: found.data.map(writeMessage), next_cursor: found.nextCursor })
+  })
+}
+
+/** Query strings are text: only a plain whole number becomes one, so that the schema refuses the rest instead of guessing. */
+async function readQuery({ raw, query }: FastifyRequest): Promise<void> {
+  const given = query as { limit?: unknown }
+  if (typeof given.limit === 'string' && /^(0|[1-9]\d{0,8})$/.test(given.limit)) given.limit = Number(given.limit)
+  if (!isDecodable(raw.url ?? '')) throw new ApiError('validation_error', 'The query must be percent-encoded UTF-8.')
+}
+
+function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** `time.format` */
+const time = (epochMs: number): string => new Date(epochMs).toISOString()
+
+const writeConversation = (conversation: Conversation) => ({
+  conversation_id: conversation.conversationId,
+  external_user_id: conversation.externalUserId,
+  created_at: time(conversation.createdAt),
+  last_message_at: time(conversation.lastMessageAt),
+  message_count: conversation.messageCount,
+})
+
+const writeMessage = ({ id, role, content, createdAt, requestId }: Message) => ({
+  id,
+  role,
+  content,
+  created_at: time(createdAt),
+  request_id: requestId,
+})

@@ -1,0 +1,54 @@
+/** The examples of /openapi.json: one short conversation, as every operation shows its part of it. A test sends and reads all of them. */
+import { exampleId } from './answers.ts'
+
+const conversationId = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
+const user = 'customer-4711'
+const question = 'What does the premium plan cost?'
+const answer = 'The premium plan costs 29 USD a month.'
+
+export const chatRequest = { external_user_id: user, message: question }
+
+export const chatResponse = {
+  request_id: exampleId,
+  conversation_id: conversationId,
+  message: { id: 'msg_01jd3v9qk8x2m5n7p4r6t8w0ya', role: 'assistant', content: answer, created_at: '2026-11-21T14:11:58.332Z' },
+  usage: { prompt_tokens: 412, completion_tokens: 18, total_tokens: 430, charged_usd: '0.00007260' },
+}
+
+/** Media type examples of a stream: its events, by their names. */
+export const chatEvents = {
+  'response.created': { value: { event: 'response.created', data: { request_id: exampleId, conversation_id: conversationId } } },
+  'response.output_text.delta': { value: { event: 'response.output_text.delta', data: { delta: 'The premium ' } } },
+  'response.completed': { value: { event: 'response.completed', data: chatResponse } },
+  error: {
+    value: {
+      event: 'error',
+      data: {
+        code: 'service_unavailable',
+        message: 'The service is temporarily unavailable. Try again with the same Idempotency-Key.',
+        request_id: exampleId,
+      },
+    },
+  },
+}
+
+export const conversation = {
+  conversation_id: conversationId,
+  external_user_id: user,
+  created_at: '2026-11-21T14:11:57.104Z',
+  last_message_at: '2026-11-21T14:11:58.332Z',
+  message_count: 2,
+}
+
+export const messages = [
+  {
+    id: 'msg_01jd3v9qk8x2m5n7p4r6t8w0ya',
+    role: 'assistant',
+    content: answer,
+    created_at: '2026-11-21T14:11:58.332Z',
+    request_id: exampleId,
+  },
+  { id: 'msg_01jd3v9qk8x2m5n7p4r6t8w0yd', role: 'user', content: question, created_at: '2026-11-21T14:11:57.104Z', request_id: exampleId },
+]
+
+export const pageExample = <Item>(...data: Item[]): { data: Item[]; next_cursor: null } => ({ data, next_cursor: null })
