@@ -24,15 +24,15 @@ const hasFocus = (place: Locator): Promise<boolean> => place.evaluate((element: 
 inConsole('console: pages are reached by Tab and Enter, and the content by its skip link', async ({ page, open }) => {
   await open('/')
   await page.keyboard.press('Tab')
-  assert.ok(await hasFocus(page.getByRole('link', { name: 'Skip to the content' })))
-  await tabTo(page, page.getByRole('link', { name: 'Keys', exact: true }))
+  assert.ok(await hasFocus(page.getByRole('link', { name: 'Skip to content' })))
+  await tabTo(page, page.getByRole('link', { name: 'API keys', exact: true }))
   await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor()
+  await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
 })
 
 inConsole('console: a dialog takes the focus, keeps it, and gives it back when Escape closes it', async ({ page, app, open }) => {
   await open(`/keys/${app.caller.agentId}`)
-  const opener = page.getByRole('button', { name: 'Create a key' })
+  const opener = page.getByRole('button', { name: 'Create API key' })
   await tabTo(page, opener)
   await page.keyboard.press('Enter')
   const dialog = page.getByRole('dialog')
@@ -63,7 +63,7 @@ inConsole('console: the colour scheme is changed by keys, and stays', async ({ p
   await open('/')
   const scheme = (): Promise<string> => page.evaluate<string>('document.documentElement.dataset.mantineColorScheme')
   assert.equal(await scheme(), 'light')
-  await tabTo(page, page.getByRole('button', { name: 'Dark colours' }))
+  await tabTo(page, page.getByRole('button', { name: 'Switch to dark mode' }))
   await page.keyboard.press('Enter')
   assert.equal(await scheme(), 'dark')
   await open('/agents')

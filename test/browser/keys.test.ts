@@ -9,11 +9,11 @@ inConsole('console: the secret of a new key is shown once, works, and is in no l
   const { page, app, open, settled } = visitor
   const { agentId } = app.caller
   await open(`/keys/${agentId}`)
-  await page.getByRole('button', { name: 'Create a key' }).click()
+  await page.getByRole('button', { name: 'Create API key' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill('Website')
-  await dialog.getByRole('button', { name: 'Create the key' }).click()
-  const shown = page.getByRole('region', { name: 'the API key' })
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  const shown = page.getByRole('region', { name: 'API key', exact: true })
   const apiKey = (await shown.innerText()).trim()
   assert.match(apiKey, /^svc_live_/)
   // Not lost by a slip.
@@ -50,7 +50,7 @@ inConsole('console: a key that is revoked on the page is refused at once', async
   assert.equal(await list(), 200)
   await open(`/keys/${agentId}`)
   await page.getByRole('button', { name: /^Revoke .*Old shop/ }).click()
-  await page.getByRole('button', { name: 'Revoke the key' }).click()
+  await page.getByRole('button', { name: 'Revoke API key' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page
     .getByRole('row', { name: /Old shop/ })

@@ -27,15 +27,15 @@ inConsole('console: a PDF that is dropped is indexed, and its passage is found w
   const row = page.getByRole('row', { name: /handbook\.pdf/i })
   await row.getByText('Ready').waitFor()
 
-  await page.getByLabel('Question or words').fill('What is the fee for a late return?')
-  await page.getByRole('button', { name: 'Find passages' }).click()
+  await page.getByLabel('Query').fill('What is the fee for a late return?')
+  await page.getByRole('button', { name: 'Search', exact: true }).click()
   const test = page.getByRole('region', { name: 'Retrieval test' })
   await test
     .getByText(/€0\.20 for each day/)
     .first()
     .waitFor()
   assert.ok((await test.locator('mark').allInnerTexts()).includes('fee'))
-  await test.getByText('Given to the agent').first().waitFor()
+  await test.getByText('Sent to the model').first().waitFor()
 })
 
 inConsole('console: a document that cannot be read says why in its line, and goes when it is deleted', async ({ page, app, open }) => {
@@ -43,12 +43,12 @@ inConsole('console: a document that cannot be read says why in its line, and goe
   await open(`/knowledge/${agent.id}`)
   const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
   await chooser.setFiles([documentFile('scanned.pdf'), documentFile('page.html')])
-  await page.getByText('2 files sent').waitFor()
+  await page.getByText('2 files uploaded').waitFor()
   const scanned = page.getByRole('row', { name: /scanned\.pdf/ })
   await scanned.getByText('Failed').waitFor()
   await scanned.getByText(/its pages are pictures or empty/).waitFor()
   await page.getByRole('button', { name: 'Delete scanned.pdf' }).click()
-  await page.getByRole('button', { name: 'Delete the document' }).click()
+  await page.getByRole('button', { name: 'Delete document' }).click()
   await scanned.waitFor({ state: 'detached' })
 })
 
@@ -58,7 +58,7 @@ inConsole(
     await open(`/knowledge/${app.caller.agentId}`)
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
     await chooser.setFiles([{ name: 'picture.png', mimeType: 'image/png', buffer: Buffer.from('89504e47', 'hex') }])
-    const alert = page.getByRole('alert').filter({ hasText: 'picture.png was not taken' })
+    const alert = page.getByRole('alert').filter({ hasText: 'Could not upload picture.png' })
     assert.match(await alert.innerText(), /pdf/)
   },
   { refusals: [422, 400] },

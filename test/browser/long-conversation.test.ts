@@ -46,8 +46,8 @@ inConsole(
     await list.getByText('You said: hello').waitFor()
     await assertFew(page)
 
-    await page.getByRole('button', { name: 'Jump to the oldest' }).click()
-    await page.getByText('10,000 messages loaded, back to the first').waitFor()
+    await page.getByRole('button', { name: 'Jump to oldest' }).click()
+    await page.getByText('All 10,000 messages loaded').waitFor()
     await list.getByText(/^Message 1 of/).waitFor()
     await assertFew(page)
     assert.equal(await list.getByRole('article').first().getAttribute('aria-setsize'), String(2 * turns))
@@ -62,7 +62,7 @@ inConsole(
       )
       await assertFew(page)
     }
-    await page.getByRole('button', { name: 'Jump to the newest' }).click()
+    await page.getByRole('button', { name: 'Jump to newest' }).click()
     await list.getByText('You said: hello').waitFor()
     await assertFew(page)
   },

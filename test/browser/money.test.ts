@@ -9,12 +9,12 @@ inConsole(
   'console: an entry that would go below zero is refused in words beside its field, and the ledger stays as it is',
   async ({ page, app, open }) => {
     await open(`/money/${app.caller.ownerId}`)
-    await page.getByLabel('Amount in USD').fill('-10.00000001')
-    await page.getByRole('button', { name: 'Check the entry' }).click()
+    await page.getByLabel('Amount (USD)').fill('-10.00000001')
+    await page.getByRole('button', { name: 'Review entry' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByRole('button', { name: 'Add the entry' }).click()
+    await dialog.getByRole('button', { name: 'Add entry' }).click()
     await dialog.waitFor({ state: 'detached' })
-    const field = page.getByRole('textbox', { name: /Amount in USD/ })
+    const field = page.getByRole('textbox', { name: /Amount \(USD\)/ })
     assert.equal(await field.getAttribute('aria-invalid'), 'true')
     assert.match(
       await page
@@ -25,7 +25,7 @@ inConsole(
     assert.equal((await app.ledger()).length, 1)
     // What is no amount does not come so far.
     await field.fill('ten')
-    await page.getByRole('button', { name: 'Check the entry' }).click()
+    await page.getByRole('button', { name: 'Review entry' }).click()
     assert.equal(await dialog.count(), 0)
     assert.equal(await field.getAttribute('aria-invalid'), 'true')
   },
@@ -37,15 +37,15 @@ inConsole(
   async (visitor) => {
     const { page, app, open } = visitor
     await open(`/money/${app.caller.ownerId}`)
-    await page.getByLabel('Amount in USD').fill('2.5')
+    await page.getByLabel('Amount (USD)').fill('2.5')
     await page.getByLabel('Note').fill('Invoice 1042')
-    await page.getByRole('button', { name: 'Check the entry' }).click()
+    await page.getByRole('button', { name: 'Review entry' }).click()
     const dialog = page.getByRole('dialog')
     await dialog
       .getByRole('row', { name: /Balance after/ })
       .getByLabel('12.50000000 USD')
       .waitFor()
-    await dialog.getByRole('button', { name: 'Add the entry' }).click()
+    await dialog.getByRole('button', { name: 'Add entry' }).click()
     const entry = page.getByRole('row', { name: /Invoice 1042/ })
     await entry.waitFor()
     const amount = entry.getByLabel('2.50000000 USD')

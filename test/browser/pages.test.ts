@@ -72,9 +72,9 @@ inConsole(
   'console: on a phone the pages fold into a menu that opens, leads on and closes',
   async ({ page, open }) => {
     await open('/agents')
-    const menu = page.getByRole('navigation', { name: 'Pages' })
+    const menu = page.getByRole('navigation', { name: 'Main' })
     assert.equal(await menu.getByRole('link', { name: 'Usage' }).isVisible(), false)
-    await page.getByRole('button', { name: 'Open the menu' }).click()
+    await page.getByRole('button', { name: 'Open menu' }).click()
     await menu.getByRole('link', { name: 'Usage' }).click()
     await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor()
     await menu.getByRole('link', { name: 'Usage' }).waitFor({ state: 'hidden' })

@@ -15,10 +15,10 @@ void test('console: a range is whole UTC hours or days, the running one included
 void test('console: own dates include both days, by hour while they are few', () => {
   assert.deepEqual(own('2026-11-20', '2026-11-20'), { bucket: 'hour', from: '2026-11-20T00:00:00.000Z', to: '2026-11-21T00:00:00.000Z' })
   assert.deepEqual(own('2026-02-27', '2026-03-02'), { bucket: 'day', from: '2026-02-27T00:00:00.000Z', to: '2026-03-03T00:00:00.000Z' })
-  assert.deepEqual(own('', '2026-11-20'), { field: 'from', wrong: 'Choose the first day.' })
-  assert.deepEqual(own('2026-11-20', 'soon'), { field: 'to', wrong: 'Choose the last day.' })
-  assert.deepEqual(own('2026-11-21', '2026-11-20'), { field: 'to', wrong: 'The last day is before the first.' })
-  assert.deepEqual(own('2025-01-01', '2026-11-20'), { field: 'to', wrong: 'At most 400 days; these are 689.' })
+  assert.deepEqual(own('', '2026-11-20'), { field: 'from', wrong: 'Choose a start date.' })
+  assert.deepEqual(own('2026-11-20', 'soon'), { field: 'to', wrong: 'Choose an end date.' })
+  assert.deepEqual(own('2026-11-21', '2026-11-20'), { field: 'to', wrong: 'The end date is before the start date.' })
+  assert.deepEqual(own('2025-01-01', '2026-11-20'), { field: 'to', wrong: 'Choose at most 400 days; this range has 689.' })
 })
 
 void test('console: what was chosen is read from the address as it was written there', () => {

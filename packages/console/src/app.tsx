@@ -39,7 +39,7 @@ export function App() {
   if (session.error && session.data === undefined)
     return (
       <Center mih="100dvh" p="md">
-        <FailureNote error={session.error} title="The console cannot reach its server" onRetry={() => void session.refetch()} />
+        <FailureNote error={session.error} title="Cannot reach the server" onRetry={() => void session.refetch()} />
       </Center>
     )
   if (!session.data) return <SignIn after={after} onTry={() => setAfter('ended')} />

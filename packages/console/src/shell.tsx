@@ -36,7 +36,7 @@ export function Shell({ session, onSignOut, children }: ShellProps) {
           main.current?.focus()
         }}
       >
-        Skip to the content
+        Skip to content
       </Anchor>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
@@ -47,7 +47,7 @@ export function Shell({ session, onSignOut, children }: ShellProps) {
               onClick={toggle}
               hiddenFrom="sm"
               size="sm"
-              aria-label={opened ? 'Close the menu' : 'Open the menu'}
+              aria-label={opened ? 'Close menu' : 'Open menu'}
               aria-expanded={opened}
               aria-controls="ways"
             />
@@ -79,7 +79,7 @@ export function Shell({ session, onSignOut, children }: ShellProps) {
         p="xs"
         className="ways"
         mod={{ closed: !opened }}
-        aria-label="Pages"
+        aria-label="Main"
         onKeyDown={({ key }) => {
           if (key !== 'Escape' || !opened) return
           close()
@@ -103,7 +103,7 @@ function SchemeToggle() {
     <ActionIcon
       variant="default"
       size="lg"
-      aria-label={dark ? 'Light colours' : 'Dark colours'}
+      aria-label={dark ? 'Switch to light mode' : 'Switch to dark mode'}
       onClick={() => setColorScheme(dark ? 'light' : 'dark')}
     >
       {dark ? <SunIcon /> : <MoonIcon />}

@@ -36,11 +36,11 @@ export function SignIn({ after, onTry }: SignInProps) {
               Turnkeep
             </Title>
             <Text role="status" size="sm" fw={500} my={4}>
-              {notice === 'ended' ? 'Your session has ended. Sign in to go on where you were.' : null}
+              {notice === 'ended' ? 'Your session has ended. Sign in to continue where you left off.' : null}
               {notice === 'signed out' ? 'You are signed out.' : null}
             </Text>
             <Text c="dimmed" size="sm">
-              Sign in with the admin token. It stands in the file <code>admin.token</code> of the data folder, or in the setting{' '}
+              Sign in with the admin token. Find it in the file <code>admin.token</code> in the data folder, or in the environment variable{' '}
               <code>TURNKEEP_ADMIN_TOKEN</code>.
             </Text>
           </div>
@@ -51,9 +51,9 @@ export function SignIn({ after, onTry }: SignInProps) {
             onChange={(event) => setToken(event.currentTarget.value)}
             autoComplete="current-password"
             required
-            visibilityToggleButtonProps={{ 'aria-label': 'Show the token' }}
+            visibilityToggleButtonProps={{ 'aria-label': 'Show token' }}
           />
-          <FailureNote error={signIn.error} title="Not signed in" />
+          <FailureNote error={signIn.error} title="Sign-in failed" />
           <Button type="submit" loading={signIn.isPending}>
             Sign in
           </Button>

@@ -3,16 +3,16 @@ import { AppShell, NavLink, ScrollArea } from '@mantine/core'
 import { Link } from 'wouter'
 
 const ways = [
-  { href: '/', label: 'Start' },
+  { href: '/', label: 'Overview' },
   { href: '/agents', label: 'Agents' },
   { href: '/playground', label: 'Playground' },
   { href: '/knowledge', label: 'Knowledge' },
-  { href: '/keys', label: 'Keys' },
+  { href: '/keys', label: 'API keys' },
   { href: '/conversations', label: 'Conversations' },
-  { href: '/money', label: 'Money' },
+  { href: '/money', label: 'Owners' },
   { href: '/usage', label: 'Usage' },
   { href: '/providers', label: 'Providers' },
-  { href: '/operations', label: 'Operations' },
+  { href: '/operations', label: 'System' },
 ]
 
 export function Ways({ location, apiUrl }: { location: string; apiUrl: string | null }) {
@@ -41,7 +41,7 @@ export function Ways({ location, apiUrl }: { location: string; apiUrl: string | 
           target="_blank"
           rel="noopener"
           label="API reference"
-          description="opens a new tab"
+          description="Opens in a new tab"
         />
       </AppShell.Section>
     </>

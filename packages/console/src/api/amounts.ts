@@ -24,4 +24,4 @@ export function writeAmount(amount: bigint): string {
 }
 
 /** What to say of a text that is no amount. */
-export const amountHint = 'Write dollars with a point and at most 8 places, as 10.50.'
+export const amountHint = 'Enter an amount in dollars with up to 8 decimal places, such as 10.50.'

@@ -52,7 +52,11 @@ export async function send(path: string, { method = 'GET', query = {}, body, hea
     cache: 'no-store',
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error
-    throw new ApiFailure({ status: 0, code: 'no_answer', message: 'The server does not answer. Is it running, and are you online?' })
+    throw new ApiFailure({
+      status: 0,
+      code: 'no_answer',
+      message: 'The server did not respond. Check that it is running and that you are online.',
+    })
   })
   if (!response.ok) throw await failureOf(response)
   return response
@@ -80,7 +84,7 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
     return new ApiFailure({
       status,
       code: 'no_envelope',
-      message: `The answer was ${status} and not the service’s own.`,
+      message: `Unexpected response with status ${status}: a proxy may have answered instead of Turnkeep.`,
       requestId,
       retryAfterSeconds,
     })

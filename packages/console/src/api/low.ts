@@ -27,9 +27,9 @@ export function sayLow({ reason, daysLeft }: Low): string {
         : `about ${Math.round(daysLeft)} ${Math.round(daysLeft) === 1 ? 'day' : 'days'} left`
   switch (reason) {
     case 'empty':
-      return 'Empty: nothing is available'
+      return 'No available balance'
     case 'below one dollar':
-      return `Low: less than 1 USD${lasts ? `, ${lasts}` : ''}`
+      return `Low: less than $1.00${lasts ? `, ${lasts}` : ''}`
     case 'few days':
       return `Low: ${lasts}`
   }

@@ -37,7 +37,8 @@ export async function streamTurn(path: string, body: unknown, { signal, idempote
     new ApiFailure({
       status: 0,
       code: 'connection_lost',
-      message: 'The connection was lost before the reply was complete. The turn may go on; its reply is stored, and charged once.',
+      message:
+        'The connection was lost before the reply was complete. The turn may still be running; its reply will be stored and charged once.',
       requestId: response.headers.get('x-request-id'),
     })
   const bytes = readBody(response, (error) => (signal?.aborted ? error : lost()))

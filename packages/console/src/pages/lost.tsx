@@ -5,9 +5,9 @@ import { Page } from '../show/page.tsx'
 
 export function Lost() {
   return (
-    <Page title="There is no such page" lead="The address may be old, or what it showed was deleted.">
+    <Page title="Page not found" lead="The link may be outdated, or the item was deleted.">
       <Anchor component={Link} href="/">
-        To the beginning
+        Go to the overview
       </Anchor>
     </Page>
   )

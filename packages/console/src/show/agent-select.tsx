@@ -7,12 +7,12 @@ type AgentSelectProps = { value: string | null; onChange(id: string | null): voi
 
 export function AgentSelect({ value, onChange, label = 'Agent', clearable = false }: AgentSelectProps) {
   const agents = useAgents()
-  const named = agents.data?.map(({ id, name, enabled }) => ({ id, name: enabled ? name : `${name} (switched off)` }))
+  const named = agents.data?.map(({ id, name, enabled }) => ({ id, name: enabled ? name : `${name} (disabled)` }))
   return (
     <Select
       label={label}
       placeholder={
-        agents.isPending ? 'Reading agents …' : agents.data?.length === 0 ? 'No agent yet' : clearable ? 'All agents' : 'Choose an agent'
+        agents.isPending ? 'Loading agents…' : agents.data?.length === 0 ? 'No agents yet' : clearable ? 'All agents' : 'Choose an agent'
       }
       data={chooseAmong(named, value)}
       value={value}
@@ -22,7 +22,7 @@ export function AgentSelect({ value, onChange, label = 'Agent', clearable = fals
       clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
       allowDeselect={false}
       searchable
-      nothingFoundMessage="No agent of this name"
+      nothingFoundMessage="No matching agents"
       w="100%"
       maw={320}
     />

@@ -12,7 +12,7 @@ export function Citations({ citations }: { citations: Message['citations'] }) {
       </Title>
       {citations.length === 0 ? (
         <Text size="sm" c="dimmed">
-          None: nothing of the agent’s knowledge was put before the model.
+          No passages were added to the prompt.
         </Text>
       ) : (
         <ol style={{ margin: 0, paddingInlineStart: 20, fontSize: 'var(--mantine-font-size-sm)' }}>

@@ -3,7 +3,7 @@ import { Button } from '@mantine/core'
 import type { ButtonProps } from '@mantine/core'
 import { useCopy } from './use-copy.ts'
 
-const shown = { copied: 'Copied', refused: 'Select it and press Ctrl+C' }
+const shown = { copied: 'Copied', refused: 'Select the text and press Ctrl+C' }
 
 export function CopyButton({ text, label = 'Copy', ...props }: { text: string; label?: string } & ButtonProps) {
   const { told, copy } = useCopy()

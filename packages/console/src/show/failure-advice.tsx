@@ -24,36 +24,36 @@ function adviceFor(code: string, { agentId, ownerId }: Where): Advice {
   switch (code) {
     case 'insufficient_balance':
       return {
-        text: 'The available balance does not cover what this turn may cost at most (its hold). Credit the owner, or lower the agent’s output tokens or steps.',
-        link: { href: `/money/${ownerId}`, label: 'Credit the owner' },
+        text: 'The available balance does not cover the hold for this turn, which is the most it can cost. Add credit to the owner, or lower the agent’s max output tokens or max steps.',
+        link: { href: `/money/${ownerId}`, label: 'Add credit' },
       }
     case 'agent_disabled':
-      return { text: 'Switch the agent on, then send the message again.', link: { href: `/agents/${agentId}`, label: 'Open the agent' } }
+      return { text: 'Enable the agent, then send the message again.', link: { href: `/agents/${agentId}`, label: 'Open agent' } }
     case 'agent_not_found':
     case 'not_found':
-      return { text: 'The agent has been deleted. Choose another one.', link: { href: '/agents', label: 'See the agents' } }
+      return { text: 'The agent was deleted. Choose another agent.', link: { href: '/agents', label: 'View agents' } }
     case 'conversation_busy':
-      return { text: 'The message before it is still being answered. Wait for its reply, or begin a new conversation.' }
+      return { text: 'The previous message in this conversation is still being answered. Wait for its reply, or start a new conversation.' }
     case 'idempotency_conflict':
-      return { text: 'Its Idempotency-Key belongs to another message. Take the message back and send it anew.' }
+      return { text: 'Another message already used this Idempotency-Key. Edit the message and send it again.' }
     case 'service_unavailable':
       return {
-        text: 'The reason may pass: the model’s provider or the store could not be reached. Asking again runs the same turn and charges it once.',
+        text: 'The provider or the database could not be reached. Retry later: the same turn runs again and is charged only once.',
         link: providers,
       }
     case 'internal_error':
       return {
-        text: 'The cause names what failed: often the provider refused the call, or the agent found no reply within its steps.',
+        text: 'See the cause of this turn. Often the provider rejected the request, or the agent reached its max steps without a reply.',
         link: providers,
       }
     case 'validation_error':
-      return { text: 'Take the message back, change it and send it anew.' }
+      return { text: 'Edit the message and send it again.' }
     case 'connection_lost':
     case 'no_answer':
-      return { text: 'Ask for the same reply again: what is stored comes back, what still runs is waited for, and it is charged once.' }
+      return { text: 'Retry to get the reply. If the turn is still running, the console waits for it. The message is charged only once.' }
     default:
-      return { text: 'Ask again with the same message; it is charged once at most.' }
+      return { text: 'Retry the message. It is charged at most once.' }
   }
 }
 
-const providers = { href: '/providers', label: 'Test the provider' }
+const providers = { href: '/providers', label: 'Test provider' }

@@ -2,24 +2,26 @@
 import { Alert, Button, Group, Text } from '@mantine/core'
 import { ApiFailure } from '../api/client.ts'
 
-export function FailureNote({ error, title = 'That did not work', onRetry }: { error: unknown; title?: string; onRetry?: () => void }) {
+export function FailureNote({ error, title = 'Request failed', onRetry }: { error: unknown; title?: string; onRetry?: () => void }) {
   if (!error) return null
   const failure = error instanceof ApiFailure ? error : undefined
   return (
     <Alert color="red" title={title} role="alert" variant="light">
       <Text size="sm" className="as-written">
-        {failure ? failure.message : 'The page itself has failed here. Reload it; if that does not help, the browser’s console says more.'}
+        {failure
+          ? failure.message
+          : 'The console hit an unexpected error. Reload the page; if the error persists, check the browser’s developer console.'}
       </Text>
-      {failure?.retryAfterSeconds ? <Text size="sm">Try again in {failure.retryAfterSeconds} s.</Text> : null}
+      {failure?.retryAfterSeconds ? <Text size="sm">Try again in {failure.retryAfterSeconds} seconds.</Text> : null}
       {failure?.requestId ? (
         <Text size="xs" c="dimmed" mt={4}>
-          {failure.code} · request {failure.requestId}
+          {failure.code} · Request ID {failure.requestId}
         </Text>
       ) : null}
       {onRetry ? (
         <Group mt="xs">
           <Button size="xs" variant="default" onClick={onRetry}>
-            Try again
+            Retry
           </Button>
         </Group>
       ) : null}

@@ -3,11 +3,11 @@ import { ActionIcon, Group, Text, Tooltip } from '@mantine/core'
 import { CheckIcon, CopyIcon } from './icons.tsx'
 import { useCopy } from './use-copy.ts'
 
-const shown = { copied: 'Copied', refused: 'Select it and press Ctrl+C' }
+const shown = { copied: 'Copied', refused: 'Select the ID and press Ctrl+C' }
 
 export function IdText({ id }: { id: string }) {
   const { told, copy } = useCopy()
-  const label = `Copy id ${id}`
+  const label = `Copy ID ${id}`
   return (
     <Group gap={4} wrap="nowrap" component="span" display="inline-flex" maw="100%" pos="relative">
       <Text span size="xs" ff="monospace" className="id-text">

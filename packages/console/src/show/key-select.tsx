@@ -19,7 +19,7 @@ function KeysOf({ agentId, ...props }: Omit<KeySelectProps, 'agentId'> & { agent
     id,
     name: `${name ?? keyId}${revoked ? ' (revoked)' : ''}`,
   }))
-  return <Choice placeholder={keys.isPending ? 'Reading keys …' : 'All keys'} keys={named} error={keys.error?.message} {...props} />
+  return <Choice placeholder={keys.isPending ? 'Loading API keys…' : 'All API keys'} keys={named} error={keys.error?.message} {...props} />
 }
 
 type ChoiceProps = Omit<KeySelectProps, 'agentId'> & {
@@ -39,7 +39,7 @@ const Choice = ({ keys, value, onChange, ...props }: ChoiceProps) => (
     clearButtonProps={{ 'aria-label': 'Clear API key', 'aria-hidden': false, tabIndex: 0 }}
     allowDeselect={false}
     searchable
-    nothingFoundMessage="No key of this name"
+    nothingFoundMessage="No matching API keys"
     w="100%"
     maw={320}
     {...props}

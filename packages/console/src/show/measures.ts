@@ -17,14 +17,14 @@ export function writeMs(ms: number): string {
   return `${oneDecimal.format(ms / 60_000)} min`
 }
 
-/** How long something has been, in its two largest units: "3 min 20 s". */
+/** How long something has been, in its two largest units: "3m 20s". */
 export function writeSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000))
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60]
-  if (days > 0) return `${days} d ${hours} h`
-  if (hours > 0) return `${hours} h ${minutes} min`
-  if (minutes > 0) return `${minutes} min ${seconds % 60} s`
-  return `${seconds} s`
+  if (days > 0) return `${days}d ${hours}h`
+  if (hours > 0) return `${hours}h ${minutes}m`
+  if (minutes > 0) return `${minutes}m ${seconds % 60}s`
+  return `${seconds}s`
 }
 
 /** A size in binary units: 812 B, 3.4 KiB, 12 MiB, 1.5 GiB. */

@@ -8,14 +8,14 @@ export function MoreButton({ list }: { list: List<unknown> }) {
   if (items.length === 0) return null
   return (
     <Stack gap="xs">
-      {query.isFetchNextPageError ? <FailureNote error={query.error} title="Could not read more" /> : null}
+      {query.isFetchNextPageError ? <FailureNote error={query.error} title="Could not load more" /> : null}
       <Group gap="sm">
         <Text size="sm" c="dimmed" aria-live="polite">
-          {items.length} shown{more ? ', there are more' : ''}
+          {more ? `Showing the first ${items.length}` : `Showing all ${items.length}`}
         </Text>
         {more ? (
           <Button size="xs" variant="default" loading={query.isFetchingNextPage} onClick={loadMore}>
-            Show more
+            Load more
           </Button>
         ) : null}
       </Group>

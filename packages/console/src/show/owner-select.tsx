@@ -11,7 +11,7 @@ export function OwnerSelect({ value, onChange, label = 'Owner', clearable = fals
     <Select
       label={label}
       placeholder={
-        owners.isPending ? 'Reading owners …' : owners.data?.length === 0 ? 'No owner yet' : clearable ? 'All owners' : 'Choose an owner'
+        owners.isPending ? 'Loading owners…' : owners.data?.length === 0 ? 'No owners yet' : clearable ? 'All owners' : 'Choose an owner'
       }
       data={chooseAmong(owners.data, value)}
       value={value}
@@ -21,7 +21,7 @@ export function OwnerSelect({ value, onChange, label = 'Owner', clearable = fals
       clearButtonProps={{ 'aria-label': `Clear ${label}`, 'aria-hidden': false, tabIndex: 0 }}
       allowDeselect={false}
       searchable
-      nothingFoundMessage="No owner of this name"
+      nothingFoundMessage="No matching owners"
       w="100%"
       maw={320}
     />

@@ -21,13 +21,13 @@ export class PageBoundary extends Component<PageBoundaryProps, { failed: boolean
   override render(): ReactNode {
     if (!this.state.failed) return this.props.children
     return (
-      <Page title="This page has failed">
+      <Page title="This page could not be displayed">
         <Text>
-          The server may have been upgraded since the console was opened: reload it. If that does not help, the browser’s own console says
-          more.
+          The server may have been upgraded since you opened the console. Reload the page; if the error persists, check the browser’s
+          developer console.
         </Text>
         <div>
-          <Button onClick={() => location.reload()}>Reload the console</Button>
+          <Button onClick={() => location.reload()}>Reload page</Button>
         </div>
       </Page>
     )

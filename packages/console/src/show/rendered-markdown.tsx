@@ -14,7 +14,7 @@ const components: Components = {
   h3: ({ children }) => <h5>{children}</h5>,
   h4: ({ children }) => <h6>{children}</h6>,
   h5: ({ children }) => <h6>{children}</h6>,
-  img: ({ src, alt }) => <Outside href={typeof src === 'string' ? src : undefined}>{alt || 'picture'}</Outside>,
+  img: ({ src, alt }) => <Outside href={typeof src === 'string' ? src : undefined}>{alt || 'image'}</Outside>,
 }
 
 function Outside({ href, children }: { href: string | undefined; children?: React.ReactNode }) {

@@ -6,18 +6,18 @@ type State = Turn['state'] | Document['status']
 type Shown = { word: string; mark: string; color: string; means: string }
 
 const shown: Record<State, Shown> = {
-  running: { word: 'Running', mark: '●', color: 'blue', means: 'It is being answered.' },
-  completed: { word: 'Completed', mark: '✓', color: 'teal', means: 'Answered, stored and charged.' },
-  failed: { word: 'Failed', mark: '✕', color: 'red', means: 'It ended without a result; nothing was charged.' },
+  running: { word: 'Running', mark: '●', color: 'blue', means: 'The agent is working on the reply.' },
+  completed: { word: 'Completed', mark: '✓', color: 'teal', means: 'The reply was stored and charged.' },
+  failed: { word: 'Failed', mark: '✕', color: 'red', means: 'Ended without a result. Nothing was charged.' },
   released: {
     word: 'Released',
     mark: '↺',
     color: 'yellow',
-    means: 'It ended without a reply for a reason that may pass; a retry runs it again. Nothing was charged.',
+    means: 'Ended without a reply for a temporary reason, so the caller can retry it. Nothing was charged.',
   },
-  queued: { word: 'Queued', mark: '…', color: 'gray', means: 'It waits to be indexed.' },
-  indexing: { word: 'Indexing', mark: '●', color: 'blue', means: 'Its text is being read and cut into passages.' },
-  ready: { word: 'Ready', mark: '✓', color: 'teal', means: 'Its passages can be found.' },
+  queued: { word: 'Queued', mark: '…', color: 'gray', means: 'Waiting to be indexed.' },
+  indexing: { word: 'Indexing', mark: '●', color: 'blue', means: 'The text is being split into chunks and indexed.' },
+  ready: { word: 'Ready', mark: '✓', color: 'teal', means: 'Indexed and searchable.' },
 }
 
 export function StateBadge({ state }: { state: State }) {

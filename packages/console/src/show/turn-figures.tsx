@@ -11,8 +11,8 @@ export function TurnFigures({ turn }: { turn: Turn }) {
   const lost = turn.written_off_usd !== null && /[1-9]/.test(turn.written_off_usd) ? turn.written_off_usd : null
   return (
     <dl style={{ margin: 0 }}>
-      <Figure name="Charge">{usage ? <Money amount={usage.charged_usd} /> : turn.state === 'running' ? 'not yet' : 'nothing'}</Figure>
-      <Figure name="Hold">{/[1-9]/.test(turn.held_usd) ? <Money amount={turn.held_usd} /> : 'given back'}</Figure>
+      <Figure name="Charge">{usage ? <Money amount={usage.charged_usd} /> : turn.state === 'running' ? 'Pending' : 'None'}</Figure>
+      <Figure name="Hold">{/[1-9]/.test(turn.held_usd) ? <Money amount={turn.held_usd} /> : 'Returned'}</Figure>
       {lost === null ? null : (
         <Figure name="Written off">
           <Money amount={lost} />
@@ -20,13 +20,13 @@ export function TurnFigures({ turn }: { turn: Turn }) {
       )}
       <Figure name="Tokens">
         {usage ? `${writeCount(usage.prompt_tokens)} in, ${writeCount(usage.completion_tokens)} out` : '–'}
-        {usage?.estimated ? ' (counted from the texts)' : ''}
+        {usage?.estimated ? ' (estimated)' : ''}
       </Figure>
       <Figure name="Latency">{took === null ? '–' : writeMs(took)}</Figure>
-      <Figure name="Time to first delta">{turn.first_delta_ms === null ? '–' : writeMs(turn.first_delta_ms)}</Figure>
+      <Figure name="Time to first token">{turn.first_delta_ms === null ? '–' : writeMs(turn.first_delta_ms)}</Figure>
       <Figure name="Agent version">{turn.agent_version}</Figure>
       {turn.run > 1 || turn.attempts > 1 ? (
-        <Figure name="Run and attempt">
+        <Figure name="Run, attempt">
           {turn.run}, {turn.attempts}
         </Figure>
       ) : null}

@@ -14,7 +14,7 @@ export function TurnSteps({ steps }: { steps: TurnWithSteps['steps'] }) {
       </Title>
       {gathered.length === 0 ? (
         <Text size="sm" c="dimmed">
-          None are kept. A step that ends its turn is not, and the others go after 30 days.
+          No steps stored. The last step of a turn is not stored, and the other steps are deleted after 30 days.
         </Text>
       ) : (
         <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
@@ -28,7 +28,7 @@ export function TurnSteps({ steps }: { steps: TurnWithSteps['steps'] }) {
                 {model ? (
                   <Text size="xs" c="dimmed" className="figures">
                     {writeCount(model.usage.prompt_tokens)} tokens in, {writeCount(model.usage.completion_tokens)} out
-                    {model.usage.estimated ? ' (counted)' : ''}
+                    {model.usage.estimated ? ' (estimated)' : ''}
                   </Text>
                 ) : null}
               </Group>
@@ -49,10 +49,10 @@ export function TurnSteps({ steps }: { steps: TurnWithSteps['steps'] }) {
 }
 
 const words = {
-  done: { word: 'Done', color: 'teal' },
+  done: { word: 'Succeeded', color: 'teal' },
   error: { word: 'Error', color: 'red' },
-  unknown: { word: 'Started, end not known', color: 'yellow' },
-  asked: { word: 'Asked for, not called', color: 'gray' },
+  unknown: { word: 'Outcome unknown', color: 'yellow' },
+  asked: { word: 'Not called', color: 'gray' },
 } as const
 
 function Call({ call }: { call: StepCall }) {
@@ -83,10 +83,10 @@ function Call({ call }: { call: StepCall }) {
           {readable(call.arguments)}
         </Code>
         <Text size="xs" mt={4}>
-          {call.outcome === 'error' ? 'Error, as the model was told' : 'Result, as the model was told'}
+          {call.outcome === 'error' ? 'Error returned to the model' : 'Result returned to the model'}
         </Text>
         <Code block className="as-written" tabIndex={0} role="region" aria-label={`Result of ${call.name}`}>
-          {call.result === null ? 'none' : readable(call.result)}
+          {call.result === null ? 'None' : readable(call.result)}
         </Code>
       </Box>
     </Box>

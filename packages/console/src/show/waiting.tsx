@@ -8,11 +8,11 @@ type Asked<Data> = { data: Data | undefined; error: Error | null; refetch(): unk
 /** `children` gets what was read; before that a line says that it is read, or why not. What was read once stays while it is read again. */
 export function Waiting<Data>({ for: asked, what, children }: { for: Asked<Data>; what: string; children: (data: Data) => ReactNode }) {
   if (asked.data !== undefined) return <>{children(asked.data)}</>
-  if (asked.error) return <FailureNote error={asked.error} title={`Could not read ${what}`} onRetry={() => void asked.refetch()} />
+  if (asked.error) return <FailureNote error={asked.error} title={`Could not load ${what}`} onRetry={() => void asked.refetch()} />
   return (
     <Group gap="xs" py="md" role="status">
       <Loader size="sm" aria-hidden />
-      <Text c="dimmed">Reading {what} …</Text>
+      <Text c="dimmed">Loading {what}…</Text>
     </Group>
   )
 }

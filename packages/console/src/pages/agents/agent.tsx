@@ -32,9 +32,9 @@ function PresentAgent({ id, tab }: { id: string; tab: string }) {
   const isGone = agent.error instanceof ApiFailure && agent.error.status === 404
   if (isGone)
     return (
-      <Page title="No such agent">
-        <Empty title="There is no agent with this id" action={<AllAgents />}>
-          It was deleted, or the address is not whole.
+      <Page title="Agent not found">
+        <Empty title="No agent has this ID" action={<AllAgents />}>
+          The agent was deleted, or the link is incomplete.
         </Empty>
       </Page>
     )
@@ -52,7 +52,7 @@ function PresentAgent({ id, tab }: { id: string; tab: string }) {
 function AllAgents() {
   return (
     <Button component={Link} href="/agents" variant="default">
-      All agents
+      View all agents
     </Button>
   )
 }
@@ -64,8 +64,8 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
   return (
     <Page title={agent.name} lead={<Lead agent={agent} />} actions={<Ways id={id} />}>
       {agent.enabled ? null : (
-        <Alert color="yellow" title="This agent is switched off" variant="outline">
-          Its callers are answered <code>agent_disabled</code>. Switch it on in the settings.
+        <Alert color="yellow" title="This agent is disabled" variant="outline">
+          New messages are rejected with <code>agent_disabled</code>. Enable the agent in its settings.
         </Alert>
       )}
       <Tabs
@@ -73,7 +73,7 @@ function AgentTabs({ agent, tab }: { agent: Agent; tab: string }) {
         onChange={(value) => navigate(`/agents/${id}${value === null || value === 'settings' ? '' : `/${value}`}`)}
         keepMountedMode="display-none"
       >
-        <Tabs.List aria-label="Parts of the agent">
+        <Tabs.List aria-label="Agent sections">
           <Tabs.Tab value="settings">Settings{unsaved ? ' (unsaved)' : ''}</Tabs.Tab>
           <Tabs.Tab value="tools">Tools ({agent.tools.length})</Tabs.Tab>
           <Tabs.Tab value="versions">Versions</Tabs.Tab>
@@ -120,7 +120,7 @@ function Ways({ id }: { id: string }) {
   const ways = [
     { label: 'Playground', href: `/playground/${id}` },
     { label: 'Knowledge', href: `/knowledge/${id}` },
-    { label: 'Keys', href: `/keys/${id}` },
+    { label: 'API keys', href: `/keys/${id}` },
     { label: 'Conversations', href: `/conversations?agent_id=${id}` },
     { label: 'Usage', href: `/usage?agent_id=${id}` },
   ]

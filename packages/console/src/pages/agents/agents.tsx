@@ -16,7 +16,7 @@ const worthSearching = 8
 
 const create = (
   <Button component={Link} href="/agents/new">
-    Create an agent
+    Create agent
   </Button>
 )
 
@@ -26,14 +26,14 @@ export function Agents() {
   return (
     <Page
       title="Agents"
-      lead="A system prompt, a knowledge base, tools and a model with its limits, paid for by one owner."
+      lead="An agent combines a system prompt, a knowledge base, tools, and a model. Its owner pays for its replies."
       actions={agents.data?.length ? create : null}
     >
-      <Waiting for={agents} what="the agents">
+      <Waiting for={agents} what="agents">
         {(data) =>
           data.length === 0 ? (
-            <Empty title="No agent yet" action={create}>
-              An agent answers the messages that callers send with its API keys.
+            <Empty title="No agents yet" action={create}>
+              An agent replies to the messages that your programs send with its API keys.
             </Empty>
           ) : (
             <AgentList agents={data} owners={owners.data ?? []} />
@@ -54,8 +54,8 @@ function AgentList({ agents, owners }: { agents: Agent[]; owners: Owner[] }) {
     <>
       {agents.length > worthSearching ? (
         <TextInput
-          label="Find an agent"
-          placeholder="Name, owner, model or id"
+          label="Search agents"
+          placeholder="Name, owner, model, or ID"
           value={wanted}
           onChange={(event) => setWanted(event.currentTarget.value)}
           maw={320}
@@ -68,8 +68,8 @@ function AgentList({ agents, owners }: { agents: Agent[]; owners: Owner[] }) {
               <Table.Th scope="col">Name</Table.Th>
               <Table.Th scope="col">Owner</Table.Th>
               <Table.Th scope="col">Model</Table.Th>
-              <Table.Th scope="col">Price per million tokens, prompt / completion</Table.Th>
-              <Table.Th scope="col">State</Table.Th>
+              <Table.Th scope="col">Price per million tokens (prompt / completion)</Table.Th>
+              <Table.Th scope="col">Status</Table.Th>
               <Table.Th scope="col">Version</Table.Th>
               <Table.Th scope="col">Updated</Table.Th>
             </Table.Tr>
@@ -107,7 +107,7 @@ function AgentList({ agents, owners }: { agents: Agent[]; owners: Owner[] }) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {found.length === 0 ? <Text c="dimmed">No agent is found by “{wanted}”.</Text> : null}
+      {found.length === 0 ? <Text c="dimmed">No agents match “{wanted}”.</Text> : null}
     </>
   )
 }

@@ -4,11 +4,11 @@ import { Badge } from '@mantine/core'
 export function EnabledBadge({ enabled }: { enabled: boolean }) {
   return enabled ? (
     <Badge variant="outline" color="teal" leftSection={<span aria-hidden="true">●</span>}>
-      On
+      Enabled
     </Badge>
   ) : (
     <Badge variant="outline" color="gray" leftSection={<span aria-hidden="true">○</span>}>
-      Off
+      Disabled
     </Badge>
   )
 }

@@ -37,8 +37,8 @@ export function NewAgent() {
   })
   return (
     <Page
-      title="Create an agent"
-      lead="Name, owner and model are enough; the rest has defaults that suit most agents. Tools, knowledge and keys are added to it afterwards."
+      title="Create agent"
+      lead="Enter a name, an owner, and a model; the defaults suit most agents. You can add tools, documents, and API keys afterwards."
     >
       <form
         noValidate
@@ -49,13 +49,13 @@ export function NewAgent() {
       >
         <Stack gap="lg">
           <AgentFields form={form} owner={<OwnerField form={form} />} />
-          <FailureNote error={fieldFailure(create.error) ? null : create.error} title="Not created" />
+          <FailureNote error={fieldFailure(create.error) ? null : create.error} title="Could not create the agent" />
           <Group justify="flex-end">
             <Button component={Link} href="/agents" variant="default">
               Cancel
             </Button>
             <Button type="submit" loading={create.isPending}>
-              Create the agent
+              Create agent
             </Button>
           </Group>
         </Stack>
@@ -76,13 +76,13 @@ function OwnerField({ form }: { form: AgentForm }) {
     <div>
       <OwnerSelect value={chosen} onChange={(id) => form.setFieldValue('owner_id', id)} />
       <Text size="xs" c="dimmed" mt={4}>
-        Whose balance pays for the replies. It cannot be changed later.
+        The owner whose balance pays for the agent’s replies. It cannot be changed later.
         {owners.data?.length === 0 ? (
           <>
             {' '}
-            There is none yet:{' '}
+            There are no owners yet:{' '}
             <Anchor component={Link} href="/money" inherit underline="always">
-              make one under Money
+              create an owner
             </Anchor>
             .
           </>

@@ -22,7 +22,7 @@ export function ConversationTable({ conversations }: { conversations: Conversati
               Messages
             </Table.Th>
             <Table.Th scope="col">Last activity</Table.Th>
-            <Table.Th scope="col">Began</Table.Th>
+            <Table.Th scope="col">Started</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -35,7 +35,7 @@ export function ConversationTable({ conversations }: { conversations: Conversati
                   </Anchor>
                   {user === null ? (
                     <Text size="xs" c="dimmed" fw={400}>
-                      Its text is gone; figures stay.
+                      Text removed; usage and charges kept.
                     </Text>
                   ) : null}
                 </Table.Th>

@@ -19,7 +19,7 @@ export function Conversations() {
   return (
     <Page
       title="Conversations"
-      lead="What external users and agents have said to each other. A conversation is all turns of one external user through one key."
+      lead="Conversations between external users and your agents. A conversation contains all turns of one external user with one API key."
     >
       <FilterBar filters={filters} onChange={change} />
       <Found filters={filters} onClear={() => change(noFilters)} />
@@ -42,14 +42,14 @@ function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) 
         ) : isFiltered(filters) ? (
           <NothingFits onClear={onClear} />
         ) : (
-          <Empty title="No conversation yet">
-            The first message of an external user begins one. Say something in the{' '}
+          <Empty title="No conversations yet">
+            A conversation starts with the first message of an external user. Send one in the{' '}
             <Anchor component={Link} href="/playground" inherit underline="always">
               playground
             </Anchor>
-            , or call an agent with a{' '}
+            , or call an agent with an{' '}
             <Anchor component={Link} href="/keys" inherit underline="always">
-              key
+              API key
             </Anchor>
             .
           </Empty>
@@ -61,14 +61,13 @@ function Found({ filters, onClear }: { filters: Filters; onClear: () => void }) 
 
 const NothingFits = ({ onClear }: { onClear: () => void }) => (
   <Empty
-    title="No conversation fits"
+    title="No matching conversations"
     action={
       <Button variant="default" onClick={onClear}>
-        Show all conversations
+        Clear filters
       </Button>
     }
   >
-    The external user id is compared letter by letter. An erased conversation has none any more, and the days are those on which a
-    conversation began.
+    The external user ID must match exactly, and erased conversations no longer have one. Dates refer to when a conversation started.
   </Empty>
 )

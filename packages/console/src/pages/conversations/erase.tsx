@@ -20,16 +20,16 @@ export function EraseConversation({ conversationId, onErased, onClose }: ErasePr
   return (
     <Confirm
       opened
-      title="Erase the conversation"
-      verb="Erase the conversation"
+      title="Erase conversation?"
+      verb="Erase conversation"
       pending={erase.isPending}
       error={erase.error}
       onConfirm={() => erase.mutate()}
       onClose={onClose}
     >
       <WhatGoes>
-        <List.Item>Gone: its messages, the texts and steps of its turns, and the external user id in it.</List.Item>
-        <List.Item>The external user’s next message begins a new conversation, of which the agent knows nothing from before.</List.Item>
+        <List.Item>Removed: the messages, the texts and steps of the turns, and the external user ID.</List.Item>
+        <List.Item>The next message of this external user starts a new conversation without history.</List.Item>
       </WhatGoes>
     </Confirm>
   )
@@ -42,8 +42,8 @@ export function EraseEndUser({ agentId, externalUserId, onErased, onClose }: Era
   return (
     <Confirm
       opened
-      title="Erase the end user"
-      verb="Erase the end user"
+      title="Erase external user?"
+      verb="Erase external user"
       pending={erase.isPending}
       error={erase.error}
       onConfirm={() => erase.mutate()}
@@ -54,9 +54,10 @@ export function EraseEndUser({ agentId, externalUserId, onErased, onClose }: Era
       </Text>
       <WhatGoes>
         <List.Item>
-          Gone: every conversation of this external user with any key of this agent, with messages, texts, steps and the id itself.
+          Removed: all conversations of this external user with this agent, under any API key, including messages, texts, steps, and the ID
+          itself.
         </List.Item>
-        <List.Item>Conversations with other agents are not touched.</List.Item>
+        <List.Item>Conversations with other agents are not affected.</List.Item>
       </WhatGoes>
     </Confirm>
   )
@@ -65,8 +66,8 @@ export function EraseEndUser({ agentId, externalUserId, onErased, onClose }: Era
 const WhatGoes = ({ children }: { children: ReactNode }) => (
   <List spacing="xs">
     {children}
-    <List.Item>Staying: ledger, charges, token counts, times and states. They hold no text and no name.</List.Item>
-    <List.Item>Backups keep what they have until you let them age out.</List.Item>
-    <List.Item>It cannot be undone. While a turn runs nothing is erased.</List.Item>
+    <List.Item>Kept: ledger, charges, token counts, times, and states. They contain no texts and no names.</List.Item>
+    <List.Item>Existing backups still contain the removed data until they expire.</List.Item>
+    <List.Item>This cannot be undone. Nothing is erased while a turn is running.</List.Item>
   </List>
 )

@@ -44,20 +44,20 @@ export function FilterBar({ filters, onChange }: FilterBarProps) {
             onChange={(id) => onChange({ ...draft, key_id: id ?? '' })}
           />
           <TextInput
-            label="External user id"
-            placeholder="Exactly as the caller names it"
+            label="External user ID"
+            placeholder="Exact ID"
             maxLength={longestId}
             autoComplete="off"
             spellCheck={false}
             {...field('external_user_id')}
           />
-          <TextInput type="date" label="Began on or after" min="1970-01-02" max="9999-12-30" {...field('from')} />
+          <TextInput type="date" label="Started on or after" min="1970-01-02" max="9999-12-30" {...field('from')} />
           <TextInput
             type="date"
-            label="Began on or before"
+            label="Started on or before"
             min="1970-01-02"
             max="9999-12-30"
-            error={isBackwards(draft) ? 'This day is before the first one' : undefined}
+            error={isBackwards(draft) ? 'The end date is before the start date.' : undefined}
             {...field('to')}
           />
           <Group align="flex-end" gap="xs">
@@ -70,7 +70,7 @@ export function FilterBar({ filters, onChange }: FilterBarProps) {
                   onChange(noFilters)
                 }}
               >
-                Clear the filters
+                Clear filters
               </Button>
             ) : null}
           </Group>

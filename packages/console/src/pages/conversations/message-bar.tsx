@@ -14,31 +14,33 @@ export function MessageBar({ messages, onJump }: { messages: Messages; onJump: (
       <Group gap="xs" mb="xs" justify="space-between">
         <Text size="sm" c="dimmed" component="output">
           {loaded === 0
-            ? 'No message is stored'
-            : `${writeCount(loaded)} messages loaded, ${hasNextPage ? 'there are older ones' : 'back to the first'}`}
+            ? 'No messages stored'
+            : hasNextPage
+              ? `Newest ${writeCount(loaded)} messages loaded`
+              : `All ${writeCount(loaded)} messages loaded`}
         </Text>
         <Group gap="xs">
           {reading ? (
             <Button size="compact-sm" variant="default" onClick={stop}>
-              Stop reading
+              Stop loading
             </Button>
           ) : (
             <Button size="compact-sm" variant="default" onClick={readAll}>
-              Jump to the oldest
+              Jump to oldest
             </Button>
           )}
           {hasNextPage ? (
             <Button size="compact-sm" variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              Load older
+              Load older messages
             </Button>
           ) : null}
           <Button size="compact-sm" variant="default" onClick={() => onJump('newest')}>
-            Jump to the newest
+            Jump to newest
           </Button>
         </Group>
       </Group>
       {isFetchNextPageError ? (
-        <FailureNote error={error} title="Could not read older messages" onRetry={() => void fetchNextPage()} />
+        <FailureNote error={error} title="Could not load older messages" onRetry={() => void fetchNextPage()} />
       ) : null}
     </>
   )

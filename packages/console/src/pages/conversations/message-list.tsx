@@ -61,7 +61,7 @@ export function MessageList({ rows, messages, user, agentId }: MessageListProps)
   }
   return (
     <Box>
-      <h2 className="for-readers-only">What was said</h2>
+      <h2 className="for-readers-only">Messages</h2>
       <MessageBar messages={messages} onJump={jump} />
       <Box
         component="section"
@@ -103,8 +103,8 @@ export function MessageList({ rows, messages, user, agentId }: MessageListProps)
 }
 
 function labelOf(row: Row, user: string): string {
-  if (row.kind === 'turn') return 'A turn without a reply'
-  return row.message.role === 'user' ? `Message of ${user}` : 'Reply'
+  if (row.kind === 'turn') return 'Turn without a reply'
+  return row.message.role === 'user' ? `Message from ${user}` : 'Reply'
 }
 
 function RowOf({ row, user, agentId }: { row: Row; user: string; agentId: string | undefined }) {

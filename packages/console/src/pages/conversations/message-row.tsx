@@ -49,7 +49,7 @@ function ReplyFoot({ message, agentId }: { message: Message; agentId: string | u
       ? [{ name: 'citations', label: counted(citations.length, 'passage'), content: <Citations citations={citations} /> }]
       : []),
     ...(calls.length > 0 ? [{ name: 'calls', label: counted(calls.length, 'tool call'), content: <ToolCalls calls={calls} /> }] : []),
-    { name: 'turn', label: 'Steps and request id', content: <TurnDetails requestId={requestId} /> },
+    { name: 'turn', label: 'Turn details', content: <TurnDetails requestId={requestId} /> },
   ]
   return (
     <Folds of={message.id} folds={folds}>
@@ -58,7 +58,7 @@ function ReplyFoot({ message, agentId }: { message: Message; agentId: string | u
           <>
             <Money amount={turn.usage.charged_usd} /> · {writeCount(turn.usage.prompt_tokens)} tokens in,{' '}
             {writeCount(turn.usage.completion_tokens)} out
-            {turn.usage.estimated ? ' (counted from the texts)' : ''} ·{' '}
+            {turn.usage.estimated ? ' (estimated)' : ''} ·{' '}
           </>
         ) : null}
         {agentId === undefined ? (

@@ -24,11 +24,11 @@ function ToolCall({ call: { name, step, arguments: given, result, is_error: isEr
           {name}
         </Text>
         {result === null ? (
-          <Badge color="yellow">End not known</Badge>
+          <Badge color="yellow">Outcome unknown</Badge>
         ) : isError ? (
           <Badge color="red">Error</Badge>
         ) : (
-          <Badge color="teal">Done</Badge>
+          <Badge color="teal">Succeeded</Badge>
         )}
         <Text size="xs">
           step {step}
@@ -36,7 +36,7 @@ function ToolCall({ call: { name, step, arguments: given, result, is_error: isEr
         </Text>
       </Group>
       <Told label="Arguments" text={given} />
-      {result === null ? null : <Told label={isError ? 'Error, as the model was told' : 'Result, as the model was told'} text={result} />}
+      {result === null ? null : <Told label={isError ? 'Error returned to the model' : 'Result returned to the model'} text={result} />}
     </Stack>
   )
 }

@@ -25,7 +25,7 @@ export function TranscriptFacts({ id, conversation }: { id: string; conversation
             )}
           </Fact>
           <Fact name="Messages">{writeCount(conversation.message_count)}</Fact>
-          <Fact name="Began">
+          <Fact name="Started">
             <Moment at={conversation.created_at} />
           </Fact>
           <Fact name="Last activity">
@@ -33,11 +33,11 @@ export function TranscriptFacts({ id, conversation }: { id: string; conversation
           </Fact>
         </>
       ) : null}
-      <Fact name="Conversation">
+      <Fact name="Conversation ID">
         <IdText id={id} />
       </Fact>
       {conversation ? (
-        <Fact name="Key">
+        <Fact name="API key">
           <IdText id={conversation.key_id} />
         </Fact>
       ) : null}

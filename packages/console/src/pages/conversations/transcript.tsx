@@ -50,16 +50,16 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
       actions={
         <>
           <Button variant="default" loading={messages.isFetching && !messages.isFetchingNextPage} onClick={refresh}>
-            Read again
+            Refresh
           </Button>
           {isErased || !messages.data ? null : (
             <Button variant="default" onClick={() => setAsking('conversation')}>
-              Erase the conversation
+              Erase conversation
             </Button>
           )}
           {user === null ? null : (
             <Button variant="default" onClick={() => setAsking('end user')}>
-              Erase the end user
+              Erase external user
             </Button>
           )}
         </>
@@ -67,13 +67,13 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
     >
       <Stack gap="md">
         <TranscriptFacts id={id} conversation={conversation.data} />
-        <FailureNote error={conversation.error ?? unanswered.error} title="Could not read everything about the conversation" />
+        <FailureNote error={conversation.error ?? unanswered.error} title="Could not load all details of the conversation" />
         {unanswered.data?.lookedBackTo ? (
           <Text size="sm" c="dimmed" component="div">
-            Turns without a reply were looked for back to <Moment at={unanswered.data.lookedBackTo} />; older ones are not shown.
+            Turns without a reply are shown back to <Moment at={unanswered.data.lookedBackTo} />; older ones are not included.
           </Text>
         ) : null}
-        <Waiting for={messages} what="the messages">
+        <Waiting for={messages} what="messages">
           {() =>
             rows.length > 0 ? (
               <KeepFolds>
@@ -105,10 +105,10 @@ function useRepliesOf(messages: Messages, isRunning: boolean): void {
 const NoMessages = ({ isErased }: { isErased: boolean }) =>
   isErased ? (
     <Empty title="This conversation was erased">
-      Its messages and its external user id are gone for good. What its turns cost stands in the ledger.
+      Its messages and its external user ID were removed permanently. The ledger still lists the charges.
     </Empty>
   ) : (
-    <Empty title="No messages">Either it was erased, or none of its turns has ended with a reply.</Empty>
+    <Empty title="No messages">The conversation was erased, or none of its turns ended with a reply.</Empty>
   )
 
 function Gone({ erased: { conversations, turns, messages } }: { erased: Erased }) {
@@ -119,12 +119,12 @@ function Gone({ erased: { conversations, turns, messages } }: { erased: Erased }
   }, [queries])
   return (
     <Page title="Erased">
-      <Alert color="green" variant="light" title="The text is gone for good">
-        Conversations: {writeCount(conversations)}. Turns: {writeCount(turns)}. Messages: {writeCount(messages)}. Figures and ledger stay.
+      <Alert color="green" variant="light" title="The texts were removed permanently">
+        Conversations: {writeCount(conversations)}. Turns: {writeCount(turns)}. Messages: {writeCount(messages)}. Usage and ledger are kept.
       </Alert>
       <Text>
         <Anchor component={Link} href="/conversations" underline="always">
-          To the conversations
+          Back to conversations
         </Anchor>
       </Text>
     </Page>

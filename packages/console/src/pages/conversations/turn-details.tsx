@@ -23,12 +23,12 @@ export function TurnDetails({ requestId }: { requestId: string }) {
           <Group gap="xs">
             <StateBadge state={read.state} />
             <Text size="sm" span>
-              admitted <Moment at={read.created_at} />
+              Started <Moment at={read.created_at} />
             </Text>
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" span>
-              Request
+              Request ID
             </Text>
             <IdText id={read.request_id} />
           </Group>
@@ -51,6 +51,6 @@ export const FailureText = ({ failure: { code, cause } }: { failure: NonNullable
     <Text span inherit ff="monospace" fw={600}>
       {code}
     </Text>
-    {cause === null ? ' · no cause was noted' : ` · ${cause}`}
+    {cause === null ? ' · no cause recorded' : ` · ${cause}`}
   </Text>
 )

@@ -8,15 +8,15 @@ import { Folds } from './folds.tsx'
 import { FailureText, TurnDetails } from './turn-details.tsx'
 
 const said = {
-  running: 'A message is being answered.',
-  completed: 'Answered.',
-  failed: 'A message without a reply, for good.',
-  released: 'A message without a reply so far: the caller may send it again, and the same turn runs on.',
+  running: 'The agent is working on the reply.',
+  completed: 'The reply was stored.',
+  failed: 'The turn ended without a reply.',
+  released: 'No reply yet. If the caller retries, the same turn runs again.',
 } as const
 
 export const TurnRow = memo(function TurnRow({ turn }: { turn: Turn }) {
   const { request_id: requestId, state, failure, created_at: at } = turn
-  const details = { name: 'turn', label: 'Steps and request id', content: <TurnDetails requestId={requestId} /> }
+  const details = { name: 'turn', label: 'Turn details', content: <TurnDetails requestId={requestId} /> }
   return (
     <Paper withBorder px="md" py="xs" style={{ borderStyle: 'dashed' }}>
       <Group gap="xs">

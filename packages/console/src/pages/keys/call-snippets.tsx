@@ -20,7 +20,7 @@ export function CallSnippets({ agentId, permission }: { agentId: string; permiss
       </Tabs.List>
       {snippets.map(({ id, label, text }) => (
         <Tabs.Panel key={id} value={id} pt="xs">
-          <CodeBlock text={text} label={`the ${label} snippet`} />
+          <CodeBlock text={text} label={`${label} snippet`} />
         </Tabs.Panel>
       ))}
     </Tabs>

@@ -8,8 +8,8 @@ export function ChangeKey({ apiKey, onClose }: { apiKey: Key; onClose: () => voi
   const change = useChangeKey(apiKey)
   return (
     <KeyDialog
-      title={`Change ${calledOf(apiKey)}`}
-      verb="Change the key"
+      title={`Edit ${calledOf(apiKey)}`}
+      verb="Save"
       initial={formOf(apiKey)}
       pending={change.isPending}
       error={change.error}

@@ -8,8 +8,8 @@ export function CreateKey({ agentId, onShown, onClose }: { agentId: string; onSh
   const create = useCreateKey(agentId, onShown)
   return (
     <KeyDialog
-      title="Create a key"
-      verb="Create the key"
+      title="Create API key"
+      verb="Create API key"
       initial={newKey}
       pending={create.isPending}
       error={create.error}

@@ -9,7 +9,7 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
     <Stack>
       <TextInput
         label="Name"
-        description="Who has it, for example “Acme’s server”. May be left empty."
+        description="Who uses the key, such as “Acme’s server”. Optional."
         maxLength={longestName}
         autoComplete="off"
         data-autofocus
@@ -21,18 +21,18 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
           <Radio
             value="full"
             label="Full"
-            description="Sends messages, which the owner pays for, and reads the conversations of this key."
+            description="Can send messages, which are charged to the owner, and read the conversations of this key."
           />
           <Radio
             value="read-only"
             label="Read-only"
-            description="Reads the conversations of this key. A message is answered with 403 permission_denied."
+            description="Can read the conversations of this key. Messages are rejected with 403 permission_denied."
           />
         </Stack>
       </Radio.Group>
       <Group align="flex-start" grow preventGrowOverflow={false}>
         <NumberInput
-          label="Requests"
+          label="Max requests per window"
           allowDecimal={false}
           allowNegative={false}
           min={1}
@@ -44,7 +44,7 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
           {...form.getInputProps('limit')}
         />
         <NumberInput
-          label="Window in seconds"
+          label="Window (seconds)"
           allowDecimal={false}
           allowNegative={false}
           min={1}
@@ -57,8 +57,8 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
         />
       </Group>
       <Text size="sm" c="dimmed">
-        The key has so many requests in each window; what comes beyond them is answered with 429 until the window ends. It guards against a
-        program that runs wild. What is spent is bounded by the owner’s balance.
+        Requests over the limit are rejected with 429 until the window ends. The limit protects against runaway programs; spending is
+        limited by the owner’s balance.
       </Text>
     </Stack>
   )

@@ -23,9 +23,9 @@ export const isWhole = (value: number | string, least: number, most: number): bo
   value !== '' && Number.isInteger(Number(value)) && Number(value) >= least && Number(value) <= most
 
 export const validateKey = {
-  limit: (value: number | string) => (isWhole(value, 1, mostRequests) ? null : 'A whole number from 1 to 1,000,000'),
+  limit: (value: number | string) => (isWhole(value, 1, mostRequests) ? null : 'Enter a whole number from 1 to 1,000,000.'),
   windowSeconds: (value: number | string) =>
-    isWhole(value, 1, longestWindowSeconds) ? null : 'A whole number from 1 to 86,400, which is a day',
+    isWhole(value, 1, longestWindowSeconds) ? null : 'Enter a whole number from 1 to 86,400 (1 day).',
 }
 
 const rateOf = ({ limit, windowSeconds }: KeyForm): Key['rate_limit'] => ({ limit: Number(limit), window_seconds: Number(windowSeconds) })

@@ -15,16 +15,16 @@ export function KeyTable({ keys, onDeed }: { keys: Key[]; onDeed: (deed: Deed, a
       <Table verticalSpacing="xs" fz="sm" aria-label="API keys">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th scope="col">Name and key id</Table.Th>
+            <Table.Th scope="col">Name and key ID</Table.Th>
             <Table.Th scope="col">Permission and limit</Table.Th>
             <Table.Th scope="col">Created</Table.Th>
             <Table.Th scope="col">
               Last used
               <Text size="xs" c="dimmed" fw={400}>
-                up to a minute behind
+                delayed by up to 1 minute
               </Text>
             </Table.Th>
-            <Table.Th scope="col">State</Table.Th>
+            <Table.Th scope="col">Status</Table.Th>
             <Table.Th scope="col">Actions</Table.Th>
           </Table.Tr>
         </Table.Thead>
@@ -54,7 +54,7 @@ function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: 
   return (
     <Table.Tr>
       <Table.Th scope="row" fw={500} miw={180} maw={260}>
-        <span className="as-written">{name ?? 'No name'}</span>
+        <span className="as-written">{name ?? 'Unnamed'}</span>
         <div>
           <IdText id={keyId} />
         </div>
@@ -62,7 +62,7 @@ function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: 
       <Table.Td miw={120}>
         {permission === 'full' ? 'Full' : 'Read-only'}
         <Text size="xs" className="figures">
-          {writeCount(rate.limit)} in {writeCount(rate.window_seconds)} s
+          {writeCount(rate.limit)} requests / {writeCount(rate.window_seconds)} s
         </Text>
       </Table.Td>
       <Table.Td fz="xs">
@@ -112,4 +112,4 @@ function KeyRow({ apiKey, onDeed }: { apiKey: Key; onDeed: (deed: Deed, apiKey: 
   )
 }
 
-const verbs = { change: 'Change', rotate: 'Rotate', revoke: 'Revoke' }
+const verbs = { change: 'Edit', rotate: 'Rotate', revoke: 'Revoke' }

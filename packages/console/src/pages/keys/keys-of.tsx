@@ -22,15 +22,15 @@ export function KeysOf({ agentId }: { agentId: string }) {
   const [dialog, setDialog] = useState<Dialog | null>(null)
   useFocusReturn({ opened: dialog !== null })
   return (
-    <Waiting for={keys} what="the keys">
+    <Waiting for={keys} what="API keys">
       {(known) => (
         <Stack gap="lg">
           <div>
-            <Button onClick={() => setDialog({ kind: 'create' })}>Create a key</Button>
+            <Button onClick={() => setDialog({ kind: 'create' })}>Create API key</Button>
           </div>
           {known.length === 0 ? (
-            <Empty title="No key yet">
-              Without one nobody calls this agent but you, in the playground. Create a key for each program that shall call it.
+            <Empty title="No API keys yet">
+              Create an API key for each program that calls this agent. The playground works without one.
             </Empty>
           ) : (
             <>

@@ -14,16 +14,11 @@ export function Keys({ agentId }: { agentId: string | undefined }) {
   const only = agents.data?.length === 1 ? agents.data[0] : undefined
   if (agentId === undefined && only) return <Redirect to={`/keys/${only.id}`} replace />
   return (
-    <Page
-      title="Keys"
-      lead="A program calls an agent with an API key. Conversations belong to their key: two programs with two keys never see each other’s."
-    >
+    <Page title="API keys" lead="Your programs call an agent with an API key. Each key can access only its own conversations.">
       <AgentSelect value={agentId ?? null} onChange={(id) => navigate(id === null ? '/keys' : `/keys/${id}`)} />
       {agentId === undefined ? (
-        <Waiting for={agents} what="the agents">
-          {(known) =>
-            known.length === 0 ? <NoAgent /> : <Empty title="Choose an agent">Its keys are shown here, and new ones are made here.</Empty>
-          }
+        <Waiting for={agents} what="agents">
+          {(known) => (known.length === 0 ? <NoAgent /> : <Empty title="Choose an agent">Its API keys are listed here.</Empty>)}
         </Waiting>
       ) : (
         <KeysOf key={agentId} agentId={agentId} />
@@ -34,13 +29,13 @@ export function Keys({ agentId }: { agentId: string | undefined }) {
 
 const NoAgent = () => (
   <Empty
-    title="No agent yet"
+    title="No agents yet"
     action={
       <Button component={Link} href="/agents/new">
-        Create an agent
+        Create agent
       </Button>
     }
   >
-    A key belongs to an agent. Make one first.
+    An API key belongs to an agent. Create an agent first.
   </Empty>
 )

@@ -10,18 +10,18 @@ export function RevokeKey({ apiKey, onClose }: { apiKey: Key; onClose: () => voi
   return (
     <Confirm
       opened
-      title={`Revoke ${calledOf(apiKey)}`}
-      verb="Revoke the key"
+      title={`Revoke ${calledOf(apiKey)}?`}
+      verb="Revoke API key"
       pending={revoke.isPending}
       error={revoke.error}
       onConfirm={() => revoke.mutate(undefined, { onSuccess: onClose })}
       onClose={onClose}
     >
       <List spacing="xs">
-        <List.Item>Within a second every process refuses it: callers get 401, also for replies that were given before.</List.Item>
-        <List.Item>A turn that runs now is finished, stored and charged.</List.Item>
-        <List.Item>Its conversations stay and can be read here; no other key reaches them.</List.Item>
-        <List.Item>It cannot be undone. To go on with the same conversations and a new secret, rotate the key instead.</List.Item>
+        <List.Item>Within a second, all requests with this key get 401, including replays of earlier replies.</List.Item>
+        <List.Item>Running turns finish and are charged.</List.Item>
+        <List.Item>Its conversations are kept and can be read here. No other key can access them.</List.Item>
+        <List.Item>This cannot be undone. To keep using the conversations with a new secret, rotate the key instead.</List.Item>
       </List>
     </Confirm>
   )

@@ -10,10 +10,10 @@ import { useRotateKey } from './key-writes.ts'
 // 30 days, the longest that the server takes.
 const longestGraceSeconds = 2_592_000
 const graces = [
-  { seconds: '0', label: 'At once', means: 'The former secret is refused from now on. For one that may be in wrong hands.' },
-  { seconds: '3600', label: '1 hour', means: 'For a caller that you change over right now.' },
-  { seconds: '86400', label: '24 hours', means: 'For a caller that takes the new secret with its next release.' },
-  { seconds: '604800', label: '7 days', means: 'For callers of other people.' },
+  { seconds: '0', label: 'Immediately', means: 'The old secret is rejected from now on. Choose this if it may have leaked.' },
+  { seconds: '3600', label: '1 hour', means: 'For a caller that you update now.' },
+  { seconds: '86400', label: '24 hours', means: 'For a caller that gets the new secret with its next release.' },
+  { seconds: '604800', label: '7 days', means: 'For callers that other teams run.' },
 ]
 
 export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: (shown: ShownKey) => void; onClose: () => void }) {
@@ -24,7 +24,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     const seconds = choice === 'own' ? own : choice
-    if (!isWhole(seconds, 0, longestGraceSeconds)) return setWrong('A whole number from 0 to 2,592,000, which is 30 days')
+    if (!isWhole(seconds, 0, longestGraceSeconds)) return setWrong('Enter a whole number from 0 to 2,592,000 (30 days).')
     setWrong(null)
     // `onShown` closes this dialog; nothing here may close what it opens.
     rotate.mutate(Number(seconds))
@@ -34,20 +34,20 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
       <form noValidate onSubmit={submit}>
         <Stack>
           <Text>
-            The key gets a new secret, which is shown once. Its name, permission, limit and conversations stay. For the grace period the
-            former secret works as well; after it, callers that still use it get 401.
+            Rotating creates a new secret, which is shown once. The name, permission, limit, and conversations of the key are kept. Both
+            secrets work during the grace period; afterwards, callers that use the old secret get 401.
           </Text>
-          <Radio.Group label="How long the former secret works" value={choice} onChange={setChoice}>
+          <Radio.Group label="Grace period for the old secret" value={choice} onChange={setChoice}>
             <Stack gap="xs" mt={4}>
               {graces.map(({ seconds, label, means }) => (
                 <Radio key={seconds} value={seconds} label={label} description={means} />
               ))}
-              <Radio value="own" label="Own number of seconds" />
+              <Radio value="own" label="Custom" />
             </Stack>
           </Radio.Group>
           {choice === 'own' ? (
             <NumberInput
-              label="Grace in seconds"
+              label="Grace period (seconds)"
               value={own}
               onChange={setOwn}
               error={wrong}
@@ -61,8 +61,8 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
               maw={240}
             />
           ) : null}
-          <Alert color="yellow" variant="light" title="Two secrets at most">
-            Rotated again within a grace period, the key keeps the newest two: the one before them is refused at once.
+          <Alert color="yellow" variant="light" title="A key has at most two secrets">
+            If you rotate again during a grace period, the two newest secrets work and the oldest one is rejected immediately.
           </Alert>
           <FailureNote error={rotate.error} />
           <Group justify="flex-end">
@@ -70,7 +70,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
               Cancel
             </Button>
             <Button type="submit" loading={rotate.isPending}>
-              Rotate the key
+              Rotate API key
             </Button>
           </Group>
         </Stack>

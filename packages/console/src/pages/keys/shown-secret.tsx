@@ -20,20 +20,20 @@ export function ShownSecret({ shown, onStored }: { shown: ShownKey; onStored: ()
     <Modal
       opened
       onClose={onStored}
-      title={`The secret of ${calledOf(shown)}`}
+      title={`API key ${calledOf(shown)}`}
       size="xl"
       closeOnEscape={false}
       closeOnClickOutside={false}
       withCloseButton={false}
     >
       <Stack>
-        <Alert color="yellow" variant="light" title="It is shown this once">
-          Copy it into the secret store of the server that calls the agent. The service keeps only a digest of it. Whoever has it spends the
-          owner’s balance. If it is lost, rotate the key.
+        <Alert color="yellow" variant="light" title="Copy the API key now">
+          It is shown only once, because Turnkeep stores only a hash of it. Keep it in the secret store of the server that calls the agent:
+          anyone who has it can spend the owner’s balance. If you lose it, rotate the key.
         </Alert>
-        <CodeBlock text={shown.api_key} label="the API key" />
-        <Text>The snippets below read it from the environment, where this line puts it:</Text>
-        <CodeBlock text={exportLine(shown.api_key)} label="the export line" />
+        <CodeBlock text={shown.api_key} label="API key" />
+        <Text>The snippets below read the key from an environment variable. Set it with this command:</Text>
+        <CodeBlock text={exportLine(shown.api_key)} label="export command" />
         <CallSnippets agentId={shown.agent_id} permission={shown.permission} />
         <Group justify="flex-end">
           <Button onClick={onStored}>I have stored the key</Button>

@@ -22,18 +22,18 @@ export function snippetsFor({ apiUrl, agentId, permission }: Called): Snippet[] 
 type Texts = { curl: string; typescript: string; python: string }
 
 const sending = (url: string): Texts => ({
-  curl: `# The same Idempotency-Key again: the same reply, charged once. Each new message needs its own.
+  curl: `# Sending the same Idempotency-Key again returns the same reply and is charged once. Use a new one for each message.
 curl '${url}' \\
   -H "Authorization: Bearer $TURNKEEP_API_KEY" \\
   -H 'Idempotency-Key: first-message-1' \\
   -H 'Content-Type: application/json' \\
   -d '{"external_user_id": "customer-4711", "message": "Hello"}'`,
-  typescript: `// On a server: an API key must never reach a browser.
+  typescript: `// Run this on a server: an API key must never reach a browser.
 const response = await fetch('${url}', {
   method: 'POST',
   headers: {
     Authorization: \`Bearer \${process.env.TURNKEEP_API_KEY}\`,
-    // One for each message, made before the first try. A retry with the same one is answered once and charged once.
+    // One per message, created before the first attempt. Retries with the same key are charged once.
     'Idempotency-Key': crypto.randomUUID(),
     'Content-Type': 'application/json',
   },
@@ -50,7 +50,7 @@ request = urllib.request.Request(
     data=json.dumps({"external_user_id": "customer-4711", "message": "Hello"}).encode(),
     headers={
         "Authorization": f"Bearer {os.environ['TURNKEEP_API_KEY']}",
-        # One for each message, made before the first try. A retry with the same one is answered once and charged once.
+        # One per message, created before the first attempt. Retries with the same key are charged once.
         "Idempotency-Key": str(uuid.uuid4()),
         "Content-Type": "application/json",
     },
@@ -65,7 +65,7 @@ except urllib.error.HTTPError as failure:
 const listing = (url: string): Texts => ({
   curl: `curl '${url}' \\
   -H "Authorization: Bearer $TURNKEEP_API_KEY"`,
-  typescript: `// On a server: an API key must never reach a browser.
+  typescript: `// Run this on a server: an API key must never reach a browser.
 const response = await fetch('${url}', {
   headers: { Authorization: \`Bearer \${process.env.TURNKEEP_API_KEY}\` },
 })

@@ -16,17 +16,17 @@ export function AddDocument({ agentId }: { agentId: string }) {
       <DropZone onFiles={uploads.add} />
       <Group gap="xs">
         <Button variant="default" onClick={() => setAdding('text')}>
-          Add a text
+          Add text
         </Button>
         <Button variant="default" onClick={() => setAdding('address')}>
-          Add an address
+          Add URL
         </Button>
       </Group>
       <UploadList uploads={uploads} />
-      <Modal opened={adding === 'text'} onClose={close} title="Add a text" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={adding === 'text'} onClose={close} title="Add text" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
         <AddOne kind="text" agentId={agentId} onDone={close} />
       </Modal>
-      <Modal opened={adding === 'address'} onClose={close} title="Add an address" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={adding === 'address'} onClose={close} title="Add URL" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
         <AddOne kind="address" agentId={agentId} onDone={close} />
       </Modal>
     </Stack>
@@ -37,6 +37,6 @@ export function AddDocument({ agentId }: { agentId: string }) {
 function AddOne({ kind, agentId, onDone }: { kind: 'text' | 'address'; agentId: string; onDone(): void }) {
   const put = usePutDocument({ agentId, onPut: onDone })
   const Form = kind === 'text' ? TextForm : AddressForm
-  const verb = kind === 'text' ? 'Add the text' : 'Add the address'
+  const verb = kind === 'text' ? 'Add text' : 'Add URL'
   return <Form verb={verb} pending={put.isPending} error={put.error} onSubmit={(body) => put.mutate({ body })} />
 }

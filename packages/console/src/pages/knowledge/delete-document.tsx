@@ -23,15 +23,15 @@ export function DeleteDocument({ document, onClose }: { document: Document | nul
   return (
     <Confirm
       opened={document !== null}
-      title="Delete the document?"
-      verb="Delete the document"
+      title="Delete document?"
+      verb="Delete document"
       pending={remove.isPending}
       error={remove.error}
       onConfirm={() => document && remove.mutate(document)}
       onClose={close}
     >
       <Text className="as-written">
-        {document?.title}: from now on nothing of it is found, and it cannot be brought back. Replies that leaned on it keep its name.
+        {document?.title} is removed from the knowledge base and cannot be restored. Existing replies that cite it keep its title.
       </Text>
     </Confirm>
   )

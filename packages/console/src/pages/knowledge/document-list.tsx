@@ -18,16 +18,12 @@ export function DocumentList({ list }: { list: List<Document> }) {
   const [deleting, setDeleting] = useState<Document | null>(null)
   const { items, query } = list
   if (query.isSuccess && items.length === 0)
-    return (
-      <Empty title="No document yet">
-        Drop files above, or add a text or an address. The agent answers from them as soon as they are ready.
-      </Empty>
-    )
+    return <Empty title="No documents yet">Drop files above, or add text or a URL. The agent uses a document as soon as it is ready.</Empty>
   return (
     <Stack gap="sm">
       <FailureNote
         error={query.isRefetchError ? query.error : null}
-        title="Could not read the documents"
+        title="Could not load documents"
         onRetry={() => void query.refetch()}
       />
       <Text size="sm" aria-live="polite">
@@ -47,7 +43,7 @@ export function DocumentList({ list }: { list: List<Document> }) {
               </Table.Th>
               <Table.Th scope="col">Updated</Table.Th>
               <Table.Th scope="col">
-                <span className="for-readers-only">What can be done</span>
+                <span className="for-readers-only">Actions</span>
               </Table.Th>
             </Table.Tr>
           </Table.Thead>
@@ -67,7 +63,7 @@ export function DocumentList({ list }: { list: List<Document> }) {
 
 function Row({ document, onReplace, onDelete }: { document: Document; onReplace(): void; onDelete(): void }) {
   const { title, source, file_name: fileName, url, status, reason, progress, chunks } = document
-  const from = source === 'file' ? fileName : source === 'url' ? url : 'text'
+  const from = source === 'file' ? fileName : source === 'url' ? url : 'Text'
   return (
     <Table.Tr>
       <Table.Td miw={160} maw={320}>
@@ -82,7 +78,7 @@ function Row({ document, onReplace, onDelete }: { document: Document; onReplace(
       </Table.Td>
       <Table.Td miw={130} maw={280}>
         <StateBadge state={status} />
-        {status === 'indexing' ? <Progress mt={4} value={progress ?? 0} aria-label={`Indexing of ${title}`} /> : null}
+        {status === 'indexing' ? <Progress mt={4} value={progress ?? 0} aria-label={`Indexing ${title}`} /> : null}
         {reason === null ? null : (
           <Text size="sm" mt={4} className="as-written">
             {reason}
@@ -90,7 +86,7 @@ function Row({ document, onReplace, onDelete }: { document: Document; onReplace(
         )}
         {status !== 'ready' && chunks > 0 ? (
           <Text size="xs" mt={4}>
-            Its former content is still found.
+            The previous content is still searchable.
           </Text>
         ) : null}
       </Table.Td>
@@ -122,7 +118,7 @@ function summary(items: Document[]): string {
   const busy = count(isBusy)
   const failed = count(({ status }) => status === 'failed')
   const parts = [`${count(({ status }) => status === 'ready')} ready`]
-  if (busy > 0) parts.push(`${busy} being indexed`)
+  if (busy > 0) parts.push(`${busy} indexing`)
   if (failed > 0) parts.push(`${failed} failed`)
   return parts.join(', ')
 }

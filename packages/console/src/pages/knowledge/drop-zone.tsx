@@ -37,9 +37,9 @@ export function DropZone({ onFiles }: { onFiles(files: readonly File[]): void })
     >
       <Group justify="space-between" gap="sm">
         <div>
-          <Text fw={600}>{over ? 'Let go to send them' : 'Drop files here'}</Text>
+          <Text fw={600}>{over ? 'Drop to upload' : 'Drop files here'}</Text>
           <Text size="sm" c="dimmed">
-            md, txt, html, pdf or docx, each at most 20 MiB
+            md, txt, html, pdf, or docx, up to 20 MiB each
           </Text>
         </div>
         <FileButton multiple accept={takenFiles} onChange={onFiles}>

@@ -23,7 +23,7 @@ export function FoundPassage({ passage: { title, section, text, score }, place, 
         </Text>
         <Group gap="xs">
           <Badge variant="outline" color={seen ? 'teal' : 'gray'}>
-            {seen ? 'Given to the agent' : 'Beyond its budget'}
+            {seen ? 'Sent to the model' : 'Over the limit'}
           </Badge>
           <Text size="xs" className="figures">
             Score {score.toPrecision(3)}

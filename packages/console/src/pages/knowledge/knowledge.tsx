@@ -18,19 +18,19 @@ export function Knowledge({ agentId }: { agentId: string | undefined }) {
   return (
     <Page
       title="Knowledge"
-      lead="The documents an agent answers from. Each message brings up their best passages, and replies can lean on them."
+      lead="The documents that an agent answers from. The best-matching passages are added to the prompt of each message."
     >
       <AgentSelect value={agentId ?? null} onChange={(id) => navigate(id === null ? '/knowledge' : `/knowledge/${segment(id)}`)} />
       {agentId === undefined ? (
         agents.data?.length === 0 ? (
-          <Empty title="No agent yet">
+          <Empty title="No agents yet">
             <Anchor component={Link} href="/agents/new" underline="always">
               Create an agent
             </Anchor>
-            , then put its documents in here.
+            , then add its documents here.
           </Empty>
         ) : (
-          <Empty title="Choose an agent">Every agent has a knowledge base of its own.</Empty>
+          <Empty title="Choose an agent">Each agent has its own knowledge base.</Empty>
         )
       ) : (
         <KnowledgeBase key={agentId} agentId={agentId} />
@@ -46,9 +46,9 @@ function KnowledgeBase({ agentId }: { agentId: string }) {
     <Waiting for={agent} what="the agent">
       {(read) => (
         <Stack gap="xl">
-          <Stack component="section" aria-label="Put documents in">
+          <Stack component="section" aria-label="Add documents">
             <Title order={2} size="h4">
-              Put documents in
+              Add documents
             </Title>
             <AddDocument agentId={agentId} />
           </Stack>
@@ -56,7 +56,7 @@ function KnowledgeBase({ agentId }: { agentId: string }) {
             <Title order={2} size="h4">
               Documents
             </Title>
-            <Waiting for={documents.query} what="the documents">
+            <Waiting for={documents.query} what="documents">
               {() => <DocumentList list={documents} />}
             </Waiting>
           </Stack>

@@ -9,7 +9,7 @@ import { AddressForm, TextForm } from './source-form.tsx'
 
 export function ReplaceDocument({ document, onClose }: { document: Document | null; onClose(): void }) {
   return (
-    <Modal opened={document !== null} onClose={onClose} title="Replace the document" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={document !== null} onClose={onClose} title="Replace document" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
       {document ? <Content document={document} onDone={onClose} /> : null}
     </Modal>
   )
@@ -19,19 +19,21 @@ const tabOf = { file: 'file', text: 'text', url: 'address' } as const
 
 function Content({ document, onDone }: { document: Document; onDone(): void }) {
   const put = usePutDocument({ agentId: document.agent_id, documentId: document.id, onPut: onDone })
-  const verb = 'Replace the document'
+  const verb = 'Replace document'
   const { isPending: pending, error } = put
   return (
     <Stack>
       <Text size="sm" className="as-written">
         {document.title}
       </Text>
-      <Text size="sm">Its passages are found until the new content is ready. If the new content cannot be read, they stay.</Text>
+      <Text size="sm">
+        The current content stays searchable until the new content is ready. If the new content cannot be read, the current content is kept.
+      </Text>
       <Tabs defaultValue={tabOf[document.source]} onChange={() => put.reset()} keepMounted={false}>
         <Tabs.List mb="md">
           <Tabs.Tab value="file">File</Tabs.Tab>
           <Tabs.Tab value="text">Text</Tabs.Tab>
-          <Tabs.Tab value="address">Address</Tabs.Tab>
+          <Tabs.Tab value="address">URL</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="file">
           <FileForm verb={verb} pending={pending} error={error} onFile={(file, onProgress) => put.mutate({ file, onProgress })} />
@@ -56,15 +58,15 @@ function FileForm({ verb, pending, error, onFile }: FileFormProps) {
     <Stack>
       <FileInput
         label="File"
-        description="md, txt, html, pdf or docx, at most 20 MiB"
+        description="md, txt, html, pdf, or docx, up to 20 MiB"
         placeholder="Choose a file"
         accept={takenFiles}
         value={file}
         onChange={setFile}
         clearable
-        clearButtonProps={{ 'aria-label': 'Take the file out' }}
+        clearButtonProps={{ 'aria-label': 'Remove file' }}
       />
-      {pending ? <Progress value={progress} aria-label="Progress of the file" /> : null}
+      {pending ? <Progress value={progress} aria-label="Upload progress" /> : null}
       <FailureNote error={error} />
       <Group justify="flex-end">
         <Button disabled={!file} loading={pending} onClick={() => file && onFile(file, setProgress)}>

@@ -40,25 +40,25 @@ export function RetrievalTest({ agent }: { agent: Agent }) {
             Retrieval test
           </Title>
           <Text size="sm" c="dimmed">
-            Searches {agent.knowledge.embedding_model === null ? 'by words' : 'by words and by meaning'}, as a message of an external user
-            would. Nothing is billed to the owner.
+            Searches {agent.knowledge.embedding_model === null ? 'by words' : 'by words and by meaning'}, as for a message from an external
+            user. The owner is not charged.
           </Text>
         </div>
         <form onSubmit={submit}>
           <Group align="flex-end" gap="sm">
             <TextInput
-              label="Question or words"
+              label="Query"
               value={query}
               onChange={({ currentTarget }) => setQuery(currentTarget.value)}
               maxLength={32_000}
               style={{ flex: '1 1 240px' }}
             />
             <Button type="submit" loading={search.isPending} disabled={query.trim() === ''}>
-              Find passages
+              Search
             </Button>
           </Group>
         </form>
-        <FailureNote error={search.error} title="Could not search" />
+        <FailureNote error={search.error} title="Search failed" />
         <div aria-live="polite">{search.data ? <Text size="sm">{summary(search.data, agent)}</Text> : null}</div>
         {search.data ? (
           <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
@@ -78,7 +78,7 @@ const nameOf = ({ document_id: id, section, text }: Passage): string => JSON.str
 
 function summary({ passages, seen }: Found, { knowledge }: Agent): string {
   const budget = `${knowledge.top_k.toLocaleString()} passages and ${knowledge.max_tokens.toLocaleString()} tokens`
-  if (passages.length === 0) return 'No passage has anything of this. Try other words, or put in a document that answers it.'
+  if (passages.length === 0) return 'No matching passages. Try other words, or add a document that answers the question.'
   const found = passages.length === 1 ? '1 passage found' : `${passages.length} passages found`
-  return `${found}, of which the agent would be given ${seen.size}: its budget is ${budget}.`
+  return `${found}; ${seen.size} would be sent to the model. Limits: ${budget}.`
 }

@@ -42,10 +42,10 @@ const headersOf = (request: XMLHttpRequest): [string, string][] =>
 const tooLarge = new ApiFailure({
   status: 413,
   code: 'payload_too_large',
-  message: 'The file is larger than 20 MiB. Split it, or take out its pictures.',
+  message: 'The file is larger than 20 MiB. Split it, or remove its images.',
 })
 const noAnswer = new ApiFailure({
   status: 0,
   code: 'no_answer',
-  message: 'The connection was lost while the file was sent. Send it again.',
+  message: 'The connection was lost during the upload. Retry the upload.',
 })

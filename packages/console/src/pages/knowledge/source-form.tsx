@@ -24,7 +24,7 @@ export function TextForm({ verb, pending, error, onSubmit, title: given = '' }: 
     <Form onSubmit={() => onSubmit({ title, text })}>
       <TextInput
         label="Title"
-        description="What replies and searches name it by."
+        description="Shown in search results and citations."
         value={title}
         onChange={({ currentTarget }) => setTitle(currentTarget.value)}
         error={fields.title}
@@ -34,7 +34,7 @@ export function TextForm({ verb, pending, error, onSubmit, title: given = '' }: 
       />
       <Textarea
         label="Text"
-        description="Markdown or plain text. Headings become the sections of its passages."
+        description="Markdown or plain text. Headings become section names."
         value={text}
         onChange={({ currentTarget }) => setText(currentTarget.value)}
         error={fields.text}
@@ -56,9 +56,9 @@ export function AddressForm({ verb, pending, error, onSubmit, url: given = '' }:
   return (
     <Form onSubmit={() => onSubmit({ url, ...(title === '' ? {} : { title }) })}>
       <TextInput
-        label="Address"
+        label="URL"
         type="url"
-        description="A page or file by https. The server reads it once; replace the document to read it again."
+        description="A web page or file on https. The server reads it once; replace the document to update it."
         placeholder="https://example.com/help/returns"
         value={url}
         onChange={({ currentTarget }) => setUrl(currentTarget.value)}
@@ -69,7 +69,7 @@ export function AddressForm({ verb, pending, error, onSubmit, url: given = '' }:
       />
       <TextInput
         label="Title"
-        description="Left empty, the page’s own."
+        description="Leave empty to use the title of the page."
         value={title}
         onChange={({ currentTarget }) => setTitle(currentTarget.value)}
         error={fields.title}

@@ -9,15 +9,15 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
   if (all.length === 0) return null
   const open = all.filter(({ state }) => state === 'waiting' || state === 'sending').length
   return (
-    <Paper withBorder p="md" component="section" aria-label="Files being sent">
+    <Paper withBorder p="md" component="section" aria-label="Uploads">
       <Stack gap="sm">
         <Group justify="space-between" gap="xs">
           <Text size="sm" aria-live="polite">
-            {open > 0 ? `${all.length - open} of ${all.length} files done` : summary(all)}
+            {open > 0 ? `${all.length - open} of ${all.length} files processed` : summary(all)}
           </Text>
           {open < all.length ? (
             <Button size="xs" variant="default" onClick={clear}>
-              Clear the finished
+              Clear finished
             </Button>
           ) : null}
         </Group>
@@ -35,7 +35,7 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
 
 function Line({ upload: { file, state, progress, failure }, onRetry }: { upload: Upload; onRetry(): void }) {
   // All of it has left, and the server has not said that it has it.
-  const word = { waiting: 'Waiting', sending: progress === 100 ? 'Being taken' : `${progress} %`, sent: 'Sent', failed: 'Not sent' }[state]
+  const word = { waiting: 'Waiting', sending: progress === 100 ? 'Processing' : `${progress}%`, sent: 'Uploaded', failed: 'Failed' }[state]
   return (
     <Stack gap={4}>
       <Group justify="space-between" gap="xs" wrap="nowrap">
@@ -47,9 +47,9 @@ function Line({ upload: { file, state, progress, failure }, onRetry }: { upload:
         </Text>
       </Group>
       {state === 'failed' ? (
-        <FailureNote error={failure} title={`${file.name} was not taken`} {...(isFinal(failure) ? {} : { onRetry })} />
+        <FailureNote error={failure} title={`Could not upload ${file.name}`} {...(isFinal(failure) ? {} : { onRetry })} />
       ) : (
-        <Progress value={progress} aria-label={`Progress of ${file.name}`} />
+        <Progress value={progress} aria-label={`Upload progress of ${file.name}`} />
       )}
     </Stack>
   )
@@ -61,6 +61,6 @@ const isFinal = (failure: unknown): boolean => failure instanceof ApiFailure && 
 function summary(all: Upload[]): string {
   const failed = all.filter(({ state }) => state === 'failed').length
   const sent = all.length - failed
-  const told = `${sent === 1 ? '1 file' : `${sent} files`} sent${failed > 0 ? `, ${failed} not taken` : ''}.`
-  return sent > 0 ? `${told} The list below says when they are ready.` : told
+  const told = `${sent === 1 ? '1 file' : `${sent} files`} uploaded${failed > 0 ? `, ${failed} failed` : ''}.`
+  return sent > 0 ? `${told} The list below shows when they are ready.` : told
 }

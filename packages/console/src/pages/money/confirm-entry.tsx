@@ -24,14 +24,14 @@ export function ConfirmEntry({ opened, entry, ownerName, pending, error, onConfi
     <Modal
       opened={opened}
       onClose={onClose}
-      title="Add this entry?"
+      title="Add ledger entry?"
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
       onExitTransitionEnd={onClosed}
     >
       {entry ? (
         <Stack>
-          <Table variant="vertical" withTableBorder aria-label="The entry and the balance">
+          <Table variant="vertical" withTableBorder aria-label="Entry and balance">
             <Table.Tbody>
               <Row label={entry.amount > 0n ? 'Credit' : 'Adjustment'} amount={writeAmount(entry.amount)} />
               <Row label="Balance before" amount={entry.balance} />
@@ -41,16 +41,17 @@ export function ConfirmEntry({ opened, entry, ownerName, pending, error, onConfi
           </Table>
           <Text size="sm" className="as-written">
             For {ownerName}
-            {entry.note === '' ? '.' : `, with the note “${entry.note}”.`} An entry is never changed; a wrong one is put right by another.
+            {entry.note === '' ? '.' : `, with the note “${entry.note}”.`} Ledger entries cannot be changed; correct a mistake with another
+            entry.
           </Text>
-          <FailureNote error={error} title="Not known to be added" />
-          {error ? <Text size="sm">Trying again sends the same entry under the same key, so it is made at most once.</Text> : null}
+          <FailureNote error={error} title="The entry may not have been added" />
+          {error ? <Text size="sm">A retry sends the same entry with the same Idempotency-Key, so it is added at most once.</Text> : null}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
             <Button data-autofocus loading={pending} onClick={onConfirm}>
-              {error ? 'Try the same entry again' : 'Add the entry'}
+              {error ? 'Retry' : 'Add entry'}
             </Button>
           </Group>
         </Stack>

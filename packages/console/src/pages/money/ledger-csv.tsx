@@ -15,9 +15,9 @@ export function LedgerCsv({ owner }: { owner: Owner }) {
   return (
     <Stack gap="xs" align="flex-end">
       <Button size="xs" variant="default" loading={download.isPending} onClick={() => download.mutate()}>
-        Download the ledger as CSV
+        Download CSV
       </Button>
-      <FailureNote error={download.error} title="The ledger was not downloaded" />
+      <FailureNote error={download.error} title="Could not download the ledger" />
     </Stack>
   )
 }

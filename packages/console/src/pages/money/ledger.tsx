@@ -27,7 +27,7 @@ export function Ledger({ owner }: { owner: Owner }) {
       <Waiting for={list.query} what="the ledger">
         {() =>
           list.items.length === 0 ? (
-            <Empty title="The ledger is empty">Add a credit above: an agent answers only where its owner has something available.</Empty>
+            <Empty title="No ledger entries yet">Add credit above. Agents reply only while their owner has an available balance.</Empty>
           ) : (
             <Stack gap="xs">
               <Table.ScrollContainer minWidth={760}>

@@ -8,10 +8,10 @@ export function LowBalance({ low }: { low: Low | null }) {
   return (
     <Alert color="yellow" variant="outline" role="note" title={sayLow(low)}>
       <Text size="sm">
-        {low.reason === 'empty' ? 'New messages to its agents are refused (402) until there is a credit. ' : null}
-        {low.reason === 'below one dollar' ? 'Less than 1 USD is available; a message whose hold is larger is refused (402). ' : null}
-        {low.reason === 'few days' ? 'That is less than three days of what it spent in the last seven. ' : null}
-        {low.daysLeft === null ? null : 'The days are reckoned at the pace of the last seven.'}
+        {low.reason === 'empty' ? 'New messages to its agents are rejected with 402 until you add credit. ' : null}
+        {low.reason === 'below one dollar' ? 'Messages whose hold exceeds the available balance are rejected with 402. ' : null}
+        {low.reason === 'few days' ? 'The available balance covers less than three days of spend. ' : null}
+        {low.daysLeft === null ? null : 'The estimate is based on the spend of the last 7 days.'}
       </Text>
     </Alert>
   )

@@ -11,18 +11,18 @@ import { OwnerTable } from './owner-table.tsx'
 export function MoneyPage() {
   const owners = useOwners()
   const [opened, { open, close }] = useDisclosure()
-  const create = <Button onClick={open}>Create an owner</Button>
+  const create = <Button onClick={open}>Create owner</Button>
   return (
     <Page
-      title="Money"
-      lead="An owner’s balance pays for the replies of its agents. While a turn runs, the most it may cost is held; what is left is available."
+      title="Owners"
+      lead="An owner’s balance pays for the replies of its agents. While a turn runs, its maximum cost is held; the rest of the balance is available."
       actions={owners.data?.length ? create : null}
     >
       <Waiting for={owners} what="owners">
         {(all) =>
           all.length === 0 ? (
-            <Empty title="No owner yet" action={create}>
-              Every agent belongs to an owner, whose balance pays for its replies. Create one with an opening balance, then an agent.
+            <Empty title="No owners yet" action={create}>
+              Every agent has an owner whose balance pays for its replies. Create an owner with an opening balance, then create an agent.
             </Empty>
           ) : (
             <OwnerTable owners={all} />

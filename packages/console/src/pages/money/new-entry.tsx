@@ -57,13 +57,13 @@ export function NewEntry({ owner }: { owner: Owner }) {
       <form onSubmit={form.onSubmit(ask)} noValidate>
         <Stack gap="sm">
           <Title order={2} size="h4" id="new-entry">
-            Add an entry
+            Add ledger entry
           </Title>
           <Group align="flex-start">
             <TextInput
               ref={amountInput}
-              label="Amount in USD"
-              description="Positive is a credit, negative an adjustment."
+              label="Amount (USD)"
+              description="A positive amount is a credit, a negative amount is an adjustment."
               placeholder="10.00 or -2.50"
               autoComplete="off"
               withAsterisk
@@ -72,7 +72,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
             />
             <TextInput
               label="Note"
-              description="For your books; nobody else sees it."
+              description="For your records; callers cannot see it."
               placeholder="Invoice 1042"
               autoComplete="off"
               maxLength={1000}
@@ -81,9 +81,9 @@ export function NewEntry({ owner }: { owner: Owner }) {
             />
           </Group>
           <Group>
-            <Button type="submit">Check the entry</Button>
+            <Button type="submit">Review entry</Button>
             <Text component="output" size="sm">
-              {add.data ? `${sayEntry(add.data)} is in the ledger. The balance is ${shortMoney(owner.balance_usd)}.` : ''}
+              {add.data ? `Added ${sayEntry(add.data)}. The balance is now ${shortMoney(owner.balance_usd)}.` : ''}
             </Text>
           </Group>
         </Stack>
@@ -105,7 +105,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
 function wrongAmount(text: string): string | null {
   const amount = readAmount(text)
   if (amount === undefined) return amountHint
-  return amount === 0n ? 'An entry of nothing would change nothing.' : null
+  return amount === 0n ? 'Enter an amount other than 0.' : null
 }
 
 /** What the server decided about a field of the form, beside which it is said. */
@@ -116,4 +116,4 @@ function refusalOf(error: unknown): { amount?: string; note?: string } | null {
 }
 
 const sayEntry = ({ kind, amount_usd: amount }: LedgerEntry): string =>
-  `${kind === 'credit' ? 'A credit' : 'An adjustment'} of ${shortMoney(amount)}`
+  `${kind === 'credit' ? 'a credit' : 'an adjustment'} of ${shortMoney(amount)}`

@@ -11,7 +11,7 @@ import { errorOfField } from '../../show/field-error.ts'
 
 export function NewOwner({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Create an owner" centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={opened} onClose={onClose} title="Create owner" centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <NewOwnerForm onClose={onClose} />
     </Modal>
   )
@@ -23,11 +23,11 @@ function NewOwnerForm({ onClose }: { onClose: () => void }) {
   const form = useForm({
     initialValues: { name: '', balance: '' },
     validate: {
-      name: (name) => (name.trim() === '' ? 'A name is needed, as people and bills know the owner.' : null),
+      name: (name) => (name.trim() === '' ? 'Enter a name.' : null),
       balance: (text) => {
         const amount = text.trim() === '' ? 0n : readAmount(text)
         if (amount === undefined) return amountHint
-        return amount < 0n ? 'An opening balance is not negative.' : null
+        return amount < 0n ? 'The opening balance cannot be negative.' : null
       },
     },
   })
@@ -52,21 +52,21 @@ function NewOwnerForm({ onClose }: { onClose: () => void }) {
           error={form.errors['name'] ?? errors.name}
         />
         <TextInput
-          label="Opening balance in USD"
-          description="The first entry of its ledger; nothing written is 0."
+          label="Opening balance (USD)"
+          description="Recorded as the first ledger entry; leave empty for 0."
           placeholder="10.00"
           inputMode="decimal"
           autoComplete="off"
           {...form.getInputProps('balance')}
           error={form.errors['balance'] ?? errors.balance}
         />
-        <FailureNote error={errors.name || errors.balance ? null : create.error} title="The owner was not created" />
+        <FailureNote error={errors.name || errors.balance ? null : create.error} title="Could not create the owner" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" loading={create.isPending}>
-            Create the owner
+            Create owner
           </Button>
         </Group>
       </Stack>

@@ -11,14 +11,14 @@ export function OwnerAgents({ ownerId }: { ownerId: string }) {
   return (
     <Box component="section" aria-labelledby="agents-paid">
       <Title order={2} size="h4" mb="xs" id="agents-paid">
-        Agents it pays for
+        Agents
       </Title>
       <Waiting for={agents} what="agents">
         {(all) => {
           const paid = all.filter(({ owner_id: payer }) => payer === ownerId)
           if (paid.length === 0)
             return (
-              <Empty title="It pays for no agent yet">
+              <Empty title="No agents yet">
                 <Anchor component={Link} href="/agents/new">
                   Create an agent
                 </Anchor>{' '}
@@ -27,13 +27,13 @@ export function OwnerAgents({ ownerId }: { ownerId: string }) {
             )
           return (
             <Table.ScrollContainer minWidth={480}>
-              <Table aria-label="Agents that the owner pays for">
+              <Table aria-label="Agents of this owner">
                 <Table.Thead>
                   <Table.Tr>
                     <Table.Th scope="col">Agent</Table.Th>
                     <Table.Th scope="col">Model</Table.Th>
-                    <Table.Th scope="col">State</Table.Th>
-                    <Table.Th scope="col">More</Table.Th>
+                    <Table.Th scope="col">Status</Table.Th>
+                    <Table.Th scope="col">Usage</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
@@ -45,10 +45,10 @@ export function OwnerAgents({ ownerId }: { ownerId: string }) {
                         </Anchor>
                       </Table.Th>
                       <Table.Td className="as-written">{model}</Table.Td>
-                      <Table.Td>{enabled ? 'On' : 'Switched off'}</Table.Td>
+                      <Table.Td>{enabled ? 'Enabled' : 'Disabled'}</Table.Td>
                       <Table.Td>
                         <Anchor component={Link} inherit href={`/usage?agent_id=${segment(id)}`} aria-label={`Usage of ${name}`}>
-                          Usage
+                          View usage
                         </Anchor>
                       </Table.Td>
                     </Table.Tr>

@@ -33,15 +33,16 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
           color="yellow"
           variant="outline"
           role="note"
-          title={lowById.size === 1 ? 'One balance is low' : `${lowById.size} balances are low`}
+          title={lowById.size === 1 ? '1 owner has a low balance' : `${lowById.size} owners have a low balance`}
         >
           <Text size="sm">
-            Low is less than 1 USD available, or less than three days of what was spent in the last seven. Open an owner to add a credit.
+            A balance is low if less than $1.00, or less than three days of spend at the pace of the last 7 days, is available. Open an
+            owner to add credit.
           </Text>
         </Alert>
       ) : null}
       {owners.length >= searchedFrom ? (
-        <TextInput label="Find an owner by name" value={sought} onChange={(event) => setSought(event.currentTarget.value)} maw={320} />
+        <TextInput label="Search owners" value={sought} onChange={(event) => setSought(event.currentTarget.value)} maw={320} />
       ) : null}
       <Table.ScrollContainer minWidth={640}>
         <Table aria-label="Owners" highlightOnHover>
@@ -57,7 +58,7 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
               <Table.Th scope="col" ta="right">
                 Available
               </Table.Th>
-              <Table.Th scope="col">State</Table.Th>
+              <Table.Th scope="col">Status</Table.Th>
               <Table.Th scope="col">Created</Table.Th>
             </Table.Tr>
           </Table.Thead>
@@ -69,8 +70,8 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
         </Table>
       </Table.ScrollContainer>
       <Text size="sm" c="dimmed" aria-live="polite">
-        {found.length === 0 ? 'No owner of this name.' : null}
-        {found.length > mostShown ? `${mostShown} of ${found.length} shown. Write more of a name to find the others.` : null}
+        {found.length === 0 ? 'No matching owners.' : null}
+        {found.length > mostShown ? `Showing ${mostShown} of ${found.length} owners. Enter more of the name to narrow the list.` : null}
       </Text>
     </Stack>
   )
@@ -93,7 +94,7 @@ function OwnerRow({ owner, low }: { owner: Owner; low: Low | undefined }) {
       <Table.Td ta="right">
         <Money amount={owner.available_usd} />
       </Table.Td>
-      <Table.Td>{low ? <Text size="sm" fw={600}>{`⚠ ${sayLow(low)}`}</Text> : 'Enough'}</Table.Td>
+      <Table.Td>{low ? <Text size="sm" fw={600}>{`⚠ ${sayLow(low)}`}</Text> : 'OK'}</Table.Td>
       <Table.Td>
         <Moment at={owner.created_at} />
       </Table.Td>

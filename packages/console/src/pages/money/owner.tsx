@@ -43,7 +43,7 @@ export function OwnerPage({ ownerId }: { ownerId: string }) {
       actions={
         owner.data ? (
           <Button variant="default" onClick={open}>
-            Rename the owner
+            Rename owner
           </Button>
         ) : null
       }
@@ -76,14 +76,14 @@ function OwnerFigures({ owner }: { owner: Owner }) {
         <Figure label="Held" note="for running turns">
           <Money amount={owner.held_usd} />
         </Figure>
-        <Figure label="Available" note="balance less what is held">
+        <Figure label="Available" note="balance minus held">
           <Money amount={owner.available_usd} />
         </Figure>
         <Figure
-          label="Spent in 7 days"
+          label="Spend in the last 7 days"
           note={
             <Anchor component={Link} href={`/usage?owner_id=${segment(owner.id)}&range=7d`} inherit>
-              Usage of the owner
+              View usage
             </Anchor>
           }
         >
@@ -91,7 +91,7 @@ function OwnerFigures({ owner }: { owner: Owner }) {
             <Money amount={spent.data} />
           ) : (
             <Text span inherit>
-              {spent.error ? 'not known' : '…'}
+              {spent.error ? 'Unknown' : '…'}
             </Text>
           )}
         </Figure>

@@ -12,7 +12,7 @@ type RenameOwnerProps = { owner: Owner; opened: boolean; onClose: () => void }
 
 export function RenameOwner({ owner, opened, onClose }: RenameOwnerProps) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Rename the owner" centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={opened} onClose={onClose} title="Rename owner" centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <RenameForm owner={owner} onClose={onClose} />
     </Modal>
   )
@@ -43,15 +43,15 @@ function RenameForm({ owner, onClose }: { owner: Owner; onClose: () => void }) {
           maxLength={200}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
-          error={name.trim() === '' ? 'A name is needed.' : refused}
+          error={name.trim() === '' ? 'Enter a name.' : refused}
         />
-        <FailureNote error={refused ? null : rename.error} title="The owner was not renamed" />
+        <FailureNote error={refused ? null : rename.error} title="Could not rename the owner" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" loading={rename.isPending}>
-            Rename the owner
+            Rename owner
           </Button>
         </Group>
       </Stack>

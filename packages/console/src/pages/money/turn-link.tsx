@@ -19,14 +19,14 @@ export function TurnLink({ requestId }: { requestId: string }) {
         size="xs"
         ff="monospace"
         title={requestId}
-        aria-label={`Open the conversation of request ${requestId}`}
+        aria-label={`Open conversation of request ${requestId}`}
         disabled={find.isPending}
         onClick={() => find.mutate()}
       >
         {requestId.slice(0, 8)}…
       </Anchor>
       <Text component="output" size="xs" display="block">
-        {find.isPending ? 'Looking it up …' : find.error ? find.error.message : ''}
+        {find.isPending ? 'Loading…' : find.error ? find.error.message : ''}
       </Text>
     </>
   )

@@ -11,7 +11,7 @@ import { MoreButton } from '../../show/more-button.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { Part } from './part.tsx'
 
-const who: Record<AuditLine['who'], string> = { admin: 'Operator', server: 'The service' }
+const who: Record<AuditLine['who'], string> = { admin: 'Operator', server: 'Turnkeep' }
 /** A glance; more come on request. */
 const shownFirst = 20
 
@@ -20,12 +20,12 @@ export function Audit() {
   return (
     <Part
       title="Audit log"
-      lead="Every change by the admin API, this page and the service itself; of fields their names, never their values."
+      lead="Every change made through the admin API, the console, or by Turnkeep itself. Field values are not logged."
     >
       <Waiting for={list.query} what="the audit log">
         {() =>
           list.items.length === 0 ? (
-            <Empty title="Nothing has been changed yet">The first owner, agent or key makes the first line.</Empty>
+            <Empty title="No changes yet">The first entry appears when you create an owner, an agent, or an API key.</Empty>
           ) : (
             <Stack gap="xs">
               <Table.ScrollContainer minWidth={760}>
@@ -33,9 +33,9 @@ export function Audit() {
                   <Table.Thead>
                     <Table.Tr>
                       <Table.Th scope="col">Time</Table.Th>
-                      <Table.Th scope="col">Who</Table.Th>
-                      <Table.Th scope="col">What</Table.Th>
-                      <Table.Th scope="col">Subject</Table.Th>
+                      <Table.Th scope="col">Actor</Table.Th>
+                      <Table.Th scope="col">Action</Table.Th>
+                      <Table.Th scope="col">Object</Table.Th>
                       <Table.Th scope="col">Fields</Table.Th>
                     </Table.Tr>
                   </Table.Thead>

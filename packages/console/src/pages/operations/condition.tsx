@@ -14,7 +14,7 @@ import { Verdict } from './verdict.tsx'
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 const storeNames: Record<Status['store']['kind'], string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
-const limiterNames: Record<Status['limiter']['kind'], string> = { memory: 'In the process', postgres: 'PostgreSQL', redis: 'Redis' }
+const limiterNames: Record<Status['limiter']['kind'], string> = { memory: 'In memory', postgres: 'PostgreSQL', redis: 'Redis' }
 
 export function Condition() {
   const status = useQuery({
@@ -29,7 +29,7 @@ export function Condition() {
       {(found) => (
         <>
           {status.error ? (
-            <FailureNote error={status.error} title={`Not read since ${readAt}`} onRetry={() => void status.refetch()} />
+            <FailureNote error={status.error} title={`Not updated since ${readAt}`} onRetry={() => void status.refetch()} />
           ) : null}
           <Health status={found} readAt={status.dataUpdatedAt} />
           <Load status={found} readAt={readAt} />
@@ -46,14 +46,14 @@ function Health({ status, readAt }: { status: Status; readAt: number }) {
     <Part title="Health">
       <Stack>
         <Figures>
-          <Figure label="Readiness" note={draining ? 'running turns finish, nothing new begins' : 'migrated, listening, not draining'}>
+          <Figure label="Readiness" note={draining ? 'finishing running turns, rejecting new ones' : 'accepting requests'}>
             <Verdict good={!draining} word={draining ? 'Draining' : 'Ready'} />
           </Figure>
-          <Figure label="Store" note={storeNames[store.kind]}>
-            <Verdict good={store.state === 'ok'} word={store.state === 'ok' ? 'OK' : 'No answer'} />
+          <Figure label="Database" note={storeNames[store.kind]}>
+            <Verdict good={store.state === 'ok'} word={store.state === 'ok' ? 'OK' : 'No response'} />
           </Figure>
-          <Figure label="Limiter" note={limiterNames[limiter.kind]}>
-            <Verdict good={limiter.state === 'ok'} word={limiter.state === 'ok' ? 'OK' : 'No answer'} />
+          <Figure label="Rate limiter" note={limiterNames[limiter.kind]}>
+            <Verdict good={limiter.state === 'ok'} word={limiter.state === 'ok' ? 'OK' : 'No response'} />
           </Figure>
           <Figure label="Version" note={`Node ${node.replace(/^v/, '')}`}>
             {version}
@@ -61,18 +61,18 @@ function Health({ status, readAt }: { status: Status; readAt: number }) {
           <Figure label="Workers" note="processes on this machine">
             {writeCount(workers)}
           </Figure>
-          <Figure label="Up for" note="the process that answered">
+          <Figure label="Uptime" note="of the process that responded">
             {writeSpan(readAt - Date.parse(startedAt))}
           </Figure>
         </Figures>
         {store.state === 'ok' ? null : (
-          <Alert color="red" variant="outline" title="The store does not answer" role="alert">
-            Messages are refused with 503 until it does; nothing is lost or charged. Look at the database, its disk and its connections.
+          <Alert color="red" variant="outline" title="The database does not respond" role="alert">
+            Messages are rejected with 503 until it does; nothing is lost or charged. Check the database, its disk, and its connections.
           </Alert>
         )}
         {limiter.state === 'ok' ? null : (
-          <Alert color="red" variant="outline" title="The limiter does not answer" role="alert">
-            Messages are refused with 503 until it does, so that no limit is passed. Look at the server of REDIS_URL, or at the database.
+          <Alert color="red" variant="outline" title="The rate limiter does not respond" role="alert">
+            Messages are rejected with 503 until it does, so that no rate limit is exceeded. Check the server in REDIS_URL, or the database.
           </Alert>
         )}
       </Stack>
@@ -85,24 +85,22 @@ function Load({ status: { turns, process, workers }, readAt }: { status: Status;
   return (
     <Part
       title="Load"
-      lead={`Of the process that answered at ${readAt}${workers > 1 ? `, one of ${workers}: the next answer may be another’s. All of them added up stand at /metrics` : ''}.`}
+      lead={`Reported by one process at ${readAt}.${workers > 1 ? ` The next update may come from another of the ${workers} workers; totals are at /metrics.` : ''}`}
     >
       <Figures>
-        <Figure label="Running turns" note={`of at most ${writeCount(turns.most)}`}>
+        <Figure label="Running turns" note={`limit ${writeCount(turns.most)}`}>
           {writeCount(turns.running)}
         </Figure>
-        <Figure label="Waiting for admission">{writeCount(waiting.admission)}</Figure>
-        <Figure label="Waiting to advance" note="leases and journal">
+        <Figure label="Queued for admission">{writeCount(waiting.admission)}</Figure>
+        <Figure label="Queued to advance" note="lease and journal writes">
           {writeCount(waiting.advance)}
         </Figure>
-        <Figure label="Waiting for settlement">{writeCount(waiting.settlement)}</Figure>
-        <Figure label="Waiting to fail">{writeCount(waiting.failure)}</Figure>
-        <Figure label="Memory" note="resident">
+        <Figure label="Queued for settlement">{writeCount(waiting.settlement)}</Figure>
+        <Figure label="Queued to fail">{writeCount(waiting.failure)}</Figure>
+        <Figure label="Memory" note="resident set size">
           {writeBytes(process.rss_bytes)}
         </Figure>
-        <Figure label="Event loop p99" note="how late it is at most, 99 times of 100">
-          {writeMs(process.event_loop_p99_ms)}
-        </Figure>
+        <Figure label="Event loop delay p99">{writeMs(process.event_loop_p99_ms)}</Figure>
       </Figures>
     </Part>
   )
@@ -111,20 +109,20 @@ function Load({ status: { turns, process, workers }, readAt }: { status: Status;
 function Counted({ status: { counted, started_at: startedAt } }: { status: Status }) {
   const figures = [
     { label: 'Completed', count: counted.completed },
-    { label: 'Failed', count: counted.failed, note: 'for good' },
-    { label: 'Released', count: counted.released, note: 'a retry runs them again' },
-    { label: 'Recovered', count: counted.recovered, note: 'claimed after their lease had run out' },
-    { label: 'Lost', count: counted.lost, note: 'left to whoever claims them' },
-    { label: 'Replayed', count: counted.replayed, note: 'answered again, not charged' },
-    { label: 'Refused', count: counted.refused, note: 'requests without a turn' },
-    { label: 'Model retries', count: counted.model_retries, note: 'calls made again' },
+    { label: 'Failed', count: counted.failed, note: 'final' },
+    { label: 'Released', count: counted.released, note: 'can be retried' },
+    { label: 'Recovered', count: counted.recovered, note: 'resumed after another process stopped' },
+    { label: 'Lost', count: counted.lost, note: 'taken over by another process' },
+    { label: 'Replayed', count: counted.replayed, note: 'stored reply returned, not charged' },
+    { label: 'Rejected', count: counted.refused, note: 'requests without a turn' },
+    { label: 'Model retries', count: counted.model_retries, note: 'repeated model calls' },
   ]
   return (
     <Part
-      title="Since the start"
+      title="Since process start"
       lead={
         <>
-          Counted by the same process since <Moment at={startedAt} />. What lasts stands on the page Usage.
+          Counted by the same process since <Moment at={startedAt} />. For totals over time, see Usage.
         </>
       }
     >

@@ -20,11 +20,11 @@ export function EndedTurns() {
   return (
     <Part
       title="Turns without a reply"
-      lead="Failed is for good; released may be run again by the caller’s retry. Neither is charged."
+      lead="Failed turns are final. Released turns run again if the caller retries. Neither is charged."
       actions={
         <SegmentedControl
           size="xs"
-          aria-label="Which turns without a reply"
+          aria-label="Turn state"
           value={state}
           onChange={(value) => setState(value === 'released' ? 'released' : 'failed')}
           data={Object.entries(states).map(([value, label]) => ({ value, label }))}
@@ -42,7 +42,7 @@ function EndedList({ state }: { state: Ended }) {
     <Waiting for={list.query} what={`${state} turns`}>
       {() =>
         list.items.length === 0 ? (
-          <Text size="sm">No turn {state === 'failed' ? 'has failed' : 'is released'}.</Text>
+          <Text size="sm">No {state} turns.</Text>
         ) : (
           <Stack gap="xs">
             <Table.ScrollContainer minWidth={720}>
@@ -52,7 +52,7 @@ function EndedList({ state }: { state: Ended }) {
                     <Table.Th scope="col">Turn</Table.Th>
                     <Table.Th scope="col">Agent</Table.Th>
                     <Table.Th scope="col">Ended</Table.Th>
-                    <Table.Th scope="col">Code</Table.Th>
+                    <Table.Th scope="col">Error code</Table.Th>
                     <Table.Th scope="col">Cause</Table.Th>
                     <Table.Th scope="col">Attempts</Table.Th>
                   </Table.Tr>

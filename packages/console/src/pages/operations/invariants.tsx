@@ -14,18 +14,20 @@ export function Invariants({ verification: { ok, ms, invariants, verified_at: ve
         color={ok ? 'teal' : 'red'}
         variant="outline"
         role={ok ? 'status' : 'alert'}
-        title={ok ? `✓ All ${invariants.length} invariants hold` : `✕ ${broken.length} of ${invariants.length} invariants are broken`}
+        title={ok ? `✓ All ${invariants.length} invariants hold` : `✕ ${broken.length} of ${invariants.length} invariants are violated`}
       >
         <Text size="sm">
-          Verified <Moment at={verifiedAt} />, in {writeMs(ms)}.
-          {ok ? '' : ' Keep a backup of the database as it is, and write to the makers with the rows below; change nothing by hand.'}
+          Verified on <Moment at={verifiedAt} /> in {writeMs(ms)}.
+          {ok
+            ? ''
+            : ' Back up the database as it is and report the rows below to the Turnkeep maintainers. Do not change the data by hand.'}
         </Text>
       </Alert>
       {broken.map(({ id, name, rows }) => (
         <Box key={id}>
-          <CodeBlock label={`rows that break ${id} ${name}`} text={rows.map((row) => JSON.stringify(row)).join('\n')} />
+          <CodeBlock label={`rows that violate ${id} ${name}`} text={rows.map((row) => JSON.stringify(row)).join('\n')} />
           <Text size="xs" mt={4}>
-            {rows.length} {rows.length === 1 ? 'row' : 'rows'} of {id}; of many only the first ones are read.
+            {rows.length} {rows.length === 1 ? 'row violates' : 'rows violate'} {id}. Long lists are cut off.
           </Text>
         </Box>
       ))}
@@ -36,9 +38,9 @@ export function Invariants({ verification: { ok, ms, invariants, verified_at: ve
         <Table aria-label="Invariants">
           <Table.Thead>
             <Table.Tr>
-              <Table.Th scope="col">State</Table.Th>
+              <Table.Th scope="col">Status</Table.Th>
               <Table.Th scope="col">Invariant</Table.Th>
-              <Table.Th scope="col">What must be true</Table.Th>
+              <Table.Th scope="col">Description</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -48,7 +50,7 @@ export function Invariants({ verification: { ok, ms, invariants, verified_at: ve
               .map(({ id, name, sentence, ok: holds }) => (
                 <Table.Tr key={id}>
                   <Table.Td>
-                    <Verdict good={holds} word={holds ? 'Holds' : 'Broken'} />
+                    <Verdict good={holds} word={holds ? 'Holds' : 'Violated'} />
                   </Table.Td>
                   <Table.Td>
                     {id}{' '}

@@ -8,7 +8,7 @@ import { Verify } from './verify.tsx'
 
 export function Operations() {
   return (
-    <Page title="Operations" lead="Figures are read anew every 5 seconds while you look at this page.">
+    <Page title="System" lead="Health, running turns, and stored data. Updated every 5 seconds while this page is visible.">
       <Condition />
       <RunningTurns />
       <EndedTurns />

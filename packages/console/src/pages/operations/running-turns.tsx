@@ -15,13 +15,13 @@ import { AgentCell, TurnCell } from './turn-cells.tsx'
 export function RunningTurns() {
   const list = useList<Turn>(['turns', 'running'], '/turns', { status: 'running' }, { refetchMs: oftenMs })
   return (
-    <Part title="Running turns" lead="On all processes, newest first. A turn whose process died is recovered once its lease has run out.">
+    <Part title="Running turns" lead="All processes, newest first. If a process stops, its turns are recovered when their leases expire.">
       <Waiting for={list.query} what="running turns">
         {() => (
           <Stack gap="xs">
-            <FailureNote error={list.query.isRefetchError ? list.query.error : null} title="Could not read them anew" />
+            <FailureNote error={list.query.isRefetchError ? list.query.error : null} title="Could not refresh running turns" />
             {list.items.length === 0 ? (
-              <Text size="sm">No turn is running.</Text>
+              <Text size="sm">No running turns.</Text>
             ) : (
               <RunningTable turns={list.items} now={list.query.dataUpdatedAt} />
             )}
@@ -41,7 +41,7 @@ function RunningTable({ turns, now }: { turns: Turn[]; now: number }) {
           <Table.Tr>
             <Table.Th scope="col">Turn</Table.Th>
             <Table.Th scope="col">Agent</Table.Th>
-            <Table.Th scope="col">Begun</Table.Th>
+            <Table.Th scope="col">Started</Table.Th>
             <Table.Th scope="col">Age</Table.Th>
             <Table.Th scope="col">Attempt</Table.Th>
             <Table.Th scope="col" ta="right">
@@ -59,7 +59,7 @@ function RunningTable({ turns, now }: { turns: Turn[]; now: number }) {
               </Table.Td>
               <Table.Td className="figures">{writeSpan(now - Date.parse(turn.started_at))}</Table.Td>
               <Table.Td>
-                {turn.attempts > 1 ? `${turn.attempts}, recovered` : '1'}
+                {turn.attempts > 1 ? `${turn.attempts} (recovered)` : '1'}
                 {turn.run > 1 ? ` (run ${turn.run})` : ''}
               </Table.Td>
               <Table.Td ta="right">

@@ -31,7 +31,7 @@ export function TurnCell({ turn: { request_id: requestId, conversation_id: conve
         size="xs"
         ff="monospace"
         title={requestId}
-        aria-label={`Open the conversation of request ${requestId}`}
+        aria-label={`Open conversation of request ${requestId}`}
       >
         {requestId.slice(0, 8)}…
       </Anchor>

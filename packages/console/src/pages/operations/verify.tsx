@@ -20,24 +20,23 @@ export function Verify() {
   })
   return (
     <Part
-      title="Verify the stored data"
+      title="Data verification"
       lead={
         <>
-          Asks of all rows whether what must always be true is true: balances are the sums of their ledgers, a completed turn is charged
-          once, and so on. It reads the whole database as one moment shows it, in a process of its own that cannot write; turns go on
-          meanwhile. A large database keeps the disk busy for minutes; after five it is given up, and <Code>npx turnkeep verify</Code> does
-          it on the server.
+          Checks all rows against the invariants of the database, for example that every balance equals the sum of its ledger and that every
+          completed turn is charged once. It reads a snapshot in a separate read-only process while turns continue. A large database can
+          take minutes. After five minutes the check stops; run <Code>npx turnkeep verify</Code> on the server instead.
         </>
       }
       actions={
         <Button variant="default" loading={verify.isPending} onClick={() => verify.mutate()}>
-          Verify the data
+          Verify data
         </Button>
       }
     >
       <Stack gap="sm">
         {verify.isPending ? <Progress /> : null}
-        <FailureNote error={verify.error} title="Not verified" onRetry={() => verify.mutate()} />
+        <FailureNote error={verify.error} title="Could not verify the data" onRetry={() => verify.mutate()} />
         {last.data && !verify.isPending ? <Invariants verification={last.data} /> : null}
       </Stack>
     </Part>
@@ -55,7 +54,7 @@ function Progress() {
     <Group gap="xs">
       <Loader size="sm" aria-hidden />
       <Text component="output" size="sm">
-        Reading all rows … <span aria-hidden="true">{writeSpan(now - begun)}</span>
+        Checking all rows… <span aria-hidden="true">{writeSpan(now - begun)}</span>
       </Text>
     </Group>
   )

@@ -63,14 +63,14 @@ export function Chat({ agent, externalUserId, focus }: ChatProps) {
             <Stack gap="md">
               {messages.more ? (
                 <Button size="xs" variant="default" loading={messages.query.isFetchingNextPage} onClick={messages.loadMore}>
-                  Show earlier messages
+                  Load earlier messages
                 </Button>
               ) : null}
-              <FailureNote error={error} title="Could not read what was said before" />
-              {reading ? <Busy text="Reading the conversation …" /> : null}
+              <FailureNote error={error} title="Could not load earlier messages" />
+              {reading ? <Busy text="Loading conversation…" /> : null}
               {before.length === 0 && exchanges.all.length === 0 && !reading && !error ? (
-                <Empty title="Nothing said yet">
-                  Write a message below. It is answered as a caller’s would be: with history, knowledge and tools.
+                <Empty title="No messages yet">
+                  Send a message below. The agent replies as it would to a caller, with history, knowledge, and tools.
                 </Empty>
               ) : null}
               {before.map((message) =>
@@ -102,7 +102,7 @@ export function Chat({ agent, externalUserId, focus }: ChatProps) {
               ))}
               {running ? (
                 <Text size="sm" role="status">
-                  A message of this conversation is still being answered. Its reply appears here when it is stored.
+                  The agent is still replying to a message in this conversation. The reply appears here when it is complete.
                 </Text>
               ) : null}
             </Stack>

@@ -24,7 +24,7 @@ export function ConversationChoice({ agentId, user, onChoose }: ConversationChoi
   return (
     <>
       <Autocomplete
-        label="External user id"
+        label="External user ID"
         data={played}
         value={draft}
         onChange={setDraft}

@@ -31,27 +31,27 @@ export function LiveReply({ exchange, reply, shown, agent, busy, onShow, onAskAg
   return (
     <Stack gap="xs">
       {text === '' ? null : <Said who={agent.name} at={reply?.created_at ?? null} text={text} markdown />}
-      {state === 'sending' || (state === 'streaming' && text === '') ? <Busy text="The agent is at work …" /> : null}
-      {state === 'awaiting' ? <Busy text="The same message is still being answered. Its reply comes when it is stored …" /> : null}
+      {state === 'sending' || (state === 'streaming' && text === '') ? <Busy text="The agent is replying…" /> : null}
+      {state === 'awaiting' ? <Busy text="This message is still being answered. Waiting for the reply…" /> : null}
       {state === 'stopped' ? (
         <Text size="sm" role="status">
-          You stopped reading. The turn goes on: its reply will be stored and charged once. Ask for it again to read it here.
+          Streaming stopped. The turn continues on the server, and its reply will be stored and charged once.
         </Text>
       ) : null}
       {state === 'lost' || ended ? (
         <>
-          <FailureNote error={failure ?? new Error(code)} title={ended ? `No reply: ${code}` : 'The connection was lost'} />
+          <FailureNote error={failure ?? new Error(code)} title={ended ? `No reply: ${code}` : 'Connection lost'} />
           <FailureAdvice code={code} agentId={agent.id} ownerId={agent.ownerId} />
         </>
       ) : null}
       {state === 'stopped' || state === 'lost' || ended ? (
         <Group gap="xs">
           <Button size="xs" variant="default" disabled={busy} onClick={onAskAgain}>
-            Ask for the same reply again
+            {state === 'stopped' ? 'Show reply' : 'Retry'}
           </Button>
           {ended ? (
             <Button size="xs" variant="default" onClick={onTakeBack}>
-              Take the message back
+              Edit message
             </Button>
           ) : null}
         </Group>

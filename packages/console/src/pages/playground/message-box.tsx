@@ -28,7 +28,7 @@ export function MessageBox({ text, onChange, onSend, onStop, reading, longest, b
       <Textarea
         ref={box}
         label="Message"
-        description="Enter sends, Shift+Enter makes a new line."
+        description="Press Enter to send, Shift+Enter for a new line."
         inputWrapperOrder={['label', 'input', 'description', 'error']}
         value={text}
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
@@ -36,7 +36,11 @@ export function MessageBox({ text, onChange, onSend, onStop, reading, longest, b
         autosize
         minRows={2}
         maxRows={10}
-        error={tooLong ? `${length.toLocaleString()} characters; this agent takes ${longest.toLocaleString()}.` : undefined}
+        error={
+          tooLong
+            ? `The message has ${length.toLocaleString()} characters; this agent accepts up to ${longest.toLocaleString()}.`
+            : undefined
+        }
       />
       <Group justify="space-between" gap="xs">
         <Text size="xs" c="dimmed" className="figures">
@@ -45,11 +49,11 @@ export function MessageBox({ text, onChange, onSend, onStop, reading, longest, b
         <Group gap="xs">
           {reading ? (
             <Button variant="default" onClick={onStop}>
-              Stop reading
+              Stop
             </Button>
           ) : null}
           <Button disabled={!ready} onClick={onSend}>
-            Send the message
+            Send
           </Button>
         </Group>
       </Group>

@@ -27,10 +27,7 @@ export function Playground({ agentId }: { agentId: string | undefined }) {
     setSearch(chosen === usualUser ? {} : { user: chosen })
   }
   return (
-    <Page
-      title="Playground"
-      lead="Talk to an agent by the real pipeline: its prompt, history, knowledge and tools. Every reply is charged to the agent’s owner."
-    >
+    <Page title="Playground" lead="Chat with an agent and see the steps and cost of each reply. Replies are charged to the agent’s owner.">
       <Group align="flex-end" gap="sm">
         <AgentSelect value={agentId ?? null} onChange={(id) => navigate(id === null ? '/playground' : `/playground/${segment(id)}`)} />
         {agentId === undefined ? null : <ConversationChoice key={agentId} agentId={agentId} user={user} onChoose={choose} />}
@@ -38,14 +35,14 @@ export function Playground({ agentId }: { agentId: string | undefined }) {
       {agentId !== undefined ? (
         <WithAgent key={agentId} agentId={agentId} user={user} focus={hasChosen} />
       ) : agents.data?.length === 0 ? (
-        <Empty title="No agent yet">
+        <Empty title="No agents yet">
           <Anchor component={Link} href="/agents/new" underline="always">
             Create an agent
           </Anchor>
-          , then talk to it here.
+          , then chat with it here.
         </Empty>
       ) : (
-        <Empty title="Choose an agent">Its conversation with you stands here.</Empty>
+        <Empty title="Choose an agent">Your conversation with the agent appears here.</Empty>
       )}
     </Page>
   )
@@ -59,12 +56,12 @@ function WithAgent({ agentId, user, focus }: { agentId: string; user: string; fo
         <Stack gap="lg">
           <Billed agent={read} />
           {read.enabled ? null : (
-            <Alert color="yellow" variant="outline" title="This agent is switched off">
-              It answers nobody, the playground included.{' '}
+            <Alert color="yellow" variant="outline" title="This agent is disabled">
+              It rejects all messages, including those from the playground.{' '}
               <Anchor component={Link} href={`/agents/${segment(read.id)}`} inherit underline="always">
-                Open the agent
+                Open agent
               </Anchor>{' '}
-              to switch it on.
+              to enable it.
             </Alert>
           )}
           <Chat key={user} agent={read} externalUserId={user} focus={focus} />
@@ -81,11 +78,11 @@ function Billed({ agent }: { agent: Agent }) {
   const empty = owner.available_usd.startsWith('-') || !/[1-9]/.test(owner.available_usd)
   return (
     <Text size="sm">
-      Billed to{' '}
+      Charged to{' '}
       <Anchor component={Link} href={`/money/${segment(owner.id)}`} inherit underline="always">
         {owner.name}
       </Anchor>
-      : <Money amount={owner.available_usd} fw={600} /> available. {empty ? 'That covers no turn: credit the owner first.' : null}
+      : <Money amount={owner.available_usd} fw={600} /> available. {empty ? 'Add credit to the owner before you send a message.' : null}
     </Text>
   )
 }

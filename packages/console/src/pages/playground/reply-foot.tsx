@@ -13,7 +13,7 @@ export function ReplyFoot({ message, shown, onShow }: ReplyFootProps) {
   return (
     <Group gap="sm" mt={4}>
       <Button size="compact-xs" variant={shown ? 'filled' : 'default'} aria-pressed={shown} onClick={onShow}>
-        Show the turn
+        Turn details
       </Button>
       {usage ? (
         <Text size="xs" component="span" className="figures">

@@ -12,7 +12,7 @@ const Read = memo(Markdown)
 
 export function Said({ who, at, text, markdown = false, children }: SaidProps) {
   return (
-    <Box component="article" aria-label={`${who} says`}>
+    <Box component="article" aria-label={`Message from ${who}`}>
       <Group gap="xs" mb={4}>
         <Text size="sm" fw={600} className="as-written">
           {who}

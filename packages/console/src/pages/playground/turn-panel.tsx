@@ -14,14 +14,14 @@ import { Waiting } from '../../show/waiting.tsx'
 
 export function TurnPanel({ requestId, reply }: { requestId: string | null; reply: Message | undefined }) {
   return (
-    <Paper withBorder p="md" component="section" aria-label="The turn">
+    <Paper withBorder p="md" component="section" aria-label="Turn details">
       <Stack gap="md">
         <Title order={2} size="h4">
-          The turn
+          Turn details
         </Title>
         {requestId === null ? (
           <Text size="sm" c="dimmed">
-            When a reply is complete, its cost, times, steps and passages stand here.
+            Cost, latency, steps, and passages of a reply appear here.
           </Text>
         ) : (
           <Shown key={requestId} requestId={requestId} reply={reply} />
@@ -37,8 +37,7 @@ function Shown({ requestId, reply }: { requestId: string; reply: Message | undef
     queryFn: ({ signal }) => call<TurnWithSteps>(`/turns/${segment(requestId)}`, { signal }),
     refetchInterval: ({ state }) => (state.data?.state === 'running' ? 2_000 : false),
   })
-  if (turn.error instanceof ApiFailure && turn.error.status === 404)
-    return <Text size="sm">No turn began, so nothing was done and nothing charged.</Text>
+  if (turn.error instanceof ApiFailure && turn.error.status === 404) return <Text size="sm">No turn was started. Nothing was charged.</Text>
   return (
     <Waiting for={turn} what="the turn">
       {(read) => (
@@ -53,7 +52,7 @@ function Shown({ requestId, reply }: { requestId: string; reply: Message | undef
           {reply ? <Citations citations={reply.citations} /> : null}
           <Text size="sm">
             <Anchor component={Link} href={`/conversations/${segment(read.conversation_id)}`} inherit underline="always">
-              Open the conversation
+              Open conversation
             </Anchor>
           </Text>
         </>
@@ -66,13 +65,13 @@ function Failure({ turn, failure }: { turn: TurnWithSteps; failure: NonNullable<
   return (
     <Stack gap={4}>
       <Title order={3} size="h5">
-        Why there is no reply
+        Cause of failure
       </Title>
       <Text size="sm" ff="monospace">
         {failure.code}
       </Text>
       <Text size="sm" className="as-written">
-        {failure.cause ?? 'No cause was noted.'}
+        {failure.cause ?? 'No cause recorded.'}
       </Text>
       <FailureAdvice code={failure.code} agentId={turn.agent_id} ownerId={turn.owner_id} />
     </Stack>

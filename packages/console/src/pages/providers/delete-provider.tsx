@@ -22,8 +22,8 @@ export function DeleteProvider({ provider, usedBy, onClose }: { provider: Provid
   return (
     <Confirm
       opened={provider !== null}
-      title={`Delete the provider ${provider?.name ?? ''}?`}
-      verb="Delete the provider"
+      title={`Delete provider ${provider?.name ?? ''}?`}
+      verb="Delete provider"
       pending={remove.isPending}
       error={remove.error}
       onConfirm={() => provider && remove.mutate(provider.id)}
@@ -31,12 +31,12 @@ export function DeleteProvider({ provider, usedBy, onClose }: { provider: Provid
     >
       {usedBy.length === 0 ? (
         <Text>
-          Its address and its sealed API key are removed for good. No agent runs on it now; an old version of an agent that names it cannot
-          be rolled back to.
+          Its base URL and encrypted API key are removed permanently. No agent uses it now, but agents can no longer be rolled back to
+          versions that use it.
         </Text>
       ) : (
         <Stack gap="xs">
-          <Text>It is used, and cannot be deleted before these agents run on another provider:</Text>
+          <Text>This provider is in use. Before you delete it, switch these agents to another provider:</Text>
           <List>
             {usedBy.map(({ id, name, model }) => (
               <List.Item key={id}>

@@ -5,7 +5,7 @@ export const kinds: { value: Kind; label: string }[] = [
   { value: 'openai', label: 'OpenAI' },
   { value: 'anthropic', label: 'Anthropic' },
   { value: 'google', label: 'Google' },
-  { value: 'openai-compatible', label: 'OpenAI-compatible (vLLM, Ollama, OpenRouter …)' },
+  { value: 'openai-compatible', label: 'OpenAI-compatible (vLLM, Ollama, OpenRouter, …)' },
 ]
 
 /** Without the examples. */

@@ -23,13 +23,14 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
       apiKey: '',
     },
     validate: {
-      name: (name) => (/^[a-z0-9][a-z0-9-]{0,63}$/.test(name) ? null : 'Small letters, digits and hyphens, at most 64, as my-gateway.'),
+      name: (name) =>
+        /^[a-z0-9][a-z0-9-]{0,63}$/.test(name) ? null : 'Enter up to 64 lowercase letters, digits, and hyphens, such as my-gateway.',
       baseUrl: (text, { kind }) => {
         if (text.trim() === '')
-          return kind === 'openai-compatible' ? 'A server of your own has an address, as http://localhost:11434/v1.' : null
-        return /^https?:\/\/\S+$/i.test(text.trim()) ? null : 'An address that begins with http:// or https://.'
+          return kind === 'openai-compatible' ? 'Enter the base URL of your server, such as http://localhost:11434/v1.' : null
+        return /^https?:\/\/\S+$/i.test(text.trim()) ? null : 'Enter a URL that starts with http:// or https://.'
       },
-      apiKey: (text) => (provider || text.trim() !== '' ? null : 'The key is needed. A server that asks for none gets any word, as none.'),
+      apiKey: (text) => (provider || text.trim() !== '' ? null : 'Enter an API key. If the server requires none, enter any text.'),
     },
   })
   const save = useMutation({
@@ -56,7 +57,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
       <Stack>
         <Select
           label="Kind"
-          description={provider ? 'Another kind is another provider.' : undefined}
+          description={provider ? 'The kind of a provider cannot be changed.' : undefined}
           data={kinds}
           value={kind}
           onChange={chooseKind}
@@ -66,7 +67,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
         />
         <TextInput
           label="Name"
-          description="Stands before the slash of a model, as openai in openai/gpt-5.4-mini."
+          description="The first part of a model name, such as openai in openai/gpt-5.4-mini."
           withAsterisk
           autoComplete="off"
           {...form.getInputProps('name')}
@@ -74,7 +75,9 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
         />
         <TextInput
           label="Base URL"
-          description={kind === 'openai-compatible' ? 'Up to the part before /chat/completions.' : 'Empty: the provider’s own address.'}
+          description={
+            kind === 'openai-compatible' ? 'The URL without /chat/completions.' : 'Leave empty to use the provider’s default URL.'
+          }
           placeholder={kind === 'openai-compatible' ? 'http://localhost:11434/v1' : undefined}
           withAsterisk={kind === 'openai-compatible'}
           inputMode="url"
@@ -83,23 +86,25 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
           error={errorOf('baseUrl', 'base_url')}
         />
         <PasswordInput
-          label="API key of the provider"
+          label="Provider API key"
           description={
-            provider ? 'Stored and sealed; it cannot be shown. Empty: it stays as it is.' : 'Sealed on the server, and never shown again.'
+            provider
+              ? 'Leave empty to keep the current key, which is encrypted and cannot be shown.'
+              : 'Encrypted on the server and never shown again.'
           }
           withAsterisk={!provider}
           autoComplete="off"
           data-1p-ignore
           data-lpignore="true"
-          visibilityToggleButtonProps={{ 'aria-label': 'Show the API key' }}
+          visibilityToggleButtonProps={{ 'aria-label': 'Show API key' }}
           {...form.getInputProps('apiKey')}
           error={errorOf('apiKey', 'api_key')}
         />
-        <FailureNote error={refused ? null : save.error} title={provider ? 'The provider was not changed' : 'The provider was not added'} />
+        <FailureNote error={refused ? null : save.error} title={provider ? 'Could not save the provider' : 'Could not add the provider'} />
         <Group justify="flex-end">
           {cancel}
           <Button type="submit" loading={save.isPending}>
-            {provider ? 'Save the provider' : 'Add the provider'}
+            {provider ? 'Save' : 'Add provider'}
           </Button>
         </Group>
       </Stack>

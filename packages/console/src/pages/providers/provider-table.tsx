@@ -19,11 +19,11 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th scope="col">Name</Table.Th>
-            <Table.Th scope="col">Kind and address</Table.Th>
+            <Table.Th scope="col">Kind and base URL</Table.Th>
             <Table.Th scope="col">Used by</Table.Th>
-            <Table.Th scope="col">Changed</Table.Th>
+            <Table.Th scope="col">Updated</Table.Th>
             <Table.Th scope="col">
-              <span className="for-readers-only">What can be done</span>
+              <span className="for-readers-only">Actions</span>
             </Table.Th>
           </Table.Tr>
         </Table.Thead>
@@ -58,10 +58,10 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
                   <Button
                     size="xs"
                     variant="default"
-                    aria-label={`Change ${provider.name}`}
+                    aria-label={`Edit ${provider.name}`}
                     onClick={() => onDo({ what: 'change', provider })}
                   >
-                    Change
+                    Edit
                   </Button>
                   <Button
                     size="xs"
@@ -91,7 +91,7 @@ function UsedBy({ agents }: { agents: Agent[] | undefined }) {
   if (agents.length === 0)
     return (
       <Text c="dimmed" inherit>
-        No agent
+        No agents
       </Text>
     )
   return (

@@ -25,22 +25,22 @@ export function ProviderTest({ provider, focused = false, onTested }: ProviderTe
     <Stack gap="sm">
       <Group align="flex-end" gap="sm">
         <TextInput
-          label="Model to test with"
-          description="May stay empty."
+          label="Model to test"
+          description="Optional. Without a model, only the base URL and the API key are tested."
           autoComplete="off"
           value={model}
           onChange={(event) => setModel(event.currentTarget.value)}
           flex="1 1 180px"
         />
         <Button ref={button} variant="default" loading={test.isPending} onClick={() => test.mutate(model.trim())}>
-          Test the provider
+          Test provider
         </Button>
       </Group>
       <div aria-live="polite">
-        {test.isPending ? <Text size="sm">Asking {provider.name}; this takes up to 20 seconds …</Text> : null}
+        {test.isPending ? <Text size="sm">Testing {provider.name}. This can take up to 20 seconds…</Text> : null}
         {test.data && !test.isPending ? <TestResult provider={provider} test={test.data} /> : null}
       </div>
-      <FailureNote error={test.isPending ? null : test.error} title="The test could not be made" />
+      <FailureNote error={test.isPending ? null : test.error} title="Could not run the test" />
     </Stack>
   )
 }
@@ -49,19 +49,18 @@ function TestResult({ provider, test }: { provider: Provider; test: Tested }) {
   const latency = writeMs(test.latency_ms)
   if (test.ok)
     return (
-      <Alert color="teal" title={`${provider.name} answered in ${latency}`}>
-        {test.model
-          ? `The model ${test.model} answers.`
-          : 'The address and the key are right: its list of models came. With a model named here, that model is asked.'}
+      <Alert color="teal" title={`${provider.name} responded in ${latency}`}>
+        {test.model ? `The model ${test.model} works.` : 'The base URL and the API key work. Enter a model to test it too.'}
       </Alert>
     )
   return (
-    <Alert color="red" title={`${provider.name} did not answer as it should (${latency})`}>
+    <Alert color="red" title={`The test of ${provider.name} failed after ${latency}`}>
       <Text size="sm" className="as-written">
         {test.error}
       </Text>
       <Text size="sm" mt={4}>
-        Check the API key{test.model ? `, the model ${test.model}` : ''} and the base URL{provider.base_url ? ` ${provider.base_url}` : ''}.
+        Check the API key{test.model ? `, the model ${test.model},` : ''} and the base URL{provider.base_url ? ` ${provider.base_url}` : ''}
+        .
       </Text>
     </Alert>
   )

@@ -25,25 +25,24 @@ export function Providers() {
   return (
     <Page
       title="Providers"
-      lead="Servers that run language models, with their address and their key. An agent names one before the slash of its model; the built-in demo model needs none."
-      actions={<Button onClick={() => setDoing({ what: 'add' })}>Add a provider</Button>}
+      lead="Providers run the language models that your agents use. The built-in demo model needs no provider."
+      actions={<Button onClick={() => setDoing({ what: 'add' })}>Add provider</Button>}
     >
-      <Waiting for={providers} what="the providers">
+      <Waiting for={providers} what="providers">
         {(found) =>
           found.length === 0 ? (
-            <Empty title="No provider yet" action={<Button onClick={() => setDoing({ what: 'add' })}>Add the first provider</Button>}>
-              Agents on the demo model work without one. For a language model add OpenAI, Anthropic, Google or a server of your own, with
-              its API key.
+            <Empty title="No providers yet" action={<Button onClick={() => setDoing({ what: 'add' })}>Add provider</Button>}>
+              To use a language model, add OpenAI, Anthropic, Google, or your own server with its API key. The demo model needs no provider.
             </Empty>
           ) : (
             <ProviderTable providers={found} agents={agents.data} onDo={setDoing} />
           )
         }
       </Waiting>
-      <Modal opened={doing?.what === 'add'} onClose={close} title="Add a provider">
+      <Modal opened={doing?.what === 'add'} onClose={close} title="Add provider">
         <ProviderForm onSaved={(provider) => setDoing({ what: 'test', provider })} cancel={cancel} />
       </Modal>
-      <Modal opened={doing?.what === 'change'} onClose={close} title="Change the provider">
+      <Modal opened={doing?.what === 'change'} onClose={close} title="Edit provider">
         {doing?.what === 'change' ? (
           <ProviderForm provider={doing.provider} onSaved={(provider) => setDoing({ what: 'test', provider })} cancel={cancel} />
         ) : null}

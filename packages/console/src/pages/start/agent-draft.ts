@@ -23,7 +23,7 @@ export const firstDraft = (owners: Owner[], model: string): Draft => ({
   balance: '10.00',
   name: '',
   systemPrompt:
-    'You are a helpful assistant. Use the passages of the knowledge base; where they do not answer, say so. Be brief and friendly.',
+    'You are a helpful assistant. Answer from the passages of the knowledge base. If they do not contain the answer, say so. Be brief and friendly.',
   model,
   promptPrice: '',
   completionPrice: '',
@@ -33,15 +33,16 @@ export const firstDraft = (owners: Owner[], model: string): Draft => ({
 export function faultsOf(draft: Draft, asksPrice: boolean): Partial<Record<keyof Draft, string>> {
   const faults: Partial<Record<keyof Draft, string>> = {}
   const isNew = draft.owner === newOwner
-  if (isNew && draft.ownerName.trim() === '') faults.ownerName = 'Who pays for its replies? A person, a team or a company.'
+  if (isNew && draft.ownerName.trim() === '') faults.ownerName = 'Enter a name for the owner, such as a person, a team, or a company.'
   const balance = readAmount(draft.balance)
   if (isNew && balance === undefined) faults.balance = amountHint
-  else if (isNew && balance !== undefined && balance < 0n) faults.balance = 'An opening balance is not negative.'
-  if (draft.name.trim() === '') faults.name = 'A name is needed.'
-  if (draft.model.trim() === '') faults.model = 'Which of the provider’s models? As its own pages name it.'
+  else if (isNew && balance !== undefined && balance < 0n) faults.balance = 'The opening balance cannot be negative.'
+  if (draft.name.trim() === '') faults.name = 'Enter a name.'
+  if (draft.model.trim() === '') faults.model = 'Enter a model ID as listed by the provider.'
   for (const field of ['promptPrice', 'completionPrice'] as const) {
     const price = readAmount(draft[field])
-    if (asksPrice && (price === undefined || price < 0n)) faults[field] = 'Dollars per million tokens, as 0.15; 0 for a model of your own.'
+    if (asksPrice && (price === undefined || price < 0n))
+      faults[field] = 'Enter dollars per million tokens, such as 0.15, or 0 if you host the model yourself.'
   }
   return faults
 }

@@ -74,13 +74,13 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
       <Stack>
         <Select
           label="Owner"
-          description="Whose balance pays for the replies."
+          description="The owner whose balance pays for the agent’s replies."
           data={[
             ...owners.map(({ id, name, available_usd: available }) => ({
               value: id,
               label: `${name} (${shortMoney(available)} available)`,
             })),
-            { value: newOwner, label: 'A new owner' },
+            { value: newOwner, label: 'Create new owner' },
           ]}
           value={values.owner}
           onChange={(owner) => owner && form.setFieldValue('owner', owner)}
@@ -88,19 +88,19 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
         />
         {values.owner === newOwner ? (
           <>
-            <TextInput label="Name of the owner" withAsterisk maxLength={200} {...input('ownerName', 'owner name')} />
+            <TextInput label="Owner name" withAsterisk maxLength={200} {...input('ownerName', 'owner name')} />
             <TextInput
-              label="Opening balance in USD"
-              description="What the agent may spend before somebody credits more. It is a figure of this installation; no payment is made."
+              label="Opening balance (USD)"
+              description="How much the agent can spend before you add credit. No payment is made."
               inputMode="decimal"
               {...input('balance', 'balance_usd')}
             />
           </>
         ) : null}
-        <TextInput label="Name of the agent" withAsterisk maxLength={200} {...input('name', 'name')} />
+        <TextInput label="Agent name" withAsterisk maxLength={200} {...input('name', 'name')} />
         <Textarea
           label="System prompt"
-          description="What it is, what it knows, how it speaks."
+          description="What the agent is, what it knows, and how it replies."
           autosize
           minRows={4}
           maxRows={16}
@@ -108,7 +108,7 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
         />
         <TextInput
           label="Model"
-          description={isDemo ? 'Built in.' : `As ${chosen.provider} names it.`}
+          description={isDemo ? 'Built in.' : `Model ID as listed by ${chosen.provider}.`}
           withAsterisk
           readOnly={isDemo}
           spellCheck={false}
@@ -121,10 +121,10 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
           prompt={input('promptPrice', 'price.prompt_usd_per_million')}
           completion={input('completionPrice', 'price.completion_usd_per_million')}
         />
-        <FailureNote error={atField ? null : create.error} title="The agent was not created" />
+        <FailureNote error={atField ? null : create.error} title="Could not create the agent" />
         <div>
           <Button type="submit" loading={create.isPending}>
-            Create the agent
+            Create agent
           </Button>
         </div>
       </Stack>

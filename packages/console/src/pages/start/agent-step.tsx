@@ -30,19 +30,19 @@ export function AgentStep({ chosen, kind, agent, agents, onAgent }: AgentStepPro
     return (
       <Stack>
         <Text>
-          The agent “{there.name}” runs on the demo model already
+          The agent “{there.name}” already runs on the demo model
           {there.name === 'demo' ? ', with a small knowledge base about Turnkeep' : ''}.
         </Text>
         <Group>
-          <Button onClick={() => onAgent(there.id)}>Use the agent {there.name}</Button>
+          <Button onClick={() => onAgent(there.id)}>Use {there.name}</Button>
           <Button variant="default" onClick={() => setAnother(true)}>
-            Make another one
+            Create another agent
           </Button>
         </Group>
       </Stack>
     )
   return (
-    <Waiting for={owners} what="the owners">
+    <Waiting for={owners} what="owners">
       {(found) => <AgentForm chosen={chosen} kind={kind} owners={found} onCreated={({ id }) => onAgent(id)} />}
     </Waiting>
   )
@@ -52,15 +52,15 @@ function Present({ agent, onAgent }: Pick<AgentStepProps, 'onAgent'> & { agent: 
   return (
     <Stack>
       <Text className="as-written">
-        {agent.name} on {agent.model}.{' '}
+        {agent.name} runs on {agent.model}.{' '}
         <Anchor component={Link} href={`/agents/${segment(agent.id)}`} underline="always">
-          Change it in the editor
+          Edit agent
         </Anchor>
       </Text>
       <Group>
-        <Button onClick={() => onAgent(agent.id)}>Continue with the API key</Button>
+        <Button onClick={() => onAgent(agent.id)}>Continue to API key</Button>
         <Button variant="default" onClick={() => onAgent('new')}>
-          Make another agent instead
+          Create another agent
         </Button>
       </Group>
     </Stack>

@@ -12,39 +12,39 @@ export function CallStep({ agent, secret }: { agent: Agent; secret: string | nul
   return (
     <Stack>
       <Text>
-        <strong>Paste it twice</strong> into a terminal: the second time brings the same reply again, without a call of the model and
-        without a charge. That is what the Idempotency-Key is for.
+        <strong>Run this command twice</strong> in a terminal. The second call returns the same reply without calling the model or charging
+        again, because both calls use the same Idempotency-Key.
       </Text>
       {secret === null ? (
         <Text size="sm">
-          The key is not shown a second time: put yours in the first line, or make another one in the step <em>API key</em>.
+          The API key cannot be shown again. Put your key in the first line, or create another one in the <em>API key</em> step.
         </Text>
       ) : null}
-      <CodeBlock text={curlOf(base, agent.id, secret)} label="the curl command" />
-      <Text>Where to go from here:</Text>
+      <CodeBlock text={curlOf(base, agent.id, secret)} label="curl command" />
+      <Text>Next steps:</Text>
       <List listStyleType="disc">
         <List.Item>
           <Anchor component={Link} href={`/knowledge/${segment(agent.id)}`} underline="always">
-            Give it knowledge
+            Add documents
           </Anchor>
-          : documents whose passages it answers from
+          : give the agent a knowledge base to answer from
         </List.Item>
         <List.Item>
           <Anchor component={Link} href={`/agents/${segment(agent.id)}`} underline="always">
-            Open the editor
+            Edit agent
           </Anchor>
-          : tools, limits, versions
+          : change its tools, limits, and model
         </List.Item>
         <List.Item>
           <Anchor href={`${session?.api_url ?? ''}/docs`} target="_blank" rel="noopener" underline="always">
             API reference
           </Anchor>{' '}
-          (opens a new tab)
+          (opens in a new tab)
         </List.Item>
       </List>
       <Group>
         <Button component={Link} href="/?overview">
-          Finish and see the overview
+          Go to overview
         </Button>
       </Group>
     </Stack>

@@ -72,11 +72,11 @@ export function ChatStep({ agent, onAnswered, onDone }: { agent: Agent; onAnswer
           />
           <Group>
             <Button type="submit" loading={send.isPending} disabled={message.trim() === ''}>
-              Send the message
+              Send
             </Button>
             <Text size="sm" c="dimmed" role="status">
-              {send.isPending ? `${agent.name} is answering …` : ''}
-              {send.data ? 'Answered.' : ''}
+              {send.isPending ? `${agent.name} is replying…` : ''}
+              {send.data ? 'Reply received.' : ''}
             </Text>
           </Group>
         </Stack>
@@ -86,7 +86,7 @@ export function ChatStep({ agent, onAnswered, onDone }: { agent: Agent; onAnswer
           <Markdown text={reply} />
         </Paper>
       )}
-      <FailureNote error={send.isPending ? null : send.error} title="There is no reply" />
+      <FailureNote error={send.isPending ? null : send.error} title="No reply" />
       {send.error instanceof ApiFailure && !send.isPending ? (
         <FailureAdvice code={send.error.code} agentId={agent.id} ownerId={agent.owner_id} />
       ) : null}
@@ -95,11 +95,11 @@ export function ChatStep({ agent, onAnswered, onDone }: { agent: Agent; onAnswer
           <Text size="sm">
             {send.data.usage.total_tokens} tokens, <Money amount={send.data.usage.charged_usd} /> charged.{' '}
             <Anchor component={Link} href={`/conversations/${segment(send.data.conversation_id)}`} underline="always" inherit>
-              See the turn with its steps
+              View turn details
             </Anchor>
           </Text>
           <div>
-            <Button onClick={onDone}>Continue with a call of your own</Button>
+            <Button onClick={onDone}>Continue to API call</Button>
           </div>
         </>
       ) : null}

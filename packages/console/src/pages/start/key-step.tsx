@@ -45,25 +45,27 @@ export function KeyStep({ agent, live, secret, onKey, onDone }: KeyStepProps) {
     <form onSubmit={submit}>
       <Stack>
         <Text>
-          Your program calls the agent {agent.name} with an API key. It opens this agent alone and may send messages.
-          {live > 0 ? ' There is a key already, but no key can be shown a second time: go on with the one you have, or make another.' : ''}
+          Your program calls {agent.name} with an API key. The key can send messages to this agent only.
+          {live > 0
+            ? ' The agent already has an API key, but an existing key cannot be shown again. Continue with the key you have, or create another.'
+            : ''}
         </Text>
         <TextInput
-          label="Name of the key"
-          description="Says who uses it, as Web shop."
+          label="Key name"
+          description="Who uses the key, such as “Web shop”."
           autoComplete="off"
           maxLength={200}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
           error={refusedName}
         />
-        <FailureNote error={refusedName ? null : create.error} title="The key was not created" />
+        <FailureNote error={refusedName ? null : create.error} title="Could not create the API key" />
         <Group>
           <Button type="submit" loading={create.isPending}>
-            Create the API key
+            Create API key
           </Button>
           <Button variant="default" onClick={onDone}>
-            {live > 0 ? 'Continue with the key I have' : 'Skip to the first chat'}
+            {live > 0 ? 'Continue with existing key' : 'Skip to first message'}
           </Button>
         </Group>
       </Stack>
@@ -77,12 +79,12 @@ function Secret({ secret, onDone }: { secret: string; onDone: () => void }) {
   useEffect(() => note.current?.focus(), [])
   return (
     <Stack>
-      <Alert color="yellow" title="Copy the key now" ref={note} tabIndex={-1} style={{ outline: 'none' }}>
-        It is shown this once; only its digest is stored. Keep it where your program keeps its secrets, and never in a browser.
+      <Alert color="yellow" title="Copy the API key now" ref={note} tabIndex={-1} style={{ outline: 'none' }}>
+        It is shown only once, because the server stores only a hash of it. Store it with your program’s secrets, never in a browser.
       </Alert>
-      <CodeBlock text={secret} label="the API key" />
+      <CodeBlock text={secret} label="API key" />
       <div>
-        <Button onClick={onDone}>Continue with the first chat</Button>
+        <Button onClick={onDone}>Continue to first message</Button>
       </div>
     </Stack>
   )

@@ -30,26 +30,26 @@ export function LastDay() {
       <Title order={2} size="h4" mb="sm" id="last-day">
         Last 24 hours
       </Title>
-      <Waiting for={usage} what="the figures">
+      <Waiting for={usage} what="usage">
         {({ totals }) => (
           <Figures>
             <Figure label="Turns" note={`${writeCount(totals.completed)} completed`}>
               {writeCount(totals.turns)}
             </Figure>
-            <Figure label="Without a reply" note={`${writeCount(totals.failed)} failed, ${writeCount(totals.released)} released`}>
+            <Figure label="Turns without a reply" note={`${writeCount(totals.failed)} failed, ${writeCount(totals.released)} released`}>
               {writeCount(totals.failed + totals.released)}
             </Figure>
             <Figure label="Spend" note={`${writeCount(totals.prompt_tokens + totals.completion_tokens)} tokens`}>
               <Money amount={totals.charged_usd} />
             </Figure>
-            <Figure label="Median latency" note={totals.p95_ms === null ? undefined : `95 of 100 within ${writeMs(totals.p95_ms)}`}>
+            <Figure label="Latency p50" note={totals.p95_ms === null ? undefined : `p95 ${writeMs(totals.p95_ms)}`}>
               {totals.p50_ms === null ? '–' : writeMs(totals.p50_ms)}
             </Figure>
             <Figure
               label="Running now"
               note={
                 <Anchor component={Link} href="/operations" inherit underline="always">
-                  {status.data && status.data.workers > 1 ? 'in one process of several' : 'Operations'}
+                  {status.data && status.data.workers > 1 ? 'on one of several workers' : 'View in System'}
                 </Anchor>
               }
             >

@@ -17,7 +17,7 @@ export function LowOwners() {
       <Title order={2} size="h4" mb="sm" id="low-owners">
         Low balances
       </Title>
-      <Waiting for={owners} what="the balances">
+      <Waiting for={owners} what="balances">
         {(found) => <LowOnes owners={found} />}
       </Waiting>
     </Box>
@@ -33,7 +33,8 @@ function LowOnes({ owners }: { owners: Owner[] }) {
       return reason ? [{ owner, available, reason }] : []
     })
     .toSorted((one, other) => (one.available < other.available ? -1 : 1))
-  if (low.length === 0) return <Text size="sm">No owner runs low: each has 1 USD and three days of its recent spend, or more.</Text>
+  if (low.length === 0)
+    return <Text size="sm">No low balances. Every owner has at least $1.00 and three days of recent spend available.</Text>
   return (
     <Table.ScrollContainer minWidth={520}>
       <Table aria-label="Owners with a low balance">
@@ -41,7 +42,7 @@ function LowOnes({ owners }: { owners: Owner[] }) {
           <Table.Tr>
             <Table.Th scope="col">Owner</Table.Th>
             <Table.Th scope="col">Available</Table.Th>
-            <Table.Th scope="col">Why</Table.Th>
+            <Table.Th scope="col">Status</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

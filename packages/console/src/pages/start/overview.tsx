@@ -12,10 +12,10 @@ export function Overview({ agents }: { agents: Agent[] }) {
   return (
     <Page
       title="Overview"
-      lead="The last 24 hours, and what needs a look."
+      lead="Activity in the last 24 hours, and what needs attention."
       actions={
         <Button component={Link} href="/?agent=new">
-          Set up one more agent
+          Set up another agent
         </Button>
       }
     >

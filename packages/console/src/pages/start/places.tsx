@@ -3,15 +3,15 @@ import { Anchor, Box, Paper, SimpleGrid, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
 
 const places = [
-  { href: '/agents', label: 'Agents', what: 'System prompt, model, tools and limits; versions and rollback' },
-  { href: '/playground', label: 'Playground', what: 'A conversation by the real pipeline, with steps and cost beside it' },
-  { href: '/knowledge', label: 'Knowledge', what: 'Documents an agent answers from, and what it would find' },
-  { href: '/keys', label: 'Keys', what: 'API keys: create, limit, rotate, revoke' },
-  { href: '/conversations', label: 'Conversations', what: 'What was said, with each turn’s cost and cause of failure' },
-  { href: '/money', label: 'Money', what: 'Balances, holds and ledgers; credits with a note' },
-  { href: '/usage', label: 'Usage', what: 'Turns, tokens, spend, failures and latency over time' },
-  { href: '/providers', label: 'Providers', what: 'Who runs the models, and a test of each' },
-  { href: '/operations', label: 'Operations', what: 'Health, running turns, recoveries, and the check of all invariants' },
+  { href: '/agents', label: 'Agents', what: 'System prompt, model, tools, limits, and versions' },
+  { href: '/playground', label: 'Playground', what: 'Chat with an agent and see the steps and cost of each reply' },
+  { href: '/knowledge', label: 'Knowledge', what: 'Documents that agents answer from, and a retrieval test' },
+  { href: '/keys', label: 'API keys', what: 'Create, limit, rotate, and revoke API keys' },
+  { href: '/conversations', label: 'Conversations', what: 'Transcripts with the cost, steps, and errors of each turn' },
+  { href: '/money', label: 'Owners', what: 'Balances, holds, credits, and ledgers' },
+  { href: '/usage', label: 'Usage', what: 'Turns, tokens, spend, errors, and latency over time' },
+  { href: '/providers', label: 'Providers', what: 'Connect and test the providers that run your models' },
+  { href: '/operations', label: 'System', what: 'Health, running turns, data verification, and audit log' },
 ]
 
 export function Places() {

@@ -17,19 +17,25 @@ export function PriceFields({ known, pending, asks, prompt, completion }: PriceF
   return (
     <Stack gap="xs">
       <Text size="sm" aria-live="polite">
-        {pending ? 'Looking up the price …' : null}
+        {pending ? 'Looking up the price…' : null}
         {!pending && known ? (
           <>
             Price: <Money amount={known.prompt_usd_per_million} /> per million prompt tokens,{' '}
             <Money amount={known.completion_usd_per_million} /> per million completion tokens.
           </>
         ) : null}
-        {!pending && asks ? 'No price is known for this model. What should a million tokens cost its owner?' : null}
+        {!pending && asks ? 'No price is listed for this model. Enter the price to charge the owner.' : null}
       </Text>
       {asks ? (
         <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          <TextInput label="USD per million prompt tokens" placeholder="0.15" inputMode="decimal" withAsterisk {...prompt} />
-          <TextInput label="USD per million completion tokens" placeholder="0.60" inputMode="decimal" withAsterisk {...completion} />
+          <TextInput label="Prompt price (USD per million tokens)" placeholder="0.15" inputMode="decimal" withAsterisk {...prompt} />
+          <TextInput
+            label="Completion price (USD per million tokens)"
+            placeholder="0.60"
+            inputMode="decimal"
+            withAsterisk
+            {...completion}
+          />
         </SimpleGrid>
       ) : null}
     </Stack>

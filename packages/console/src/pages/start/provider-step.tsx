@@ -15,17 +15,17 @@ type ProviderStepProps = { providers: UseQueryResult<Provider[], Error>; onChose
 export function ProviderStep({ providers, onChosen }: ProviderStepProps) {
   return (
     <Stack>
-      <Text>Who runs the language model? Its API key is sealed on the server and never shown again.</Text>
-      <Waiting for={providers} what="the providers">
+      <Text>Choose the provider that runs your model. Its API key is encrypted on the server and never shown again.</Text>
+      <Waiting for={providers} what="providers">
         {(found) => <Choice providers={found} onChosen={onChosen} />}
       </Waiting>
       <Divider label="or" />
       <Group>
         <Button variant="default" onClick={() => onChosen({ provider: 'demo' })}>
-          Try it with the demo model
+          Use demo model
         </Button>
         <Text size="sm" c="dimmed" flex="1 1 240px">
-          Built in, without a provider: it answers with passages of the agent’s knowledge base and is no language model.
+          Built in; no provider needed. It is not a language model: it replies with passages from the agent’s knowledge base.
         </Text>
       </Group>
     </Stack>
@@ -70,16 +70,16 @@ function Choice({ providers, onChosen }: { providers: Provider[]; onChosen: Prov
             onTested={({ ok, model }) => setTested(ok ? { id: provider.id, model } : null)}
           />
           {tested?.id === provider.id ? null : (
-            <Alert color="blue" title="Test it before you go on">
-              A wrong key or address is found here at once, and not by the first message.
+            <Alert color="blue" title="Test the provider before you continue">
+              A test finds a wrong API key or base URL now instead of with the first message.
             </Alert>
           )}
           <Group>
             <Button onClick={() => onChosen({ provider: provider.name, model: tested?.id === provider.id ? tested.model : undefined })}>
-              Continue with the agent
+              Continue to agent
             </Button>
             <Button variant="default" onClick={() => setDoing('change')}>
-              Change the provider
+              Edit provider
             </Button>
             <Button variant="default" onClick={() => setDoing('add')}>
               Add another provider

@@ -17,8 +17,8 @@ export function Start() {
   const agents = useAgents()
   if (agents.data === undefined)
     return (
-      <Page title="Start">
-        <Waiting for={agents} what="the agents">
+      <Page title="Overview">
+        <Waiting for={agents} what="agents">
           {() => null}
         </Waiting>
       </Page>
@@ -45,8 +45,8 @@ function Decided({ agents }: { agents: Agent[] }) {
   if (begun === undefined) return <Walk agent={undefined} agents={agents} onAgent={walkWith} />
   if (turns.data === undefined)
     return (
-      <Page title="Start">
-        <Waiting for={turns} what="what has been done">
+      <Page title="Overview">
+        <Waiting for={turns} what="setup progress">
           {() => null}
         </Waiting>
       </Page>

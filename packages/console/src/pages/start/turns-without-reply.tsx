@@ -30,12 +30,10 @@ export function TurnsWithoutReply({ agents }: { agents: Agent[] }) {
   return (
     <Box component="section" aria-labelledby="without-reply">
       <Title order={2} size="h4" mb="sm" id="without-reply">
-        Newest turns without a reply
+        Recent turns without a reply
       </Title>
-      <Waiting for={turns} what="the turns without a reply">
-        {(found) =>
-          found.length === 0 ? <Text size="sm">Every turn has had its reply.</Text> : <Failures turns={found} agents={agents} />
-        }
+      <Waiting for={turns} what="turns">
+        {(found) => (found.length === 0 ? <Text size="sm">No turns without a reply.</Text> : <Failures turns={found} agents={agents} />)}
       </Waiting>
     </Box>
   )
@@ -44,10 +42,10 @@ export function TurnsWithoutReply({ agents }: { agents: Agent[] }) {
 function Failures({ turns, agents }: { turns: Turn[]; agents: Agent[] }) {
   return (
     <Table.ScrollContainer minWidth={760}>
-      <Table aria-label="Newest turns without a reply" verticalSpacing="xs">
+      <Table aria-label="Recent turns without a reply" verticalSpacing="xs">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th scope="col">When</Table.Th>
+            <Table.Th scope="col">Ended</Table.Th>
             <Table.Th scope="col">Agent</Table.Th>
             <Table.Th scope="col">State</Table.Th>
             <Table.Th scope="col">Cause</Table.Th>
@@ -60,7 +58,7 @@ function Failures({ turns, agents }: { turns: Turn[]; agents: Agent[] }) {
               <Table.Td>
                 <Moment at={endOf(turn)} />
               </Table.Td>
-              <Table.Td>{agents.find(({ id }) => id === turn.agent_id)?.name ?? 'a deleted agent'}</Table.Td>
+              <Table.Td>{agents.find(({ id }) => id === turn.agent_id)?.name ?? 'Deleted agent'}</Table.Td>
               <Table.Td>
                 <StateBadge state={turn.state} />
               </Table.Td>
@@ -76,7 +74,7 @@ function Failures({ turns, agents }: { turns: Turn[]; agents: Agent[] }) {
                   href={`/conversations/${segment(turn.conversation_id)}`}
                   underline="always"
                   inherit
-                  aria-label={`Open the conversation of the turn ${turn.request_id}`}
+                  aria-label={`Open conversation of turn ${turn.request_id}`}
                 >
                   Open
                 </Anchor>

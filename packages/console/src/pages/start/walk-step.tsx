@@ -58,7 +58,7 @@ export function WalkStep({
               {title}{' '}
               {done ? (
                 <Text span size="sm" c="dimmed" ml="xs" className="as-written">
-                  <span className="for-readers-only">done, </span>
+                  <span className="for-readers-only">completed: </span>
                   {summary}
                 </Text>
               ) : null}

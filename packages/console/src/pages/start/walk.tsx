@@ -34,11 +34,11 @@ export function Walk({ agent, agents, onAgent }: WalkProps) {
   const stepOf = (step: Step) => ({ opened: open === step, focused: open === step && moved, onOpen: () => setOpen(step) })
   return (
     <Page
-      title={isFirst ? 'Set up your first agent' : 'Set up one more agent'}
-      lead="Five steps from a provider’s key to a call that your own program can make. Leave at any time: what is made stays, and this page goes on from there."
+      title={isFirst ? 'Set up your first agent' : 'Set up another agent'}
+      lead="Five steps from a provider’s API key to your first API call. You can leave at any time and continue later."
       actions={
         <Anchor component={Link} href="/?overview" size="sm" underline="always">
-          Skip to the overview
+          Skip to overview
         </Anchor>
       }
     >
@@ -53,7 +53,7 @@ export function Walk({ agent, agents, onAgent }: WalkProps) {
         <WalkStep
           number={1}
           title="Provider"
-          summary={provider && (provider.provider === 'demo' ? 'the built-in demo model' : provider.provider)}
+          summary={provider && (provider.provider === 'demo' ? 'built-in demo model' : provider.provider)}
           {...stepOf('provider')}
         >
           <ProviderStep
@@ -97,7 +97,7 @@ export function Walk({ agent, agents, onAgent }: WalkProps) {
             onAnswered={() => setAnswered(agent.id)}
           />
         ) : (
-          (['API key', 'First chat', 'Call it yourself'] as const).map((title, index) => (
+          (['API key', 'First message', 'API call'] as const).map((title, index) => (
             <WalkStep key={title} number={index + 3} title={title} reachable={false} opened={false} onOpen={() => undefined} />
           ))
         )}
@@ -122,13 +122,13 @@ function OfAgent({ agent, secret, answered, stepOf, onKey, onOpen, onAnswered }:
   const live = keys.data?.filter(({ revoked_at: revokedAt }) => revokedAt === null).length ?? 0
   return (
     <>
-      <WalkStep number={3} title="API key" summary={live > 0 && (live === 1 ? 'one key' : `${live} keys`)} {...stepOf('key')}>
+      <WalkStep number={3} title="API key" summary={live > 0 && (live === 1 ? '1 key' : `${live} keys`)} {...stepOf('key')}>
         <KeyStep agent={agent} live={live} secret={secret} onKey={onKey} onDone={() => onOpen('chat')} />
       </WalkStep>
-      <WalkStep number={4} title="First chat" summary={answered && 'answered'} keep {...stepOf('chat')}>
+      <WalkStep number={4} title="First message" summary={answered && 'reply received'} keep {...stepOf('chat')}>
         <ChatStep key={agent.id} agent={agent} onAnswered={onAnswered} onDone={() => onOpen('call')} />
       </WalkStep>
-      <WalkStep number={5} title="Call it yourself" {...stepOf('call')}>
+      <WalkStep number={5} title="API call" {...stepOf('call')}>
         <CallStep agent={agent} secret={secret} />
       </WalkStep>
     </>

@@ -2,7 +2,7 @@
 
 export const rangeNames = ['24h', '7d', '30d', '90d', 'own'] as const
 export type RangeName = (typeof rangeNames)[number]
-export const rangeLabels: Record<RangeName, string> = { '24h': '24 h', '7d': '7 d', '30d': '30 d', '90d': '90 d', own: 'Own dates' }
+export const rangeLabels: Record<RangeName, string> = { '24h': '24h', '7d': '7d', '30d': '30d', '90d': '90d', own: 'Custom range' }
 
 /** Null: all of them. `from` and `to` are UTC days, both inclusive, and count only where the range is one's own. */
 export type Asked = {
@@ -65,11 +65,11 @@ export function spanOf({ range, from, to }: Pick<Asked, 'range' | 'from' | 'to'>
 
 function ownSpan(from: string, to: string): Span | SpanWrong {
   const [start, lastDay] = [readDay(from), readDay(to)]
-  if (start === undefined) return { field: 'from', wrong: 'Choose the first day.' }
-  if (lastDay === undefined) return { field: 'to', wrong: 'Choose the last day.' }
-  if (lastDay < start) return { field: 'to', wrong: 'The last day is before the first.' }
+  if (start === undefined) return { field: 'from', wrong: 'Choose a start date.' }
+  if (lastDay === undefined) return { field: 'to', wrong: 'Choose an end date.' }
+  if (lastDay < start) return { field: 'to', wrong: 'The end date is before the start date.' }
   const days = (lastDay - start) / dayMs + 1
-  if (days > mostDays) return { field: 'to', wrong: `At most ${mostDays} days; these are ${days}.` }
+  if (days > mostDays) return { field: 'to', wrong: `Choose at most ${mostDays} days; this range has ${days}.` }
   return {
     bucket: days <= mostDaysByHour ? 'hour' : 'day',
     from: new Date(start).toISOString(),

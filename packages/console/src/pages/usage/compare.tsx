@@ -39,7 +39,7 @@ export function Compare({ asked, span }: { asked: Asked; span: Span }) {
         </Waiting>
       ) : (
         <Button variant="default" onClick={() => setWanted(true)}>
-          Compare the agents
+          Compare agents
         </Button>
       )}
     </Box>
@@ -63,21 +63,21 @@ function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; s
   })
   return (
     <Stack gap="xs">
-      <FailureNote error={error} title="Not every agent could be read" />
+      <FailureNote error={error} title="Could not load every agent" />
       <Text size="sm" c="dimmed" aria-live="polite">
-        {pending > 0 ? `Reading ${pending} of ${asking.length} agents …` : null}
+        {pending > 0 ? `Loading ${pending} of ${asking.length} agents…` : null}
         {pending === 0 && agents.length > mostAgents
-          ? `The newest ${mostAgents} of ${agents.length} agents; choose an owner to see fewer.`
+          ? `Showing the newest ${mostAgents} of ${agents.length} agents. Choose an owner to narrow the list.`
           : null}
-        {agents.length === 0 ? 'There is no agent to compare.' : null}
+        {agents.length === 0 ? 'No agents to compare.' : null}
       </Text>
       {rows.length > 0 ? (
         <Table.ScrollContainer minWidth={640}>
-          <Table aria-label="Agents compared, the dearest first">
+          <Table aria-label="Agents by charges, highest first">
             <Table.Thead>
               <Table.Tr>
                 <Table.Th scope="col">Agent</Table.Th>
-                {['Turns', 'Failed', 'Tokens', 'Charged', 'Latency p95', 'First delta p95'].map((label) => (
+                {['Turns', 'Failed', 'Tokens', 'Charged', 'Latency p95', 'First token p95'].map((label) => (
                   <Table.Th key={label} scope="col" ta="right">
                     {label}
                   </Table.Th>

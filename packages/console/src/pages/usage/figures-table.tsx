@@ -15,9 +15,9 @@ export function FiguresTable({ plot }: { plot: PlotOf }) {
     <Stack gap="xs">
       <Group gap="xs">
         <Button size="compact-xs" variant="default" onClick={toggle} aria-expanded={opened} aria-controls={tableId}>
-          {opened ? 'Hide the table of' : 'Show the table of'} {subject}
+          {opened ? 'Hide table of' : 'Show table of'} {subject}
         </Button>
-        {opened ? <CopyButton size="compact-xs" text={asLines(plot, unit)} label="Copy the table" /> : null}
+        {opened ? <CopyButton size="compact-xs" text={asLines(plot, unit)} label="Copy table" /> : null}
       </Group>
       <div id={tableId}>
         {opened ? (

@@ -26,7 +26,7 @@ export function Filters({ asked, wrong, onChange }: FiltersProps) {
       <Group align="flex-end" gap="md">
         <Box>
           <Text size="sm" fw={500} id={labelId}>
-            Range
+            Time range
           </Text>
           <SegmentedControl
             aria-labelledby={labelId}
@@ -41,7 +41,7 @@ export function Filters({ asked, wrong, onChange }: FiltersProps) {
               <TextInput
                 key={field}
                 type="date"
-                label={field === 'from' ? 'First day (UTC)' : 'Last day (UTC)'}
+                label={field === 'from' ? 'Start date (UTC)' : 'End date (UTC)'}
                 value={asked[field]}
                 onChange={(event) => onChange({ ...asked, [field]: event.currentTarget.value })}
                 error={errorOf(field)}

@@ -24,7 +24,7 @@ export function Plot({ plot }: { plot: PlotOf }) {
         </Title>
         {isEmpty(plot) ? (
           <Text size="sm" c="dimmed" py="lg">
-            Nothing of this in the range.
+            No data in this range.
           </Text>
         ) : (
           <>

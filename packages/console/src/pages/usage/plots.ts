@@ -90,7 +90,7 @@ export function plotsOf({ data, totals }: Usage, unit: 'hour' | 'day'): PlotOf[]
       series: [times('p50', 'blue', (figures) => figures.p50_ms), times('p95', 'grape', (figures) => figures.p95_ms)],
     },
     {
-      title: 'Time to the first delta',
+      title: 'Time to first token',
       shape: 'lines',
       measure: 'ms',
       series: [
@@ -109,7 +109,7 @@ function summarize({ title, series }: Drawn, { unit, names }: Buckets): string {
   const span = `${title}, ${names.length} ${unit}s from ${names[0]} to ${names.at(-1)}.`
   const said = series.map(({ label, total, values, texts }) => {
     const highest = values.reduce<number>((best, value, index) => ((value ?? -1) > (values[best] ?? -1) ? index : best), 0)
-    return `${label}: ${total} in all${values[highest] ? `, most ${texts[highest]} at ${names[highest]}` : ''}.`
+    return `${label}: ${total} total${values[highest] ? `, peak ${texts[highest]} at ${names[highest]}` : ''}.`
   })
   return `${span} ${said.join(' ')}`
 }

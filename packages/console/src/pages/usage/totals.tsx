@@ -9,10 +9,10 @@ const writeTime = (ms: number | null): string => (ms === null ? '–' : writeMs(
 
 export function Totals({ totals }: { totals: Usage['totals'] }) {
   const { turns, failed, released } = totals
-  const ofTurns = (count: number): string => (turns === 0 ? 'of no turn' : `${share.format(count / turns)} of the turns`)
+  const ofTurns = (count: number): string => (turns === 0 ? 'no turns' : `${share.format(count / turns)} of turns`)
   return (
     <Figures>
-      <Figure label="Turns" note="that ended">
+      <Figure label="Turns" note="ended in this range">
         {writeCount(turns)}
       </Figure>
       <Figure label="Completed" note={ofTurns(totals.completed)}>
@@ -21,7 +21,7 @@ export function Totals({ totals }: { totals: Usage['totals'] }) {
       <Figure label="Failed" note={ofTurns(failed)}>
         {writeCount(failed)}
       </Figure>
-      <Figure label="Released" note={`${ofTurns(released)}; a retry runs them again`}>
+      <Figure label="Released" note={`${ofTurns(released)}; can be retried`}>
         {writeCount(released)}
       </Figure>
       <Figure label="Prompt tokens">{writeCount(totals.prompt_tokens)}</Figure>
@@ -29,19 +29,19 @@ export function Totals({ totals }: { totals: Usage['totals'] }) {
       <Figure label="Charged">
         <Money amount={totals.charged_usd} />
       </Figure>
-      <Figure label="Written off" note="beyond the hold; nobody pays it">
+      <Figure label="Written off" note="cost above the hold, not charged">
         <Money amount={totals.written_off_usd} />
       </Figure>
-      <Figure label="Latency p50" note="of completed turns">
+      <Figure label="Latency p50" note="completed turns">
         {writeTime(totals.p50_ms)}
       </Figure>
-      <Figure label="Latency p95" note="of completed turns">
+      <Figure label="Latency p95" note="completed turns">
         {writeTime(totals.p95_ms)}
       </Figure>
-      <Figure label="First delta p50" note="from admission">
+      <Figure label="First token p50" note="after admission">
         {writeTime(totals.p50_first_delta_ms)}
       </Figure>
-      <Figure label="First delta p95" note="from admission">
+      <Figure label="First token p95" note="after admission">
         {writeTime(totals.p95_first_delta_ms)}
       </Figure>
     </Figures>

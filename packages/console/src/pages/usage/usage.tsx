@@ -37,15 +37,15 @@ export function UsagePage() {
     refetchInterval: refetchMs,
   })
   return (
-    <Page title="Usage" lead={`A turn counts where it ended. Hours and days are those of UTC; the axes show them in your zone, ${zone}.`}>
+    <Page title="Usage" lead={`Turns are counted when they end, by UTC hour or day. Charts show times in your time zone, ${zone}.`}>
       <Filters asked={asked} wrong={wrong} onChange={(next) => setParams(writeAsked(next), { replace: true })} />
       {span ? (
         <>
           <Text component="output" size="sm" c="dimmed">
-            {usage.isPlaceholderData ? 'Reading …' : ''}
+            {usage.isPlaceholderData ? 'Loading…' : ''}
           </Text>
-          {usage.data ? <FailureNote error={usage.error} title="Could not read it anew" onRetry={() => void usage.refetch()} /> : null}
-          <Waiting for={usage} what="the usage">
+          {usage.data ? <FailureNote error={usage.error} title="Could not refresh usage" onRetry={() => void usage.refetch()} /> : null}
+          <Waiting for={usage} what="usage">
             {({ report, unit }) => <Report report={report} unit={unit} />}
           </Waiting>
           {asked.agentId === null ? <Compare asked={asked} span={span} /> : null}
@@ -69,8 +69,8 @@ function Report({ report, unit }: { report: Usage; unit: Span['bucket'] }) {
   const plots = useMemo(() => plotsOf(report, unit), [report, unit])
   if (report.totals.turns === 0)
     return (
-      <Empty title="No turn ended in this range">
-        Choose a longer range or fewer filters. A turn is counted once it has ended; those that are running stand on the page Operations.
+      <Empty title="No turns ended in this range">
+        Choose a longer time range or remove filters. Running turns are listed under System.
       </Empty>
     )
   return (

@@ -62,7 +62,7 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
       queries.setQueryData(['agents', agent.id], outcome.agent)
       void queries.invalidateQueries({ queryKey: ['agents'] })
       const { version } = outcome.agent
-      setSaid(version === outcome.before ? `Version ${version} says this already: nothing has changed.` : `Saved as version ${version}.`)
+      setSaid(version === outcome.before ? `No changes: version ${version} already has these settings.` : `Saved as version ${version}.`)
       begin(outcome.agent)
     },
     onError: (error) => {
@@ -83,7 +83,7 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
       onSubmit={form.onSubmit(
         () => {
           if (save.isPending) return
-          if (!unsaved) return setSaid('There is nothing to save.')
+          if (!unsaved) return setSaid('No changes to save.')
           setSaid('')
           save.mutate(undefined)
         },
@@ -92,18 +92,18 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
     >
       <Stack gap="lg">
         {unsaved && others.length > 0 ? (
-          <Alert color="yellow" variant="outline" title={`Version ${agent.version} was saved meanwhile`}>
-            It changed {others.join(', ')}. You are asked before yours is saved over it.
+          <Alert color="yellow" variant="outline" title={`Version ${agent.version} was saved while you were editing`}>
+            It changed {others.join(', ')}. You can review those changes before yours are saved.
           </Alert>
         ) : null}
         <AgentFields form={form} base={base} />
-        <FailureNote error={fieldFailure(save.error) ? null : save.error} title="Not saved" />
+        <FailureNote error={fieldFailure(save.error) ? null : save.error} title="Could not save the agent" />
         <Paper withBorder p="sm" pos="sticky" bottom={0} style={{ zIndex: 1 }}>
           <Group justify="space-between" gap="sm">
             <Text size="sm" aria-live="polite">
               {unsaved
-                ? 'There are unsaved changes. Running turns end on the version they began on.'
-                : said || `This is version ${base.version}.`}
+                ? 'You have unsaved changes. Running turns finish on the version they started with.'
+                : said || `Current version: ${base.version}`}
             </Text>
             <Group gap="xs">
               {unsaved ? (
@@ -111,17 +111,17 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
                   variant="default"
                   onClick={() => {
                     begin(agent)
-                    setSaid('The changes are discarded.')
+                    setSaid('Changes discarded.')
                     // The button that was pressed goes away.
                     saveButton.current?.focus()
                   }}
                 >
-                  Discard the changes
+                  Discard changes
                 </Button>
               ) : null}
               {/* Not `loading`, which takes the focus away from it. */}
               <Button type="submit" ref={saveButton} aria-busy={save.isPending}>
-                {save.isPending ? 'Saving …' : 'Save the agent'}
+                {save.isPending ? 'Saving…' : 'Save'}
               </Button>
             </Group>
           </Group>

@@ -13,11 +13,11 @@ import { lengthOf } from './problems.ts'
 export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Agent; owner?: ReactNode }) {
   return (
     <Stack gap="lg">
-      <Fieldset legend="What it is">
+      <Fieldset legend="General">
         <Stack>
           <TextInput
             label="Name"
-            description="For you: neither callers nor the model see it."
+            description="Shown only in the console, not to callers or the model."
             maxLength={200}
             required
             {...form.getInputProps('name')}
@@ -27,7 +27,7 @@ export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Age
         </Stack>
       </Fieldset>
       <ModelFields key={base?.version} form={form} base={base} />
-      <Fieldset legend="Limits of a turn">
+      <Fieldset legend="Turn limits">
         <SimpleGrid cols={{ base: 1, md: 2 }}>
           <Limit form={form} name="max_output_tokens" step={256} />
           <Limit form={form} name="max_message_length" step={1000} />
@@ -35,12 +35,12 @@ export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Age
           <Limit form={form} name="max_tool_calls" />
           <NumberInput
             label="Temperature"
-            description="From 0, the same answers again, to 2. Empty: the model’s own, which is the default; some models take no other."
+            description="From 0 (most predictable) to 2. Leave empty for the model’s default; some models accept no other value."
             step={0.1}
             decimalScale={2}
             allowNegative={false}
             clampBehavior="none"
-            placeholder="The model’s own"
+            placeholder="Model default"
             min={0}
             max={2}
             {...form.getInputProps('temperature')}
@@ -49,7 +49,7 @@ export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Age
             form={form}
             name="history.max_tokens"
             step={1000}
-            {...(base ? {} : { placeholder: '8,000, or what a smaller window of the model leaves' })}
+            {...(base ? {} : { placeholder: '8,000, or less if the model’s context window is smaller' })}
           />
         </SimpleGrid>
       </Fieldset>
@@ -65,15 +65,15 @@ function Prompt({ form }: { form: AgentForm }) {
     <div>
       <Textarea
         label="System prompt"
-        description="What the agent is, knows and must not do. The model reads it before every message."
+        description="Instructions that are sent to the model with every message."
         autosize
         minRows={6}
         maxRows={28}
         {...form.getInputProps('system_prompt')}
       />
       <Text size="xs" c="dimmed" mt={4}>
-        {lengthOf(prompt).toLocaleString()} of {longestPrompt.toLocaleString()} characters; counts as {tokens.toLocaleString()} tokens in
-        every hold.
+        {lengthOf(prompt).toLocaleString()} of {longestPrompt.toLocaleString()} characters, counted as {tokens.toLocaleString()} tokens in
+        each hold
       </Text>
     </div>
   )
@@ -102,28 +102,28 @@ function Knowledge({ form }: { form: AgentForm }) {
     <Fieldset legend="Knowledge">
       <Stack>
         <Text size="sm" c="dimmed">
-          How the agent’s documents are searched for each message. Another embedding model or language has them indexed again; meanwhile
-          they are found as before.
+          How the agent searches its documents for each message. Changing the embedding model or the language reindexes the documents; the
+          existing index is used until that is done.
         </Text>
         <SimpleGrid cols={{ base: 1, md: 2 }}>
           <Limit form={form} name="knowledge.top_k" />
           <Limit form={form} name="knowledge.max_tokens" step={500} />
           <TextInput
             label="Embedding model"
-            description="As <provider name>/<model id>: passages are found by meaning too. Empty, the default: by words alone."
+            description="Also finds passages by meaning. Enter <provider name>/<model ID>, or leave empty to search by words only (default)."
             placeholder="openai/text-embedding-3-small"
             maxLength={300}
             {...form.getInputProps('knowledge.embedding_model')}
           />
           <Select
-            label="Language of the documents"
-            description="So that “shipping” is found by “ship”. Default English; as written is for names, codes and mixed languages."
+            label="Document language"
+            description="Lets “ship” match “shipping”. Choose “No stemming” for names, codes, or mixed languages."
             data={languageOptions}
             placeholder="English (default)"
             searchable
             clearable
-            clearButtonProps={{ 'aria-label': 'Back to the default language', 'aria-hidden': false, tabIndex: 0 }}
-            nothingFoundMessage="No such language"
+            clearButtonProps={{ 'aria-label': 'Reset to default language', 'aria-hidden': false, tabIndex: 0 }}
+            nothingFoundMessage="No matching languages"
             {...form.getInputProps('knowledge.language')}
           />
         </SimpleGrid>

@@ -12,16 +12,16 @@ import { FailureNote } from '../../../show/failure-note.tsx'
 export function DeleteAgent({ agent }: { agent: Agent }) {
   const [opened, { open, close }] = useDisclosure()
   return (
-    <Fieldset legend="Delete" mt="lg">
+    <Fieldset legend="Delete agent" mt="lg">
       <Group justify="space-between">
         <Text size="sm" maw={560}>
-          For good. To pause an agent, switch it off instead.
+          Deleting an agent is permanent. To pause it, disable it instead.
         </Text>
         <Button color="red" variant="outline" onClick={open}>
-          Delete the agent …
+          Delete agent…
         </Button>
       </Group>
-      <Modal opened={opened} onClose={close} title="Delete the agent?" centered closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Modal opened={opened} onClose={close} title="Delete agent?" centered closeButtonProps={{ 'aria-label': 'Close' }}>
         <Meaning agent={agent} onClose={close} />
       </Modal>
     </Fieldset>
@@ -50,32 +50,32 @@ function Meaning({ agent, onClose }: { agent: Agent; onClose(): void }) {
       <Stack>
         <List size="sm" spacing={4}>
           <List.Item>
-            New messages are answered 404 <code>agent_not_found</code> from now on. Its API keys stay valid but reach nothing else.
+            New messages are rejected with 404 <code>agent_not_found</code>. Its API keys stay active but work for no other agent.
           </List.Item>
-          <List.Item>Turns that run finish and are charged. Messages that were answered before are still replayed.</List.Item>
-          <List.Item>Its settings, tools, versions and documents are no longer shown, searched or changed.</List.Item>
+          <List.Item>Running turns finish and are charged. Existing replies can still be replayed.</List.Item>
+          <List.Item>Its settings, tools, versions, and documents are no longer available.</List.Item>
           <List.Item>
-            Conversations, turns, the ledger and the use stay. To take texts out for good, erase the conversations; that can be done
-            afterwards too.
+            Conversations, turns, the ledger, and usage are kept. To remove message texts permanently, erase the conversations before or
+            after you delete the agent.
           </List.Item>
           <List.Item>
-            <strong>It cannot be brought back.</strong>
+            <strong>This cannot be undone.</strong>
           </List.Item>
         </List>
         <TextInput
-          label={`Type its name to confirm: ${agent.name}`}
+          label={`Type the agent’s name to confirm: ${agent.name}`}
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
           autoComplete="off"
           data-autofocus
         />
-        <FailureNote error={gone.error} title="Not deleted" />
+        <FailureNote error={gone.error} title="Could not delete the agent" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" color="red" disabled={!isNamed} loading={gone.isPending}>
-            Delete the agent
+            Delete agent
           </Button>
         </Group>
       </Stack>

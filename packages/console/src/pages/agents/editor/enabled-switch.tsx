@@ -19,10 +19,10 @@ export function EnabledSwitch({ agent }: { agent: Agent }) {
     },
   })
   return (
-    <Fieldset legend="On or off" mt="lg">
+    <Fieldset legend="Status" mt="lg">
       <Switch
-        label="The agent takes new turns"
-        description="Saved at once, and not a version. Off: new messages are refused with agent_disabled; turns that run finish, answered ones are still replayed."
+        label="Enabled"
+        description="Takes effect immediately and does not create a version. A disabled agent rejects new messages with agent_disabled; running turns finish, and existing replies can still be replayed."
         checked={agent.enabled}
         disabled={turn.isPending}
         onChange={(event) => {
@@ -31,20 +31,20 @@ export function EnabledSwitch({ agent }: { agent: Agent }) {
           else setAsking(true)
         }}
       />
-      {asking ? null : <FailureNote error={turn.error} title="Not switched" />}
+      {asking ? null : <FailureNote error={turn.error} title="Could not change the status" />}
       <Confirm
         opened={asking}
-        title="Switch the agent off?"
-        verb="Switch the agent off"
+        title="Disable agent?"
+        verb="Disable agent"
         pending={turn.isPending}
         error={turn.error}
         onConfirm={() => turn.mutate(false)}
         onClose={() => setAsking(false)}
       >
         <Text size="sm">
-          From now on callers of “{agent.name}” are answered 403 <code>agent_disabled</code>, and nothing is stored or charged. Turns that
-          run finish and are charged. Messages that were answered before are still replayed with their Idempotency-Keys, and conversations
-          can be listed. It can be switched on again at any time.
+          New messages to “{agent.name}” are rejected with 403 <code>agent_disabled</code>; nothing is stored or charged. Running turns
+          finish and are charged. Existing replies can still be replayed with their Idempotency-Keys, and conversations can still be listed.
+          You can enable the agent again at any time.
         </Text>
       </Confirm>
     </Fieldset>

@@ -2,7 +2,7 @@
 import type { Language } from '../../../../../../src/store/cold/stems.ts'
 
 const labels: Record<Language, string> = {
-  none: 'As written',
+  none: 'No stemming',
   arabic: 'Arabic',
   armenian: 'Armenian',
   bulgarian: 'Bulgarian',

@@ -62,7 +62,7 @@ export function LeaveGuard({ unsaved, within }: { unsaved: boolean; within: stri
       onConfirm={() => onward?.()}
       onClose={() => setOnward(null)}
     >
-      <Text size="sm">What you changed here is not saved yet and would be lost.</Text>
+      <Text size="sm">Your unsaved changes will be lost.</Text>
     </Confirm>
   )
 }

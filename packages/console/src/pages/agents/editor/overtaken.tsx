@@ -20,28 +20,28 @@ export function Overtaken({ by, base, changes, pending, onTake, onWriteOver, onC
     <Modal
       opened={!closed}
       onClose={onClose}
-      title={closed ? '' : `Version ${by.version} was saved meanwhile`}
+      title={closed ? '' : `Version ${by.version} was saved while you were editing`}
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       {closed ? null : (
         <Stack>
-          <Text size="sm">You began on version {base.version}. Since then somebody else has changed:</Text>
+          <Text size="sm">You started from version {base.version}. Since then, these fields were changed:</Text>
           <List size="sm">
             {changedLabels({ ...base, tools: [] }, { ...by, tools: [] }).map((label) => (
               <List.Item key={label}>{label}</List.Item>
             ))}
           </List>
           <Text size="sm">
-            You have changed: <strong>{Object.keys(changes).map(nameOf).join(', ')}</strong>. Saving puts these on top of version{' '}
-            {by.version}; everything else stays as it is there.
+            You changed: <strong>{Object.keys(changes).map(nameOf).join(', ')}</strong>. Saving applies your changes to version {by.version}{' '}
+            and keeps its other settings.
           </Text>
           <Group justify="flex-end">
             <Button variant="default" onClick={() => onTake(by)}>
-              Drop mine, show version {by.version}
+              Discard mine and load version {by.version}
             </Button>
             <Button loading={pending} onClick={() => onWriteOver(by.version)}>
-              Save mine on top
+              Save my changes
             </Button>
           </Group>
         </Stack>

@@ -17,7 +17,7 @@ export function AskServers({ agent }: { agent: Agent }) {
     mutationFn: () => call<ToolDifferences>(path, { method: 'POST', body: { approve: false } }),
     onMutate: () => setSaid(null),
     onSuccess: ({ data }) => {
-      if (data.length === 0) setSaid({ sentence: 'Nothing differs: the servers offer what is pinned.', warning: false })
+      if (data.length === 0) setSaid({ sentence: 'No changes: the servers offer the pinned tools.', warning: false })
     },
   })
   const approve = useMutation({
@@ -29,9 +29,9 @@ export function AskServers({ agent }: { agent: Agent }) {
       const asShown = JSON.stringify(data) === JSON.stringify(shown)
       setSaid(
         asShown
-          ? { sentence: `Pinned, as version ${version}.`, warning: false }
+          ? { sentence: `Approved and saved as version ${version}.`, warning: false }
           : {
-              sentence: `Pinned, as version ${version}; but a server has changed once more since you looked. Compare this version with the one before it.`,
+              sentence: `Approved and saved as version ${version}, but a server changed again after you checked. Compare this version with the previous one.`,
               warning: true,
             },
       )
@@ -39,14 +39,14 @@ export function AskServers({ agent }: { agent: Agent }) {
   })
   const differences = ask.data?.data ?? []
   return (
-    <Paper withBorder p="md" component="section" aria-label="What the servers offer now">
+    <Paper withBorder p="md" component="section" aria-label="Changes on MCP servers">
       <Stack>
         <Group justify="space-between">
           <Text size="sm" maw={520}>
-            A server that changes a pinned tool has it refused until you have looked at it.
+            If a server changes a pinned tool, calls to that tool are rejected until you approve the change.
           </Text>
           <Button variant="default" loading={ask.isPending} onClick={() => ask.mutate()}>
-            Ask the servers again
+            Check for changes
           </Button>
         </Group>
         <div aria-live="polite">
@@ -56,22 +56,22 @@ export function AskServers({ agent }: { agent: Agent }) {
             </Alert>
           ) : null}
         </div>
-        <FailureNote error={ask.error} title="The servers could not be asked" />
+        <FailureNote error={ask.error} title="Could not check the servers" />
         {differences.length > 0 ? (
           <>
             <Title order={3} size="h5">
-              {differences.length === 1 ? 'One tool differs' : `${differences.length} tools differ`} from what is pinned
+              {differences.length === 1 ? '1 tool changed' : `${differences.length} tools changed`}
             </Title>
             {differences.map((difference) => (
               <Change key={`${difference.server}/${difference.tool}`} difference={difference} />
             ))}
-            <FailureNote error={approve.error} title="Not pinned" />
+            <FailureNote error={approve.error} title="Could not approve the changes" />
             <Group justify="flex-end">
               <Button variant="default" onClick={() => ask.reset()}>
-                Keep what is pinned
+                Keep pinned tools
               </Button>
               <Button loading={approve.isPending} onClick={() => approve.mutate(differences)}>
-                Approve and pin these
+                Approve changes
               </Button>
             </Group>
           </>
@@ -91,10 +91,10 @@ function Change({ difference: { server, tool, change, before, now } }: { differe
           {change}
         </Badge>
         <Text ff="monospace" size="sm" className="as-written">
-          {tool} of {server}
+          {tool} on {server}
         </Text>
       </Group>
-      <TextDiff before={textOf(before)} now={textOf(now)} label={`What differs of ${tool}`} />
+      <TextDiff before={textOf(before)} now={textOf(now)} label={`Changes to ${tool}`} />
     </Stack>
   )
 }
@@ -102,5 +102,5 @@ function Change({ difference: { server, tool, change, before, now } }: { differe
 function textOf(pinned: Difference['before']): string {
   if (!pinned) return ''
   const { description, side_effects: sideEffects, parameters } = pinned
-  return `${sideEffects ? 'may change things' : 'only reads'}\n\n${description}\n\n${JSON.stringify(parameters, undefined, 2)}`
+  return `${sideEffects ? 'side effects' : 'read-only'}\n\n${description}\n\n${JSON.stringify(parameters, undefined, 2)}`
 }

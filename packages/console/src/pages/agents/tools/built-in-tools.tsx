@@ -10,13 +10,13 @@ const builtIn = [
   {
     name: 'now',
     label: 'Clock (now)',
-    description: 'The present date and time, in UTC and in a time zone that the model names.',
+    description: 'Returns the current date and time in UTC and in a time zone that the model names.',
     parameters: { type: 'object' },
   },
   {
     name: 'search_knowledge',
-    label: 'Search of the knowledge base (search_knowledge)',
-    description: 'The model searches for itself, beside the passages that stand in every prompt.',
+    label: 'Knowledge search (search_knowledge)',
+    description: 'Lets the model search the knowledge base, in addition to the passages in every prompt.',
     parameters: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
   },
 ]
@@ -25,7 +25,7 @@ type BuiltInProps = { agent: Agent; onSaved(sentence: string): void; onTry(name:
 
 export function BuiltInTools({ agent, onSaved, onTry }: BuiltInProps) {
   const save = useSaveTools(agent, ({ version }, { before, after }) =>
-    onSaved(`${(after ?? before)?.name} is ${after ? 'on' : 'off'}. Saved as version ${version}.`),
+    onSaved(`${after ? 'Enabled' : 'Disabled'} ${(after ?? before)?.name}. Saved as version ${version}.`),
   )
   const present = agent.tools.filter((tool): tool is BuiltInTool => tool.type === 'builtin')
   return (
@@ -43,14 +43,14 @@ export function BuiltInTools({ agent, onSaved, onTry }: BuiltInProps) {
                 onChange={() => save.mutate({ before: tool, after: tool ? null : { type: 'builtin', name } })}
               />
               {tool ? (
-                <Button size="xs" variant="default" flex="none" aria-label={`Try ${name}`} onClick={() => onTry(name, parameters)}>
-                  Try
+                <Button size="xs" variant="default" flex="none" aria-label={`Test ${name}`} onClick={() => onTry(name, parameters)}>
+                  Test
                 </Button>
               ) : null}
             </Group>
           )
         })}
-        <FailureNote error={save.error} title="Not saved" />
+        <FailureNote error={save.error} title="Could not save the tools" />
       </Stack>
     </Fieldset>
   )

@@ -41,15 +41,15 @@ type EditProps = { agent: Agent; before: HttpTool | null; onClose(): void; onDon
 
 export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   const form = useForm<Values>({ initialValues: valuesOf(before), validate: (values) => problemsOf(values, before) })
-  const save = useSaveTools(agent, ({ version }, { after }) => onDone(`${after?.name} is saved, as version ${version}.`))
+  const save = useSaveTools(agent, ({ version }, { after }) => onDone(`Saved ${after?.name} in version ${version}.`))
   const { values } = form
   const again = losesValues(before, values)
   const submit = (given: Values): void =>
     save.mutate({ before, after: toolOf(given) }, { onError: (error) => showToolFailure(form, error) })
   return (
     <EditDialog
-      title={before ? `Edit ${before.name}` : 'Add an HTTP tool'}
-      verb={before ? 'Save the tool' : 'Add the tool'}
+      title={before ? `Edit ${before.name}` : 'Add HTTP tool'}
+      verb={before ? 'Save' : 'Add tool'}
       written={form.isDirty()}
       pending={save.isPending}
       onClose={onClose}
@@ -57,7 +57,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
     >
       <TextInput
         label="Tool name"
-        description="How the model calls it: 1 to 64 letters, digits, _ and -."
+        description="The name that the model uses: 1 to 64 letters, digits, _ or -."
         placeholder="order_status"
         maxLength={64}
         required
@@ -67,7 +67,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
       />
       <Textarea
         label="Description"
-        description="What it does and when to use it. The model decides by this."
+        description="What the tool does and when to use it. The model decides based on this text."
         autosize
         minRows={2}
         maxRows={10}
@@ -79,12 +79,12 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
           label="Method"
           data={['GET', 'POST', 'PUT', 'PATCH', 'DELETE']}
           allowDeselect={false}
-          description="Arguments that are not in the URL go to the query of GET and DELETE, else into a JSON body."
+          description="Arguments that are not in the URL are sent in the query string (GET, DELETE) or in a JSON body."
           {...form.getInputProps('method')}
         />
         <NumberInput
-          label="Timeout in seconds"
-          description="From the look-up of the name to the last byte, 1 to 60. Default 10."
+          label="Timeout (seconds)"
+          description="Covers the whole call, from DNS lookup to the last byte: 1 to 60. Default 10."
           min={1}
           max={60}
           allowDecimal={false}
@@ -94,7 +94,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
       </SimpleGrid>
       <TextInput
         label="URL"
-        description="https, and public. {name} is an argument or a secret, percent-encoded as one component; never in the host."
+        description="A public https URL. {name} inserts an argument or a secret, percent-encoded; it is not allowed in the host."
         placeholder="https://shop.example.com/api/orders/{order}"
         maxLength={2000}
         required
@@ -104,7 +104,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
       />
       <Textarea
         label="Parameters"
-        description="JSON Schema of the arguments, an object. What properties does not name is refused."
+        description="JSON Schema of the arguments, of type object. Arguments that properties does not list are rejected."
 
         autosize
         minRows={6}
@@ -117,7 +117,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
       <TextsInput
         label="Headers"
         one="header"
-        description="{name} in a value is a secret of that name, as in “Bearer {shop_key}”. Values are shown nowhere again."
+        description="{name} in a value inserts the secret of that name, such as “Bearer {shop_key}”. Values are never shown again."
         rows={values.headers}
         again={again}
         error={asText(form.errors['headers'])}
@@ -126,18 +126,18 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
       <TextsInput
         label="Secrets"
         one="secret"
-        description="Values for placeholders, of at least 4 characters. They are sealed, and blacked out where an answer repeats them."
+        description="Values for the placeholders, at least 4 characters each. They are encrypted, and redacted if a response contains them."
         rows={values.secrets}
         again={again}
         error={asText(form.errors['secrets'])}
         onChange={(rows) => form.setFieldValue('secrets', rows)}
       />
       <Switch
-        label="A call may change something"
-        description="On, the default: a call is made at most once, whatever breaks. Off: it only reads, or honours the Idempotency-Key, and is made again after a crash."
+        label="Has side effects"
+        description="On (default): each call is made at most once, even after a crash. Off: the tool is read-only or honors the Idempotency-Key, so a call can be repeated after a crash."
         {...form.getInputProps('side_effects', { type: 'checkbox' })}
       />
-      <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Not saved" />
+      <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Could not save the tool" />
     </EditDialog>
   )
 }
@@ -163,10 +163,10 @@ function problemsOf(values: Values, before: HttpTool | null): Record<string, str
   const seconds = Number(values.timeout_seconds)
   const found = {
     name: nameProblem(values.name),
-    description: values.description.trim() === '' ? 'Say what it does: the model knows nothing else of it.' : undefined,
-    url: values.url.trim() === '' ? 'Give the address.' : undefined,
+    description: values.description.trim() === '' ? 'Enter a description. The model relies on it to use the tool.' : undefined,
+    url: values.url.trim() === '' ? 'Enter a URL.' : undefined,
     parameters: 'problem' in parameters ? parameters.problem : undefined,
-    timeout_seconds: Number.isInteger(seconds) && seconds >= 1 && seconds <= 60 ? undefined : 'A whole number from 1 to 60.',
+    timeout_seconds: Number.isInteger(seconds) && seconds >= 1 && seconds <= 60 ? undefined : 'Enter a whole number from 1 to 60.',
     headers: problemOfRows(values.headers, again),
     secrets: problemOfRows(values.secrets, again),
   }
@@ -174,6 +174,6 @@ function problemsOf(values: Values, before: HttpTool | null): Record<string, str
 }
 
 export const nameProblem = (name: string): string | undefined =>
-  /^[\w-]{1,64}$/.test(name.trim()) ? undefined : '1 to 64 letters, digits, _ and -.'
+  /^[\w-]{1,64}$/.test(name.trim()) ? undefined : 'Enter 1 to 64 letters, digits, _ or -.'
 
 export const asText = (error: React.ReactNode): string | undefined => (typeof error === 'string' ? error : undefined)

@@ -30,7 +30,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
   const save = useSaveTools(agent, (saved, { after }) => {
     const server = saved.tools.find((tool) => tool.type === 'mcp' && tool.name === after?.name)
     const pinned = server?.type === 'mcp' ? server.pinned.length : 0
-    onDone(`${after?.name} is saved with ${pinned} pinned ${pinned === 1 ? 'tool' : 'tools'}, as version ${saved.version}.`)
+    onDone(`Saved ${after?.name} with ${pinned} pinned ${pinned === 1 ? 'tool' : 'tools'} in version ${saved.version}.`)
   })
   const submit = ({ name, url, headers, all, allowed }: Values): void =>
     save.mutate(
@@ -39,8 +39,8 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
     )
   return (
     <EditDialog
-      title={before ? `Edit ${before.name}` : 'Add an MCP server'}
-      verb={before ? 'Save the server' : 'Add the server'}
+      title={before ? `Edit ${before.name}` : 'Add MCP server'}
+      verb={before ? 'Save' : 'Add server'}
       written={form.isDirty()}
       pending={save.isPending}
       onClose={onClose}
@@ -48,7 +48,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
     >
       <TextInput
         label="Server name"
-        description="Stands before the names of its tools, as shop__find_order: letters, digits, _ and -."
+        description="Prefix of its tool names, as in shop__find_order: letters, digits, _ or -."
         placeholder="shop"
         maxLength={64}
         required
@@ -58,7 +58,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
       />
       <TextInput
         label="URL"
-        description="Streamable HTTP over https, and public."
+        description="A public https URL that serves MCP over streamable HTTP."
         placeholder="https://mcp.example.com/mcp"
         maxLength={2000}
         required
@@ -69,32 +69,32 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
       <TextsInput
         label="Headers"
         one="header"
-        description="What each call proves itself with, as Authorization. Values are sealed and shown nowhere again."
+        description="Sent with each call, such as Authorization. Values are encrypted and never shown again."
         rows={values.headers}
         again={losesValues(before, values)}
         error={asText(form.errors['headers'])}
         onChange={(rows) => form.setFieldValue('headers', rows)}
       />
       <Checkbox
-        label="Allow all its tools"
-        description="Default. Also those that it offers later, once you have approved them."
+        label="Allow all tools"
+        description="Default. Tools that the server adds later are included once you approve them."
         {...form.getInputProps('all', { type: 'checkbox' })}
       />
       {values.all ? null : (
         <TagsInput
           label="Allowed tools"
-          description="By the server’s own names; Enter adds one. None of them: the agent uses nothing of this server."
+          description="Tool names as the server lists them; press Enter after each. If empty, the agent uses no tools of this server."
           data={before?.pinned.map(({ name }) => name) ?? []}
           clearable
-          clearButtonProps={{ 'aria-label': 'Clear the allowed tools', 'aria-hidden': false, tabIndex: 0 }}
+          clearButtonProps={{ 'aria-label': 'Clear allowed tools', 'aria-hidden': false, tabIndex: 0 }}
           {...form.getInputProps('allowed')}
         />
       )}
       <Text size="sm" c="dimmed">
-        The server is asked for its tools when this is saved, and their names, descriptions and parameters are pinned: what you saved is
-        what is called. This may take some seconds.
+        Saving loads the server’s tools and pins their names, descriptions, and parameters, so that later changes on the server need your
+        approval. This can take a few seconds.
       </Text>
-      <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Not saved" />
+      <FailureNote error={toolFailure(save.error, Object.keys(values)) ? null : save.error} title="Could not save the server" />
     </EditDialog>
   )
 }
@@ -102,7 +102,7 @@ export function EditMcpServer({ agent, before, onClose, onDone }: EditProps) {
 function problemsOf(values: Values, before: McpServer | null): Record<string, string> {
   const found = {
     name: nameProblem(values.name),
-    url: values.url.trim() === '' ? 'Give the address.' : undefined,
+    url: values.url.trim() === '' ? 'Enter a URL.' : undefined,
     headers: problemOfRows(values.headers, losesValues(before, values)),
   }
   return Object.fromEntries(Object.entries(found).filter((one): one is [string, string] => one[1] !== undefined))

@@ -17,12 +17,12 @@ export function HttpToolCard({ tool, onEdit, onRemove, onTry }: CardProps) {
             </Text>
             <SideEffects has={sideEffects} />
             <Badge variant="outline" color="gray">
-              {timeout} s at most
+              {timeout} s timeout
             </Badge>
           </Group>
           <Group gap="xs">
-            <Button size="xs" variant="default" onClick={onTry} aria-label={`Try ${name}`}>
-              Try
+            <Button size="xs" variant="default" onClick={onTry} aria-label={`Test ${name}`}>
+              Test
             </Button>
             <Button size="xs" variant="default" onClick={onEdit} aria-label={`Edit ${name}`}>
               Edit
@@ -50,7 +50,7 @@ export function Names({ label, names }: { label: string; names: string[] }) {
   if (names.length === 0) return null
   return (
     <Text size="xs" c="dimmed" className="as-written">
-      {label}, values stored: {names.join(', ')}
+      {label} (values hidden): {names.join(', ')}
     </Text>
   )
 }

@@ -30,23 +30,23 @@ export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
         <Names label="Headers" names={Object.keys(headers)} />
         <Text size="sm">
           {allowed === null
-            ? 'All its tools are allowed.'
+            ? 'All tools are allowed.'
             : allowed.length === 0
-              ? 'None of its tools is allowed.'
-              : `Allowed: ${allowed.join(', ')}.`}
+              ? 'No tools are allowed.'
+              : `Allowed tools: ${allowed.join(', ')}`}
         </Text>
         {pinned.length === 0 ? (
-          <Text size="sm">No tool is pinned.</Text>
+          <Text size="sm">No tools are pinned.</Text>
         ) : (
           <Table.ScrollContainer minWidth={560}>
             <Table aria-label={`Pinned tools of ${name}`}>
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th scope="col">Pinned tool</Table.Th>
-                  <Table.Th scope="col">Description, as the model is told</Table.Th>
-                  <Table.Th scope="col">Calls</Table.Th>
+                  <Table.Th scope="col">Description sent to the model</Table.Th>
+                  <Table.Th scope="col">Side effects</Table.Th>
                   <Table.Th scope="col">
-                    <span className="for-readers-only">What can be done</span>
+                    <span className="for-readers-only">Actions</span>
                   </Table.Th>
                 </Table.Tr>
               </Table.Thead>
@@ -64,10 +64,10 @@ export function McpServerCard({ server, onEdit, onRemove, onTry }: CardProps) {
                       <Button
                         size="xs"
                         variant="default"
-                        aria-label={`Try ${tool.name} of ${name}`}
+                        aria-label={`Test ${tool.name} on ${name}`}
                         onClick={() => onTry(tool.name, tool.side_effects)}
                       >
-                        Try
+                        Test
                       </Button>
                     </Table.Td>
                   </Table.Tr>

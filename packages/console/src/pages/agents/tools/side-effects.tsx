@@ -6,12 +6,12 @@ export function SideEffects({ has }: { has: boolean }) {
     <Tooltip
       label={
         has
-          ? 'A call is made at most once, whatever breaks. One that has begun when a process dies ends its turn as failed.'
-          : 'A call may be made again after a crash, under the same Idempotency-Key.'
+          ? 'Each call is made at most once. If the server stops during a call, the turn fails.'
+          : 'A call can be repeated after a crash, with the same Idempotency-Key.'
       }
     >
       <Badge variant="outline" color={has ? 'orange' : 'gray'} tabIndex={0}>
-        {has ? 'may change things' : 'only reads'}
+        {has ? 'Side effects' : 'Read-only'}
       </Badge>
     </Tooltip>
   )

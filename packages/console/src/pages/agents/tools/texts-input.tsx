@@ -15,12 +15,13 @@ export const givenOf = (rows: TextRow[]): GivenTexts =>
 /** `again`: stored values cannot be kept. Undefined where all is well. */
 export function problemOfRows(rows: TextRow[], again: boolean): string | undefined {
   const names = rows.map(({ name }) => name.trim())
-  if (names.some((name) => name === '')) return 'Each needs a name.'
+  if (names.some((name) => name === '')) return 'Enter a name for each row.'
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) return `${twice} stands here twice.`
+  if (twice !== undefined) return `${twice} is listed twice.`
   const empty = rows.find(({ value, stored }) => value === '' && (!stored || again))
   return (
-    empty && `Give a value for ${empty.name.trim()}${empty.stored ? ': name or server changed, so the stored one cannot be kept' : ''}.`
+    empty &&
+    `Enter a value for ${empty.name.trim()}${empty.stored ? ': the name or the server changed, so the stored value cannot be reused' : ''}.`
   )
 }
 
@@ -61,10 +62,10 @@ export function TextsInput({ label, one, description, rows, again, error, onChan
               label={`Value of ${one} ${index + 1}`}
               size="xs"
               value={value}
-              placeholder={stored ? (again ? 'Give it again' : 'Stored; empty keeps it') : ''}
+              placeholder={stored ? (again ? 'Enter the value again' : 'Stored; leave empty to keep it') : ''}
               onChange={(event) => change(key, { value: event.currentTarget.value })}
               autoComplete="off"
-              visibilityToggleButtonProps={{ 'aria-label': `Show the value of ${one} ${index + 1}` }}
+              visibilityToggleButtonProps={{ 'aria-label': `Show value of ${one} ${index + 1}` }}
               flex={2}
               miw={0}
             />
@@ -81,7 +82,7 @@ export function TextsInput({ label, one, description, rows, again, error, onChan
         {error === undefined ? null : <Input.Error role="alert">{error}</Input.Error>}
         <Group>
           <Button size="xs" variant="default" onClick={add}>
-            Add a {one}
+            Add {one}
           </Button>
         </Group>
       </Stack>

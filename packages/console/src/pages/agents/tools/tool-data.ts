@@ -75,8 +75,8 @@ export function exampleOf(schema: unknown): unknown {
 export function readObject(text: string): { value: Record<string, unknown> } | { problem: string } {
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? { value } : { problem: 'It must be a JSON object: { … }.' }
+    return isObject(value) ? { value } : { problem: 'Enter a JSON object: { … }.' }
   } catch (error) {
-    return { problem: `This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}.` }
+    return { problem: `Invalid JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}.` }
   }
 }

@@ -28,7 +28,7 @@ export function ToolsTab({ agent }: { agent: Agent }) {
   const http = agent.tools.filter((tool) => tool.type === 'http')
   const servers = agent.tools.filter((tool) => tool.type === 'mcp')
   const remove = useSaveTools(agent, ({ version }) => {
-    setSaid(`${removing?.name ?? 'The tool'} is removed. Saved as version ${version}.`)
+    setSaid(`Removed ${removing?.name ?? 'the tool'}. Saved as version ${version}.`)
     setRemoving(null)
   })
   const close = (): void => {
@@ -48,13 +48,13 @@ export function ToolsTab({ agent }: { agent: Agent }) {
     <Stack gap="xl">
       <Group justify="space-between" align="flex-start">
         <Text size="sm" c="dimmed" maw={620}>
-          The model sees name, description and parameters and decides what to ask for; where a call goes and what it proves itself with is
-          set here. Each change is saved at once and makes a version.
+          The model sees the name, description, and parameters of each tool and decides when to call it. You set the URL and the credentials
+          here. Each change is saved immediately as a new version.
         </Text>
         <Group gap="xs">
-          <Button onClick={() => setEditing({ type: 'http', before: null })}>Add an HTTP tool</Button>
+          <Button onClick={() => setEditing({ type: 'http', before: null })}>Add HTTP tool</Button>
           <Button variant="default" onClick={() => setEditing({ type: 'mcp', before: null })}>
-            Add an MCP server
+            Add MCP server
           </Button>
         </Group>
       </Group>
@@ -62,8 +62,9 @@ export function ToolsTab({ agent }: { agent: Agent }) {
         {said}
       </Text>
       {http.length + servers.length === 0 ? (
-        <Empty title="No tool of your own yet">
-          An HTTP tool is one call of your API; an MCP server brings all the tools that you approve of it. The demo model calls none.
+        <Empty title="No tools yet">
+          An HTTP tool calls one endpoint of your API. An MCP server provides several tools that you approve. The demo model does not call
+          tools.
         </Empty>
       ) : null}
       {http.length > 0 ? (
@@ -110,7 +111,7 @@ export function ToolsTab({ agent }: { agent: Agent }) {
       <Confirm
         opened={removing !== null}
         title={`Remove ${removing?.name ?? ''}?`}
-        verb={removing?.type === 'mcp' ? 'Remove the server' : 'Remove the tool'}
+        verb={removing?.type === 'mcp' ? 'Remove server' : 'Remove tool'}
         pending={remove.isPending}
         error={remove.error}
         onConfirm={() => {
@@ -119,8 +120,7 @@ export function ToolsTab({ agent }: { agent: Agent }) {
         onClose={() => setRemoving(null)}
       >
         <Text size="sm">
-          The model is no longer told of it, in a new version. Turns that run keep it to their end, and older versions keep it with its
-          header and secret values.
+          This saves a new version without it. Running turns can still use it, and older versions keep it with its header and secret values.
         </Text>
       </Confirm>
     </Stack>

@@ -34,7 +34,7 @@ export function TryTool({ agent, tried, onClose }: { agent: Agent; tried: Tried;
     <Modal
       opened
       onClose={onClose}
-      title={`Try ${tool}${server === null ? '' : ` of ${server}`}`}
+      title={`Test ${tool}${server === null ? '' : ` on ${server}`}`}
       size="lg"
       centered
       closeOnClickOutside={!trial.isPending}
@@ -43,20 +43,20 @@ export function TryTool({ agent, tried, onClose }: { agent: Agent; tried: Tried;
       <form onSubmit={submit}>
         <Stack>
           {sideEffects ? (
-            <Alert color="orange" variant="outline" title="This call is made for real">
-              The tool may change something outside: what it does with these arguments is done.
+            <Alert color="orange" variant="outline" title="This makes a real call">
+              The tool can have side effects, and the console cannot undo them.
             </Alert>
           ) : (
             <Text size="sm" c="dimmed">
-              The call is made for real, as version {agent.version} of the agent would make it.
+              This makes a real call with the settings of version {agent.version}.
             </Text>
           )}
           <Textarea
             label="Arguments"
             description={
               parameters === null
-                ? 'A JSON object. What does not fit the pinned parameters is answered as an error.'
-                : 'A JSON object; it begins with what the parameters require.'
+                ? 'A JSON object. Arguments that do not match the pinned parameters return an error.'
+                : 'A JSON object, prefilled with the required parameters.'
             }
             value={text}
             onChange={(event) => setText(event.currentTarget.value)}
@@ -71,10 +71,10 @@ export function TryTool({ agent, tried, onClose }: { agent: Agent; tried: Tried;
           />
           <Group justify="flex-end">
             <Button type="submit" loading={trial.isPending}>
-              Call the tool
+              Call tool
             </Button>
           </Group>
-          <FailureNote error={trial.error} title="Not called" />
+          <FailureNote error={trial.error} title="Could not call the tool" />
           <div aria-live="polite">{trial.data ? <Answer answer={trial.data} /> : null}</div>
         </Stack>
       </form>
@@ -87,13 +87,13 @@ function Answer({ answer: { result, is_error: isError, ms } }: { answer: ToolTri
     <Stack gap="xs">
       <Group gap="xs">
         <Badge variant="outline" color={isError ? 'red' : 'teal'}>
-          {isError ? 'Answered as an error' : 'Answered'}
+          {isError ? 'Error' : 'Succeeded'}
         </Badge>
-        <Text size="sm">after {Math.round(ms).toLocaleString()} ms. The model would be told:</Text>
+        <Text size="sm">after {Math.round(ms).toLocaleString()} ms. The model would receive:</Text>
       </Group>
       <Box component="section" aria-label="Result" tabIndex={0} mah={320} style={{ overflow: 'auto' }}>
         <Code block className="as-written">
-          {result === '' ? '(nothing)' : result}
+          {result === '' ? '(empty)' : result}
         </Code>
       </Box>
     </Stack>
@@ -104,5 +104,6 @@ const noName = (): ApiFailure =>
   new ApiFailure({
     status: 0,
     code: 'no_name',
-    message: 'The name of this tool needs a digest that the browser makes on https pages alone. Open the console over https to try it.',
+    message:
+      'This tool can be tested only over https, because the browser needs a secure connection to compute its name. Open the console over https.',
   })

@@ -35,5 +35,5 @@ const overtaken = ({ name }: Tool, version: number): ApiFailure =>
   new ApiFailure({
     status: 409,
     code: 'conflict',
-    message: `Somebody else has changed ${name} meanwhile: the agent is at version ${version}. Close this, and begin with what is there now.`,
+    message: `${name} was changed in version ${version} while you were editing. Close this dialog and repeat your change on the current version.`,
   })

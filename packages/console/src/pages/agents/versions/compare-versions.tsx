@@ -17,14 +17,14 @@ export function CompareVersions({ versions, pair, onChoose, onClose }: ComparePr
   const [before, now] = [pair.before, pair.now].map((wanted) => versions.find(({ version }) => version === wanted))
   const options = versions.map(({ version }) => ({ value: String(version), label: `Version ${version}` }))
   return (
-    <Paper withBorder p="md" component="section" aria-label="Comparison of two versions">
+    <Paper withBorder p="md" component="section" aria-label="Version comparison">
       <Stack>
         <Group justify="space-between">
           <Title order={2} size="h4" ref={heading} tabIndex={-1}>
-            Version {pair.before} and version {pair.now}
+            Versions {pair.before} and {pair.now}
           </Title>
           <Button size="xs" variant="default" onClick={onClose}>
-            Close the comparison
+            Close comparison
           </Button>
         </Group>
         <Group align="flex-end">
@@ -46,12 +46,12 @@ export function CompareVersions({ versions, pair, onChoose, onClose }: ComparePr
             searchable
             maw={160}
           />
-          <Switch label="Show what is the same too" checked={whole} onChange={(event) => setWhole(event.currentTarget.checked)} mb={8} />
+          <Switch label="Show unchanged fields" checked={whole} onChange={(event) => setWhole(event.currentTarget.checked)} mb={8} />
         </Group>
         {before && now ? (
           <Differences all={compare(before, now)} pair={pair} whole={whole} />
         ) : (
-          <Text size="sm">Show more of the versions below: one of the two is not read yet.</Text>
+          <Text size="sm">One of the versions is not loaded yet. Load more versions below.</Text>
         )}
       </Stack>
     </Paper>
@@ -65,9 +65,7 @@ function Differences({ all, pair, whole }: { all: Difference[]; pair: Pair; whol
   return (
     <Stack aria-live="polite">
       {all.every((one) => one.before === one.now) ? (
-        <Text size="sm">
-          Nothing that can be shown differs. Values of headers and secrets, and what the pinned tools of a server take, may.
-        </Text>
+        <Text size="sm">No visible differences. Header values, secret values, and parameters of pinned tools can still differ.</Text>
       ) : null}
       {fields.length > 0 ? (
         <Table.ScrollContainer minWidth={480}>
@@ -98,9 +96,9 @@ function Differences({ all, pair, whole }: { all: Difference[]; pair: Pair; whol
         <Stack key={label} gap={4}>
           <Title order={3} size="h5">
             {inCapital(label)}
-            {before === undefined ? ' (added)' : now === undefined ? ' (removed)' : before === now ? ' (the same)' : ''}
+            {before === undefined ? ' (added)' : now === undefined ? ' (removed)' : before === now ? ' (unchanged)' : ''}
           </Title>
-          <TextDiff before={before ?? ''} now={now ?? ''} label={`Lines of ${label}`} />
+          <TextDiff before={before ?? ''} now={now ?? ''} label={`Changes to ${label}`} />
         </Stack>
       ))}
     </Stack>

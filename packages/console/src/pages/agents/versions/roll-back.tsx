@@ -20,8 +20,8 @@ export function RollBack({ agent, version, onClose, onDone }: RollBackProps) {
       void queries.invalidateQueries({ queryKey: ['agents'] })
       onDone(
         changed.version === agent.version
-          ? `Version ${changed.version} has the content of version ${to} already: nothing has changed.`
-          : `Rolled back: version ${changed.version} has the content of version ${to}.`,
+          ? `No changes: version ${changed.version} already has the settings of version ${to}.`
+          : `Rolled back to version ${to}. Saved as version ${changed.version}.`,
       )
     },
   })
@@ -41,9 +41,9 @@ export function RollBack({ agent, version, onClose, onDone }: RollBackProps) {
       }}
     >
       <Text size="sm">
-        A new version is made with everything as it was in version {asked}: prompt, model and its price of then, limits, tools with the
-        header and secret values of then. New turns run on it at once; version {agent.version} stays and can be rolled back to. On or off
-        stays as it is.
+        This creates a new version with the settings of version {asked}: system prompt, model, price, limits, and tools with the header and
+        secret values of that version. New turns use it immediately. You can roll back to version {agent.version} later. Rolling back does
+        not enable or disable the agent.
       </Text>
     </Confirm>
   )

@@ -19,12 +19,12 @@ export function VersionsTab({ agent }: { agent: Agent }) {
   return (
     <Stack>
       <Text size="sm" c="dimmed" maw={720}>
-        Every change but on and off makes a version, and none is ever changed. A turn runs on the version it began on, to its end.
+        Every change except enabling or disabling the agent creates a version. Each turn runs on the version it started with.
       </Text>
       <Text size="sm" aria-live="polite">
         {said}
       </Text>
-      <Waiting for={list.query} what="the versions">
+      <Waiting for={list.query} what="versions">
         {() => (
           <>
             {pair ? <CompareVersions versions={list.items} pair={pair} onChoose={setPair} onClose={() => setPair(null)} /> : null}
@@ -64,8 +64,8 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
           <Table.Tr>
             <Table.Th scope="col">Version</Table.Th>
             <Table.Th scope="col">Saved</Table.Th>
-            <Table.Th scope="col">What it changed</Table.Th>
-            <Table.Th scope="col">What can be done</Table.Th>
+            <Table.Th scope="col">Changes</Table.Th>
+            <Table.Th scope="col">Actions</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -76,7 +76,7 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
                   {version.version}
                   {version.version === agent.version ? (
                     <Badge variant="outline" color="teal" flex="none">
-                      in use
+                      Current
                     </Badge>
                   ) : null}
                 </Group>
@@ -108,9 +108,9 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
 }
 
 function sayChanges({ version, ...now }: AgentVersion, before: AgentVersion | undefined): string {
-  if (version === 1) return 'the first one'
+  if (version === 1) return 'First version'
   // The one before it is on the next page.
   if (!before) return '…'
   const labels = changedLabels(before, now)
-  return labels.length === 0 ? 'a value of a header or secret, or what a tool of a server takes' : labels.join(', ')
+  return labels.length === 0 ? 'header or secret values, or parameters of pinned tools' : labels.join(', ')
 }
