@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config/config.ts'
 import { holdClock } from './clock-socket.ts'
 import type { HeldClock } from './clock-socket.ts'
 import { AlreadySeeded, fill } from './seed/fill.ts'

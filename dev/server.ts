@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config/config.ts'
 import { serve } from '../src/main.ts'
 import type { SqliteStore } from '../src/store/sqlite/sqlite.ts'
 import { ClockOffset, openClockSocket } from './clock-socket.ts'

@@ -4,20 +4,20 @@
  * stderr. Exit codes: 0 drained · 1 died of a fault · 2 could not start.
  */
 import type { Logger } from 'pino'
-import { readConfig } from './config.ts'
-import type { Config, Environment } from './config.ts'
-import { DataFolderRefused, openDataFolder, readSecrets } from './data-folder.ts'
-import type { DataFolder, Secrets } from './data-folder.ts'
+import { readConfig } from './config/config.ts'
+import type { Config, Environment } from './config/config.ts'
+import { DataFolderRefused, openDataFolder, readSecrets } from './config/data-folder.ts'
+import type { DataFolder, Secrets } from './config/data-folder.ts'
 import { createFailpoints } from './failpoints.ts'
-import { makeDemo } from './first-start.ts'
-import { accessLines, createLog } from './log.ts'
-import { startLines } from './start-lines.ts'
+import { makeDemo } from './process/first-start.ts'
+import { accessLines, createLog } from './observability/log.ts'
+import { startLines } from './process/start-lines.ts'
 import { SchemaRefused } from './store/schema-refused.ts'
 import { StoreUnavailable } from './store/store.ts'
 import type { Store } from './store/store.ts'
-import { openStores } from './stores.ts'
-import { openWorkerLink } from './worker-link.ts'
-import type { Ready, WorkerLink } from './worker-link.ts'
+import { openStores } from './process/open-stores.ts'
+import { openWorkerLink } from './process/worker-link.ts'
+import type { Ready, WorkerLink } from './process/worker-link.ts'
 
 // A terminal under npm delivers one Ctrl-C twice, from the terminal and from npm; a person's second one comes later than this.
 const sameSignalMs = 500
@@ -119,7 +119,7 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
 }
 
 async function supervise(config: Config, environment: Environment, log: Logger): Promise<Ready> {
-  const { choosePorts, startWorkers } = await import('./workers.ts')
+  const { choosePorts, startWorkers } = await import('./process/workers.ts')
   const ports = await choosePorts(config.host, config)
   const { workers: count, demo: makesDemo, drainSeconds } = config
   const workers = startWorkers({ count, program: import.meta.filename, environment, ports, makesDemo, drainSeconds, log })

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { createArgumentsReader } from '../src/agent/tools/arguments.ts'
-import type { JsonSchema } from '../src/agent/tools.ts'
+import type { JsonSchema } from '../src/agent/tools/tools.ts'
 import { anyText } from './support/any-text.ts'
 
 const reader = createArgumentsReader()

@@ -1,9 +1,9 @@
 /** What an operator may save as tools, what the model is told of them, and what that costs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkTools, definitionsOf, mcpToolName, openTexts, sealTools, toolTokens } from '../src/agent/tools.ts'
-import type { OpenHttpTool, OpenMcpServer, OpenTool, PinnedTool } from '../src/agent/tools.ts'
-import { createSealer, generateEncryptionKey, UnsealError } from '../src/secrets.ts'
+import { checkTools, definitionsOf, mcpToolName, openTexts, sealTools, toolTokens } from '../src/agent/tools/tools.ts'
+import type { OpenHttpTool, OpenMcpServer, OpenTool, PinnedTool } from '../src/agent/tools/tools.ts'
+import { createSealer, generateEncryptionKey, UnsealError } from '../src/config/secrets.ts'
 
 const parameters = { type: 'object', properties: { id: { type: 'string' }, q: { type: 'string' } } }
 const http: OpenHttpTool = {

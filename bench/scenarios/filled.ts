@@ -1,6 +1,6 @@
 /** A store that has served a million turns beside an empty one: do turns get dearer with what is stored? */
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import { verify } from '../../src/store/cold/invariants.ts'
+import { verify } from '../../src/store/queries/invariants.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { fillPostgres, fillSqlite } from '../filling.ts'
 import type { Bench, Scenario, Server, StoreKind, Tenant } from '../scenario.ts'

@@ -2,7 +2,7 @@
  * What was last read of each API key, at most a second old. Never judges a secret. A change made through this store is seen at once, one
  * made by another process within a second (surfaces: DELETE revokes on every process within a second).
  */
-import type { StoredApiKey } from '../store/cold/api-keys.ts'
+import type { StoredApiKey } from '../store/queries/api-keys.ts'
 import type { Answer } from './outcome.ts'
 
 /** `readAt` is when the read began, by the monotonic clock; `key` is undefined where there is no such key, or none any more. */

@@ -3,7 +3,7 @@
  * cannot answer is 503 `service_unavailable` (rulings, Additions to the error table).
  */
 import { ApiError } from '../errors.ts'
-import type { Author } from '../store/cold/audit.ts'
+import type { Author } from '../store/queries/audit.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 

@@ -5,9 +5,9 @@
 import { digestSecret, makeApiKey } from '../access/api-key.ts'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError } from '../errors.ts'
-import type { ApiKeyChange, ApiKeyOutcome, ApiKeyRecord } from '../store/cold/api-key-records.ts'
-import { pageOf, pageRequest } from '../store/cold/paging.ts'
-import type { Page, PageWanted } from '../store/cold/paging.ts'
+import type { ApiKeyChange, ApiKeyOutcome, ApiKeyRecord } from '../store/queries/api-key-records.ts'
+import { pageOf, pageRequest } from '../store/queries/paging.ts'
+import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { AdminStore } from './admin-store.ts'
 import type { Ids } from '../ids.ts'
 

@@ -1,7 +1,7 @@
 /** The audit as the operator reads it. Written by the store, with the change itself. Surfaces: an audit line for each operator's change. */
-import type { AuditLine } from '../store/cold/audit.ts'
-import { pageOf, pageRequest } from '../store/cold/paging.ts'
-import type { Page, PageWanted } from '../store/cold/paging.ts'
+import type { AuditLine } from '../store/queries/audit.ts'
+import { pageOf, pageRequest } from '../store/queries/paging.ts'
+import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { AdminStore } from './admin-store.ts'
 
 export type AuditAdmin = {

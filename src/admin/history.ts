@@ -1,12 +1,12 @@
 /** What was said and what became of it: conversations, their messages, turns and their steps. Reads only. Surfaces: /conversations and /turns. */
 import { ApiError } from '../errors.ts'
-import type { AnyConversation, MessageOfTurn } from '../store/cold/conversations.ts'
-import { pageOf, pageRequest } from '../store/cold/paging.ts'
-import type { Page, PageWanted } from '../store/cold/paging.ts'
-import type { TurnFilter, TurnRecord } from '../store/cold/turns.ts'
+import type { AnyConversation, MessageOfTurn } from '../store/queries/conversations.ts'
+import { pageOf, pageRequest } from '../store/queries/paging.ts'
+import type { Page, PageWanted } from '../store/queries/paging.ts'
+import type { TurnFilter, TurnRecord } from '../store/queries/turns.ts'
 import type { AdminStore } from './admin-store.ts'
-import { showSteps, toolCallsOf } from './tool-activity.ts'
-import type { ShownStep, ToolCall } from './tool-activity.ts'
+import { showSteps, toolCallsOf } from './agents/tool-activity.ts'
+import type { ShownStep, ToolCall } from './agents/tool-activity.ts'
 
 export type ConversationFilter = {
   agentId?: string | undefined

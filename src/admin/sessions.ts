@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
 import type { Ids } from '../ids.ts'
-import type { Session } from '../store/cold/sessions.ts'
+import type { Session } from '../store/queries/sessions.ts'
 import type { AdminStore } from './admin-store.ts'
 
 export type SessionsAdmin = {

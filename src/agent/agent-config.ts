@@ -2,9 +2,9 @@
  * What one version of an agent says, as the loop and the admin room read it, and the one parser of its stored JSON.
  * Never reads the store: it is handed the row. Rulings: `billing.hold` (the token budgets are columns, since admission holds them in SQL).
  */
-import type { AgentVersion } from '../store/cold/agents.ts'
-import { isObject } from './models/fields.ts'
-import type { Fields } from './models/fields.ts'
+import type { AgentVersion } from '../store/queries/agents.ts'
+import { isObject } from './models/transport/fields.ts'
+import type { Fields } from './models/transport/fields.ts'
 import type { ToolConfig } from './tools/tool-config.ts'
 
 export type AgentConfig = {

@@ -1,13 +1,13 @@
 /** Opens the snapshot a turn runs on: a version never changes, so it is read once; its provider may change, so that is read afresh. */
-import { ModelError } from './model.ts'
-import type { Model } from './model.ts'
-import type { Models } from './models.ts'
+import { ModelError } from './models/model.ts'
+import type { Model } from './models/model.ts'
+import type { Models } from './models/models.ts'
 import { parseAgentConfig, splitModel } from './agent-config.ts'
 import type { AgentConfig } from './agent-config.ts'
-import { UnsealError } from '../secrets.ts'
-import type { Sealer } from '../secrets.ts'
+import { UnsealError } from '../config/secrets.ts'
+import type { Sealer } from '../config/secrets.ts'
 import type { Store } from '../store/store.ts'
-import { createProviders } from './providers.ts'
+import { createProviders } from './models/providers.ts'
 import { SharedReads } from './shared-reads.ts'
 
 // A version is a few KiB; 1,000 of them is what a process of many agents holds without being felt.

@@ -3,7 +3,7 @@
  * Decides nothing about what is done again; rulings `turn.states`, `retry.continues`.
  */
 import type { Citation, JournalEntry } from '../store/turn-records.ts'
-import type { ModelUsage, ToolCall } from './model.ts'
+import type { ModelUsage, ToolCall } from './models/model.ts'
 
 export type Step = {
   /** 1 for a turn's first model call; later runs go on counting, so that no two tool calls of a request have one name. */

@@ -3,7 +3,7 @@
  * (`billing.hold`). Never lets a passage's own text end the frame it stands in (`tools.bounds`). Pure.
  */
 import type { HistoryMessage } from '../store/turn-records.ts'
-import type { Passage, PromptMessage } from './model.ts'
+import type { Passage, PromptMessage } from './models/model.ts'
 import { tokenBound } from './tokens.ts'
 
 const passagesHead =

@@ -6,7 +6,7 @@ import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import { cleanText } from './clean-text.ts'
 import { readJournal } from './journal.ts'
 import type { Step } from './journal.ts'
-import type { ModelStep, ModelUsage, PromptMessage } from './model.ts'
+import type { ModelStep, ModelUsage, PromptMessage } from './models/model.ts'
 import { estimatedTokens, tokenBound } from './tokens.ts'
 
 /** What a model was asked with. */

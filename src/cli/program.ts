@@ -5,30 +5,30 @@
 import { readFileSync } from 'node:fs'
 import { debuglog } from 'node:util'
 import { Command } from 'commander'
-import type { Environment } from '../config.ts'
-import { CommandFailed } from './command-failed.ts'
-import { endGroupHelp, exitCodes } from './command-options.ts'
+import type { Environment } from '../config/config.ts'
+import { CommandFailed } from './terminal/command-failed.ts'
+import { endGroupHelp, exitCodes } from './terminal/command-options.ts'
 
 const commands: [name: string, description: string, load: () => Promise<{ define(command: Command, environment: Environment): void }>][] = [
-  ['serve', 'run the server', () => import('./serve-command.ts')],
-  ['config', 'print every setting with its value, meaning and source', () => import('./print-config.ts')],
-  ['doctor', 'look for the usual troubles and say how to mend them', () => import('./doctor.ts')],
-  ['verify', 'check every invariant of the stored data, also beside a running server', () => import('./verify.ts')],
-  ['copy', 'copy the embedded database into PostgreSQL, and prove that all of it arrived', () => import('./copy.ts')],
-  ['backup', 'copy the database into one file, also beside a running server', () => import('./backup.ts')],
-  ['apply', 'bring about what a file declares: owners, agents, keys, documents', () => import('./apply-command.ts')],
-  ['owner', 'owners, whose balance pays for replies: create, list, show, rename', () => import('./owner-commands.ts')],
-  ['provider', 'providers of models: create, list, show, update, delete, test', () => import('./provider-commands.ts')],
-  ['agent', 'agents, their versions and their tools: create, list, show, update, …', () => import('./agent-commands.ts')],
-  ['document', 'what an agent knows: add, list, show, search, delete', () => import('./document-commands.ts')],
-  ['key', 'API keys of an agent: create, list, update, revoke, rotate', () => import('./key-commands.ts')],
-  ['ledger', 'entries that move a balance: add, list', () => import('./ledger-commands.ts')],
-  ['chat', 'talk with an agent at this terminal, or send it one message', () => import('./chat-command.ts')],
-  ['conversation', 'what was said: list, show, messages, delete', () => import('./conversation-commands.ts')],
-  ['turn', 'what became of a message, and what it cost: list, show', () => import('./turn-commands.ts')],
-  ['usage', 'turns, tokens, charges and times by hour or day', () => import('./usage-command.ts')],
-  ['status', 'how the running service is', async () => (await import('./service-commands.ts')).status],
-  ['audit', 'who changed what, newest first', async () => (await import('./service-commands.ts')).audit],
+  ['serve', 'run the server', () => import('./serve/serve.ts')],
+  ['config', 'print every setting with its value, meaning and source', () => import('./serve/print-config.ts')],
+  ['doctor', 'look for the usual troubles and say how to mend them', () => import('./doctor/doctor.ts')],
+  ['verify', 'check every invariant of the stored data, also beside a running server', () => import('./data/verify.ts')],
+  ['copy', 'copy the embedded database into PostgreSQL, and prove that all of it arrived', () => import('./data/copy.ts')],
+  ['backup', 'copy the database into one file, also beside a running server', () => import('./data/backup.ts')],
+  ['apply', 'bring about what a file declares: owners, agents, keys, documents', () => import('./apply/apply-command.ts')],
+  ['owner', 'owners, whose balance pays for replies: create, list, show, rename', () => import('./resources/owners.ts')],
+  ['provider', 'providers of models: create, list, show, update, delete, test', () => import('./resources/providers.ts')],
+  ['agent', 'agents, their versions and their tools: create, list, show, update, …', () => import('./resources/agents.ts')],
+  ['document', 'what an agent knows: add, list, show, search, delete', () => import('./resources/documents.ts')],
+  ['key', 'API keys of an agent: create, list, update, revoke, rotate', () => import('./resources/keys.ts')],
+  ['ledger', 'entries that move a balance: add, list', () => import('./resources/ledger.ts')],
+  ['chat', 'talk with an agent at this terminal, or send it one message', () => import('./chat/chat-command.ts')],
+  ['conversation', 'what was said: list, show, messages, delete', () => import('./resources/conversations.ts')],
+  ['turn', 'what became of a message, and what it cost: list, show', () => import('./resources/turns.ts')],
+  ['usage', 'turns, tokens, charges and times by hour or day', () => import('./resources/usage.ts')],
+  ['status', 'how the running service is', async () => (await import('./serve/status.ts')).status],
+  ['audit', 'who changed what, newest first', async () => (await import('./serve/status.ts')).audit],
 ]
 
 /** How the help shows them, each in one group. */
@@ -60,7 +60,7 @@ export async function runProgram(argv: string[], environment: Environment): Prom
 
 /** One line; the stack, for whoever mends it, where NODE_DEBUG names us. */
 async function tellFault(error: unknown): Promise<void> {
-  const { visible } = await import('./table.ts')
+  const { visible } = await import('./terminal/table.ts')
   debuglog('turnkeep')('%s', error instanceof Error ? error.stack : error)
   console.error(`turnkeep: a fault of ours: ${visible((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))}`)
 }

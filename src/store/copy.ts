@@ -3,17 +3,17 @@
  * Killed at any moment it goes on where it stood when it is asked again. Says "done" only where counts, sums, every row and every invariant
  * agree; until then no server starts on the copy. Never changes the source.
  */
-import { checkCopy } from './postgres/copy-check.ts'
-import type { Difference } from './postgres/copy-check.ts'
-import { CopyRefused, openCopySource } from './postgres/copy-source.ts'
-import type { CopySource } from './postgres/copy-source.ts'
-import { keyText, readSums } from './postgres/copy-tables.ts'
-import type { Digest, Table } from './postgres/copy-tables.ts'
-import { openCopyTarget } from './postgres/copy-target.ts'
-import type { CopyTarget } from './postgres/copy-target.ts'
+import { checkCopy } from './postgres/copy/check.ts'
+import type { Difference } from './postgres/copy/check.ts'
+import { CopyRefused, openCopySource } from './postgres/copy/source.ts'
+import type { CopySource } from './postgres/copy/source.ts'
+import { keyText, readSums } from './postgres/copy/tables.ts'
+import type { Digest, Table } from './postgres/copy/tables.ts'
+import { openCopyTarget } from './postgres/copy/target.ts'
+import type { CopyTarget } from './postgres/copy/target.ts'
 import type { Row } from './sql.ts'
 
-export { CopyRefused } from './postgres/copy-source.ts'
+export { CopyRefused } from './postgres/copy/source.ts'
 
 /** `rows` of `of`, in all tables together, are done in this phase. */
 export type CopyProgress = { phase: 'reading' | 'copying' | 'checking'; table: string; rows: number; of: number }

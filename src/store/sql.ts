@@ -1,4 +1,4 @@
-/** The SQL of both backends, as the statements of cold/ use it. */
+/** The SQL of both backends, as the statements of queries/ use it. */
 
 export type SqlValue = string | number | bigint | null | Uint8Array
 export type Row = Record<string, SqlValue>

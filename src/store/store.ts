@@ -3,9 +3,9 @@
  * What must never happen is also a constraint in the schema, under the rule's name: one_turn_per_key, one_running_turn_per_conversation,
  * one_charge_per_turn, balance_never_negative, running_has_lease. Times are epoch milliseconds by the store's clock (`clock`); amounts 10⁻⁸ USD.
  */
-import type { Reads } from './cold/reads.ts'
-import type { Author } from './cold/audit.ts'
-import type { Writes } from './cold/writes.ts'
+import type { Reads } from './queries/reads.ts'
+import type { Author } from './queries/audit.ts'
+import type { Writes } from './queries/writes.ts'
 import type { Sql } from './sql.ts'
 import type {
   Admission,
@@ -58,9 +58,9 @@ export interface Store {
    */
   claimOrphans(claim: { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }): Promise<Claims>
 
-  /** A cold read in one snapshot, by its name in cold/reads.ts. */
+  /** A cold read in one snapshot, by its name in queries/reads.ts. */
   read<Name extends keyof Reads>(name: Name, ...args: Arguments<Reads[Name]>): Promise<Awaited<ReturnType<Reads[Name]>>>
-  /** A cold write in one transaction, by its name in cold/writes.ts. */
+  /** A cold write in one transaction, by its name in queries/writes.ts. */
   write<Name extends keyof Writes>(name: Name, ...args: Arguments<Writes[Name]>): Promise<Awaited<ReturnType<Writes[Name]>>>
   /** As `write`; where something changed, its lines stand in the audit, by the same transaction. */
   writeAs<Name extends keyof Writes>(

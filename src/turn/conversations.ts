@@ -3,9 +3,9 @@
  * Conversation listing and `paging`. Never shows another key's conversation, an erased one, or that either exists.
  */
 import { ApiError } from '../errors.ts'
-import type { Message } from '../store/cold/conversations.ts'
-import { pageOf, pageRequest } from '../store/cold/paging.ts'
-import type { Page } from '../store/cold/paging.ts'
+import type { Message } from '../store/queries/conversations.ts'
+import { pageOf, pageRequest } from '../store/queries/paging.ts'
+import type { Page } from '../store/queries/paging.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 

@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Author } from '../store/cold/audit.ts'
-import type { IdleConversation } from '../store/cold/erasure.ts'
+import type { Author } from '../store/queries/audit.ts'
+import type { IdleConversation } from '../store/queries/erasure.ts'
 import { noFailpoints } from '../failpoints.ts'
 import type { Failpoints } from '../failpoints.ts'
 import { StoreUnavailable } from '../store/store.ts'

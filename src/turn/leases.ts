@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { AdmittedTurn } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'

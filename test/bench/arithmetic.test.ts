@@ -113,7 +113,7 @@ void test('a call is filled at every mark, in path, headers and body', () => {
   })
 })
 
-/** root → src/http/http.ts → src/agent/models/exchange.ts → a native function; every sample is 10 µs. */
+/** root → src/http/http.ts → src/agent/models/transport/exchange.ts → a native function; every sample is 10 µs. */
 const profile: CpuProfile = {
   nodes: [
     { id: 1, callFrame: { functionName: '(root)', url: '' }, children: [2, 5, 6] },

@@ -103,7 +103,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'call-that-is-not-journalled',
     room: 'journal',
     removes: 'a call with side effects is journalled as started before it is made',
-    edits: [edit('src/agent/tool-calls.ts', '...started.map(({ part }) => startedEntry(step, part))', '')],
+    edits: [edit('src/agent/tools/tool-calls.ts', '...started.map(({ part }) => startedEntry(step, part))', '')],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {
@@ -119,7 +119,7 @@ export const plantedBugs: PlantedBug[] = [
     removes: 'a retry of a released run with finished side effects goes on from its journal',
     edits: [
       edit(
-        'src/store/sqlite/hot.ts',
+        'src/store/sqlite/turn-path.ts',
         '    if (item.finishedSideEffects && turn.continues_from === null) sql.continueFrom.run(turn.run!, item.requestId)\n',
       ),
     ],
@@ -294,7 +294,7 @@ export const plantedBugs: PlantedBug[] = [
     removes: 'a call with side effects is journalled before it is made',
     edits: [
       edit(
-        'src/agent/tool-calls.ts',
+        'src/agent/tools/tool-calls.ts',
         'const started = open.filter(({ refusal, sideEffects }) => sideEffects && refusal === undefined)',
         'const started = open.filter(() => open.length > 1e9)',
       ),

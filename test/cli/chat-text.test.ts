@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { readable, whyNot } from '../../src/cli/chat/chat-words.ts'
 import { Talk } from '../../src/cli/chat/talk.ts'
 import { WordWrap } from '../../src/cli/chat/word-wrap.ts'
-import type { AdminClient } from '../../src/cli/admin-client.ts'
-import { visible } from '../../src/cli/table.ts'
+import type { AdminClient } from '../../src/cli/admin-api/client.ts'
+import { visible } from '../../src/cli/terminal/table.ts'
 
 const england = '\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'
 

@@ -1,7 +1,7 @@
 /** What a command shows while it works: a line that changes on a terminal, plain lines now and then elsewhere. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { showProgress } from '../../src/cli/progress.ts'
+import { showProgress } from '../../src/cli/data/progress.ts'
 
 function screen(isTTY: boolean) {
   let at = 0

@@ -7,7 +7,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
-import { readConfig, settings } from '../../src/config.ts'
+import { readConfig, settings } from '../../src/config/config.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
 import { startTestDoor } from '../support/test-door.ts'
 import { image, imageUser } from './image-root.ts'
@@ -18,7 +18,7 @@ const read = (file: string): string => readFileSync(join(project, file), 'utf8')
 const { version } = JSON.parse(read('package.json')) as { version: string }
 const drainSeconds = Number(settings.drainSeconds.initial)
 // workers.ts: what a process that is stuck gets beyond its drain.
-const stuckSeconds = Number(/^const drainGraceMs = (\d+)_000$/m.exec(read('src/workers.ts'))![1])
+const stuckSeconds = Number(/^const drainGraceMs = (\d+)_000$/m.exec(read('src/process/workers.ts'))![1])
 const seconds = (text: string): number => Number(/^(\d+)s?$/.exec(text)![1])
 const isTaken = (environment: Record<string, string>): string[] => {
   const outcome = readConfig({ ...environmentOf(image), ...environment })

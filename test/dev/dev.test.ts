@@ -76,7 +76,7 @@ describe('dev', { timeout: 120_000 }, () => {
     const source = join(folder, 'src/http/edge/status-routes.ts')
     const original = readFileSync(source, 'utf8')
     writeFileSync(source, original.replace("'alive'", "'changed'"))
-    await dev.shows('stdout', /Restarted: src\/http\/status-routes\.ts was saved\./)
+    await dev.shows('stdout', /Restarted: src\/http\/edge\/status-routes\.ts was saved\./)
     assert.match(await call(`${api}/healthz`), /"changed"/)
     assert.match(await call(`${api}/admin/v1/owners`, { headers: { authorization: `Bearer ${token}` } }), /Made through the proxy/)
 

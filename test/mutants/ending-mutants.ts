@@ -5,7 +5,7 @@ import type { Mutant } from './mutant.ts'
 const turn = 'src/turn/turn.ts'
 const writes = 'src/turn/turn-writes.ts'
 const endTurn = 'src/store/sqlite/end-turn.ts'
-const hot = 'src/store/sqlite/hot.ts'
+const hot = 'src/store/sqlite/turn-path.ts'
 const admit = 'src/store/sqlite/admit.ts'
 const statements = 'src/store/sqlite/statements.ts'
 const ledger = 'src/ledger/ledger.ts'
@@ -153,7 +153,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'a request that the model side refuses is not sent again',
-    edits: [edit('src/agent/retry.ts', "error.kind !== 'unavailable' || ", '')],
+    edits: [edit('src/agent/models/retry.ts', "error.kind !== 'unavailable' || ", '')],
     caughtBy: { file: 'unit/retry.test.ts', title: 'turn.states: a refused request' },
   },
   {
@@ -233,7 +233,7 @@ export const endingMutants: Mutant[] = [
   {
     rule: 'retry.continues',
     removes: 'a journal outlives the record that a retry would come by',
-    edits: [edit('src/store/cold/erasure.ts', 'and t.ended_at <= $2 order', "and (t.state <> 'running' or t.ended_at <= $2) order")],
+    edits: [edit('src/store/queries/erasure.ts', 'and t.ended_at <= $2 order', "and (t.state <> 'running' or t.ended_at <= $2) order")],
     caughtBy: { file: suite, title: 'retry.continues a journal lasts as long as a retry may need it' },
   },
   {

@@ -2,7 +2,7 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const erasure = 'src/store/cold/erasure.ts'
+const erasure = 'src/store/queries/erasure.ts'
 const erasureTest = 'spec/erasure.test.ts'
 const gone = 'erase: history and replay are gone'
 
@@ -44,7 +44,7 @@ export const erasureMutants: Mutant[] = [
     removes: 'a change has its line',
     edits: [
       edit(
-        'src/store/cold/audit.ts',
+        'src/store/queries/audit.ts',
         '  if (!author || !describe) return result\n',
         "  if (!author || !describe || name === 'rotateApiKey') return result\n",
       ),

@@ -2,7 +2,7 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const search = 'src/store/cold/knowledge.ts'
+const search = 'src/store/queries/knowledge/knowledge.ts'
 const serving =
   "const serving = 'chunks c join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null'"
 const ranked = 'join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null\n       where'
@@ -13,7 +13,7 @@ export const knowledgeMutants: Mutant[] = [
     rule: 'knowledge.own',
     removes: "an agent's words are marked with its number, and its chunks with its id",
     edits: [
-      edit('src/store/cold/terms.ts', '`${number}:${term}`', '`${number > 0 ? 0 : 0}:${term}`'),
+      edit('src/store/queries/knowledge/terms.ts', '`${number}:${term}`', '`${number > 0 ? 0 : 0}:${term}`'),
       edit(search, '       where c.agent_id = $2 order by score desc', '       where $2 = $2 order by score desc'),
     ],
     caughtBy: { file: 'store/knowledge.test.ts', title: 'knowledge.own an agent finds its own passages alone' },
@@ -31,7 +31,7 @@ export const knowledgeMutants: Mutant[] = [
     rule: 'knowledge.serving',
     removes: 'a deleted document is hidden at once',
     edits: [
-      edit('src/store/cold/documents.ts', 'content_id = null, generation = 0, chunks = 0,', 'content_id = null,'),
+      edit('src/store/queries/knowledge/documents.ts', 'content_id = null, generation = 0, chunks = 0,', 'content_id = null,'),
       edit('src/store/sqlite/migrations/0005-documents.sql', ' and (deleted_at is null or generation = 0))', ')'),
       edit(search, serving, serving.replace(' and d.deleted_at is null', '')),
       edit(search, ranked, ranked.replace(' and d.deleted_at is null', '')),

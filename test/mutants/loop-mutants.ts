@@ -2,7 +2,7 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const calls = 'src/agent/tool-calls.ts'
+const calls = 'src/agent/tools/tool-calls.ts'
 const agent = 'src/agent/agent.ts'
 const prompt = 'src/agent/prompt.ts'
 const turn = 'src/turn/turn.ts'
@@ -128,7 +128,7 @@ export const loopMutants: Mutant[] = [
     edits: [
       edit(calls, 'if (toolbox.sideEffects(name) !== undefined) return undefined', 'return undefined'),
       edit(
-        'src/agent/tools.ts',
+        'src/agent/tools/tools.ts',
         'const tool = offered.get(name)\n        if',
         'const tool = offered.get(name) ?? [...offered.values()][0]\n        if',
       ),

@@ -68,7 +68,11 @@ export const recoveryMutants: Mutant[] = [
     rule: 'running_has_lease',
     removes: 'a lease that is given up is free at once',
     edits: [
-      edit('src/store/sqlite/hot.ts', 'sql.renewLease.run(0, lease.requestId, lease.fence)', 'sql.renewLease.run(0, lease.requestId, 0)'),
+      edit(
+        'src/store/sqlite/turn-path.ts',
+        'sql.renewLease.run(0, lease.requestId, lease.fence)',
+        'sql.renewLease.run(0, lease.requestId, 0)',
+      ),
     ],
     caughtBy: { file: suite, title: 'running_has_lease a renewed lease is kept' },
   },

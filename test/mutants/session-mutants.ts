@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts'
 
 const cookie = 'src/http/console/cookie.ts'
 const auth = 'src/http/admin/auth.ts'
-const cold = 'src/store/cold/sessions.ts'
+const cold = 'src/store/queries/sessions.ts'
 const guesses = 'src/http/console/guess-limit.ts'
 const file = 'spec/console-session.test.ts'
 

@@ -5,8 +5,8 @@ import type { Mutant } from './mutant.ts'
 const stream = 'src/http/public/event-stream.ts'
 const slowReader = 'src/http/public/slow-reader.ts'
 const agent = 'src/agent/agent.ts'
-const retry = 'src/agent/retry.ts'
-const paging = 'src/store/cold/paging.ts'
+const retry = 'src/agent/models/retry.ts'
+const paging = 'src/store/queries/paging.ts'
 const streamTest = 'spec/4-2-stream.test.ts'
 const doorStream = 'spec/door-stream.test.ts'
 
@@ -97,7 +97,7 @@ export const streamMutants: Mutant[] = [
     removes: 'the id decides among rows of one time',
     edits: [
       edit(
-        'src/store/cold/conversations.ts',
+        'src/store/queries/conversations.ts',
         'external_user_id is not null and message_count > 0 and (created_at, id) < ($2, $3)',
         'external_user_id is not null and message_count > 0 and created_at < $2 and $3 = $3',
       ),

@@ -46,7 +46,7 @@ export const toolMutants: Mutant[] = [
   {
     rule: 'tools.guard',
     removes: 'credentials stay with the origin that they were meant for',
-    edits: [edit('src/agent/guard.ts', '(staysHome || plainHeaders.includes(name))', "(staysHome || name !== '')")],
+    edits: [edit('src/agent/guard/guard.ts', '(staysHome || plainHeaders.includes(name))', "(staysHome || name !== '')")],
     caughtBy: { file: guardTest, title: 'tools.guard: the methods of redirects' },
   },
   {

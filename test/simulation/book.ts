@@ -21,7 +21,7 @@ import type {
   TurnFailureOutcome,
 } from '../../src/store/turn-records.ts'
 import type { Row } from '../../src/store/sql.ts'
-import type { ErasureOutcome } from '../../src/store/cold/erasure.ts'
+import type { ErasureOutcome } from '../../src/store/queries/erasure.ts'
 import type { Claim } from '../../src/store/sqlite/claim.ts'
 
 export type Moment = { now: number; leaseNow: number }

@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import { createAgents } from '../../src/agent/agent.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
-import type { Metrics } from '../../src/metrics.ts'
+import type { Metrics } from '../../src/observability/metrics.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createTurns } from '../../src/turn/turn.ts'
 import type { Turns } from '../../src/turn/turn.ts'

@@ -3,9 +3,9 @@
  * speaks. Counts what it is asked; no two replies are alike. What goes wrong is the world's to say, and every piece comes when the world lets it.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { ModelError } from '../../src/agent/model.ts'
-import type { Model, ModelRequest, ModelStep } from '../../src/agent/model.ts'
-import type { Toolbox } from '../../src/agent/tools.ts'
+import { ModelError } from '../../src/agent/models/model.ts'
+import type { Model, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
+import type { Toolbox } from '../../src/agent/tools/tools.ts'
 import { untilAborted } from '../../src/agent/until-aborted.ts'
 import type { Accuse, Book } from './book.ts'
 

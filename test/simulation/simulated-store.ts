@@ -3,9 +3,9 @@
  * between an engine and its store is the world's to decide: when a call arrives and with which others it is committed, when its answer comes,
  * whether either is lost. Every commit is held against the book.
  */
-import { verify } from '../../src/store/cold/invariants.ts'
-import { reads } from '../../src/store/cold/reads.ts'
-import type { Reads } from '../../src/store/cold/reads.ts'
+import { verify } from '../../src/store/queries/invariants.ts'
+import { reads } from '../../src/store/queries/reads.ts'
+import type { Reads } from '../../src/store/queries/reads.ts'
 import { fromWire, toWire } from '../../src/store/sqlite/protocol.ts'
 import type { WireOutcome } from '../../src/store/sqlite/protocol.ts'
 import { storeOver } from '../../src/store/sqlite/sqlite.ts'

@@ -429,7 +429,7 @@ void test('search: any text is a query, and as many come as the agent would see,
 
 void test('documents: what is found is what a message brings up, and the reply says where it is from', async () => {
   const caller = await app.makeCaller()
-  const text = readFileSync(new URL('../../src/demo-documents/billing.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../src/process/demo-documents/billing.md', import.meta.url), 'utf8')
   const { id } = await app.made('POST', `/agents/${caller.agentId}/documents`, { title: 'Billing', text })
   await ready(caller.agentId, id)
   const passages = await found(caller.agentId, 'What is charged for a reply?')

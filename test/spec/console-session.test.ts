@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/observability/log.ts'
 import { byPage, cookieOf, signIn, visit } from '../support/console-visitor.ts'
 import type { Visited } from '../support/console-visitor.ts'
 import { storeKind } from '../support/store-under-test.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { usageByBucket } from '../../src/store/cold/usage.ts'
+import { usageByBucket } from '../../src/store/queries/usage.ts'
 import type { Row, Sql } from '../../src/store/sql.ts'
 import { allPages, once, refused, startAdminApp } from '../support/admin-app.ts'
 import { startTestApp } from '../support/test-app.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import type { NewDocument } from '../../src/store/cold/documents.ts'
+import type { NewDocument } from '../../src/store/queries/knowledge/documents.ts'
 import { openOwnStore } from '../support/own-store.ts'
 import type { OwnStore } from '../support/own-store.ts'
 import { Bench } from './conformance.ts'

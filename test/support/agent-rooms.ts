@@ -1,10 +1,10 @@
 /** The rooms that the admin room stands on, real ones, for a test that has a store and no service. They reach no private address. */
 import { pino } from 'pino'
-import { createGuard } from '../../src/agent/guard.ts'
-import { createKnowledge } from '../../src/agent/knowledge.ts'
-import { createModels } from '../../src/agent/models.ts'
-import { createTools } from '../../src/agent/tools.ts'
-import type { Sealer } from '../../src/secrets.ts'
+import { createGuard } from '../../src/agent/guard/guard.ts'
+import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'
+import { createModels } from '../../src/agent/models/models.ts'
+import { createTools } from '../../src/agent/tools/tools.ts'
+import type { Sealer } from '../../src/config/secrets.ts'
 import type { Store } from '../../src/store/store.ts'
 
 export function agentRooms(store: Store, sealer: Sealer) {

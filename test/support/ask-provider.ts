@@ -3,9 +3,9 @@
  * test file: it starts the server before the file's tests and ends it after them.
  */
 import { after, before } from 'node:test'
-import type { ModelStep } from '../../src/agent/model.ts'
-import { createModels } from '../../src/agent/models.ts'
-import type { Models } from '../../src/agent/models.ts'
+import type { ModelStep } from '../../src/agent/models/model.ts'
+import { createModels } from '../../src/agent/models/models.ts'
+import type { Models } from '../../src/agent/models/models.ts'
 import { answerOf, apiKey, failureOf, usualRequest } from './ask-model.ts'
 import type { Asking, Failure } from './ask-model.ts'
 import type { HostedKind } from './provider-dialects.ts'

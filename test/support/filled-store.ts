@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue } from 'node:sqlite'
-import { createKnowledge } from '../../src/agent/knowledge.ts'
+import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'
 import { tokenBound } from '../../src/agent/tokens.ts'
 import { createIds } from '../../src/ids.ts'
 import { cost } from '../../src/ledger/ledger.ts'

@@ -2,12 +2,12 @@
  * A process that does nothing but index, for tests that kill it: opens the store it is told of, starts the indexer, and stays. Its one argument is
  * JSON: `{ folder }` or `{ url }` of the store, `key` of the sealed secrets in base64, and the indexer's settings.
  */
-import { createEmbeddings } from '../../src/agent/embeddings.ts'
-import { createGuard } from '../../src/agent/guard.ts'
-import { createIndexer } from '../../src/agent/documents.ts'
-import type { IndexerSettings } from '../../src/agent/documents.ts'
-import { createModels } from '../../src/agent/models.ts'
-import { createSealer } from '../../src/secrets.ts'
+import { createEmbeddings } from '../../src/agent/models/embeddings.ts'
+import { createGuard } from '../../src/agent/guard/guard.ts'
+import { createIndexer } from '../../src/agent/documents/documents.ts'
+import type { IndexerSettings } from '../../src/agent/documents/documents.ts'
+import { createModels } from '../../src/agent/models/models.ts'
+import { createSealer } from '../../src/config/secrets.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 

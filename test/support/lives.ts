@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import type { TestContext } from 'node:test'
-import { verify } from '../../src/store/cold/invariants.ts'
+import { verify } from '../../src/store/queries/invariants.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { startModelServer } from './model-server.ts'
 import type { ModelServer } from './model-server.ts'

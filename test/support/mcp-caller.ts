@@ -1,10 +1,10 @@
 /** Asks MCP servers of a test as the product does: through the real guard, with its log kept. Limits are short only where a test needs their end. */
 import { Writable } from 'node:stream'
-import { createGuard } from '../../src/agent/guard.ts'
+import { createGuard } from '../../src/agent/guard/guard.ts'
 import { createMcp } from '../../src/agent/tools/mcp.ts'
 import type { Mcp, McpLimits } from '../../src/agent/tools/mcp.ts'
 import type { McpServer, PinnedTool, ToolResult } from '../../src/agent/tools/tool-config.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/observability/log.ts'
 
 export type Place = { url: string; host: string; port: number }
 export type Ask = {

@@ -1,6 +1,6 @@
 /** docs/operate/settings.md, printed from config.ts. */
-import { settings } from '../../src/config.ts'
-import type { Setting } from '../../src/config.ts'
+import { settings } from '../../src/config/config.ts'
+import type { Setting } from '../../src/config/config.ts'
 
 const head = `# Settings
 
@@ -8,7 +8,7 @@ All by environment. An empty value counts as absent. An unknown name that begins
 not accepted, stops the start with one line and exit code 2. \`npx turnkeep config\` prints the present values, where each
 comes from, and its meaning; secrets are never shown.
 
-This page is printed from \`src/config.ts\` by \`node test/docs.test.ts --update-golden\`.
+This page is printed from \`src/config/config.ts\` by \`node test/docs.test.ts --update-golden\`.
 
 | setting | default | accepted | meaning |
 |---|---|---|---|

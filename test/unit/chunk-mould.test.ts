@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { ModelError } from '../../src/agent/model.ts'
-import { ChatAnswer } from '../../src/agent/models/chat-answer.ts'
-import { ChunkMould, stringOf } from '../../src/agent/models/chunk-mould.ts'
+import { ModelError } from '../../src/agent/models/model.ts'
+import { ChatAnswer } from '../../src/agent/models/apis/chat-answer.ts'
+import { ChunkMould, stringOf } from '../../src/agent/models/apis/chunk-mould.ts'
 import { anyText } from '../support/any-text.ts'
 
 /** A text as it may be written in JSON: plainly, or every character by its number. */

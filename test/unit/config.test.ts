@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { readConfig, settings } from '../../src/config.ts'
-import type { Config, Environment } from '../../src/config.ts'
+import { readConfig, settings } from '../../src/config/config.ts'
+import type { Config, Environment } from '../../src/config/config.ts'
 
 function configOf(environment: Environment): Config {
   const outcome = readConfig(environment)

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { openDataFolder } from '../../src/data-folder.ts'
+import { openDataFolder } from '../../src/config/data-folder.ts'
 
-const source = new URL('../../src/data-folder.ts', import.meta.url).href
+const source = new URL('../../src/config/data-folder.ts', import.meta.url).href
 
 describe('data folder', () => {
   test('is made with the folders above it, each of mode 0700, and opened again as it is', (t) => {

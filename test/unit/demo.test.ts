@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ModelRequest, Passage } from '../../src/agent/model.ts'
-import { createModels } from '../../src/agent/models.ts'
+import type { ModelRequest, Passage } from '../../src/agent/models/model.ts'
+import { createModels } from '../../src/agent/models/models.ts'
 import { demoModel } from '../../src/agent/models/demo.ts'
 import { estimatedTokens } from '../../src/agent/tokens.ts'
 

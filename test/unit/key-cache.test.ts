@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createKeyCache } from '../../src/access/key-cache.ts'
-import type { StoredApiKey } from '../../src/store/cold/api-keys.ts'
+import type { StoredApiKey } from '../../src/store/queries/api-keys.ts'
 
 const key = (id: string): StoredApiKey => ({
   id,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { knownModel, toAmount } from '../../src/admin/known-price.ts'
+import { knownModel, toAmount } from '../../src/admin/providers/known-price.ts'
 
 type Known = Parameters<typeof knownModel>
 const knownPrice = async (...asked: Known) => (await knownModel(...asked)).price

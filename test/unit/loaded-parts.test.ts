@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import promClient from 'prom-client'
 import * as undici from 'undici'
-import * as undiciParts from '../../src/agent/undici.ts'
-import * as promParts from '../../src/prom-client.ts'
+import * as undiciParts from '../../src/agent/guard/undici.ts'
+import * as promParts from '../../src/observability/prom-client.ts'
 
 void test('the parts of undici are the package itself', () => {
   for (const [name, part] of Object.entries(undiciParts)) assert.equal(part, undici[name as keyof typeof undiciParts], name)

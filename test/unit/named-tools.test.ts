@@ -1,7 +1,7 @@
 /** Tools as they are named to a model, and calls as they come back, by the dialect whose servers differ most. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PromptMessage, ToolCall, ToolDefinition } from '../../src/agent/model.ts'
+import type { PromptMessage, ToolCall, ToolDefinition } from '../../src/agent/models/model.ts'
 import { startAsker } from '../support/ask-model.ts'
 import { startProviderAsker } from '../support/ask-provider.ts'
 import { completion } from '../support/model-server.ts'

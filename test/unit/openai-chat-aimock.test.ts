@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { LLMock } from '@copilotkit/aimock'
-import { ModelError } from '../../src/agent/model.ts'
-import type { ModelRequest, ModelStep } from '../../src/agent/model.ts'
-import { createModels } from '../../src/agent/models.ts'
-import type { Models } from '../../src/agent/models.ts'
+import { ModelError } from '../../src/agent/models/model.ts'
+import type { ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
+import { createModels } from '../../src/agent/models/models.ts'
+import type { Models } from '../../src/agent/models/models.ts'
 
 let aimock: LLMock
 let models: Models

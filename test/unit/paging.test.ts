@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { ApiError } from '../../src/errors.ts'
-import { decodeCursor, encodeCursor, pageOf, pageRequest } from '../../src/store/cold/paging.ts'
+import { decodeCursor, encodeCursor, pageOf, pageRequest } from '../../src/store/queries/paging.ts'
 import { anyText } from '../support/any-text.ts'
 
 const positions = fc.record({ createdAt: fc.maxSafeNat(), id: fc.stringMatching(/^[a-z]{3,4}_[0-9a-z]{26}$/) }, { noNullPrototype: true })

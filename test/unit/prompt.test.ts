@@ -1,7 +1,7 @@
 /** `billing.hold`, `tools.bounds`: what a prompt may hold, and what no passage can do to it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Passage } from '../../src/agent/model.ts'
+import type { Passage } from '../../src/agent/models/model.ts'
 import { buildPrompt, knowledgeBudget, newerHalf, passageTokens } from '../../src/agent/prompt.ts'
 import { tokenBound } from '../../src/agent/tokens.ts'
 

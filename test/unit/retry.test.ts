@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../src/agent/model.ts'
-import type { Model, ModelCall, ModelRequest, ModelStep } from '../../src/agent/model.ts'
-import { generateWithRetries, longestWaitMs } from '../../src/agent/retry.ts'
-import type { RetriedCall } from '../../src/agent/retry.ts'
+import { ModelError } from '../../src/agent/models/model.ts'
+import type { Model, ModelCall, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
+import { generateWithRetries, longestWaitMs } from '../../src/agent/models/retry.ts'
+import type { RetriedCall } from '../../src/agent/models/retry.ts'
 
 const request: ModelRequest = { modelId: 'm', messages: [], tools: [], maxOutputTokens: 10, temperature: null, passages: [] }
 const step: ModelStep = { text: 'ok', toolCalls: [], finishReason: 'stop', usage: undefined }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createSealer, generateEncryptionKey, UnsealError } from '../../src/secrets.ts'
+import { createSealer, generateEncryptionKey, UnsealError } from '../../src/config/secrets.ts'
 import { anyText } from '../support/any-text.ts'
 
 const secret = 'sk-provider-canary'

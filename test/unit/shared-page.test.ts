@@ -1,10 +1,10 @@
 /** The page of several workers: what is added up, and what stays when one does not answer or is no more. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createMetrics } from '../../src/metrics.ts'
-import type { Metrics } from '../../src/metrics.ts'
-import { createSharedPage } from '../../src/shared-page.ts'
-import type { Askable, SharedPage } from '../../src/shared-page.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import type { Metrics } from '../../src/observability/metrics.ts'
+import { createSharedPage } from '../../src/process/shared-page.ts'
+import type { Askable, SharedPage } from '../../src/process/shared-page.ts'
 import { parseExposition } from '../support/exposition.ts'
 
 type Worker = Askable & { metrics: Metrics; silent: boolean }

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { ModelError } from '../../src/agent/model.ts'
-import { SseReader, largestEventBytes } from '../../src/agent/models/sse-reader.ts'
+import { ModelError } from '../../src/agent/models/model.ts'
+import { SseReader, largestEventBytes } from '../../src/agent/models/transport/sse-reader.ts'
 
 function read(chunks: Buffer[], largestBytes?: number): string[] {
   const events: string[] = []

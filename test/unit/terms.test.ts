@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { findBy, termsLiteral } from '../../src/store/cold/chunk-terms.ts'
-import { languages, stemmerOf } from '../../src/store/cold/stems.ts'
-import { marked, queryTerms, termsOf } from '../../src/store/cold/terms.ts'
-import { matchExpression, tsquery, weigh } from '../../src/store/cold/weights.ts'
+import { findBy, termsLiteral } from '../../src/store/queries/knowledge/chunk-terms.ts'
+import { languages, stemmerOf } from '../../src/store/queries/knowledge/stems.ts'
+import { marked, queryTerms, termsOf } from '../../src/store/queries/knowledge/terms.ts'
+import { matchExpression, tsquery, weigh } from '../../src/store/queries/knowledge/weights.ts'
 import { anyText } from '../support/any-text.ts'
 
 const asked = (text: string): string[] => queryTerms(text, [null])

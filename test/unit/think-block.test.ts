@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ThinkBlock } from '../../src/agent/models/think-block.ts'
+import { ThinkBlock } from '../../src/agent/models/apis/think-block.ts'
 
 function answerOf(pieces: string[]): string {
   let answer = ''

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { largestContinuation } from '../../src/agent/model.ts'
-import type { ModelRequest, ModelStep, PromptMessage } from '../../src/agent/model.ts'
+import { largestContinuation } from '../../src/agent/models/model.ts'
+import type { ModelRequest, ModelStep, PromptMessage } from '../../src/agent/models/model.ts'
 import { startAsker } from '../support/ask-model.ts'
 import { startProviderAsker } from '../support/ask-provider.ts'
 import type { HostedKind } from '../support/provider-dialects.ts'

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import { createVerification } from '../../src/admin/verification.ts'
-import { readConfig, storeEnvironment } from '../../src/config.ts'
+import { readConfig, storeEnvironment } from '../../src/config/config.ts'
 
 function makeFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-verification-'))

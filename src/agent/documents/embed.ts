@@ -3,8 +3,8 @@
  * fails the document, with its own words: an agent whose operator named an embedding model is not quietly served by half of its search.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Embeddings } from '../embeddings.ts'
-import { ModelError } from '../model.ts'
+import type { Embeddings } from '../models/embeddings.ts'
+import { ModelError } from '../models/model.ts'
 import { DocumentRefused } from './limits.ts'
 
 export type Embedding = { embeddings: Embeddings; model: string; signal: AbortSignal; retriesMs: number[] }

@@ -3,8 +3,8 @@
  * reason for the operator; what may be over in a moment is tried again first. Nothing of the answer but its content and its type is used.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { GuardFailed, GuardRefused } from '../guard.ts'
-import type { Guard, GuardedAnswer } from '../guard.ts'
+import { GuardFailed, GuardRefused } from '../guard/guard.ts'
+import type { Guard, GuardedAnswer } from '../guard/guard.ts'
 import { DocumentRefused, inMebibytes, largestFileBytes } from './limits.ts'
 
 // `http` to `https`, without and with a `www`, and one for a page that moved.

@@ -2,10 +2,10 @@
  * One claimed document, from its content to what is found: read in a process of its own, its vectors made where the agent names an embedding model, and
  * written a few dozen chunks at a time. Every write is fenced by the claim; what served before goes on serving until all is there.
  */
-import type { ClaimedDocument, NewChunk } from '../../store/cold/indexing.ts'
+import type { ClaimedDocument, NewChunk } from '../../store/queries/knowledge/indexing.ts'
 import type { Store } from '../../store/store.ts'
-import type { Embeddings } from '../embeddings.ts'
-import type { Guard } from '../guard.ts'
+import type { Embeddings } from '../models/embeddings.ts'
+import type { Guard } from '../guard/guard.ts'
 import type { Chunk } from '../knowledge/chunk.ts'
 import { embedWithRetries } from './embed.ts'
 import type { Extractor, ReadDocument } from './extractor.ts'

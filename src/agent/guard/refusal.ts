@@ -1,5 +1,5 @@
 /** The two ways in which a guarded request ends without an answer, in words for the operator and the model: they never name a resolved address. */
-import { errors } from '../undici.ts'
+import { errors } from './undici.ts'
 
 /** The address, scheme or redirect is not allowed; nothing was sent there. */
 export class GuardRefused extends Error {

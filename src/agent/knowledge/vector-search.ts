@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
-import type { IndexChange } from '../../store/cold/vectors.ts'
+import type { IndexChange } from '../../store/queries/knowledge/vectors.ts'
 import type { Store } from '../../store/store.ts'
 import { bytesOfVector } from './vector-set.ts'
 import type { FromVectors, ToVectors } from './vector-thread.ts'

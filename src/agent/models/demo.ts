@@ -4,7 +4,7 @@
  */
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Model, ModelRequest, ModelStep, Passage } from '../model.ts'
+import type { Model, ModelRequest, ModelStep, Passage } from './model.ts'
 import { estimatedTokens } from '../tokens.ts'
 
 // Two passages answer most questions; a third only makes the reader search.

@@ -3,11 +3,11 @@
  * is a sound answer; never retries, and never cuts a text.
  */
 import type { Dispatcher, Response } from 'undici'
-import { ModelError } from '../model.ts'
-import { parseBaseUrl } from './base-url.ts'
-import { isObject } from './fields.ts'
-import { HttpRefusal } from './http-refusal.ts'
-import { operatorText } from './operator-text.ts'
+import { ModelError } from './model.ts'
+import { parseBaseUrl } from './transport/base-url.ts'
+import { isObject } from './transport/fields.ts'
+import { HttpRefusal } from './transport/http-refusal.ts'
+import { operatorText } from './transport/operator-text.ts'
 
 /** The largest that any provider's model makes; more would be paid for in every search. */
 const mostDimensions = 4096

@@ -3,9 +3,9 @@
  * and has no deadline of its own: the caller's signal is one.
  */
 import type { Dispatcher, Response } from 'undici'
-import { ModelError } from '../model.ts'
-import { isObject } from './fields.ts'
-import { operatorText } from './operator-text.ts'
+import { ModelError } from './model.ts'
+import { isObject } from './transport/fields.ts'
+import { operatorText } from './transport/operator-text.ts'
 
 // OpenRouter's list, the longest known, is half a megabyte.
 const longestList = 4 * 1024 * 1024

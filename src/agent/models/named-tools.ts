@@ -2,8 +2,8 @@
  * A model to which every tool has a name it can take, and whose calls come back under our names, each with an id of its own in the whole prompt
  * and with `{}` for no arguments. What else is wrong with a call is left as it is, for the loop to answer.
  */
-import type { Model, ModelRequest, ModelStep, PromptMessage, ToolCall, ToolDefinition } from '../model.ts'
-import { isObject } from './fields.ts'
+import type { Model, ModelRequest, ModelStep, PromptMessage, ToolCall, ToolDefinition } from './model.ts'
+import { isObject } from './transport/fields.ts'
 
 /** What all four dialects take: OpenAI's rule is the narrowest, and Gemini wants no digit first. */
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/

@@ -1,7 +1,7 @@
 /** The tools that need no server: the time, and the agent's own knowledge base. Neither changes anything. */
 import type { AgentConfig } from '../agent-config.ts'
 import { cleanText } from '../clean-text.ts'
-import type { Knowledge } from '../knowledge.ts'
+import type { Knowledge } from '../knowledge/knowledge.ts'
 import { fitting } from './answer-text.ts'
 import type { BuiltInTool, ToolResult } from './tool-config.ts'
 

@@ -3,8 +3,8 @@
  * model's arguments fill components of the address, its query or its body, and nothing else. Never follows an argument out of its place,
  * and never sends one that the tool does not know.
  */
-import { GuardFailed, GuardRefused } from '../guard.ts'
-import type { Guard } from '../guard.ts'
+import { GuardFailed, GuardRefused } from '../guard/guard.ts'
+import type { Guard } from '../guard/guard.ts'
 import { answerText, withoutSecrets } from './answer-text.ts'
 import { encodeComponent, fillAddress, fillText, placeholdersIn, queryNames, UnfitValue } from './placeholders.ts'
 import type { OpenHttpTool } from './tool-config.ts'

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { ListToolsResult, MCPClient } from '@ai-sdk/mcp'
 import { cleanText } from '../clean-text.ts'
-import { isObject } from '../models/fields.ts'
+import { isObject } from '../models/transport/fields.ts'
 import { oneLine } from './mcp-failure.ts'
 import { ToolServerError } from './tool-config.ts'
 import type { PinnedTool } from './tool-config.ts'

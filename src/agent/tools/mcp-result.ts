@@ -1,8 +1,8 @@
 /** What the answer of an MCP tool is to the model: text, clean and bounded. Pictures, sounds and files are named, never handed on. Pure. */
 import type { CallToolResult } from '@ai-sdk/mcp'
 import { cleanText } from '../clean-text.ts'
-import { isObject } from '../models/fields.ts'
-import type { Fields } from '../models/fields.ts'
+import { isObject } from '../models/transport/fields.ts'
+import type { Fields } from '../models/transport/fields.ts'
 import { fitting, withoutSecrets } from './answer-text.ts'
 import { secretsIn } from './mcp-failure.ts'
 import type { ToolResult } from './tool-config.ts'

@@ -5,10 +5,10 @@
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { JSONRPCMessage, MCPClientError, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
-import { ModelError } from '../model.ts'
-import { isObject } from '../models/fields.ts'
-import { SseReader } from '../models/sse-reader.ts'
-import { GuardFailed, GuardRefused } from '../guard.ts'
+import { ModelError } from '../models/model.ts'
+import { isObject } from '../models/transport/fields.ts'
+import { SseReader } from '../models/transport/sse-reader.ts'
+import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'
 import { ToolServerError } from './tool-config.ts'
 

@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
-import { GuardRefused } from '../guard.ts'
-import type { Guard } from '../guard.ts'
+import { GuardRefused } from '../guard/guard.ts'
+import type { Guard } from '../guard/guard.ts'
 import { untilAborted } from '../until-aborted.ts'
 import { fingerprint, pinnedTools } from './mcp-definitions.ts'
 import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'

@@ -3,8 +3,8 @@
  * and the sealing of a tool's headers and secrets. Never calls a tool. `billing.hold`: what the model is told of its tools is part of a hold.
  */
 import { createHash } from 'node:crypto'
-import type { Sealer } from '../../secrets.ts'
-import type { Passage, ToolDefinition } from '../model.ts'
+import type { Sealer } from '../../config/secrets.ts'
+import type { Passage, ToolDefinition } from '../models/model.ts'
 import { tokenBound } from '../tokens.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }

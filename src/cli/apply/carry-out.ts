@@ -4,10 +4,10 @@
  * Never tries twice: the same command again finds by name what is there.
  */
 import { readFileSync } from 'node:fs'
-import type { AdminClient, Call, Fields } from '../admin-client.ts'
-import { agentPath, documentsPath, keysPath } from '../admin-paths.ts'
-import { CommandFailed, causeOf } from '../command-failed.ts'
-import { given } from '../command-options.ts'
+import type { AdminClient, Call, Fields } from '../admin-api/client.ts'
+import { agentPath, documentsPath, keysPath } from '../admin-api/paths.ts'
+import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
+import { given } from '../terminal/command-options.ts'
 import { digestOf } from './declaration.ts'
 import type { WantedDocument } from './declaration.ts'
 import { describe } from './item.ts'

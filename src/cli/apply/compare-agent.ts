@@ -1,6 +1,6 @@
 /** One agent against what is stored of it: which fields differ, and the body that brings them there. Compares as the server normalises. */
-import { isFields } from '../admin-client.ts'
-import type { AdminClient, Fields } from '../admin-client.ts'
+import { isFields } from '../admin-api/client.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { compareTools } from './compare-tools.ts'
 import type { Secrets } from './compare-tools.ts'
 import type { WantedAgent } from './declaration.ts'

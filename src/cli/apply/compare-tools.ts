@@ -3,9 +3,9 @@
  * be compared: what is stored stays (null), unless it is new, leads to another server, or everything is to be given again.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { isFields } from '../admin-client.ts'
-import type { Fields } from '../admin-client.ts'
-import type { Environment } from '../../config.ts'
+import { isFields } from '../admin-api/client.ts'
+import type { Fields } from '../admin-api/client.ts'
+import type { Environment } from '../../config/config.ts'
 import type { Differences } from './item.ts'
 import type { Place, Problems } from './problems.ts'
 import type { GivenTool, Hidden } from './shapes.ts'

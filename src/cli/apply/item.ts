@@ -1,5 +1,5 @@
 /** What a declaration comes to, thing by thing: what is there, what differs, and what would be sent. Shown by show-plan.ts, done by carry-out.ts. */
-import type { Fields } from '../admin-client.ts'
+import type { Fields } from '../admin-api/client.ts'
 import type { WantedDocument } from './declaration.ts'
 
 /** Of one field; null: nothing. `hidden`: a value that is never told. Long texts stand here whole. */

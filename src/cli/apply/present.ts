@@ -2,8 +2,8 @@
  * What is on the server, as far as a declaration speaks of it, and which of it each declared thing is: by its id where that is given, else by its
  * exact name within its parent. Two that could be meant are refused. Only reads.
  */
-import type { AdminClient, Fields } from '../admin-client.ts'
-import { visible } from '../table.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { visible } from '../terminal/table.ts'
 import type { WantedDocument } from './declaration.ts'
 import type { Place, Problems } from './problems.ts'
 

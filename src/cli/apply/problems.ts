@@ -1,6 +1,6 @@
 /** What is wrong with a declaration, each with its place in the file: gathered, so that a person mends all of it at once. Asks nobody. */
-import { CommandFailed } from '../command-failed.ts'
-import { visible } from '../table.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
+import { visible } from '../terminal/table.ts'
 
 /** Line and column count from 1. */
 export type Place = { file: string; line: number; column: number }

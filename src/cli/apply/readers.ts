@@ -4,8 +4,8 @@
  */
 import { isAlias, isMap, isScalar, isSeq } from 'yaml'
 import type { Document, LineCounter, Node } from 'yaml'
-import { causeOf } from '../command-failed.ts'
-import { visible } from '../table.ts'
+import { causeOf } from '../terminal/command-failed.ts'
+import { visible } from '../terminal/table.ts'
 import { nearestWord } from './problems.ts'
 import type { Place, Problems } from './problems.ts'
 

@@ -2,8 +2,8 @@
  * How a run tells on stdout what it has done: a line for a person, or one JSON object. Either leaves piece by piece, as things are done, so that
  * a run that is cut off has not lost the secret of a key. Asks no server.
  */
-import type { Fields } from '../admin-client.ts'
-import { jsonText, tell } from '../print.ts'
+import type { Fields } from '../admin-api/client.ts'
+import { jsonText, tell } from '../terminal/print.ts'
 import type { Item, Plan } from './item.ts'
 import { doneLine } from './show-plan.ts'
 

@@ -3,7 +3,7 @@
  * stand. What somebody else has written is never written over.
  */
 import { closeSync, fchmodSync, fstatSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
-import { CommandFailed, causeOf } from '../command-failed.ts'
+import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 
 export type SecretFile = {
   /** On disk when it answers true; false where it could not be written, and then the secret has to go elsewhere. */

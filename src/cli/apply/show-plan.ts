@@ -4,7 +4,7 @@
  */
 import { relative } from 'node:path'
 import { styleText } from 'node:util'
-import { visible } from '../table.ts'
+import { visible } from '../terminal/table.ts'
 import { describe } from './item.ts'
 import type { Difference, Item, Kind, Plan } from './item.ts'
 import { diffLines } from './line-diff.ts'

@@ -1,9 +1,9 @@
 /** Waits until what was put in can be found. Asks for each agent's list, not for each document. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AdminClient } from '../admin-client.ts'
-import { documentsPath } from '../admin-paths.ts'
-import { visible } from '../table.ts'
-import type { Progress } from '../progress.ts'
+import type { AdminClient } from '../admin-api/client.ts'
+import { documentsPath } from '../admin-api/paths.ts'
+import { visible } from '../terminal/table.ts'
+import type { Progress } from '../data/progress.ts'
 import { describe } from './item.ts'
 import type { Item } from './item.ts'
 import { listAll } from './present.ts'

@@ -1,6 +1,6 @@
 /** What `turnkeep chat` says of a turn in plain words: what it cost, why there is no reply, and the command that mends it. */
-import type { Fields } from '../admin-client.ts'
-import { visible } from '../table.ts'
+import type { Fields } from '../admin-api/client.ts'
+import { visible } from '../terminal/table.ts'
 import type { Sent } from './send-message.ts'
 import type { Cost, Talk } from './talk.ts'
 

@@ -1,6 +1,6 @@
 /** The events of our own server's stream: name and data of each, from bytes that are cut anywhere. Knows nothing of what they mean. */
-import { isFields, parseFields } from '../admin-client.ts'
-import type { Fields } from '../admin-client.ts'
+import { isFields, parseFields } from '../admin-api/client.ts'
+import type { Fields } from '../admin-api/client.ts'
 
 export type ServerEvent = { event: string; data: Fields }
 

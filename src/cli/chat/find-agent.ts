@@ -1,8 +1,8 @@
 /** Which agent is meant: by its id, by a name that one alone has, or the only one there is. Never guesses among several. */
-import type { AdminClient, Fields } from '../admin-client.ts'
-import { agentPath } from '../admin-paths.ts'
-import { CommandFailed } from '../command-failed.ts'
-import { Table, visible } from '../table.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { agentPath } from '../admin-api/paths.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
+import { Table, visible } from '../terminal/table.ts'
 
 /** Throws CommandFailed: 1 where none is meant or several are, with a table of them. */
 export async function findAgent(client: AdminClient, given: string | undefined): Promise<Fields> {

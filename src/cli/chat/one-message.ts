@@ -1,7 +1,7 @@
 /** One turn for a program or a pipe: the reply alone on stdout, everything else on stderr. On a terminal the reply is shown as it comes. */
-import { CommandFailed } from '../command-failed.ts'
-import { printRecord, tell, write } from '../print.ts'
-import { visible } from '../table.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
+import { printRecord, tell, write } from '../terminal/print.ts'
+import { visible } from '../terminal/table.ts'
 import { costLine, whyNot } from './chat-words.ts'
 import { contentOf, sendMessage } from './send-message.ts'
 import type { Talk } from './talk.ts'

@@ -3,10 +3,10 @@
  * at the pace that the server names, so that it is answered once and charged once. Specification 4.2, 4.4.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isFields, parseFields } from '../admin-client.ts'
-import type { AdminClient, Fields } from '../admin-client.ts'
-import { agentPath } from '../admin-paths.ts'
-import { causeOf } from '../command-failed.ts'
+import { isFields, parseFields } from '../admin-api/client.ts'
+import type { AdminClient, Fields } from '../admin-api/client.ts'
+import { agentPath } from '../admin-api/paths.ts'
+import { causeOf } from '../terminal/command-failed.ts'
 import { readEvents } from './event-reader.ts'
 import { GrowingText } from './growing-text.ts'
 import type { TextSink } from './growing-text.ts'

@@ -2,9 +2,9 @@
  * A conversation with one agent as the admin API tells of it: what was said, what a turn cost, what the owner has left. Keeps this session's sum.
  * Shows nothing.
  */
-import { isFields } from '../admin-client.ts'
-import type { AdminClient, Fields, Query } from '../admin-client.ts'
-import { keysPath } from '../admin-paths.ts'
+import { isFields } from '../admin-api/client.ts'
+import type { AdminClient, Fields, Query } from '../admin-api/client.ts'
+import { keysPath } from '../admin-api/paths.ts'
 
 export type Said = { role: string; content: string; at: string }
 export type Cost = {

@@ -1,9 +1,9 @@
 /** The conversation at a terminal: who and what it costs first, then message, reply as it comes, one line of its cost, until somebody leaves. */
 import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
-import { isFields } from '../admin-client.ts'
-import { CommandFailed } from '../command-failed.ts'
-import { visible } from '../table.ts'
+import { isFields } from '../admin-api/client.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
+import { visible } from '../terminal/table.ts'
 import { costLine, readable, whyNot } from './chat-words.ts'
 import { openLineInput } from './line-input.ts'
 import { sendMessage } from './send-message.ts'

@@ -2,7 +2,7 @@
  * Text of a model or a person that comes in pieces, made `readable` and wrapped at words to a width as it comes. Its line breaks stay; a word longer
  * than a line is cut.
  */
-import { widthOf } from '../table.ts'
+import { widthOf } from '../terminal/table.ts'
 import { readable } from './chat-words.ts'
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { longestVerificationMs } from '../../admin/verification.ts'
 import type { Verification, Verify } from '../../admin/verification.ts'
-import type { Status } from '../../status.ts'
+import type { Status } from '../../observability/status.ts'
 import { about, answers } from './answers.ts'
 import { Status as StatusAnswer, Verification as VerificationAnswer } from './console-answers.ts'
 import { writeTime } from './fields.ts'

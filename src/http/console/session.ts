@@ -4,7 +4,7 @@
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
-import { ownVersion } from '../../metrics.ts'
+import { ownVersion } from '../../observability/metrics.ts'
 import { about, answers, gone, made } from '../admin/answers.ts'
 import type { Session, TokenCheck } from '../admin/auth.ts'
 import { Session as SessionAnswer } from '../admin/console-answers.ts'

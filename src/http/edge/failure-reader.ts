@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../errors.ts'
-import type { Metrics } from '../../metrics.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import { describeInvalid } from './invalid-input.ts'
 
 /** Counts what it reads. */

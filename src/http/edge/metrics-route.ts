@@ -1,6 +1,6 @@
 /** GET /metrics, for Prometheus: behind the admin token where the port is the public API's too. Surfaces, Addresses. */
 import type { FastifyPluginAsync } from 'fastify'
-import type { MetricsPage } from '../../metrics.ts'
+import type { MetricsPage } from '../../observability/metrics.ts'
 import type { TokenAuth } from '../admin/auth.ts'
 
 /** `auth` is absent where nobody but the operator reaches the port. */

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import type { Sql } from '../sql.ts'
 import { makeWhole } from '../whole-file.ts'
-import { refuseHalfCopied } from './copy-mark.ts'
+import { refuseHalfCopied } from './copy/mark.ts'
 import { inspectPostgres } from './postgres.ts'
 import { readPostgresSnapshot } from './snapshot.ts'
 

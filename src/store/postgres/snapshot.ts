@@ -4,7 +4,7 @@
  */
 import pg from 'pg'
 import type { Sql } from '../sql.ts'
-import { beginSnapshot, sqlOf } from './cold.ts'
+import { beginSnapshot, sqlOf } from './queries.ts'
 import { clientOptions } from './connections.ts'
 import type { Connection } from './connections.ts'
 import { asStoreError } from './failure.ts'

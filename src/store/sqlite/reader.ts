@@ -1,5 +1,5 @@
 /** A reader thread: a read-only connection, for look-ups and search, or for reports alone, so that no report ever blocks a commit, a look-up or a stream. */
-import { reads } from '../cold/reads.ts'
+import { reads } from '../queries/reads.ts'
 import type { Sql } from '../sql.ts'
 import { createClock } from './clock.ts'
 import { openForReading, sqlOf } from './database.ts'

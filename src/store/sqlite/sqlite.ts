@@ -2,9 +2,9 @@
  * The embedded store: one SQLite file, a writer thread, a reader thread and one more each for searches and reports, one process a data folder. Fulfils store.ts;
  * its clock is the writer's. Durability: WAL with synchronous=full, a commit is on the disk before anyone is told.
  */
-import { reports, searches } from '../cold/reads.ts'
-import type { Reads } from '../cold/reads.ts'
-import { unseen } from '../cold/writes.ts'
+import { reports, searches } from '../queries/reads.ts'
+import type { Reads } from '../queries/reads.ts'
+import { unseen } from '../queries/writes.ts'
 import type { Sql } from '../sql.ts'
 import type { Store } from '../store.ts'
 import { openForReading, sqlOf } from './database.ts'

@@ -1,0 +1,145 @@
+/**
+ * What an operator writes about an agent: defaults, the price a model must have, and how fields become the stored content of a version.
+ * Pure. Surfaces: /agents; rulings, Money.
+ */
+import { defaultMaxToolCalls, formatStoredConfig, parseAgentConfig, splitModel } from '../../agent/agent-config.ts'
+import type { AgentConfig } from '../../agent/agent-config.ts'
+import { tokenBound } from '../../agent/tokens.ts'
+import { definitionsOf, toolTokens } from '../../agent/tools/tools.ts'
+import type { ToolConfig } from '../../agent/tools/tools.ts'
+import { ApiError } from '../../errors.ts'
+import type { Price } from '../../ledger/ledger.ts'
+import type { KnownModel } from '../providers/known-price.ts'
+import type { AgentContent, AgentVersion } from '../../store/queries/agents.ts'
+
+export type AgentFields = AgentConfig & { name: string; price: Price }
+
+/** Fields as they are given: what is absent keeps its default, or its present value. Tools are given elsewhere (agent-tools.ts), and stored ones come here. */
+export type GivenFields = {
+  name?: string | undefined
+  systemPrompt?: string | undefined
+  model?: string | undefined
+  price?: Price | undefined
+  temperature?: number | null | undefined
+  maxSteps?: number | undefined
+  maxToolCalls?: number | undefined
+  maxOutputTokens?: number | undefined
+  maxMessageLength?: number | undefined
+  historyMaxTokens?: number | undefined
+  knowledge?: Partial<{ [Field in keyof AgentConfig['knowledge']]: AgentConfig['knowledge'][Field] | undefined }> | undefined
+  tools?: ToolConfig[] | undefined
+}
+
+/** The provider of the models that are part of this program; no row stands behind it, so no provider can be made under this name. */
+export const builtInProvider = 'demo'
+
+// The demo model costs nothing to run; it bears the price of a small hosted model, so that the first reply already shows how billing works.
+const demoPrice: Price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
+
+const defaults = {
+  temperature: null,
+  // A turn that has called tools seven times without an answer is going round in circles.
+  maxSteps: 8,
+  maxToolCalls: defaultMaxToolCalls,
+  // Rulings, `billing.hold`.
+  maxOutputTokens: 2048,
+  // Rulings, text.
+  maxMessageLength: 32_000,
+  knowledge: { maxTokens: 1500, topK: 6, embeddingModel: null, language: null },
+  tools: [],
+} satisfies Partial<AgentConfig>
+
+// Surfaces: some thirty exchanges of ordinary length, at a price that stays bounded.
+const mostHistoryTokens = 8000
+// Room for a message of some two pages, where a model's window is small.
+const messageTokens = 2000
+
+/**
+ * A new agent's fields, at the price that is given or else at the known one, with a history that fits the model's window where that is known.
+ * Throws ApiError `validation_error` for a model that is none, or has no price.
+ */
+export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }, known: KnownModel): AgentFields {
+  const { name, systemPrompt, model } = given
+  const price = priceFor(model, given.price, known)
+  const fields = merge({ ...defaults, historyMaxTokens: mostHistoryTokens, name, systemPrompt, model, price }, given)
+  return given.historyMaxTokens === undefined ? { ...fields, historyMaxTokens: fittingHistory(fields, known.contextWindow) } : fields
+}
+
+/**
+ * A version's fields with changes; `known` is of the model that is given. Another model needs a price of its own: the former one's would bill it
+ * wrongly. Throws as `newFields`.
+ */
+export function changedFields(present: AgentFields, given: GivenFields, known: KnownModel): AgentFields {
+  const modelChanges = given.model !== undefined && given.model !== present.model
+  return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price, known) : present.price }, given)
+}
+
+/** What the window leaves once everything else has its share. Counted by our bounds, which are twice what most texts cost. */
+function fittingHistory(fields: AgentFields, contextWindow = Infinity): number {
+  const rest = fixedTokens(fields) + fields.knowledge.maxTokens + fields.maxOutputTokens + messageTokens
+  return Math.max(0, Math.min(mostHistoryTokens, contextWindow - rest))
+}
+
+export function fieldsOf(version: AgentVersion): AgentFields {
+  return { ...parseAgentConfig(version), name: version.name, price: version.price }
+}
+
+export function contentOf(fields: AgentFields): AgentContent {
+  const { name, model, historyMaxTokens, knowledge, maxOutputTokens, maxMessageLength, price } = fields
+  return {
+    name,
+    model,
+    config: formatStoredConfig(fields),
+    fixedTokens: fixedTokens(fields),
+    historyMaxTokens,
+    knowledgeMaxTokens: knowledge.maxTokens,
+    maxOutputTokens,
+    maxMessageLength,
+    price,
+  }
+}
+
+/** `billing.hold`: what every prompt holds, whatever is said. */
+const fixedTokens = ({ systemPrompt, tools }: AgentFields): number => tokenBound(systemPrompt) + toolTokens(definitionsOf(tools))
+
+/** The name of the provider that must have a row; null for the built-in one. Throws ApiError `validation_error` where the model names none. */
+export function providerOf(model: string): string | null {
+  const provider = splitModel(model)?.provider
+  if (provider === undefined) throw new ApiError('validation_error', 'model must be "<provider name>/<model id>".')
+  return provider === builtInProvider ? null : provider
+}
+
+/** Where an agent is given none; undefined: it must be given one. Throws as `providerOf`. */
+export function usualPrice(model: string, known: KnownModel): Price | undefined {
+  return providerOf(model) === null ? demoPrice : known.price
+}
+
+/** An agent whose model has no known price cannot be created without one (rulings, Money). */
+function priceFor(model: string, given: Price | undefined, known: KnownModel): Price {
+  const price = given ?? usualPrice(model, known)
+  if (!price) throw new ApiError('validation_error', `price is required: none is known for the model ${model}.`)
+  return price
+}
+
+function merge(base: AgentFields, given: GivenFields): AgentFields {
+  const { knowledge } = given
+  return {
+    name: given.name ?? base.name,
+    systemPrompt: given.systemPrompt ?? base.systemPrompt,
+    model: given.model ?? base.model,
+    price: given.price ?? base.price,
+    temperature: given.temperature === undefined ? base.temperature : given.temperature,
+    maxSteps: given.maxSteps ?? base.maxSteps,
+    maxToolCalls: given.maxToolCalls ?? base.maxToolCalls,
+    maxOutputTokens: given.maxOutputTokens ?? base.maxOutputTokens,
+    maxMessageLength: given.maxMessageLength ?? base.maxMessageLength,
+    historyMaxTokens: given.historyMaxTokens ?? base.historyMaxTokens,
+    knowledge: {
+      maxTokens: knowledge?.maxTokens ?? base.knowledge.maxTokens,
+      topK: knowledge?.topK ?? base.knowledge.topK,
+      embeddingModel: knowledge?.embeddingModel === undefined ? base.knowledge.embeddingModel : knowledge.embeddingModel,
+      language: knowledge?.language === undefined ? base.knowledge.language : knowledge.language,
+    },
+    tools: given.tools ?? base.tools,
+  }
+}

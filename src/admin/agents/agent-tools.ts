@@ -1,0 +1,206 @@
+/**
+ * The tools of an agent as the operator writes and sees them: values of headers and secrets come in and never go out, and the tools of an MCP
+ * server are those it had when the operator approved them. Asks servers before anything is written, never within a transaction. Surfaces: /agents.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Guard } from '../../agent/guard/guard.ts'
+import { checkTools, definitionsOf, differences, openTexts, sealTools, ToolServerError, toolTokens } from '../../agent/tools/tools.ts'
+import type {
+  BuiltInTool,
+  HttpTool,
+  McpServer,
+  OpenMcpServer,
+  OpenTool,
+  PinnedTool,
+  Sealed,
+  ToolConfig,
+  Tools,
+} from '../../agent/tools/tools.ts'
+import { ApiError } from '../../errors.ts'
+import { UnsealError } from '../../config/secrets.ts'
+import type { Sealer } from '../../config/secrets.ts'
+
+/** null: the value that is stored under this name for this tool stays. */
+export type GivenTexts = Record<string, string | null>
+export type GivenTool =
+  | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
+  | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
+  | BuiltInTool
+
+/** Of headers and secrets the names alone. */
+export type ShownTool =
+  | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: string[]; secrets: string[] })
+  | (Omit<McpServer, 'headers'> & { headers: string[] })
+  | BuiltInTool
+
+export type ToolsOfAgents = {
+  /**
+   * What is stored of these tools, in place of `present`. A server whose address, headers and allowed tools stay keeps the tools that are pinned;
+   * another one is asked. `asked` holds the answers for a second try. Throws ApiError `validation_error`.
+   */
+  resolve(given: GivenTool[], present: ToolConfig[], agentId: string, asked: Asked): Promise<ToolConfig[]>
+  /** What every MCP server offers now. Throws ApiError `validation_error` where one cannot be asked. */
+  pinAnew(present: ToolConfig[], agentId: string): Promise<McpServer[]>
+}
+export type Asked = Map<string, Promise<PinnedTool[]>>
+
+// With all else at its largest the hold stays below two million tokens (http/admin/agents/agents.ts), and a prompt that is half tools is none.
+const mostToolTokens = 100_000
+
+type Options = { sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'> }
+
+export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfAgents {
+  /** Throws ApiError `validation_error`. */
+  function refuse(opened: OpenTool[]): void {
+    const problem = checkTools(opened)
+    if (problem !== undefined) throw invalid(problem)
+    for (const tool of opened) {
+      // The host of an address holds no placeholder, and the rest of it does not matter here.
+      const refusal = tool.type === 'builtin' ? undefined : guard.refusedAddress(tool.url.replaceAll(/[{}]/g, ''))
+      if (refusal !== undefined) throw invalid(`The tool ${tool.name}: ${refusal}.`)
+    }
+  }
+
+  async function pin({ name, url, headers, allowed }: OpenMcpServer, asked: Asked): Promise<PinnedTool[]> {
+    const key = JSON.stringify([url, headers, allowed])
+    const answer = asked.get(key) ?? tools.pin({ url, headers, allowed })
+    asked.set(key, answer)
+    try {
+      return await answer
+    } catch (error) {
+      if (!(error instanceof ToolServerError)) throw error
+      throw invalid(`The MCP server ${name}: ${error.message.replace(/\.$/, '')}.`)
+    }
+  }
+
+  /** As it is stored: what has the same value already keeps its sealed text, so that saving it again changes nothing. */
+  function seal(open: OpenTool, stored: ToolConfig | undefined, agentId: string): ToolConfig {
+    const [sealed] = sealTools([open], agentId, sealer)
+    const keep = (fresh: Record<string, Sealed>, values: Record<string, string>, former: Record<string, Sealed>): Record<string, Sealed> =>
+      Object.fromEntries(
+        Object.entries(fresh).map(([name, text]) => [name, openOne(former, name, agentId) === values[name] ? former[name]! : text]),
+      )
+    if (sealed?.type === 'http' && open.type === 'http' && stored?.type === 'http') {
+      const [headers, secrets] = [keep(sealed.headers, open.headers, stored.headers), keep(sealed.secrets, open.secrets, stored.secrets)]
+      return { ...sealed, headers, secrets }
+    }
+    if (sealed?.type === 'mcp' && open.type === 'mcp' && stored?.type === 'mcp')
+      return { ...sealed, headers: keep(sealed.headers, open.headers, stored.headers) }
+    return sealed!
+  }
+
+  /** Undefined also for what was sealed by a key that is no longer there. */
+  function openOne(former: Record<string, Sealed>, name: string, agentId: string): string | undefined {
+    // A header may be called as what every object inherits.
+    if (!Object.hasOwn(former, name)) return undefined
+    try {
+      return openTexts({ text: former[name]! }, agentId, sealer)['text']
+    } catch (error) {
+      if (error instanceof UnsealError) return undefined
+      throw error
+    }
+  }
+
+  function openTool(given: GivenTool, stored: ToolConfig | undefined, agentId: string): OpenTool {
+    const fill = (kind: 'header' | 'secret', texts: GivenTexts, former: Record<string, Sealed>): Record<string, string> =>
+      Object.fromEntries(
+        Object.entries(texts).map(([name, text]) => {
+          const value = text ?? openOne(former, name, agentId)
+          if (value !== undefined) return [name, value]
+          const why = moved ? 'must be given again, since the address leads to another server' : 'has no stored value to keep: give it'
+          throw invalid(`The ${kind} ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} of the tool ${given.name} ${why}.`)
+        }),
+      )
+    if (given.type === 'builtin') return given
+    // What is never shown again must not be sent to whom it was not meant for either.
+    const moved = stored !== undefined && stored.type !== 'builtin' && originOf(stored.url) !== originOf(given.url)
+    const kept = moved ? undefined : stored
+    const headers = fill('header', given.headers, kept?.type === given.type ? kept.headers : {})
+    if (given.type === 'mcp') return { ...given, headers, pinned: [] }
+    return { ...given, headers, secrets: fill('secret', given.secrets, kept?.type === 'http' ? kept.secrets : {}) }
+  }
+
+  return {
+    async resolve(given, present, agentId, asked) {
+      const all = given.map((tool) => {
+        const stored = present.find(({ type, name }) => type === tool.type && name === tool.name)
+        const opened = openTool(tool, stored, agentId)
+        return { opened, stored, sealed: seal(opened, stored, agentId) }
+      })
+      refuse(all.map(({ opened }) => opened))
+      const resolved = await Promise.all(
+        all.map(async ({ opened, stored, sealed }): Promise<ToolConfig> => {
+          if (opened.type !== 'mcp' || sealed.type !== 'mcp') return sealed
+          const pinned = stored?.type === 'mcp' && isSameServer(sealed, stored) ? stored.pinned : await pin(opened, asked)
+          return { ...sealed, pinned }
+        }),
+      )
+      refuse(all.map(({ opened }, index) => withPins(opened, resolved[index]!)))
+      refuseDefinitions(resolved)
+      return resolved
+    },
+
+    pinAnew(present, agentId) {
+      return Promise.all(
+        present
+          .filter((tool) => tool.type === 'mcp')
+          .map(async (server) => {
+            const opened = openTool(
+              { ...server, headers: Object.fromEntries(Object.keys(server.headers).map((name) => [name, null])) },
+              server,
+              agentId,
+            )
+            return { ...server, pinned: opened.type === 'mcp' ? await pin(opened, new Map()) : [] }
+          }),
+      )
+    },
+  }
+}
+
+const originOf = (url: string): string | undefined => URL.parse(url)?.origin
+
+const withPins = (tool: OpenTool, resolved: ToolConfig): OpenTool =>
+  tool.type === 'mcp' && resolved.type === 'mcp' ? { ...tool, pinned: resolved.pinned } : tool
+
+/** Of what the model would be told. Throws ApiError `validation_error`. */
+export function refuseDefinitions(tools: ToolConfig[]): void {
+  const definitions = definitionsOf(tools)
+  const twice = definitions.find(({ name }, index) => definitions.findIndex((other) => other.name === name) !== index)
+  if (twice) throw invalid(`Two tools would be called ${twice.name}.`)
+  const tokens = toolTokens(definitions)
+  if (tokens > mostToolTokens)
+    throw invalid(`The tools are described in up to ${tokens} tokens, which stand in every prompt; at most ${mostToolTokens} are taken.`)
+}
+
+export function showTool(tool: ToolConfig): ShownTool {
+  switch (tool.type) {
+    case 'http':
+      return { ...tool, headers: Object.keys(tool.headers), secrets: Object.keys(tool.secrets) }
+    case 'mcp':
+      return { ...tool, headers: Object.keys(tool.headers) }
+    case 'builtin':
+      return tool
+  }
+}
+
+/** What became of an approved tool of an MCP server. */
+export type ToolDifference = { server: string; tool: string } & (
+  | { change: 'added'; now: PinnedTool }
+  | { change: 'removed'; before: PinnedTool }
+  | { change: 'changed'; before: PinnedTool; now: PinnedTool }
+)
+
+export function differencesOf({ name: server, pinned }: McpServer, now: PinnedTool[]): ToolDifference[] {
+  const { added, removed, changed } = differences(pinned, now)
+  return [
+    ...added.map((tool) => ({ server, tool: tool.name, change: 'added' as const, now: tool })),
+    ...removed.map((tool) => ({ server, tool: tool.name, change: 'removed' as const, before: tool })),
+    ...changed.map((one) => ({ server, tool: one.now.name, change: 'changed' as const, ...one })),
+  ]
+}
+
+/** The same but for what is pinned of it. */
+export const isSameServer = (one: McpServer, other: ToolConfig): boolean =>
+  other.type === 'mcp' && isDeepStrictEqual({ ...one, pinned: [] }, { ...other, pinned: [] })
+
+const invalid = (message: string): ApiError => new ApiError('validation_error', message)

@@ -1,0 +1,204 @@
+/**
+ * Agents and their versions: every change makes a new version, save switching on and off. A turn runs on its version to the end, whatever is
+ * done here meanwhile. Surfaces: /agents.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { splitModel } from '../../agent/agent-config.ts'
+import { ApiError } from '../../errors.ts'
+import type { Guard } from '../../agent/guard/guard.ts'
+import { canEmbed } from '../../agent/models/models.ts'
+import type { Tools } from '../../agent/tools/tools.ts'
+import type { Sealer } from '../../config/secrets.ts'
+import type { Agent as StoredAgent, AgentContent, AgentVersion as StoredVersion, ChangeAgentOutcome } from '../../store/queries/agents.ts'
+import { isLanguage, languages } from '../../store/queries/knowledge/stems.ts'
+import { pageOf, pageRequest } from '../../store/queries/paging.ts'
+import type { Page, PageWanted } from '../../store/queries/paging.ts'
+import type { AdminStore } from '../admin-store.ts'
+import { changedFields, contentOf, fieldsOf, newFields, providerOf } from './agent-fields.ts'
+import type { AgentFields, GivenFields } from './agent-fields.ts'
+import { createToolsOfAgents, differencesOf, isSameServer, refuseDefinitions, showTool } from './agent-tools.ts'
+import type { GivenTool, ShownTool, ToolDifference } from './agent-tools.ts'
+import { findKnown } from '../providers/model-prices.ts'
+import type { Ids } from '../../ids.ts'
+
+/** No value of a header or secret of a tool is among them. */
+export type ShownFields = Omit<AgentFields, 'tools'> & { tools: ShownTool[] }
+
+export type Agent = ShownFields & {
+  id: string
+  ownerId: string
+  version: number
+  enabled: boolean
+  createdAt: number
+  /** Of the last change, to a version or to `enabled`. */
+  updatedAt: number
+}
+
+export type AgentVersion = ShownFields & { version: number; createdAt: number }
+
+type Given = Omit<GivenFields, 'tools'> & { tools?: GivenTool[] | undefined }
+export type NewAgent = Given & { ownerId: string; name: string; systemPrompt: string; model: string }
+export type AgentChange = Given & { enabled?: boolean | undefined }
+
+/** Each throws ApiError `not_found` for an agent that is unknown or deleted. */
+export type AgentsAdmin = {
+  /**
+   * Throws ApiError `validation_error` for an owner, a model or a provider that does not exist, for a price that is not known, for a tool that
+   * cannot be, and for an MCP server that cannot be asked.
+   */
+  createAgent(given: NewAgent): Promise<Agent>
+  /** Newest first. */
+  listAgents(page: PageWanted): Promise<Page<Agent>>
+  findAgent(id: string): Promise<Agent>
+  /** A new version where anything but `enabled` differs. Throws as `createAgent`. */
+  changeAgent(id: string, change: AgentChange): Promise<Agent>
+  /** Soft: running turns finish, keys stay valid and are answered `agent_not_found`. */
+  deleteAgent(id: string): Promise<void>
+  /** Newest first. */
+  listAgentVersions(id: string, page: PageWanted): Promise<Page<AgentVersion>>
+  /** A new version with the content of an old one. Throws ApiError `conflict` where its provider is gone. */
+  rollBackAgent(id: string, version: number): Promise<Agent>
+  /** Asks the MCP servers again; with `approve` what they offer now is pinned, in a new version. Throws as `createAgent`. */
+  refreshTools(id: string, approve: boolean): Promise<{ differences: ToolDifference[]; version: number }>
+}
+
+type Options = { store: AdminStore; sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'>; newId: Ids['newId'] }
+
+export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Options): AgentsAdmin {
+  const toolsOf = createToolsOfAgents({ sealer, tools, guard })
+
+  async function stored(id: string): Promise<StoredAgent> {
+    const agent = await store.read('findAgent', id)
+    if (!agent) throw noSuchAgent()
+    return agent
+  }
+
+  /** Decides on the present version and writes; where another change came first, decides anew on what it left. */
+  async function change(
+    id: string,
+    enabled: boolean | undefined,
+    decide: (present: StoredVersion) => AgentContent | Promise<AgentContent>,
+  ): Promise<ChangeAgentOutcome> {
+    for (;;) {
+      const agent = await stored(id)
+      const { present } = agent
+      const content = await decide(present)
+      const differs = !isDeepStrictEqual(content, contentOf(fieldsOf(present)))
+      if (!differs && (enabled ?? agent.enabled) === agent.enabled) return { kind: 'changed', agent }
+      const next = differs ? { after: present.version, provider: providerOf(content.model), content } : undefined
+      const outcome = await store.write('changeAgent', { id, enabled, next })
+      if (outcome.kind === 'changed' && !isDeepStrictEqual(indexedAs(present), indexedAs(outcome.agent.present)))
+        await store.write('requeueDocuments', { agentId: id })
+      if (outcome.kind !== 'stale') return outcome
+    }
+  }
+
+  async function refuseKnowledge({ knowledge }: Given): Promise<void> {
+    const { embeddingModel, language } = knowledge ?? {}
+    if (typeof language === 'string' && !isLanguage(language))
+      throw new ApiError('validation_error', `knowledge.language must be one of ${languages.join(', ')}, or null, which is english.`)
+    if (typeof embeddingModel !== 'string') return
+    const name = splitModel(embeddingModel)
+    const provider = name && (await store.read('findProvider', name.provider))
+    if (!provider) throw new ApiError('validation_error', `There is no provider for the embedding model ${embeddingModel}.`)
+    if (!canEmbed(provider.kind))
+      throw new ApiError('validation_error', `The provider ${provider.name} makes no embeddings: one of the kind ${provider.kind} cannot.`)
+  }
+
+  return {
+    async createAgent({ ownerId, ...given }) {
+      const id = newId('agt')
+      await refuseKnowledge(given)
+      const known = await findKnown(store, given.model)
+      const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
+      const outcome = await store.write('createAgent', { id, ownerId, provider: providerOf(fields.model), content: contentOf(fields) })
+      switch (outcome.kind) {
+        case 'created':
+          return show(outcome.agent)
+        case 'owner_not_found':
+          throw new ApiError('validation_error', 'There is no owner with this id.')
+        case 'provider_not_found':
+          throw noProviderOf(fields.model)
+      }
+    },
+
+    async listAgents(page) {
+      const { data, nextCursor } = pageOf(await store.read('listAgents', pageRequest(page)), page)
+      return { data: data.map(show), nextCursor }
+    },
+
+    findAgent: async (id) => show(await stored(id)),
+
+    async changeAgent(id, { enabled, ...given }) {
+      await refuseKnowledge(given)
+      const known = await findKnown(store, given.model)
+      const asked = new Map()
+      const outcome = await change(id, enabled, async (present) => {
+        const fields = fieldsOf(present)
+        const resolved = given.tools && (await toolsOf.resolve(given.tools, fields.tools, id, asked))
+        return contentOf(changedFields(fields, { ...given, tools: resolved }, known))
+      })
+      if (outcome.kind === 'changed') return show(outcome.agent)
+      throw outcome.kind === 'provider_not_found' ? noProviderOf(given.model ?? '') : noSuchAgent()
+    },
+
+    async deleteAgent(id) {
+      if (!(await store.write('deleteAgent', id))) throw noSuchAgent()
+    },
+
+    async listAgentVersions(id, page) {
+      await stored(id)
+      const { data, nextCursor } = pageOf(await store.read('listAgentVersions', id, pageRequest(page)), page)
+      return { data: data.map(showVersion), nextCursor }
+    },
+
+    async rollBackAgent(id, version) {
+      await stored(id)
+      const old = await store.read('agentVersion', id, version)
+      if (!old) throw new ApiError('not_found', `This agent has no version ${version}.`)
+      const outcome = await change(id, undefined, () => contentOf(fieldsOf(old)))
+      if (outcome.kind === 'changed') return show(outcome.agent)
+      throw outcome.kind === 'provider_not_found'
+        ? new ApiError('conflict', `Version ${version} runs on ${old.model}, and its provider no longer exists.`)
+        : noSuchAgent()
+    },
+
+    async refreshTools(id, approve) {
+      const { present } = await stored(id)
+      const { tools: pinned } = fieldsOf(present)
+      const now = await toolsOf.pinAnew(pinned, id)
+      const servers = pinned.filter((tool) => tool.type === 'mcp')
+      const found = servers.flatMap((server, index) => differencesOf(server, now[index]!.pinned))
+      if (!approve || found.length === 0) return { differences: found, version: present.version }
+      const outcome = await change(id, undefined, (version) => {
+        const fields = fieldsOf(version)
+        const approved = fields.tools.map((tool) => (tool.type === 'mcp' ? (now.find((one) => isSameServer(one, tool)) ?? tool) : tool))
+        refuseDefinitions(approved)
+        return contentOf({ ...fields, tools: approved })
+      })
+      if (outcome.kind !== 'changed') throw noSuchAgent()
+      return { differences: found, version: outcome.agent.present.version }
+    },
+  }
+}
+
+const show = ({ present, ...agent }: StoredAgent): Agent => ({ ...agent, ...showFields(present), version: present.version })
+const showVersion = (version: StoredVersion): AgentVersion => ({
+  ...showFields(version),
+  version: version.version,
+  createdAt: version.createdAt,
+})
+
+function showFields(version: StoredVersion): ShownFields {
+  const fields = fieldsOf(version)
+  return { ...fields, tools: fields.tools.map(showTool) }
+}
+
+/** What of a version its documents are indexed by. */
+function indexedAs(version: StoredVersion): object {
+  const { language, embeddingModel } = fieldsOf(version).knowledge
+  return { language, embeddingModel }
+}
+
+const noSuchAgent = (): ApiError => new ApiError('not_found', 'There is no such agent.')
+const noProviderOf = (model: string): ApiError => new ApiError('validation_error', `There is no provider for the model ${model}.`)

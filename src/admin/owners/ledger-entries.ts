@@ -1,0 +1,43 @@
+/** The ledger as the operator writes and reads it: credits and adjustments, once per Idempotency-Key, never below what is available. Surfaces: /owners/{id}/ledger. */
+import { ApiError } from '../../errors.ts'
+import { formatUsd, largestAmount } from '../../ledger/ledger.ts'
+import type { Amount } from '../../ledger/ledger.ts'
+import type { LedgerEntry } from '../../store/queries/ledger.ts'
+import { pageOf, pageRequest } from '../../store/queries/paging.ts'
+import type { Page, PageWanted } from '../../store/queries/paging.ts'
+import type { AdminStore } from '../admin-store.ts'
+import type { Ids } from '../../ids.ts'
+
+export type LedgerAdmin = {
+  /**
+   * A credit where `amount` is positive, an adjustment where it is negative; not zero. The same key with the same amount and note answers the
+   * first call's entry. Throws ApiError `not_found`, or `conflict` for another body under the key and for a balance out of its bounds.
+   */
+  addLedgerEntry(given: { ownerId: string; idempotencyKey: string; amount: Amount; note: string | null }): Promise<LedgerEntry>
+  /** Newest first. Throws ApiError `not_found`. */
+  listLedger(ownerId: string, page: PageWanted): Promise<Page<LedgerEntry>>
+}
+
+export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): LedgerAdmin {
+  return {
+    async addLedgerEntry(given) {
+      const outcome = await store.write('appendLedgerEntry', { ...given, id: newId('led'), largestBalance: largestAmount })
+      switch (outcome.kind) {
+        case 'appended':
+          return outcome.entry
+        case 'owner_not_found':
+          throw new ApiError('not_found', 'There is no such owner.')
+        case 'idempotency_conflict':
+          throw new ApiError('conflict', 'This Idempotency-Key already made an entry with another amount or note.')
+        case 'below_zero_available':
+          throw new ApiError('conflict', `Only ${formatUsd(outcome.available)} USD are available; the rest is held for running turns.`)
+        case 'above_largest_balance':
+          throw new ApiError('conflict', `A balance can be at most ${formatUsd(largestAmount)} USD.`)
+      }
+    },
+    async listLedger(ownerId, page) {
+      if (!(await store.read('findOwner', ownerId))) throw new ApiError('not_found', 'There is no such owner.')
+      return pageOf(await store.read('listLedger', ownerId, pageRequest(page)), page)
+    },
+  }
+}

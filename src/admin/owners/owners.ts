@@ -1,0 +1,35 @@
+/** Owners: those whose balance pays for their agents' replies. A balance is never set, only moved by ledger entries. Surfaces: /owners. */
+import { ApiError } from '../../errors.ts'
+import type { Amount } from '../../ledger/ledger.ts'
+import type { Owner } from '../../store/queries/owners.ts'
+import { pageOf, pageRequest } from '../../store/queries/paging.ts'
+import type { Page, PageWanted } from '../../store/queries/paging.ts'
+import type { AdminStore } from '../admin-store.ts'
+import type { Ids } from '../../ids.ts'
+
+export type OwnersAdmin = {
+  /** `balance` (not negative) makes the first ledger entry. */
+  createOwner(given: { name: string; balance?: Amount | undefined }): Promise<Owner>
+  listOwners(page: PageWanted): Promise<Page<Owner>>
+  /** Throws ApiError `not_found`. */
+  findOwner(id: string): Promise<Owner>
+  /** Throws ApiError `not_found`. */
+  renameOwner(id: string, name: string): Promise<Owner>
+}
+
+export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): OwnersAdmin {
+  return {
+    createOwner({ name, balance = 0n }) {
+      const credit = balance > 0n ? { ledgerEntryId: newId('led'), amount: balance } : undefined
+      return store.write('createOwner', { id: newId('own'), name, credit })
+    },
+    listOwners: async (page) => pageOf(await store.read('listOwners', pageRequest(page)), page),
+    findOwner: async (id) => known(await store.read('findOwner', id)),
+    renameOwner: async (id, name) => known(await store.write('renameOwner', id, name)),
+  }
+}
+
+function known(owner: Owner | undefined): Owner {
+  if (!owner) throw new ApiError('not_found', 'There is no such owner.')
+  return owner
+}

@@ -1,0 +1,44 @@
+/** Use by hour or day for the operator: which range is answered, and for whom. The figures are the store's. Surfaces: GET /usage. */
+import { ApiError } from '../../errors.ts'
+import type { UsageFound } from '../../store/queries/usage.ts'
+import type { AdminStore } from '../admin-store.ts'
+
+export type UsageAsked = {
+  ownerId?: string | undefined
+  agentId?: string | undefined
+  /** The key's id, or its public part. */
+  keyId?: string | undefined
+  bucket: 'hour' | 'day'
+  /** Epoch milliseconds; absent: as many buckets before `to` as a first look needs. */
+  from?: number | undefined
+  /** Absent: now, by the store's clock. */
+  to?: number | undefined
+}
+
+export type UsageAdmin = {
+  /** UTC buckets, the oldest first. Throws ApiError `validation_error` for a range that is empty or too long. */
+  readUsage(asked: UsageAsked): Promise<UsageFound>
+}
+
+const hourMs = 60 * 60 * 1000
+const dayMs = 24 * hourMs
+/** A report must not keep the reader from other work: some 750 buckets at most. `shown` is a day of hours, or a month of days. */
+const spans = {
+  hour: { bucketMs: hourMs, longestMs: 31 * dayMs, longest: '31 days', shownMs: dayMs },
+  day: { bucketMs: dayMs, longestMs: 400 * dayMs, longest: '400 days', shownMs: 30 * dayMs },
+}
+
+export function createUsageAdmin({ store }: { store: AdminStore }): UsageAdmin {
+  return {
+    async readUsage({ ownerId, agentId, keyId, bucket, from, to }) {
+      const { bucketMs, longestMs, longest, shownMs } = spans[bucket]
+      const end = to ?? (await store.read('storeTime')) + 1
+      const start = from ?? end - shownMs
+      if (start >= end) throw new ApiError('validation_error', 'from must be before to.')
+      if (end - start > longestMs)
+        throw new ApiError('validation_error', `from and to must be within ${longest} for buckets of one ${bucket}.`)
+      const apiKeyId = keyId === undefined ? undefined : ((await store.read('findApiKeyId', keyId)) ?? keyId)
+      return store.read('usageByBucket', { ownerId, agentId, apiKeyId, from: start, to: end, bucketMs })
+    },
+  }
+}

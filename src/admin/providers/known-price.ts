@@ -1,0 +1,61 @@
+/**
+ * The price a provider lists for a model, and the model's window, from the data of @pydantic/genai-prices as it was published with the version that
+ * is installed: nothing is fetched. Used where an agent is saved without them; what is stored then is the agent's own and never changes by itself.
+ * Rulings, Money.
+ */
+import type { ConditionalPrice, ModelPrice, PriceCalculation, PriceOptions } from '@pydantic/genai-prices'
+import { largestPricePerMillion } from '../../ledger/ledger.ts'
+import type { Amount, Price } from '../../ledger/ledger.ts'
+import type { Provider } from '../../store/queries/providers.ts'
+
+/** Each undefined where it is not known. `contextWindow` in tokens. */
+export type KnownModel = { price: Price | undefined; contextWindow: number | undefined }
+
+/**
+ * Knows nothing where the data has no such provider or model; no price where one of the two is missing. A price that depends on the length of the
+ * prompt or on the hour is the highest of its steps: an agent has one price, and it must cover its owner's costs.
+ */
+export async function knownModel(provider: Pick<Provider, 'kind' | 'baseUrl'>, modelId: string, at = new Date()): Promise<KnownModel> {
+  const listed = listedBy(provider)
+  if (!listed) return { price: undefined, contextWindow: undefined }
+  // 0.8 MB of data, wanted only when an agent is saved: no start pays for it
+  const { calcPrice } = await import('@pydantic/genai-prices')
+  const found = calcPrice({}, modelId, { ...listed, timestamp: at })
+  return { price: found ? priceOf(found) : undefined, contextWindow: found?.model.context_window }
+}
+
+function priceOf(found: PriceCalculation): Price | undefined {
+  const { prices } = found.model
+  const rates = [found.model_price, ...(Array.isArray(prices) ? prices.filter(isOfAnHour).map((one) => one.prices) : [])]
+  const promptPerMillion = highest(rates, 'input_mtok')
+  const completionPerMillion = highest(rates, 'output_mtok')
+  return promptPerMillion === undefined || completionPerMillion === undefined ? undefined : { promptPerMillion, completionPerMillion }
+}
+
+/** Undefined without an address: the data would be searched by the model's name alone. */
+function listedBy({ kind, baseUrl }: Pick<Provider, 'kind' | 'baseUrl'>): PriceOptions | undefined {
+  if (kind !== 'openai-compatible') return { providerId: kind }
+  return baseUrl === null ? undefined : { providerApiUrl: baseUrl }
+}
+
+const isOfAnHour = ({ constraint }: ConditionalPrice): boolean => constraint?.type === 'time_of_date'
+
+function highest(rates: ModelPrice[], name: 'input_mtok' | 'output_mtok'): Amount | undefined {
+  const listed = rates.flatMap((rate) => {
+    const price = rate[name]
+    if (price === undefined) return []
+    return typeof price === 'number' ? [price] : [price.base, ...price.tiers.map((tier) => tier.price)]
+  })
+  return listed.length === 0 ? undefined : toAmount(Math.max(...listed))
+}
+
+/** USD a million tokens, a float, as our integer, rounded up. Read by its shortest decimal digits: 0.07 is 0.07, not what its bits add to it. */
+export function toAmount(usdPerMillion: number): Amount | undefined {
+  const match = /^(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(usdPerMillion.toExponential())
+  if (!match) return undefined
+  const [, whole, fraction = '', exponent] = match
+  const digits = BigInt(whole! + fraction)
+  const power = Number(exponent) - fraction.length + 8
+  const amount = power >= 0 ? digits * 10n ** BigInt(power) : (digits + 10n ** BigInt(-power) - 1n) / 10n ** BigInt(-power)
+  return amount <= largestPricePerMillion ? amount : undefined
+}

@@ -1,0 +1,129 @@
+/**
+ * Providers of models. A provider's key is sealed to its row before the store sees it; it is never answered and never logged. Surfaces:
+ * /providers.
+ */
+import { splitModel } from '../../agent/agent-config.ts'
+import type { Models } from '../../agent/models/models.ts'
+import { ApiError } from '../../errors.ts'
+import type { Sealer } from '../../config/secrets.ts'
+import { pageOf, pageRequest } from '../../store/queries/paging.ts'
+import type { Page, PageWanted } from '../../store/queries/paging.ts'
+import type { Provider as StoredProvider, ProviderKind } from '../../store/queries/providers.ts'
+import type { AdminStore } from '../admin-store.ts'
+import { builtInProvider } from '../agents/agent-fields.ts'
+import { testProvider } from './provider-test.ts'
+import type { ProviderTest } from './provider-test.ts'
+import type { Ids } from '../../ids.ts'
+
+export type Provider = Omit<StoredProvider, 'sealedApiKey'>
+
+export type NewProvider = { name: string; kind: ProviderKind; baseUrl?: string | null | undefined; apiKey: string }
+export type ProviderChange = { name?: string | undefined; baseUrl?: string | null | undefined; apiKey?: string | undefined }
+
+/** Each throws ApiError: `not_found`, `validation_error` for an address or a name that cannot be, `conflict` for a name that is taken or a provider in use. */
+export type ProvidersAdmin = {
+  createProvider(given: NewProvider): Promise<Provider>
+  /** Newest first. */
+  listProviders(page: PageWanted): Promise<Page<Provider>>
+  findProvider(id: string): Promise<Provider>
+  /** The kind stays: another kind is another provider. A provider in use keeps its name, since agents name it. */
+  changeProvider(id: string, change: ProviderChange): Promise<Provider>
+  /** Refused while a live agent's present version names it. */
+  deleteProvider(id: string): Promise<void>
+  /** One tiny call; a failure is an answer, not an error. */
+  testProvider(id: string, modelId: string | undefined): Promise<ProviderTest>
+}
+
+type Options = { store: AdminStore; sealer: Sealer; models: Models; newId: Ids['newId'] }
+
+export function createProvidersAdmin({ store, sealer, models, newId }: Options): ProvidersAdmin {
+  async function stored(id: string): Promise<StoredProvider> {
+    const provider = await store.read('findProviderById', id)
+    if (!provider) throw noSuchProvider()
+    return provider
+  }
+
+  return {
+    async createProvider({ name, kind, baseUrl = null, apiKey }) {
+      refuseBuiltInName(name)
+      refuseBaseUrl(kind, baseUrl)
+      const id = newId('prv')
+      const provider = await store.write('createProvider', { id, name, kind, baseUrl, sealedApiKey: sealer.seal(apiKey, id) })
+      if (!provider) throw nameTaken(name)
+      return withoutKey(provider)
+    },
+
+    async listProviders(page) {
+      const { data, nextCursor } = pageOf(await store.read('listProviders', pageRequest(page)), page)
+      return { data: data.map(withoutKey), nextCursor }
+    },
+
+    findProvider: async (id) => withoutKey(await stored(id)),
+
+    async changeProvider(id, { name, baseUrl, apiKey }) {
+      const { kind } = await stored(id)
+      if (name !== undefined) refuseBuiltInName(name)
+      if (baseUrl !== undefined) refuseBaseUrl(kind, baseUrl)
+      const outcome = await store.write('changeProvider', id, {
+        ...(name === undefined ? {} : { name }),
+        ...(baseUrl === undefined ? {} : { baseUrl }),
+        ...(apiKey === undefined ? {} : { sealedApiKey: sealer.seal(apiKey, id) }),
+      })
+      switch (outcome.kind) {
+        case 'changed':
+          return withoutKey(outcome.provider)
+        case 'not_found':
+          throw noSuchProvider()
+        case 'name_taken':
+          throw nameTaken(name!)
+        case 'in_use':
+          throw new ApiError('conflict', `The agent ${outcome.agentId} names this provider in its model; its name cannot change.`)
+      }
+    },
+
+    async deleteProvider(id) {
+      const outcome = await store.write('deleteProvider', id)
+      switch (outcome.kind) {
+        case 'deleted':
+          return
+        case 'not_found':
+          throw noSuchProvider()
+        case 'in_use':
+          throw new ApiError('conflict', `The agent ${outcome.agentId} uses this provider.`)
+      }
+    },
+
+    async testProvider(id, modelId) {
+      const provider = await stored(id)
+      const used = modelId === undefined ? await store.read('modelOnProvider', provider.name) : undefined
+      return testProvider({ provider, modelId: modelId ?? (used && splitModel(used)?.modelId), sealer, models })
+    },
+  }
+}
+
+const withoutKey = ({ sealedApiKey: _, ...provider }: StoredProvider): Provider => provider
+
+function refuseBuiltInName(name: string): void {
+  if (name === builtInProvider) throw new ApiError('validation_error', `The name ${name} belongs to the built-in demo model.`)
+}
+
+// As gateways call what opens them; it would be stored unsealed and shown to whoever reads the provider.
+const secretName = /(^|[_-])(api)?[_-]?(key|token|secret|password|signature|sig|auth)$/i
+
+/** Which host it is stays the operator's own choice. A password or a key in it would be stored unsealed, so it is refused. */
+function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
+  if (baseUrl === null) {
+    if (kind === 'openai-compatible') throw new ApiError('validation_error', 'A provider of the kind openai-compatible needs a base URL.')
+    return
+  }
+  const url = /[\s\p{Cc}]/u.test(baseUrl) ? null : URL.parse(baseUrl)
+  const fits = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === ''
+  if (!fits)
+    throw new ApiError('validation_error', 'The base URL must be an http or https address without user name, password and fragment.')
+  const secret = [...url.searchParams.keys()].find((name) => secretName.test(name))
+  if (secret !== undefined)
+    throw new ApiError('validation_error', 'The base URL must not hold a key or token in its query; give it as api_key, which is sealed.')
+}
+
+const noSuchProvider = (): ApiError => new ApiError('not_found', 'There is no such provider.')
+const nameTaken = (name: string): ApiError => new ApiError('conflict', `There is a provider named ${name} already.`)

@@ -1,0 +1,207 @@
+/**
+ * Reads an answer in the OpenAI Chat Completions dialect, streamed or whole, into a `ModelStep`. Owns what the fields mean; never sends anything,
+ * never retries. Providers differ and gateways err: what is missing is tolerated where the answer stays certain, everything else is `unavailable`.
+ */
+import { ModelError } from '../model.ts'
+import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
+import { answerLimit, bodyLimit } from '../answer-limit.ts'
+import { ChatReasoning } from './chat-reasoning.ts'
+import { ChunkMould, stringOf } from './chunk-mould.ts'
+import type { AnswerReader, Progress } from '../transport/exchange.ts'
+import { isObject } from '../transport/fields.ts'
+import type { Fields } from '../transport/fields.ts'
+import { operatorText } from '../transport/operator-text.ts'
+import { SseReader } from '../transport/sse-reader.ts'
+import { reportsLength } from '../transport/too-long.ts'
+import { ToolCallDeltas } from './tool-call-deltas.ts'
+import { isCount } from '../transport/usage-count.ts'
+
+export type ChatAnswerOptions = {
+  onText: (text: string) => void
+  /** The API key: never shown, even where the server's error repeats it. */
+  secret: string
+  /** What was asked for: an answer far beyond it is cut. */
+  maxOutputTokens: number
+}
+
+export class ChatAnswer implements AnswerReader {
+  readonly #onText: (text: string) => void
+  readonly #secret: string
+  readonly #maxOutputTokens: number
+  readonly #events = new SseReader((data) => this.#readEvent(data))
+  /** The body of a server that ignores `stream: true`; undefined while the answer is a stream. */
+  #whole: Buffer[] | undefined
+  readonly #mould = new ChunkMould(content, contentOf)
+  #progress: Progress = 'waiting'
+  #size = 0
+  #text = ''
+  readonly #toolCalls = new ToolCallDeltas()
+  readonly #reasoning = new ChatReasoning()
+  #finishReason: FinishReason | undefined
+  #usage: ModelUsage | undefined
+
+  constructor({ onText, secret, maxOutputTokens }: ChatAnswerOptions) {
+    this.#onText = onText
+    this.#secret = secret
+    this.#maxOutputTokens = maxOutputTokens
+  }
+
+  begin(mediaType: string): void {
+    if (mediaType === 'application/json') this.#whole = []
+    else if (mediaType !== 'text/event-stream') throw notUnderstood(`content type ${mediaType.slice(0, 100) || 'missing'}`)
+  }
+
+  take(bytes: Buffer): Progress {
+    if (this.#whole) {
+      this.#grow(bytes.length, bodyLimit(this.#maxOutputTokens))
+      this.#whole.push(bytes)
+      return 'speaking'
+    }
+    this.#events.push(bytes)
+    return this.#progress
+  }
+
+  /** A stream that was cut between two chunks may end in good order too, by a proxy's hand: only a finish or [DONE] makes it an answer. */
+  end(): void {
+    if (this.#whole) this.#readWhole(Buffer.concat(this.#whole).toString())
+    else if (this.#finishReason === undefined) throw new ModelError('unavailable', "the model's stream ended before its finish")
+  }
+
+  /** The answer, once `take` said `finished` or `done`, or `end` returned. */
+  step(): ModelStep {
+    const toolCalls = this.#toolCalls.toolCalls()
+    const finishReason = this.#finishReason ?? 'other'
+    const continuation = toolCalls.length > 0 ? this.#reasoning.continuation(this.#toolCalls.extras()) : undefined
+    // some servers end a tool call with a plain stop
+    return {
+      text: this.#text,
+      toolCalls,
+      finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
+      usage: this.#usage,
+      ...(continuation === undefined ? {} : { continuation }),
+    }
+  }
+
+  #readEvent(data: string): void {
+    if (data === '' || this.#progress === 'done') return
+    if (data === '[DONE]') {
+      if (this.#progress === 'waiting') throw new ModelError('unavailable', "the model's stream was done before it said anything")
+      this.#progress = 'done'
+      return
+    }
+    const text = this.#mould.read(data)
+    if (text !== undefined) return this.#say(text)
+    const body = parse(data)
+    const choice = this.#readChoice(body)
+    if (!choice) return
+    if (isObject(choice.delta)) this.#readMessage(choice.delta)
+    if (this.#readFinish(choice)) this.#progress = 'finished'
+    else if (isObject(body) && !isSet(body.usage) && isObject(choice.delta)) this.#learn(data, choice.delta)
+  }
+
+  /** The next chunks are likely to be this one with other text; it must have done nothing but speak, which shows that the model is at work too. */
+  #learn(data: string, delta: Fields): void {
+    const { content } = delta
+    if (typeof content !== 'string' || content === '') return
+    if (Object.keys(delta).every((key) => key === 'content' || key === 'role' || !holdsSomething(delta[key])))
+      this.#mould.learn(data, content)
+  }
+
+  #readWhole(body: string): void {
+    this.#size = 0
+    const choice = this.#readChoice(parse(body))
+    if (!choice || !isObject(choice.message)) throw notUnderstood('no message')
+    this.#readMessage(choice.message)
+    this.#readFinish(choice)
+  }
+
+  /** Reads what stands beside the choices, and answers the first choice; chunks without one carry usage, or nothing for us. */
+  #readChoice(body: unknown): Fields | undefined {
+    if (!isObject(body)) throw notUnderstood('no object')
+    if (isSet(body.error) || body.object === 'error') throw this.#failed(body)
+    if (isSet(body.usage)) this.#usage = readUsage(body.usage)
+    if (!isSet(body.choices)) return undefined
+    if (!Array.isArray(body.choices)) throw notUnderstood('choices')
+    const choice: unknown = body.choices[0]
+    if (choice === undefined) return undefined
+    if (!isObject(choice)) throw notUnderstood('choice')
+    return choice
+  }
+
+  /** Text leaves, tool calls are kept; reasoning, under whatever name, shows that the model is at work and goes back to it alone. */
+  #readMessage(message: Fields): void {
+    this.#say(readText(message.content))
+    this.#reasoning.read(message)
+    if (Array.isArray(message.tool_calls)) this.#grow(this.#toolCalls.read(message.tool_calls, this.#whole ? 'whole' : 'piece'))
+    if (this.#progress === 'waiting' && Object.keys(message).some((key) => key !== 'role' && holdsSomething(message[key])))
+      this.#progress = 'speaking'
+  }
+
+  #say(text: string): void {
+    if (text.length === 0) return
+    this.#grow(text.length)
+    this.#text += text
+    this.#onText(text)
+  }
+
+  #readFinish(choice: Fields): boolean {
+    const reason = choice.finish_reason
+    if (typeof reason !== 'string' || reason === '') return false
+    if (reason === 'error') throw this.#failed(choice)
+    this.#finishReason = finishReasons.get(reason) ?? 'other'
+    return true
+  }
+
+  #failed(report: Fields): ModelError {
+    const kind = reportsLength(report) ? 'too_long' : 'unavailable'
+    return new ModelError(kind, `the model's server failed: ${operatorText(JSON.stringify(report), this.#secret)}`)
+  }
+
+  #grow(size: number, limit = answerLimit(this.#maxOutputTokens)): void {
+    this.#size += size
+    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer is larger than ${limit} characters`)
+  }
+}
+
+const finishReasons = new Map<string, FinishReason>([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool_calls', 'tool_calls'],
+])
+
+/** Undefined unless both are safe non-negative integers; two zeros are the placeholder of servers that do not count (`billing.usage-missing`). */
+function readUsage(usage: unknown): ModelUsage | undefined {
+  if (!isObject(usage)) return undefined
+  const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage
+  if (!isCount(promptTokens) || !isCount(completionTokens) || promptTokens + completionTokens === 0) return undefined
+  return { promptTokens, completionTokens }
+}
+
+/** A string, or parts of which those of type `text` are the answer (others are the model's thinking). */
+function readText(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map((part: unknown) => (isObject(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : '')).join('')
+}
+
+const content = stringOf('content')
+
+function contentOf(data: string): unknown {
+  const body: unknown = JSON.parse(data)
+  const choice: unknown = isObject(body) && Array.isArray(body.choices) ? body.choices[0] : undefined
+  return isObject(choice) && isObject(choice.delta) ? choice.delta.content : undefined
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data)
+  } catch {
+    // the parser's own message quotes the answer, which belongs in no log
+    throw notUnderstood('broken JSON')
+  }
+}
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null
+const holdsSomething = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value) ? value.length > 0 : isObject(value))
+const notUnderstood = (what: string): ModelError =>
+  new ModelError('unavailable', `the model's server sent an answer that is not understood: ${what}`)

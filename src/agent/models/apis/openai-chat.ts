@@ -1,0 +1,99 @@
+/**
+ * The OpenAI Chat Completions dialect as a `Model`: Ollama, vLLM, llama.cpp and gateways. Owns what is asked and how; the answer is read
+ * by `ChatAnswer`, the socket and its deadlines belong to `exchange`. Never retries.
+ */
+import type { Dispatcher } from 'undici'
+import type { Model, ModelRequest, PromptMessage, ToolDefinition } from '../model.ts'
+import { parseBaseUrl } from '../transport/base-url.ts'
+import { ChatAnswer } from './chat-answer.ts'
+import { readChatContinuation } from './chat-reasoning.ts'
+import { exchange } from '../transport/exchange.ts'
+import type { Deadlines } from '../transport/exchange.ts'
+import { parseObject } from '../transport/fields.ts'
+import { ThinkBlock } from './think-block.ts'
+
+export type OpenaiChatOptions = {
+  dispatcher: Dispatcher
+  /** What stands before `/chat/completions`; its query is kept. */
+  baseUrl: string
+  /** Empty: no Authorization header is sent. */
+  apiKey: string
+  deadlines: Deadlines
+}
+
+/** Throws ModelError `refused` where the base URL is none. */
+export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiChatOptions): Model {
+  const { origin, path } = completionsAddress(baseUrl)
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: 'text/event-stream, application/json',
+    // without it a proxy may compress, which holds pieces of a stream back
+    'accept-encoding': 'identity',
+    'user-agent': 'turnkeep',
+    ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
+  }
+
+  return {
+    async generate(request, { signal, onText }) {
+      const body = JSON.stringify(writeRequest(request))
+      const block = new ThinkBlock(onText)
+      const answer = new ChatAnswer({ onText: (text) => block.push(text), secret: apiKey, maxOutputTokens: request.maxOutputTokens })
+      await exchange(dispatcher, { origin, path, headers, body, secret: apiKey, deadlines, signal }, answer)
+      block.end()
+      return answer.step()
+    },
+  }
+}
+
+function completionsAddress(baseUrl: string): { origin: string; path: string } {
+  const url = parseBaseUrl(baseUrl)
+  return { origin: url.origin, path: `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}` }
+}
+
+function writeRequest(request: ModelRequest): object {
+  const { modelId, messages, tools, maxOutputTokens, temperature } = request
+  return {
+    model: modelId,
+    messages: messages.map(writeMessage),
+    stream: true,
+    stream_options: { include_usage: true },
+    // not `max_completion_tokens`, which OpenAI alone knows; OpenAI itself is asked through its Responses API
+    max_tokens: maxOutputTokens,
+    ...(temperature === null ? {} : { temperature }),
+    ...(tools.length === 0 ? {} : { tools: tools.map(writeTool) }),
+  }
+}
+
+function writeMessage(message: PromptMessage): object {
+  switch (message.role) {
+    case 'system':
+    case 'user':
+      return { role: message.role, content: message.content }
+    case 'assistant': {
+      if (!message.toolCalls?.length) return { role: 'assistant', content: message.content }
+      const wanted = readChatContinuation(message.continuation)
+      return {
+        role: 'assistant',
+        // some servers refuse an empty string beside tool calls
+        content: message.content === '' ? null : message.content,
+        ...wanted.message,
+        tool_calls: message.toolCalls.map(({ id, name, arguments: args }, n) => ({
+          id,
+          type: 'function',
+          function: { name, arguments: sendableArguments(args) },
+          ...wanted.calls[n],
+        })),
+      }
+    }
+    case 'tool':
+      return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
+  }
+}
+
+/** Some servers refuse a request, others fill a template, where these are no object; the model has been told in the result. */
+const sendableArguments = (args: string): string => (parseObject(args) === undefined ? '{}' : args)
+
+const writeTool = ({ name, description, parameters }: ToolDefinition): object => ({
+  type: 'function',
+  function: { name, description, parameters },
+})

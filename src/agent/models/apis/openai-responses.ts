@@ -1,0 +1,16 @@
+/** OpenAI's Responses API, by @ai-sdk/openai. */
+import type { Dialect } from './ai-sdk.ts'
+import { eventType } from '../transport/event-type.ts'
+
+export const openaiBaseUrl = 'https://api.openai.com/v1'
+
+export const openaiResponses: Dialect = {
+  provider: 'openai',
+  async open({ modelId, ...options }) {
+    const { createOpenAI } = await import('@ai-sdk/openai')
+    return createOpenAI(options).responses(modelId)
+  },
+  isLast: eventType('response.completed', 'response.incomplete'),
+  // the API would keep a copy of every conversation for 30 days, which no erasure here reaches
+  options: { store: false },
+}

@@ -1,0 +1,172 @@
+/**
+ * Reads the parts of a `doStream` into a `ModelStep`. Owns what leaves (text alone) and when an answer is whole: only with a finish that the
+ * provider gave a reason for, and without any error part, since one bad event may be followed by an orderly end.
+ */
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+} from '@ai-sdk/provider'
+import { ModelError } from '../model.ts'
+import type { FinishReason, ModelStep, ModelUsage, ToolCall } from '../model.ts'
+import { answerLimit } from '../answer-limit.ts'
+import { isObject } from '../transport/fields.ts'
+import { operatorText } from '../transport/operator-text.ts'
+import { PartsContinuation } from './parts-continuation.ts'
+import { reportsLength } from '../transport/too-long.ts'
+import { isCount } from '../transport/usage-count.ts'
+
+export type PartsAnswerOptions = {
+  onText: (text: string) => void
+  /** Called at each sign that the model is at work. */
+  onSpeaking: () => void
+  /** The API key: never shown, even where the provider's error repeats it. */
+  secret: string
+  /** What was asked for: an answer far beyond it is cut. */
+  maxOutputTokens: number
+  /** The provider's name in the package's marks. */
+  provider: string
+}
+
+type StartedCall = ToolCall & { whole: boolean; mark: (metadata: SharedV4ProviderMetadata | undefined) => void }
+
+export class PartsAnswer {
+  readonly #options: PartsAnswerOptions
+  #size = 0
+  #text = ''
+  /** In the order in which they began; one whose end never came keeps its unfinished arguments. Ids may be empty, or come twice. */
+  readonly #toolCalls: StartedCall[] = []
+  readonly #continuation: PartsContinuation
+  #finish: { reason: LanguageModelV4FinishReason; usage: LanguageModelV4Usage } | undefined
+
+  constructor(options: PartsAnswerOptions) {
+    this.#options = options
+    this.#continuation = new PartsContinuation(options.provider)
+  }
+
+  /** Throws ModelError for an error part, `unavailable` or `too_long`, and for an answer that is too large. */
+  read(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case 'text-start':
+        return this.#continuation.read('text', part.id, '', part.providerMetadata)
+      case 'text-delta':
+        this.#continuation.read('text', part.id, part.delta, part.providerMetadata)
+        return this.#speak(part.delta)
+      case 'text-end':
+        return this.#continuation.end('text', part.id, part.providerMetadata)
+      case 'reasoning-start':
+      case 'reasoning-delta':
+        this.#continuation.read('reasoning', part.id, part.type === 'reasoning-delta' ? part.delta : '', part.providerMetadata)
+        return this.#options.onSpeaking()
+      case 'reasoning-end':
+        return this.#continuation.end('reasoning', part.id, part.providerMetadata)
+      case 'tool-input-start':
+        return this.#beginCall(part.id, part.toolName).mark(part.providerMetadata)
+      case 'tool-input-delta':
+        return this.#extendCall(part.id, part.delta)
+      case 'tool-call':
+        return this.#endCall(part.toolCallId, part.toolName, part.input).mark(part.providerMetadata)
+      case 'finish':
+        this.#finish = { reason: part.finishReason, usage: part.usage }
+        return
+      case 'error':
+        throw failed(part.error, this.#options.secret)
+      default:
+      // metadata, citations, files: nothing that leaves
+    }
+  }
+
+  /** The answer, once the stream ended in good order. Throws ModelError `unavailable` where the provider did not say that it is whole. */
+  step(): ModelStep {
+    const finishReason = this.#finish && readFinish(this.#finish.reason)
+    if (!this.#finish || !finishReason) throw notWhole(this.#finish?.reason.raw, this.#options.secret)
+    const toolCalls = this.#toolCalls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))
+    const continuation = toolCalls.length > 0 ? this.#continuation.step() : undefined
+    return {
+      text: this.#text,
+      toolCalls,
+      finishReason: finishReason === 'stop' && toolCalls.length > 0 ? 'tool_calls' : finishReason,
+      usage: readUsage(this.#finish.usage),
+      ...(continuation === undefined ? {} : { continuation }),
+    }
+  }
+
+  #speak(delta: string): void {
+    if (delta.length === 0) return
+    this.#options.onSpeaking()
+    this.#grow(delta.length)
+    this.#text += delta
+    this.#options.onText(delta)
+  }
+
+  #beginCall(id: string, name: string): StartedCall {
+    this.#options.onSpeaking()
+    this.#grow(id.length + name.length)
+    const call = { id, name, arguments: '', whole: false, mark: this.#continuation.call() }
+    this.#toolCalls.push(call)
+    return call
+  }
+
+  #extendCall(id: string, delta: string): void {
+    this.#grow(delta.length)
+    const call = this.#toolCalls.findLast((one) => one.id === id && !one.whole)
+    if (call) call.arguments += delta
+  }
+
+  #endCall(id: string, name: string, args: string): StartedCall {
+    const begun = this.#toolCalls.find((one) => one.id === id && !one.whole)
+    this.#grow(begun ? 0 : args.length)
+    return Object.assign(begun ?? this.#beginCall(id, name), { name, arguments: args, whole: true })
+  }
+
+  #grow(size: number): void {
+    this.#size += size
+    const limit = answerLimit(this.#options.maxOutputTokens)
+    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer is larger than ${limit} characters`)
+  }
+}
+
+/** What a package's error means, once the wire had nothing to say of it. */
+export function failed(error: unknown, secret: string): ModelError {
+  const kind = reportsLength(error) ? 'too_long' : 'unavailable'
+  return new ModelError(kind, `the model's server failed: ${operatorText(wordsOf(error), secret)}`, { cause: error })
+}
+
+/** Gemini gives up in words of its own, as MALFORMED_FUNCTION_CALL: another try may go well. */
+const notWhole = (raw: string | undefined, secret: string): ModelError =>
+  new ModelError('unavailable', `the model's stream ended before its finish${raw === undefined ? '' : `: ${operatorText(raw, secret)}`}`)
+
+/** Undefined where the stream was cut: the packages then say `interrupted`, `error`, or `other` without the provider's own reason. */
+function readFinish({ unified, raw }: LanguageModelV4FinishReason): FinishReason | undefined {
+  switch (unified) {
+    case 'stop':
+    case 'length':
+      return unified
+    case 'tool-calls':
+      return 'tool_calls'
+    case 'content-filter':
+      return 'other'
+    case 'other':
+      return raw === undefined ? undefined : 'other'
+    case 'interrupted':
+    case 'error':
+      return undefined
+  }
+}
+
+/** The totals hold cached and reasoning tokens. Undefined as for any provider: missing, no counts, or two zeros (`billing.usage-missing`). */
+function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage | undefined {
+  const { total: promptTokens } = inputTokens
+  const { total: completionTokens } = outputTokens
+  if (!isCount(promptTokens) || !isCount(completionTokens) || promptTokens + completionTokens === 0) return undefined
+  return { promptTokens, completionTokens }
+}
+
+/** The words of a package's error; those of its parsers quote the answer, which belongs in no log. */
+function wordsOf(error: unknown): string {
+  if (!isObject(error) && !(error instanceof Error)) return String(error)
+  const { name, message } = error
+  if (name === 'AI_JSONParseError' || name === 'AI_TypeValidationError') return 'an event that is not understood'
+  return typeof message === 'string' ? message : JSON.stringify(error)
+}

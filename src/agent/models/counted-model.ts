@@ -1,0 +1,17 @@
+/** A model whose every call is counted by how it ended. Changes nothing about the call. */
+import type { Metrics } from '../../observability/metrics.ts'
+import { ModelError } from './model.ts'
+import type { Model } from './model.ts'
+
+export const countedModel = (model: Model, metrics: Metrics): Model => ({
+  async generate(request, call) {
+    try {
+      const step = await model.generate(request, call)
+      metrics.modelCalled('answered')
+      return step
+    } catch (error) {
+      metrics.modelCalled(call.signal.aborted ? 'stopped' : error instanceof ModelError ? error.kind : 'fault')
+      throw error
+    }
+  },
+})

@@ -1,0 +1,76 @@
+/**
+ * `turnkeep backup`: the database in one file, verified, and what else must be kept for a restore. Works beside running servers. Never replaces
+ * a file, never copies a secret.
+ */
+import { statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { settings } from '../../config/config.ts'
+import type { Environment } from '../../config/config.ts'
+import { verify } from '../../store/queries/invariants.ts'
+import type { Verdict } from '../../store/queries/invariants.ts'
+import { backUp } from '../../store/sqlite/sqlite.ts'
+import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
+import { helpEnd } from '../terminal/command-options.ts'
+import { showProgress } from './progress.ts'
+import type { Progress } from './progress.ts'
+import { findFolder, findStore } from './store-address.ts'
+import type { StoreAddress } from './store-address.ts'
+
+export function define(command: Command, environment: Environment): void {
+  helpEnd(command, 'backup /backups/turnkeep-2026-11-21.db')
+    .argument('[file]', 'the file to write; it must not exist; default: turnkeep-<time>.db in this folder, .dump from PostgreSQL')
+    .option('--json', 'print JSON')
+    .action((file: string | undefined, options: { json?: true }) => backUpStore(environment, file, options))
+}
+
+async function backUpStore(environment: Environment, given: string | undefined, { json }: { json?: true }): Promise<void> {
+  const store = findStore(environment)
+  const ending = store.kind === 'folder' ? 'db' : 'dump'
+  const file = resolve(given ?? `turnkeep-${new Date().toISOString().replace(/[:.]/g, '-')}.${ending}`)
+  if (statSync(file, { throwIfNoEntry: false })) throw refuseExisting(file)
+  const verdicts = await writeBackup(store, file, environment).catch((error: unknown) => {
+    throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `no backup of ${store.shown} was made: ${causeOf(error)}`)
+  })
+  const { size } = statSync(file)
+  const broken = verdicts.filter(({ rows }) => rows.length > 0).map(({ name }) => name)
+  const folder = findFolder(environment)
+  const keep = [settings.encryptionKeys, settings.adminToken].map(({ name, file: kept }) =>
+    environment[name] || store.kind === 'postgres' ? { secret: name, where: 'environment' } : { secret: kept, where: join(folder, kept) },
+  )
+  if (json) {
+    console.log(JSON.stringify({ file, bytes: size, ok: broken.length === 0, invariants: verdicts.length, broken, keep }, null, 2))
+  } else {
+    console.log(`Written: ${file} (${(size / 1024 / 1024).toFixed(1)} MiB, mode 0600)`)
+    console.log(
+      broken.length === 0
+        ? `Verified: all ${verdicts.length} invariants hold in it.`
+        : `BROKEN in it, as in the store: ${broken.join(', ')}`,
+    )
+    console.log('Keep these too, apart from the backup; without the first, the API keys of providers cannot be opened again:')
+    for (const { secret, where } of keep) console.log(`  ${where === 'environment' ? `the value of ${secret}` : where}`)
+    console.log('To restore: docs/operate/backup-restore.md.')
+  }
+  if (broken.length > 0) process.exitCode = 1
+}
+
+async function writeBackup(store: StoreAddress, file: string, environment: Environment): Promise<Verdict[]> {
+  const progress = process.stderr.isTTY ? showProgress(store.kind === 'folder' ? 'pages' : 'tables') : silent
+  const tell = (part: string, done: number, of: number): void => progress.tell({ phase: 'copied', part, done, of })
+  try {
+    if (store.kind === 'folder')
+      return await backUp({ folder: store.folder, file, onProgress: ({ pages, of }) => tell('', pages, of) }, verify)
+    const { dumpPostgres } = await import('../../store/postgres/backup.ts')
+    const onProgress = ({ tables, of, table }: { tables: number; of: number; table: string }): void => tell(table, tables, of)
+    return await dumpPostgres({ url: store.url, file, environment, onProgress }, verify)
+  } finally {
+    progress.end()
+  }
+}
+
+const silent: Progress = { tell: () => undefined, end: () => undefined }
+
+const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST'
+
+const refuseExisting = (file: string): CommandFailed =>
+  new CommandFailed(2, `${file} is there already (or a .partial of a backup that runs or was killed): nothing was replaced`)

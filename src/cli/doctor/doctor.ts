@@ -1,0 +1,107 @@
+/** `turnkeep doctor`: the usual troubles, one after the other, each with a line and what mends it. Mends nothing itself. */
+import { styleText } from 'node:util'
+import type { Command } from 'commander'
+import { settings } from '../../config/config.ts'
+import type { Config, Environment } from '../../config/config.ts'
+import { adminUrl, findAdminToken, localUrl, readAddressSettings } from '../admin-api/address.ts'
+import { createAdminClient } from '../admin-api/client.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
+import { helpEnd, withServerOptions, writeExitCodes } from '../terminal/command-options.ts'
+import type { ServerOptions } from '../terminal/command-options.ts'
+import { fail, ok, warn } from './finding.ts'
+import type { Finding } from './finding.ts'
+import { checkPostgres } from './database-checks.ts'
+import { checkFolder, checkNode, checkOpenFiles, checkSecrets, checkSettings } from './machine-checks.ts'
+import { jsonText } from '../terminal/print.ts'
+import { checkRedis } from './redis-checks.ts'
+import { checkPort, checkProviders, checkServer, checkToken, probe } from './server-checks.ts'
+import { findRedis, findStore } from '../data/store-address.ts'
+import { checkStore, inspect } from './store-checks.ts'
+import { checkStream } from './stream-check.ts'
+import { visible } from '../terminal/table.ts'
+
+type DoctorOptions = ServerOptions & { providers?: true }
+
+export function define(command: Command, environment: Environment): void {
+  const codes = writeExitCodes('nothing fails (there may be warnings)', 'something fails', 'wrong usage')
+  withServerOptions(helpEnd(command, 'doctor --providers', codes))
+    .option('--providers', 'also call every provider with its key: a tiny call each, which it may charge')
+    .action((options: DoctorOptions) => examine(environment, options))
+}
+
+async function examine(environment: Environment, options: DoctorOptions): Promise<void> {
+  const findings: Finding[] = []
+  for await (const finding of findAll(environment, options)) {
+    findings.push(finding)
+    if (!options.json) printFinding(finding)
+  }
+  const failed = findings.filter(({ status }) => status === 'fail').length
+  const warned = findings.filter(({ status }) => status === 'warn').length
+  if (options.json) console.log(jsonText({ ok: failed === 0, checks: findings }, 2))
+  else console.log(failed + warned === 0 ? '\nNothing to mend.' : `\n${failed} failed, ${warned} to look at.`)
+  if (failed > 0) process.exitCode = 1
+}
+
+async function* findAll(environment: Environment, options: DoctorOptions): AsyncGenerator<Finding> {
+  yield checkNode(process.versions.node)
+  yield* checkSettings(environment)
+  yield* checkOpenFiles(settings.maxTurns.read(environment[settings.maxTurns.name] || settings.maxTurns.initial) ?? 0)
+  const known = readable(() => ({ config: readAddressSettings(environment), store: findStore(environment), redis: findRedis(environment) }))
+  if (!known) return
+  const { config, store, redis } = known
+  let inUse = false
+  if (store.kind === 'folder') {
+    yield ok('store', `SQLite, in ${config.dataFolder}, because DATABASE_URL is not set`)
+    yield* checkFolder(config)
+    yield* checkSecrets(config, environment)
+    const inspection = inspect(config)
+    inUse = inspection.inUse
+    yield* await checkStore(config, inspection)
+  } else {
+    yield* checkPostgres(store.url, store.shown, environment)
+  }
+  if (redis !== undefined) yield await checkRedis(redis)
+  yield* checkRunning(config, environment, options, inUse)
+}
+
+/** Undefined where a setting is refused, which is told already. */
+function readable<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof CommandFailed) return undefined
+    throw error
+  }
+}
+
+async function* checkRunning(config: Config, environment: Environment, options: DoctorOptions, inUse: boolean): AsyncGenerator<Finding> {
+  // A port of 0 is known to the server's log alone.
+  if (config.port === 0 && options.url === undefined) {
+    yield warn('server', 'it listens on any free port', 'Name its address: npx turnkeep doctor --url http://127.0.0.1:…')
+    return
+  }
+  if (options.url === undefined) yield await checkPort(config, await probe(localUrl(config, config.port)))
+  const url = adminUrl(config, options.url)
+  const found = await probe(url)
+  yield* checkServer(url, found, inUse || options.url !== undefined || config.publicUrl !== undefined)
+  if (found.kind !== 'ours') return
+  if (findAdminToken(config) === undefined) {
+    yield fail('admin token', 'there is none to try', 'Set TURNKEEP_ADMIN_TOKEN, or TURNKEEP_DATA_DIR to the server’s data folder.')
+    return
+  }
+  const client = createAdminClient(environment, options)
+  const token = await checkToken(client)
+  yield token
+  if (token.status !== 'ok') return
+  if (options.providers) yield* checkProviders(client)
+  const stream = config.publicUrl === undefined ? undefined : await checkStream(config, config.publicUrl, client)
+  if (stream) yield stream
+}
+
+const marks = { ok: ['green', 'ok  '], warn: ['yellow', 'warn'], fail: ['red', 'FAIL'] } as const
+
+function printFinding({ check, status, says, mend }: Finding): void {
+  const [colour, mark] = marks[status]
+  console.log(`${styleText(colour, mark, { stream: process.stdout })}  ${visible(check).padEnd(12)}  ${visible(says)}`)
+  if (mend !== undefined) console.log(`      ${' '.repeat(12)}  ${visible(mend)}`)
+}

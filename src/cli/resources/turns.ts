@@ -1,0 +1,83 @@
+/** `turnkeep turn …`: what became of a message, by its request id: state, cost, why it failed, what was called. */
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import type { Environment } from '../../config/config.ts'
+import { createAdminClient, isFields } from '../admin-api/client.ts'
+import type { Fields } from '../admin-api/client.ts'
+import { serverCommand, wholeNumber } from '../terminal/command-options.ts'
+import type { ServerOptions } from '../terminal/command-options.ts'
+import { listOf, printList, printRecord, printTable, write } from '../terminal/print.ts'
+import { recordLines, shortened } from '../terminal/table.ts'
+import type { Column } from '../terminal/table.ts'
+
+const columns: Column[] = [
+  { title: 'request', path: 'request_id' },
+  { title: 'started (UTC)', path: 'started_at', as: 'time' },
+  { title: 'state', path: 'state' },
+  { title: 'attempts', path: 'attempts', as: 'number' },
+  { title: 'tokens', path: 'usage.total_tokens', as: 'number' },
+  { title: 'charged $', path: 'usage.charged_usd', as: 'usd' },
+  { title: 'agent', path: 'agent_id' },
+  { title: 'failure', path: 'failure.cause', as: 'short' },
+]
+const stepColumns: Column[] = [
+  { title: 'run', path: 'run', as: 'number' },
+  { title: 'step', path: 'step', as: 'number' },
+  { title: 'time (UTC)', path: 'created_at', as: 'time' },
+  { title: 'what', path: 'what' },
+  { title: 'took', path: 'ms', as: 'ms' },
+  { title: 'tokens', path: 'tokens' },
+  { title: 'says', path: 'says', as: 'short' },
+]
+
+type ListOptions = ServerOptions & { limit?: number; status?: string; agent?: string; conversation?: string }
+
+export function define(group: Command, environment: Environment): void {
+  const client = (options: ServerOptions) => createAdminClient(environment, options)
+
+  serverCommand(group, 'list', 'list turns, newest first', 'turn list --status failed --limit 20')
+    .addOption(new Option('--status <state>', 'only in this state').choices(['running', 'completed', 'failed', 'released']))
+    .option('--agent <agent-id>', 'only of this agent')
+    .option('--conversation <conversation-id>', 'only of this conversation')
+    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+    .action(({ status, agent, conversation, ...options }: ListOptions) => {
+      const query = { status, agent_id: agent, conversation_id: conversation }
+      return printList(client(options), '/turns', columns, { ...options, query })
+    })
+
+  serverCommand(
+    group,
+    'show <request-id>',
+    'show a turn: state, cost, why it failed, and its steps',
+    'turn show 01a1fe3e-91cf-7299-8cd6-487d81a485ba',
+  ).action(async (requestId: string, options: ServerOptions) => {
+    const turn = await client(options).call('GET', `/turns/${encodeURIComponent(requestId)}`)
+    if (options.json) return printRecord(turn, options)
+    const { steps, ...rest } = turn
+    await write(`${recordLines(rest).join('\n')}\n\n`)
+    return printTable(
+      stepColumns,
+      listOf({ data: steps }).map(stepRow),
+      'No steps are kept: a turn of one call of the model has none, and those of others are erased with its text, or after 30 days.',
+    )
+  })
+}
+
+function stepRow({ payload, kind, ...rest }: Fields): Fields {
+  if (!isFields(payload)) return { ...rest, what: kind }
+  const { usage, name, ms, text, tool_calls: calls } = payload
+  if (kind !== 'model') {
+    const begun = kind === 'tool_started'
+    const says = begun ? payload['arguments'] : payload['result']
+    return {
+      ...rest,
+      what: `${String(name)} ${begun ? 'called' : payload['is_error'] === true ? 'failed' : 'answered'}`,
+      ms,
+      says: textOf(says),
+    }
+  }
+  const tokens = isFields(usage) ? `${String(usage['prompt_tokens'])} + ${String(usage['completion_tokens'])}` : undefined
+  return { ...rest, what: 'model', tokens, says: text === '' && Array.isArray(calls) ? `calls ${textOf(calls)}` : text }
+}
+
+const textOf = (value: unknown): string => shortened(typeof value === 'string' ? value : JSON.stringify(value))

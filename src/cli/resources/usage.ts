@@ -1,0 +1,63 @@
+/** `turnkeep usage`: turns, tokens, charges and times by hour or day, with their totals. The figures are the API's. */
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import type { Environment } from '../../config/config.ts'
+import { createAdminClient, isFields } from '../admin-api/client.ts'
+import { CommandFailed } from '../terminal/command-failed.ts'
+import { helpEnd, withServerOptions } from '../terminal/command-options.ts'
+import type { ServerOptions } from '../terminal/command-options.ts'
+import { printRecord, write } from '../terminal/print.ts'
+import { Table } from '../terminal/table.ts'
+import type { Column } from '../terminal/table.ts'
+
+const figures: Column[] = [
+  { title: 'turns', path: 'turns', as: 'number' },
+  { title: 'completed', path: 'completed', as: 'number' },
+  { title: 'failed', path: 'failed', as: 'number' },
+  { title: 'released', path: 'released', as: 'number' },
+  { title: 'prompt tokens', path: 'prompt_tokens', as: 'number' },
+  { title: 'completion tokens', path: 'completion_tokens', as: 'number' },
+  { title: 'charged $', path: 'charged_usd', as: 'usd' },
+  { title: 'time p50', path: 'p50_ms', as: 'ms' },
+  { title: 'p95', path: 'p95_ms', as: 'ms' },
+  { title: 'first text p50', path: 'p50_first_delta_ms', as: 'ms' },
+  { title: 'p95', path: 'p95_first_delta_ms', as: 'ms' },
+]
+
+type UsageOptions = ServerOptions & {
+  bucket: 'hour' | 'day'
+  from?: string
+  to?: string
+  owner?: string
+  agent?: string
+  key?: string
+  all?: true
+}
+
+export function define(command: Command, environment: Environment): void {
+  withServerOptions(helpEnd(command, 'usage --bucket day --from 2026-11-01 --owner own_01jd3v9qk8x2m5n7p4r6t8w0ya'))
+    .addOption(new Option('--bucket <bucket>', 'a line an hour or a day, UTC').choices(['hour', 'day']).default('day'))
+    .option('--from <time>', 'a date as 2026-11-21 or a time as 2026-11-21T12:00:00Z; default: 30 days or 24 hours ago')
+    .option('--to <time>', 'up to, and without; default: now')
+    .option('--owner <owner-id>', 'only this owner')
+    .option('--agent <agent-id>', 'only this agent')
+    .option('--key <key-id>', 'only this API key')
+    .option('--all', 'lines without a turn too')
+    .action(async ({ bucket, from, to, owner, agent, key, all, ...options }: UsageOptions) => {
+      const query = { bucket, from, to, owner_id: owner, agent_id: agent, key_id: key }
+      const usage = await createAdminClient(environment, options).call('GET', '/usage', { query })
+      if (options.json) return printRecord(usage, options)
+      const { data, totals } = usage
+      if (!Array.isArray(data) || !data.every(isFields) || !isFields(totals)) throw new CommandFailed(2, 'the answer is no report of usage')
+      const start: Column = { title: bucket === 'day' ? 'day (UTC)' : 'hour (UTC)', path: 'start' }
+      const rows = data
+        .filter(({ turns }) => all || turns !== 0)
+        .map((row) => ({
+          ...row,
+          start: String(row['bucket_start'])
+            .replace('T', ' ')
+            .slice(0, bucket === 'day' ? 10 : 16),
+        }))
+      return write(`${new Table([start, ...figures]).lines([...rows, { ...totals, start: 'total' }]).join('\n')}\n`)
+    })
+}

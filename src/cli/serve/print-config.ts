@@ -1,0 +1,50 @@
+/** `turnkeep config`: every setting with its present value, where that comes from, and what it means. Secrets are never shown. */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { initialOf, readConfig, settings } from '../../config/config.ts'
+import type { Environment, Setting } from '../../config/config.ts'
+import { helpEnd } from '../terminal/command-options.ts'
+
+type Present = { name: string; value: string | null; source: 'environment' | 'default' | 'file' | 'not set'; meaning: string }
+
+const exitCodes = 'Exit codes: 0  done\n            2  the server would not start with this environment'
+
+export function define(command: Command, environment: Environment): void {
+  helpEnd(command, 'config', exitCodes)
+    .option('--json', 'print JSON')
+    .action((options: { json?: true }) => {
+      process.exitCode = printConfig(environment, { json: options.json ?? false })
+    })
+}
+
+/** Answers the exit code: 0, or 2 where the server would not start with this environment. */
+function printConfig(environment: Environment, { json }: { json: boolean }): number {
+  const outcome = readConfig(environment)
+  const dataFolder = resolve(environment[settings.dataFolder.name] || settings.dataFolder.initial)
+  const present = Object.values<Setting<unknown>>(settings).map((setting) => presentOf(setting, environment, dataFolder))
+  if (json) {
+    console.log(JSON.stringify({ settings: present, problems: outcome.kind === 'problems' ? outcome.problems : [] }, null, 2))
+  } else {
+    const width = Math.max(...present.map(({ name }) => name.length))
+    for (const { name, value, source, meaning } of present) {
+      console.log(`${name.padEnd(width)}  ${value === null ? '' : `${value || 'none'}  `}(${source})\n${' '.repeat(width)}  ${meaning}`)
+    }
+  }
+  if (outcome.kind === 'config') return 0
+  for (const problem of outcome.problems) console.error(`turnkeep: ${problem}`)
+  return 2
+}
+
+function presentOf(setting: Setting<unknown>, environment: Environment, dataFolder: string): Present {
+  const { name, meaning, secret, shown, file } = setting
+  const given = environment[name]
+  if (given !== undefined && given !== '') {
+    const value = shown ? shown(given) : secret ? '(hidden)' : given
+    return { name, value, source: 'environment', meaning }
+  }
+  const path = file && join(dataFolder, file)
+  if (path && existsSync(path)) return { name, value: path, source: 'file', meaning }
+  const initial = initialOf(setting, environment)
+  return initial === undefined ? { name, value: null, source: 'not set', meaning } : { name, value: initial, source: 'default', meaning }
+}

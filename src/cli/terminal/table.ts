@@ -1,0 +1,133 @@
+/**
+ * What a person reads of the API's answers: rows under titles, or one thing field by field. Aligned by what a terminal shows, which is not
+ * the length of a text; control characters never reach the terminal. Colour only on a terminal and without NO_COLOR.
+ */
+import { styleText } from 'node:util'
+import { isFields } from '../admin-api/client.ts'
+import type { Fields } from '../admin-api/client.ts'
+
+/** `path` names a field, with dots where it is nested. `usd` and `number` stand at the right; `short` is the beginning on one line. */
+export type Column = { title: string; path: string; as?: 'text' | 'short' | 'time' | 'usd' | 'number' | 'ms' }
+
+const gap = '  '
+
+/** Prints rows as they come; the widths are those of the first call, and grow. */
+export class Table {
+  readonly #columns: Column[]
+  #widths: number[] | undefined
+  #places: number[]
+
+  constructor(columns: Column[]) {
+    this.#columns = columns
+    this.#places = columns.map(() => 0)
+  }
+
+  /** The lines of these rows, and of the titles before the first ones. */
+  lines(rows: Fields[]): string[] {
+    const cells = rows.map((row) => this.#columns.map((column) => cellOf(row, column)))
+    this.#alignPoints(cells)
+    const titles = this.#columns.map(({ title }) => title)
+    const first = this.#widths === undefined
+    this.#widths = titles.map((title, index) =>
+      Math.max(this.#widths?.[index] ?? widthOf(title), ...cells.map((row) => widthOf(row[index]!))),
+    )
+    return [...(first ? [bold(this.#line(titles))] : []), ...cells.map((row) => this.#line(row))]
+  }
+
+  /** Amounts of one column end with as many places, those that are nothing as blanks, so that point stands below point. */
+  #alignPoints(cells: string[][]): void {
+    for (const [index, { as }] of this.#columns.entries()) {
+      if (as !== 'usd') continue
+      this.#places[index] = Math.max(this.#places[index]!, ...cells.map((row) => placesOf(row[index]!)))
+      for (const row of cells) row[index] += ' '.repeat(this.#places[index]! - placesOf(row[index]!))
+    }
+  }
+
+  #line(cells: string[]): string {
+    const padded = cells.map((cell, index) => {
+      const space = ' '.repeat(this.#widths![index]! - widthOf(cell))
+      return isRight(this.#columns[index]!) ? space + cell : cell + space
+    })
+    return padded.join(gap).trimEnd()
+  }
+}
+
+/** One thing, a line a field: nested ones under dotted names, a long text indented below its name. */
+export function recordLines(fields: Fields): string[] {
+  const flat = flatten(fields)
+  const width = Math.max(...flat.map(([name]) => name.length))
+  return flat.map(([name, value]) => {
+    const [firstLine = '', ...rest] = shown(value, 'text', true).split('\n')
+    return [`${name.padEnd(width)}${gap}${firstLine}`.trimEnd(), ...rest.map((line) => ' '.repeat(width + gap.length) + line)].join('\n')
+  })
+}
+
+const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
+
+// The flags of England, Scotland, Wales: the letters of a region, which are not seen, behind a black flag.
+const flag = /\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{3,6}\u{e007f}/u.source
+const unseen = new RegExp(`${flag}|\\p{Cc}|\\p{Cf}|\\p{Cs}|\\p{Zl}|\\p{Zp}`, 'gu')
+
+/** A text of others as it may be put on a terminal: what would move the cursor or hide something is written out. */
+export function visible(text: string, keepNewlines = false): string {
+  return text.replace(unseen, (found) => {
+    if (found === '\n' && keepNewlines) return found
+    // They part or join letters, as Persian needs it, or the parts of one emoji; alone they are nothing to see and nothing to fear.
+    if (found === '\u{200c}' || found === '\u{200d}' || found.startsWith('\u{1f3f4}')) return found
+    return `\\u{${found.codePointAt(0)!.toString(16)}}`
+  })
+}
+
+/** The beginning of a text on one line, for a cell. */
+export function shortened(text: unknown, most = 60): string {
+  const line = String(text).replace(/\s+/g, ' ').trim()
+  const characters = [...line]
+  return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : line
+}
+
+const placesOf = (cell: string): number => (cell.includes('.') ? cell.length - cell.indexOf('.') : 0)
+const isRight = ({ as }: Column): boolean => as === 'usd' || as === 'number' || as === 'ms'
+
+const cellOf = (row: Fields, { path, as = 'text' }: Column): string => shown(fieldAt(row, path), as)
+
+function fieldAt(fields: Fields, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), fields)
+}
+
+function shown(value: unknown, as: NonNullable<Column['as']>, keepNewlines = false): string {
+  if (value === null || value === undefined) return '-'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (as === 'time')
+    return String(value)
+      .replace('T', ' ')
+      .replace(/(\.\d+)?Z$/, '')
+  if (as === 'usd') return String(value).replace(/(\.\d\d\d*?)0+$/, '$1')
+  if (as === 'number') return Number(value).toLocaleString('en-US')
+  if (as === 'ms') return `${Number(value).toLocaleString('en-US')} ms`
+  if (as === 'short') return visible(shortened(Array.isArray(value) ? value.join(', ') : value))
+  if (Array.isArray(value) && !value.some((one) => typeof one === 'object')) return value.length === 0 ? 'none' : visible(value.join(', '))
+  return visible(typeof value === 'object' ? JSON.stringify(value) : String(value), keepNewlines)
+}
+
+function flatten(fields: Fields, prefix = ''): [string, unknown][] {
+  return Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
+    // A schema within a thing of a list is read by those who write schemas: as it is.
+    if (isFields(value) && !(name === 'parameters' && prefix !== '')) return flatten(value, `${prefix}${name}.`)
+    if (Array.isArray(value) && value.length > 0 && value.every(isFields))
+      return value.flatMap((item, index) => flatten(item, `${prefix}${name}.${index + 1}.`))
+    return [[`${prefix}${name}`, value]]
+  })
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+// East Asian wide and full-width forms, and what is drawn as an emoji: two columns.
+const wide =
+  /^(\p{Emoji_Presentation}|\p{Emoji}\u{fe0f}|[\u{1100}-\u{115f}\u{2e80}-\u{303e}\u{3041}-\u{a4cf}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{fe30}-\u{fe6f}\u{ff00}-\u{ff60}\u{ffe0}-\u{ffe6}\u{20000}-\u{3fffd}])/u
+
+/** Columns that a terminal gives to a text. */
+export function widthOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of graphemes.segment(text)) width += wide.test(segment) ? 2 : 1
+  return width
+}

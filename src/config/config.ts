@@ -1,0 +1,271 @@
+/**
+ * Every setting: its name in the environment, default, check and one sentence. Read once, by main.ts and the commands; nothing else
+ * reads the environment. Holds no secret it was not given: what is generated lies in the data folder (data-folder.ts).
+ */
+import { resolve } from 'node:path'
+import {
+  BadValue,
+  baseUrl,
+  databaseAddress,
+  encryptionKeys,
+  failpointSpec,
+  host,
+  hostPorts,
+  printable,
+  redisAddress,
+  visibleAscii,
+  wholeNumber,
+  withoutPassword,
+} from './config-values.ts'
+import { misplacedFailpoint } from '../failpoints.ts'
+
+/** `read` answers undefined, or throws BadValue with a reason of its own, for a text that is not accepted. */
+export type Setting<Value> = {
+  name: string
+  /** Read like a given value; absent: the setting has no value unless it is given. */
+  initial?: string
+  meaning: string
+  /** Completes the sentence "must be …". */
+  accepted: string
+  read: (text: string) => Value | undefined
+  secret?: true
+  /** What of a secret may be shown. */
+  shown?: (text: string) => string
+  /** With DATABASE_URL other machines share what is stored: `required` has to be given then, any other text is the initial one. */
+  shared?: 'required' | 'off'
+  /** The file in the data folder that holds a generated value where the setting is absent. */
+  file?: 'admin.token' | 'encryption.key'
+}
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+const databaseUrlName = 'DATABASE_URL'
+const percentEncoded = 'what a URL keeps for itself (such as / ? # @) stands in a password as %2F, %3F, %23, %40'
+
+export const settings = {
+  port: {
+    name: 'PORT',
+    initial: '8080',
+    meaning: 'The port of the API; 0 takes any free one.',
+    accepted: 'a whole number from 0 to 65535',
+    read: wholeNumber(0, 65_535),
+  },
+  host: {
+    name: 'TURNKEEP_HOST',
+    initial: '127.0.0.1',
+    meaning: 'The address to listen on; 0.0.0.0 or :: for all.',
+    accepted: 'an IP address or a host name',
+    read: host,
+  },
+  publicUrl: {
+    name: 'TURNKEEP_PUBLIC_URL',
+    meaning: 'The base address that is shown in curl lines and in OpenAPI; absent: the address listened on.',
+    accepted: 'an http or https address without query and fragment',
+    read: baseUrl,
+  },
+  adminPort: {
+    name: 'TURNKEEP_ADMIN_PORT',
+    meaning: 'A port of its own for admin API, console and metrics; absent: they share PORT.',
+    accepted: 'a whole number from 0 to 65535',
+    read: wholeNumber(0, 65_535),
+  },
+  dataFolder: {
+    name: 'TURNKEEP_DATA_DIR',
+    initial: './.turnkeep',
+    meaning:
+      'The folder of the embedded database and the generated secrets; with DATABASE_URL of the demo key alone, and not made without a demo.',
+    accepted: 'a path',
+    read: (text) => (text.includes('\0') ? undefined : resolve(text)),
+  },
+  databaseUrl: {
+    name: databaseUrlName,
+    meaning: 'PostgreSQL, 15 or newer, instead of the embedded SQLite.',
+    accepted: `an address as postgres://user:password@host:5432/database; ${percentEncoded}`,
+    read: databaseAddress,
+    secret: true,
+    shown: withoutPassword,
+  },
+  redisUrl: {
+    name: 'REDIS_URL',
+    meaning: 'Valkey or Redis for the rate windows; absent: they are in the process with SQLite, in the database with PostgreSQL.',
+    accepted: `an address as redis://user:password@host:6379/0 (rediss, valkey and valkeys too); ${percentEncoded}`,
+    read: redisAddress,
+    secret: true,
+    shown: withoutPassword,
+  },
+  adminToken: {
+    name: 'TURNKEEP_ADMIN_TOKEN',
+    meaning: 'The bearer token of the admin API; absent: generated once; with DATABASE_URL it must be given, the same everywhere.',
+    // 16: nobody counts the guesses at it, and what opens everything must not be a word that somebody remembers.
+    accepted: '16 to 512 visible ASCII characters',
+    read: (text) => (/^[\x21-\x7e]{16,512}$/.test(text) ? text : undefined),
+    secret: true,
+    shared: 'required',
+    file: 'admin.token',
+  },
+  encryptionKeys: {
+    name: 'TURNKEEP_ENCRYPTION_KEY',
+    meaning:
+      'Seals provider and tool secrets: the first encrypts, all decrypt; absent: generated once; with DATABASE_URL it must be given, the same everywhere.',
+    accepted: 'a comma list of keys of 32 bytes in base64',
+    read: encryptionKeys,
+    secret: true,
+    shared: 'required',
+    file: 'encryption.key',
+  },
+  workers: {
+    name: 'TURNKEEP_WORKERS',
+    initial: '1',
+    meaning: 'Processes on this machine, alike and on one port; more than 1 needs DATABASE_URL.',
+    accepted: 'a whole number from 1 to 1024',
+    read: wholeNumber(1, 1_024),
+  },
+  maxTurns: {
+    name: 'TURNKEEP_MAX_TURNS',
+    initial: '1000',
+    meaning: 'Running turns a process; beyond it new ones are answered with 503.',
+    accepted: 'a whole number from 1 to 1000000',
+    read: wholeNumber(1, 1_000_000),
+  },
+  drainSeconds: {
+    name: 'TURNKEEP_DRAIN_SECONDS',
+    // Just above the 110 s that a whole turn may take, so that a drain cuts none.
+    initial: '115',
+    meaning: 'How long running turns may finish after SIGTERM.',
+    accepted: 'a whole number from 0 to 3600',
+    read: wholeNumber(0, 3_600),
+  },
+  retentionDays: {
+    name: 'TURNKEEP_RETENTION_DAYS',
+    meaning: 'The age at which the text of conversations is erased; absent: it is kept.',
+    accepted: 'a whole number from 1 to 36500',
+    read: wholeNumber(1, 36_500),
+  },
+  demo: {
+    name: 'TURNKEEP_DEMO',
+    initial: 'on',
+    meaning: 'Makes an owner, an agent "demo" and a key at the first start; off where DATABASE_URL is set, unless given.',
+    accepted: 'on or off',
+    shared: 'off',
+    read: (text) => (text === 'on' || text === 'off' ? text === 'on' : undefined),
+  },
+  logLevel: {
+    name: 'TURNKEEP_LOG_LEVEL',
+    initial: 'info',
+    meaning: 'The least serious log line that is written to stderr.',
+    accepted: `one of ${logLevels.join(', ')}`,
+    read: (text) => logLevels.find((level) => level === text),
+  },
+  allowedPrivateHosts: {
+    name: 'TURNKEEP_ALLOW_PRIVATE_HOSTS',
+    initial: '',
+    meaning: 'Private host:port pairs that tools, MCP servers and URL documents may reach.',
+    accepted: 'a comma list of host:port',
+    read: hostPorts,
+  },
+  openaiApiKey: {
+    name: 'OPENAI_API_KEY',
+    meaning: 'At the first start: the demo agent speaks with a model of OpenAI.',
+    accepted: 'visible ASCII characters',
+    read: visibleAscii,
+    secret: true,
+  },
+  anthropicApiKey: {
+    name: 'ANTHROPIC_API_KEY',
+    meaning: 'At the first start, without an OpenAI key: the demo agent speaks with a model of Anthropic.',
+    accepted: 'visible ASCII characters',
+    read: visibleAscii,
+    secret: true,
+  },
+  failpoints: {
+    name: 'TURNKEEP_FAILPOINTS',
+    initial: '',
+    meaning: 'Named crash points for tests; only with NODE_ENV=test.',
+    accepted: 'a list of name=kill|throw|drop|delay:<ms>',
+    read: failpointSpec,
+  },
+} as const satisfies Record<string, Setting<unknown>>
+
+type Settings = typeof settings
+type ValueOf<S> = S extends { read: (text: string) => infer Value } ? Exclude<Value, undefined> : never
+
+/** Every setting, checked. What was not given and has no default is undefined. */
+export type Config = { [Key in keyof Settings]: ValueOf<Settings[Key]> | (Settings[Key] extends { initial: string } ? never : undefined) }
+
+export type Environment = Record<string, string | undefined>
+/** `problems`: one line each, naming the setting and what is accepted; never a secret's value. */
+export type ConfigOutcome = { kind: 'config'; config: Config } | { kind: 'problems'; problems: string[] }
+
+/** Reads the whole environment. An empty value counts as absent. Names that begin with TURNKEEP_ and are not settings are problems too. */
+export function readConfig(environment: Environment): ConfigOutcome {
+  const values: Record<string, unknown> = {}
+  const problems = unknownNames(environment)
+  for (const [key, setting] of Object.entries<Setting<unknown>>(settings)) {
+    const text = textOf(setting, environment)
+    if (text === undefined) {
+      if (setting.shared === 'required' && isShared(environment))
+        problems.push(`${setting.name}: must be given where DATABASE_URL is set, the same on every machine`)
+      continue
+    }
+    try {
+      values[key] = setting.read(text)
+      if (values[key] === undefined) throw new BadValue(`must be ${setting.accepted}${setting.secret ? '' : `, not "${printable(text)}"`}`)
+    } catch (error) {
+      if (!(error instanceof BadValue)) throw error
+      problems.push(`${setting.name}: ${error.message}`)
+    }
+  }
+  if (typeof values['workers'] === 'number' && values['workers'] > 1 && !isShared(environment))
+    problems.push('TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process')
+  if (values['failpoints'] !== '' && environment['NODE_ENV'] !== 'test')
+    problems.push('TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test')
+  const misplaced =
+    typeof values['failpoints'] === 'string' && misplacedFailpoint(values['failpoints'], isShared(environment) ? 'postgres' : 'sqlite')
+  if (misplaced) problems.push(`TURNKEEP_FAILPOINTS: ${misplaced}`)
+  return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'config', config: values as Config }
+}
+
+/** For a command that has to find this very store: what the environment says to others than us, certificates say, and of our settings the store's alone. */
+export function storeEnvironment({ dataFolder, databaseUrl }: Config, environment: Environment): Environment {
+  const ours: string[] = Object.values(settings).map(({ name }) => name)
+  const others = Object.entries(environment).filter(([name]) => !ours.includes(name))
+  return { ...Object.fromEntries(others), [settings.dataFolder.name]: dataFolder, [databaseUrlName]: databaseUrl }
+}
+
+/** The text that counts where nothing is given; undefined: the setting has no value. */
+export function initialOf({ initial, shared }: Setting<unknown>, environment: Environment): string | undefined {
+  return isShared(environment) && shared !== undefined && shared !== 'required' ? shared : initial
+}
+
+function textOf(setting: Setting<unknown>, environment: Environment): string | undefined {
+  return environment[setting.name] || initialOf(setting, environment)
+}
+
+function isShared(environment: Environment): boolean {
+  return Boolean(environment[databaseUrlName])
+}
+
+function unknownNames(environment: Environment): string[] {
+  const known = Object.values(settings).map((setting) => setting.name)
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('TURNKEEP_') && !known.some((setting) => setting === name))
+    .map((name) => {
+      const [nearest] = known
+        .map((setting) => ({ setting, distance: editDistance(name, setting) }))
+        .toSorted((a, b) => a.distance - b.distance)
+      // 3 edits: a slip or two of the finger; further away a suggestion is a guess.
+      const hint = nearest && nearest.distance <= 3 ? `did you mean ${nearest.setting}?` : 'npx turnkeep config lists them all'
+      return `${printable(name)}: there is no such setting; ${hint}`
+    })
+}
+
+/** Levenshtein's distance: insertions, deletions and replacements of one character. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
+    row = next
+  }
+  return row[b.length]!
+}

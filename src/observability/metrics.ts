@@ -1,0 +1,264 @@
+/**
+ * What an operator watches, counted in one object that is handed to the rooms and told to whoever scrapes /metrics. Never takes an id, a name
+ * or a text for a label, so the failure table bounds the number of series. Counting is adding to a number; what can be looked up is read
+ * when somebody scrapes; what several processes counted is added up here too. docs/operate/metrics.md lists every metric.
+ */
+import { readFileSync } from 'node:fs'
+import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration, MetricObjectWithValues, MetricValue } from 'prom-client'
+import { failures } from '../errors.ts'
+import type { FailureCode } from '../errors.ts'
+import type { Amount } from '../ledger/ledger.ts'
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from './prom-client.ts'
+import type { TurnFailureCode } from '../store/turn-records.ts'
+
+/** How a turn ended in this process; `lost`: it was left to whoever claims it (a lost lease, a drain, a fault). */
+export type TurnEnding =
+  | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
+  | { outcome: 'failed' | 'released'; code: TurnFailureCode }
+  | { outcome: 'lost' }
+
+/** Milliseconds since the turn was admitted or claimed here; `firstDeltaMs` is null where nothing was said. */
+export type TurnTimes = { ageMs: number; firstDeltaMs: number | null }
+
+export type ModelCallOutcome = 'answered' | 'unavailable' | 'refused' | 'too_long' | 'stopped' | 'fault'
+
+/** What the rooms tell. Every call is a few additions and never throws. */
+export interface Metrics {
+  /** Once for every turn that began here, and without times for one whose attempts were found used up. */
+  turnEnded(ending: TurnEnding, times?: TurnTimes): void
+  turnRecovered(): void
+  replayed(): void
+  /** A request that was answered with a failure of its own, and not with a turn's. */
+  refused(code: FailureCode): void
+  modelCalled(outcome: ModelCallOutcome): void
+  modelRetried(): void
+}
+
+/** What is looked up at a scrape. */
+export type Watched = {
+  running(): number
+  mostRunning: number
+  /** Items that wait for the next batch, by lane. */
+  waiting(): Record<'admission' | 'advance' | 'settlement' | 'failure', number>
+  ready(): Promise<Record<'store' | 'limiter', 'ok' | 'unavailable'>>
+}
+
+export type MetricsPage = {
+  contentType: string
+  /** The Prometheus text format, version 0.0.4. */
+  scrape(): Promise<string>
+}
+
+/** What this process has counted since it started, for people. */
+export type Totals = Record<'completed' | 'failed' | 'released' | 'lost' | 'replayed' | 'recovered' | 'refused' | 'modelRetries', number>
+
+/** What one process has counted, as it is sent to another. */
+export type Figures = MetricObjectWithValues<MetricValue<string>>[]
+
+// A built-in or cached answer takes tenths of a second, a usual one 1–10 s, a long one half a minute; 60 s is the deadline of the first
+// token, and a turn ends at 110 s whatever happens. Finer where most turns are, so that a quantile is off by less than half.
+const durationSeconds = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 45, 60, 90, 120]
+const firstDeltaSeconds = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120]
+
+const modelOutcomes: ModelCallOutcome[] = ['answered', 'unavailable', 'refused', 'too_long', 'stopped', 'fault']
+const usdUnits = 1e8
+
+/** Of several processes the worst is told, where a sum would say nothing; prom-client itself adds up or takes the average. */
+const worst = {
+  max: [
+    'nodejs_eventloop_lag_seconds',
+    'nodejs_eventloop_lag_p50_seconds',
+    'nodejs_eventloop_lag_p90_seconds',
+    'nodejs_eventloop_lag_p99_seconds',
+  ],
+  min: ['process_start_time_seconds'],
+} as const
+
+const restarts = {
+  name: 'turnkeep_worker_restarts_total',
+  help: 'Workers that ended by themselves and were started again.',
+} as const
+
+export function createMetrics(): Metrics &
+  MetricsPage & { watch(watched: Watched): void; figures(): Promise<Figures>; totals(): Promise<Totals> } {
+  const registry = new Registry()
+  collectDefaultMetrics(registry)
+  for (const aggregator of ['max', 'min'] as const)
+    for (const name of worst[aggregator]) Object.assign(registry.getSingleMetric(name)!, { aggregator })
+  const registers = [registry]
+  const counter = <Label extends string>(what: CounterConfiguration<Label>) => new Counter({ ...what, registers })
+  const gauge = <Label extends string>(what: GaugeConfiguration<Label>) => new Gauge({ ...what, registers })
+  const histogram = (what: HistogramConfiguration<string>) => new Histogram({ ...what, registers })
+
+  const turns = counter({
+    name: 'turnkeep_turns_total',
+    help: 'Turns that ended, by outcome and failure code.',
+    labelNames: ['outcome', 'code'],
+  })
+  const durations = histogram({
+    name: 'turnkeep_turn_duration_seconds',
+    help: 'From admission to the stored reply, of completed turns.',
+    buckets: durationSeconds,
+  })
+  const firstDeltas = histogram({
+    name: 'turnkeep_first_delta_seconds',
+    help: 'From admission to the first piece of text, of every turn that had one.',
+    buckets: firstDeltaSeconds,
+  })
+  const tokens = counter({
+    name: 'turnkeep_tokens_total',
+    help: 'Tokens of completed turns, by kind.',
+    labelNames: ['kind'],
+  })
+  // Added up exactly; only what is shown is rounded to a number, and the next scrape is not off by it.
+  let charged = 0n
+  counter({
+    name: 'turnkeep_charged_usd_total',
+    help: 'US dollars charged by turns that completed here.',
+    collect() {
+      this.reset()
+      this.inc(Number(charged) / usdUnits)
+    },
+  })
+  const replays = counter({ name: 'turnkeep_replays_total', help: 'Requests answered with a stored result.' })
+  const refusals = counter({
+    name: 'turnkeep_refusals_total',
+    help: 'Requests answered with a failure of their own, before or without a turn, by code.',
+    labelNames: ['code'],
+  })
+  const recoveries = counter({ name: 'turnkeep_recoveries_total', help: 'Turns claimed from a process that left them.' })
+  const modelCalls = counter({
+    name: 'turnkeep_model_calls_total',
+    help: 'Calls of a language model for turns, each attempt by itself, by outcome.',
+    labelNames: ['outcome'],
+  })
+  const retries = counter({ name: 'turnkeep_model_retries_total', help: 'Model calls that were made again.' })
+  const build = gauge({
+    name: 'turnkeep_build_info',
+    help: 'Always 1; the version stands in the labels.',
+    labelNames: ['version', 'node'],
+    aggregator: 'first',
+  })
+  build.set({ version: ownVersion(), node: process.versions.node }, 1)
+  gauge({ name: 'turnkeep_workers', help: 'Processes whose figures these are.' }).set(1)
+  counter(restarts)
+
+  // A series that is there from the start, at 0, shows its first step as an increase.
+  const completed = turns.labels('completed', 'none')
+  const lost = turns.labels('lost', 'none')
+  const ended = [completed, lost, turns.labels('failed', 'internal_error')]
+  const released = (['service_unavailable', 'internal_error', 'insufficient_balance'] as const).map((code) =>
+    turns.labels('released', code),
+  )
+  const promptTokens = tokens.labels('prompt')
+  const completionTokens = tokens.labels('completion')
+  const refused = Object.keys(failures).map((code) => refusals.labels(code))
+  const called = modelOutcomes.map((outcome) => modelCalls.labels(outcome))
+  for (const series of [...ended, ...released, promptTokens, completionTokens, ...refused, ...called]) series.inc(0)
+
+  return {
+    turnEnded(ending, times) {
+      if (times && times.firstDeltaMs !== null) firstDeltas.observe(times.firstDeltaMs / 1000)
+      switch (ending.outcome) {
+        case 'completed':
+          completed.inc()
+          if (times) durations.observe(times.ageMs / 1000)
+          promptTokens.inc(ending.promptTokens)
+          completionTokens.inc(ending.completionTokens)
+          charged += ending.charged
+          return
+        case 'failed':
+        case 'released':
+          return turns.labels(ending.outcome, ending.code).inc()
+        case 'lost':
+          return lost.inc()
+      }
+    },
+    turnRecovered: () => recoveries.inc(),
+    replayed: () => replays.inc(),
+    refused: (code) => refusals.labels(code).inc(),
+    modelCalled: (outcome) => modelCalls.labels(outcome).inc(),
+    modelRetried: () => retries.inc(),
+    watch,
+    contentType: registry.contentType,
+    scrape: () => registry.metrics(),
+    figures: () => registry.getMetricsAsJSON(),
+    totals: async () => ({
+      completed: await sumOf(turns, 'completed'),
+      failed: await sumOf(turns, 'failed'),
+      released: await sumOf(turns, 'released'),
+      lost: await sumOf(turns, 'lost'),
+      replayed: await sumOf(replays),
+      recovered: await sumOf(recoveries),
+      refused: await sumOf(refusals),
+      modelRetries: await sumOf(retries),
+    }),
+  }
+
+  function watch({ running, mostRunning, waiting, ready }: Watched): void {
+    gauge({
+      name: 'turnkeep_turns_running',
+      help: 'Turns that run in this process.',
+      collect() {
+        this.set(running())
+      },
+    })
+    gauge({ name: 'turnkeep_turns_running_limit', help: 'TURNKEEP_MAX_TURNS.' }).set(mostRunning)
+    gauge({
+      name: 'turnkeep_queue_length',
+      help: 'What waits for the next batch to the store, by lane.',
+      labelNames: ['lane'],
+      collect() {
+        for (const [lane, length] of Object.entries(waiting())) this.set({ lane }, length)
+      },
+    })
+    gauge({
+      name: 'turnkeep_dependency_up',
+      help: '1 where the store, or the limiter, answers; 0 where it does not.',
+      labelNames: ['dependency'],
+      aggregator: 'min',
+      async collect() {
+        const { store, limiter } = await ready()
+        this.set({ dependency: 'store' }, store === 'ok' ? 1 : 0)
+        this.set({ dependency: 'limiter' }, limiter === 'ok' ? 1 : 0)
+      },
+    })
+  }
+}
+
+type Counted = { get(): Promise<{ values: { value: number; labels: Partial<Record<string, string | number>> }[] }> }
+
+/** Of all its series, or of one outcome's. */
+async function sumOf(counter: Counted, outcome?: string): Promise<number> {
+  const { values } = await counter.get()
+  const wanted = values.filter(({ labels }) => outcome === undefined || labels['outcome'] === outcome)
+  return wanted.reduce((sum, { value }) => sum + value, 0)
+}
+
+/** The page of all of them together. */
+export function addUp(all: Figures[]): Promise<string> {
+  return AggregatorRegistry.aggregate(all).metrics()
+}
+
+/** One for all of them, to be added up again. */
+export function merge(all: Figures[]): Promise<Figures> {
+  return AggregatorRegistry.aggregate(all).getMetricsAsJSON()
+}
+
+/** What stays true of a process that has ended: what it counted, and nothing of how it was. */
+export function counted(figures: Figures): Figures {
+  return figures.filter(({ type }) => String(type) !== 'gauge')
+}
+
+/** The supervisor's own figure, added to those of its workers. */
+export function createRestartCount(): { add(): void; figures(): Promise<Figures> } {
+  const registry = new Registry()
+  const count = new Counter({ ...restarts, registers: [registry] })
+  return { add: () => count.inc(), figures: () => registry.getMetricsAsJSON() }
+}
+
+/** Of this program. */
+export function ownVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return version
+}

@@ -1,0 +1,55 @@
+/** How this process is, looked up when the operator asks: what it is made of, whether it can work, what it does now and has done since it started. */
+import type { Config } from '../config/config.ts'
+import type { Totals, Watched } from './metrics.ts'
+
+type Health = 'ok' | 'unavailable'
+
+export type Status = {
+  version: string
+  node: string
+  /** Epoch milliseconds by this machine's clock. */
+  startedAt: number
+  draining: boolean
+  store: { kind: 'sqlite' | 'postgres'; state: Health }
+  limiter: { kind: 'memory' | 'postgres' | 'redis'; state: Health }
+  workers: number
+  rssBytes: number
+  eventLoopP99Ms: number
+  running: number
+  mostRunning: number
+  waiting: ReturnType<Watched['waiting']>
+  counted: Totals
+}
+
+/** What is asked, each time anew. */
+export type StatusSources = Omit<Watched, 'ready'> & {
+  ready(): Promise<{ draining: boolean; store: Health; limiter: Health }>
+  version: string
+  eventLoopP99Ms(): number
+  totals(): Promise<Totals>
+}
+
+export function createStatus(config: Config, sources: StatusSources): () => Promise<Status> {
+  const storeKind = config.databaseUrl === undefined ? 'sqlite' : 'postgres'
+  const ownLimiter = storeKind === 'postgres' ? 'postgres' : 'memory'
+  const limiterKind = config.redisUrl === undefined ? ownLimiter : 'redis'
+
+  return async () => {
+    const [{ draining, store, limiter }, counted] = await Promise.all([sources.ready(), sources.totals()])
+    return {
+      version: sources.version,
+      node: process.versions.node,
+      startedAt: Math.round(performance.timeOrigin),
+      draining,
+      store: { kind: storeKind, state: store },
+      limiter: { kind: limiterKind, state: limiter },
+      workers: config.workers,
+      rssBytes: process.memoryUsage.rss(),
+      eventLoopP99Ms: sources.eventLoopP99Ms(),
+      running: sources.running(),
+      mostRunning: sources.mostRunning,
+      waiting: sources.waiting(),
+      counted,
+    }
+  }
+}

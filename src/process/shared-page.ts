@@ -1,0 +1,79 @@
+/**
+ * What several workers counted, on one page, whichever of them is asked for it. A worker that does not answer in time is left out, save for
+ * what it had counted when it last did; what a dead one had counted stays: a counter that fell would look like a start of the whole service.
+ */
+import { addUp, counted, createRestartCount, merge } from '../observability/metrics.ts'
+import type { Figures } from '../observability/metrics.ts'
+
+/** A worker that can be asked: `ask` sends the request, and its answer is `heard`. */
+export type Askable = { number: number; ask(id: number): void }
+
+export type SharedPage = {
+  /** The Prometheus text format. */
+  write(workers: Askable[]): Promise<string>
+  /** `id` of the request that is answered; null where nobody asked. */
+  heard(number: number, figures: Figures, id: number | null): void
+  /** A worker is no more. */
+  ended(number: number): void
+  /** Another one takes its place. */
+  restarted(): void
+}
+
+// Above the half second in which a worker asks its store whether it is there.
+const answerDeadlineMs = 2_000
+// Of dead workers; beyond it they are put together, so that one that dies again and again fills no memory.
+const mostApart = 8
+
+export function createSharedPage(): SharedPage {
+  const restarts = createRestartCount()
+  const lastOf = new Map<number, Figures>()
+  const dead: Figures[] = []
+  const waiting = new Map<number, () => void>()
+  let merging = false
+  let asked = 0
+
+  /** Whether there was an answer in time. */
+  async function answered({ ask }: Askable): Promise<boolean> {
+    const id = (asked += 1)
+    const answer = Promise.withResolvers<boolean>()
+    const timer = setTimeout(answer.resolve, answerDeadlineMs, false)
+    waiting.set(id, () => answer.resolve(true))
+    ask(id)
+    return answer.promise.finally(() => {
+      clearTimeout(timer)
+      waiting.delete(id)
+    })
+  }
+
+  async function mergeDead(): Promise<void> {
+    if (dead.length <= mostApart || merging) return
+    merging = true
+    const apart = dead.slice()
+    const together = await merge(apart)
+    dead.splice(0, apart.length, together)
+    merging = false
+  }
+
+  return {
+    async write(workers) {
+      const answers = await Promise.all(workers.map(answered))
+      const present = new Set(workers.filter((_, index) => answers[index]).map(({ number }) => number))
+      const own = await restarts.figures()
+      // Read at one moment: what a worker counted is here once, as its own or among the dead.
+      const figures = [...lastOf].map(([number, last]) => (present.has(number) ? last : counted(last)))
+      const text = await addUp([own, ...dead, ...figures])
+      await mergeDead()
+      return text
+    },
+    heard(number, figures, id) {
+      lastOf.set(number, figures)
+      if (id !== null) waiting.get(id)?.()
+    },
+    ended(number) {
+      const last = lastOf.get(number)
+      if (last) dead.push(counted(last))
+      lastOf.delete(number)
+    },
+    restarted: () => restarts.add(),
+  }
+}

@@ -1,0 +1,14 @@
+/** What a copy leaves for others to see: whether one has begun in this database and is not finished. Only reads. */
+import { SchemaRefused } from '../../schema-refused.ts'
+import type { Sql } from '../../sql.ts'
+
+/** Throws SchemaRefused on a database that is half copied: a server there would answer anew what was answered in the former house. */
+export async function refuseHalfCopied(sql: Sql): Promise<void> {
+  if (await isHalfCopied(sql))
+    throw new SchemaRefused('a copy into this database is not finished: run `turnkeep copy` again to its end, or use another database')
+}
+
+export async function isHalfCopied(sql: Sql): Promise<boolean> {
+  const there = await sql.all(`select 1 where to_regclass('copy_progress') is not null`)
+  return there.length > 0 && (await sql.all('select 1 from copy_progress where finished_at is null limit 1')).length > 0
+}

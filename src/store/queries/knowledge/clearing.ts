@@ -1,0 +1,58 @@
+/**
+ * Takes out what nothing shows any more: chunks of former generations and of deleted documents, their rows, contents that nobody refers to.
+ * In small batches, so that no write waits long behind it. Never touches what serves or is being made.
+ */
+import type { Sql } from '../../sql.ts'
+import { dropFromIndex } from './chunk-terms.ts'
+import { integer, text } from '../columns.ts'
+
+// An upload whose document was never put in: an operator's file of many parts is there within minutes.
+const unusedLifetimeMs = 60 * 60 * 1000
+// Parts are 256 KiB each, two hundred times a chunk.
+const partsEach = 4
+
+/** Removes at most `limit` chunks and a few other rows; answers how many things it found to do, 0 where nothing is left. */
+export async function clearKnowledge(sql: Sql, { limit }: { limit: number }): Promise<number> {
+  const done = await clearGenerations(sql, limit)
+  return done > 0 ? done : clearContents(sql)
+}
+
+async function clearGenerations(sql: Sql, limit: number): Promise<number> {
+  const [row] = await sql.all(
+    `select g.document_id, g.generation, d.agent_id from discarded_generations g join documents d on d.id = g.document_id
+     order by g.document_id, g.generation limit 1`,
+  )
+  if (!row) return clearDocuments(sql)
+  const [documentId, agentId, generation] = [text(row, 'document_id'), text(row, 'agent_id'), integer(row, 'generation')]
+  const dropped = await dropFromIndex(sql, { documentId, agentId, generation, limit })
+  if (dropped === limit) return dropped
+  await sql.run('delete from discarded_generations where document_id = $1 and generation = $2', documentId, generation)
+  return dropped + 1
+}
+
+/** Deleted ones whose chunks are gone. Whoever has not heard of the deletion by then is told by the base. */
+async function clearDocuments(sql: Sql): Promise<number> {
+  const rows = await sql.all('select id, agent_id, revision from documents where deleted_at is not null limit 100')
+  for (const row of rows) {
+    await sql.run(
+      `update knowledge_bases set cleared_revision = case when cleared_revision < $1 then $1 else cleared_revision end where agent_id = $2`,
+      integer(row, 'revision'),
+      text(row, 'agent_id'),
+    )
+    await sql.run('delete from documents where id = $1', text(row, 'id'))
+  }
+  return rows.length
+}
+
+async function clearContents(sql: Sql): Promise<number> {
+  const [content] = await sql.all(
+    'select id from contents where unused_since <= $1 order by unused_since limit 1',
+    (await sql.now()) - unusedLifetimeMs,
+  )
+  if (!content) return 0
+  const id = text(content, 'id')
+  const parts = await sql.all('select part from content_parts where content_id = $1 order by part limit $2', id, partsEach)
+  for (const row of parts) await sql.run('delete from content_parts where content_id = $1 and part = $2', id, integer(row, 'part'))
+  if (parts.length < partsEach) await sql.run('delete from contents where id = $1', id)
+  return parts.length + 1
+}

@@ -1,0 +1,244 @@
+/**
+ * The documents of an agent's knowledge base, as the operator puts them in and sees them: rows, their contents in parts, their states. What a
+ * search finds of them is made in indexing.ts. A document that is replaced serves what it was until its new text is ready; one that is deleted
+ * is gone for every search at once, and its rows go later, little by little.
+ */
+import type { Row, Sql } from '../../sql.ts'
+import { bytes as bytesOf, integer, integerOrNull, text, textOrNull } from '../columns.ts'
+import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
+import type { PageRequest } from '../paging.ts'
+
+export type DocumentStatus = 'queued' | 'indexing' | 'ready' | 'failed'
+export type DocumentSource = 'file' | 'text' | 'url'
+
+export type StoredDocument = {
+  id: string
+  agentId: string
+  title: string
+  source: DocumentSource
+  mediaType: string | null
+  fileName: string | null
+  url: string | null
+  status: DocumentStatus
+  /** Why it failed, for the operator; null otherwise. */
+  reason: string | null
+  /** 0 to 100 while it is indexed, null otherwise. */
+  progress: number | null
+  /** Of what serves now. */
+  chunks: number
+  /** Of the file, or of the text; UTF-8. */
+  bytes: number
+  /** SHA-256 in hex of what was put in; null of an address, and of what was put in before digests were kept. */
+  sha256: string | null
+  createdAt: number
+  updatedAt: number
+  indexedAt: number | null
+}
+
+/** What a version of an agent says of how its documents are indexed; see terms.ts for the languages. */
+export type IndexedAs = { language: string | null; embeddingModel: string | null }
+
+/** At most 256 KiB, so that no write keeps the embedded store's writer for long; the same part put again takes the former's place. */
+export type ContentPart = { contentId: string; part: number; bytes: Uint8Array }
+
+export type NewDocument = Pick<StoredDocument, 'id' | 'agentId' | 'title' | 'source' | 'mediaType' | 'fileName' | 'url' | 'bytes'> & {
+  /** Absent: not known. */
+  sha256?: string | null
+  /** What was put in by `putContentPart`; null where the document is fetched from its address. */
+  contentId: string | null
+}
+
+/** `document_not_found`: its id is another agent's. `limit`: the agent has as many documents as it may have. */
+export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found' | 'limit'
+
+/** As many as a search of one agent stays quick with; stands in the schema too, as `knowledge_is_bounded`. */
+export const mostDocuments = 10_000
+
+/** As the schema has it, `content_parts_are_small`: no write holds the store's one writer for longer than a commit of this takes. */
+const largestPart = 256 * 1024
+
+/** A content as the parts that `putContentPart` takes; an empty one has one. */
+export function partsOf(contentId: string, content: Uint8Array): ContentPart[] {
+  return Array.from({ length: Math.max(1, Math.ceil(content.length / largestPart)) }, (_, part) => ({
+    contentId,
+    part,
+    bytes: content.subarray(part * largestPart, (part + 1) * largestPart),
+  }))
+}
+
+export async function putContentPart(sql: Sql, { contentId, part, bytes }: ContentPart): Promise<void> {
+  await sql.run(
+    `insert into contents (id, unused_since) values ($1, $2)
+     on conflict (id) do update set unused_since = excluded.unused_since where contents.document_id is null`,
+    contentId,
+    await sql.now(),
+  )
+  await sql.run(
+    'insert into content_parts (content_id, part, bytes) values ($1, $2, $3) on conflict (content_id, part) do update set bytes = excluded.bytes',
+    contentId,
+    part,
+    bytes,
+  )
+}
+
+/** Undefined after the last one. */
+export async function readContentPart(sql: Sql, contentId: string, part: number): Promise<Uint8Array | undefined> {
+  const [row] = await sql.all('select bytes from content_parts where content_id = $1 and part = $2', contentId, part)
+  return row && bytesOf(row, 'bytes')
+}
+
+/** New and queued, or queued again in place of what stands under its id: that goes on serving until the new text is ready. */
+export async function putDocument(sql: Sql, document: NewDocument): Promise<PutDocumentOutcome> {
+  const { id, agentId, title, source, mediaType, fileName, url, contentId, bytes, sha256 = null } = document
+  const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', agentId)
+  if (!agent) return 'agent_not_found'
+  const [present] = await sql.all('select agent_id, content_id, status, fence, deleted_at from documents where id = $1', id)
+  // The rows of a deleted document are on their way out; its id is not given out again.
+  if (present && (text(present, 'agent_id') !== agentId || present['deleted_at'] !== null)) return 'document_not_found'
+  const base = await openBase(sql, agentId)
+  if (!present && base.documents >= mostDocuments) return 'limit'
+  const now = await sql.now()
+  await sql.run(
+    `insert into documents (id, agent_id, title, source, media_type, file_name, url, content_id, bytes, status, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10, $10)
+     on conflict (id) do update set title = excluded.title, source = excluded.source, media_type = excluded.media_type,
+       file_name = excluded.file_name, url = excluded.url, content_id = excluded.content_id, bytes = excluded.bytes, updated_at = excluded.updated_at`,
+    id,
+    agentId,
+    title,
+    source,
+    mediaType,
+    fileName,
+    url,
+    contentId,
+    bytes,
+    now,
+  )
+  if (present) await queueAgain(sql, id)
+  else await touchBase(sql, agentId, { documents: 1 })
+  const former = present ? textOrNull(present, 'content_id') : null
+  if (former !== null && former !== contentId) await letGo(sql, former)
+  if (contentId !== null)
+    await sql.run('update contents set document_id = $1, unused_since = null, sha256 = $2 where id = $3', id, sha256, contentId)
+  return 'put'
+}
+
+/** Whoever indexes it is fenced off, and what was made of it so far goes. */
+async function queueAgain(sql: Sql, id: string): Promise<void> {
+  await discardGenerations(sql, id, 'unfinished')
+  await sql.run(
+    `update documents set status = 'queued', reason = null, progress = null, attempt = 0, fence = fence + 1, holder = null, lease_until = null
+     where id = $1`,
+    id,
+  )
+}
+
+async function letGo(sql: Sql, contentId: string): Promise<void> {
+  await sql.run('update contents set document_id = null, unused_since = $1 where id = $2', await sql.now(), contentId)
+}
+
+/** Answers whether it was there. No search that begins after this finds it; its rows are taken out by `clearKnowledge`. */
+export async function deleteDocument(sql: Sql, { agentId, id }: { agentId: string; id: string }): Promise<boolean> {
+  const [present] = await sql.all('select content_id from documents where id = $1 and agent_id = $2 and deleted_at is null', id, agentId)
+  if (!present) return false
+  await queueAgain(sql, id)
+  await discardGenerations(sql, id, 'serving')
+  const revision = await touchBase(sql, agentId, { documents: -1 })
+  const contentId = textOrNull(present, 'content_id')
+  if (contentId !== null) await letGo(sql, contentId)
+  await sql.run(
+    'update documents set deleted_at = $1, content_id = null, generation = 0, chunks = 0, revision = $2 where id = $3',
+    await sql.now(),
+    revision,
+    id,
+  )
+  return true
+}
+
+/** Newest first. */
+export async function listDocuments(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<StoredDocument[]> {
+  const rows = await sql.all(
+    `select ${documentColumns} from documents d
+     where d.agent_id = $1 and (d.created_at, d.id) < ($2, $3) and d.deleted_at is null order by d.created_at desc, d.id desc limit $4`,
+    agentId,
+    before.createdAt,
+    before.id,
+    limit,
+  )
+  return rows.map(readDocument)
+}
+
+export async function findDocument(sql: Sql, agentId: string, id: string): Promise<StoredDocument | undefined> {
+  const [row] = await sql.all(
+    `select ${documentColumns} from documents d where d.id = $1 and d.agent_id = $2 and d.deleted_at is null`,
+    id,
+    agentId,
+  )
+  return row && readDocument(row)
+}
+
+/** Queues the documents that are indexed otherwise than the agent's present version says; answers how many. They go on serving meanwhile. */
+export async function requeueDocuments(sql: Sql, { agentId }: { agentId: string }): Promise<number> {
+  const wanted = await indexedAsNow(sql, agentId)
+  if (!wanted) return 0
+  // What its newest claim made it for, also where that failed: as it is wanted now, it would fail again.
+  const rows = await sql.all(
+    `select id, next_language, next_embedding_model from documents
+     where agent_id = $1 and deleted_at is null and status <> 'queued'`,
+    agentId,
+  )
+  const differing = rows.filter(
+    (row) => textOrNull(row, 'next_language') !== wanted.language || textOrNull(row, 'next_embedding_model') !== wanted.embeddingModel,
+  )
+  const now = await sql.now()
+  for (const row of differing) {
+    await queueAgain(sql, text(row, 'id'))
+    await sql.run('update documents set updated_at = $1 where id = $2', now, text(row, 'id'))
+  }
+  return differing.length
+}
+
+/** As the agent's present version says it; undefined for an agent that is gone. */
+export async function indexedAsNow(sql: Sql, agentId: string): Promise<IndexedAs | undefined> {
+  const [row] = await sql.all(
+    `select v.config from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version
+     where a.id = $1 and a.deleted_at is null`,
+    agentId,
+  )
+  if (!row) return undefined
+  const { language, embeddingModel } = JSON.parse(text(row, 'config')) as Partial<IndexedAs>
+  return { language: language ?? null, embeddingModel: embeddingModel ?? null }
+}
+
+export const documentColumns = `d.id, d.agent_id, d.title, d.source, d.media_type, d.file_name, d.url, d.status, d.reason, d.progress,
+  d.chunks, d.bytes, (select c.sha256 from contents c where c.id = d.content_id) as sha256, d.created_at, d.updated_at, d.indexed_at`
+
+export const readDocument = (row: Row): StoredDocument => ({
+  id: text(row, 'id'),
+  agentId: text(row, 'agent_id'),
+  title: text(row, 'title'),
+  source: sourceOf(text(row, 'source')),
+  mediaType: textOrNull(row, 'media_type'),
+  fileName: textOrNull(row, 'file_name'),
+  url: textOrNull(row, 'url'),
+  status: statusOf(text(row, 'status')),
+  reason: textOrNull(row, 'reason'),
+  progress: integerOrNull(row, 'progress'),
+  chunks: integer(row, 'chunks'),
+  bytes: integer(row, 'bytes'),
+  sha256: textOrNull(row, 'sha256'),
+  createdAt: integer(row, 'created_at'),
+  updatedAt: integer(row, 'updated_at'),
+  indexedAt: integerOrNull(row, 'indexed_at'),
+})
+
+const sources: readonly DocumentSource[] = ['file', 'text', 'url']
+const statuses: readonly DocumentStatus[] = ['queued', 'indexing', 'ready', 'failed']
+const sourceOf = (stored: string): DocumentSource => oneOf(sources, stored)
+const statusOf = (stored: string): DocumentStatus => oneOf(statuses, stored)
+
+function oneOf<Value extends string>(known: readonly Value[], stored: string): Value {
+  const found = known.find((value) => value === stored)
+  if (found === undefined) throw new Error(`a document holds ${stored}`)
+  return found
+}

@@ -1,0 +1,125 @@
+/**
+ * The search of an agent's knowledge base by its words, ranked by BM25 on both engines, and the chunks themselves. Finds what serves at this
+ * moment alone: no other agent's chunk, none of a deleted document, none that is still being made or was replaced.
+ */
+import type { Row, Sql } from '../../sql.ts'
+import { amongGiven } from './chunk-terms.ts'
+import { integer, text } from '../columns.ts'
+import { findBase } from './knowledge-state.ts'
+import type { KnowledgeBase } from './knowledge-state.ts'
+import { marked, queryTerms } from './terms.ts'
+import { matchExpression, tsquery, weigh } from './weights.ts'
+import type { Weighed } from './weights.ts'
+
+export type ChunkSearch = {
+  agentId: string
+  /** Any text. */
+  query: string
+  limit: number
+  /** In which the agent's documents are indexed (`knowledgeState`): words are searched by the stems of each. */
+  languages: (string | null)[]
+}
+
+/** `score` is higher for the better one, and comparable within one search only. */
+export type FoundChunk = { chunkId: number; documentId: string; title: string; section: string; text: string; score: number }
+
+/** The agent's chunks that share words with the text, best first; a word in a title or heading counts twice. Any text is accepted. */
+export async function searchChunks(sql: Sql, { agentId, query, limit, languages }: ChunkSearch): Promise<FoundChunk[]> {
+  const base = await findBase(sql, agentId)
+  const terms = base ? queryTerms(query, languages).map((term) => marked(base.number, term)) : []
+  if (!base || terms.length === 0) return []
+  const weighed = weigh(await countChunks(sql, terms), base.chunks)
+  if (weighed.length === 0) return []
+  const rows = await (sql.engine === 'postgres' ? rankInPostgres : rankInSqlite)(sql, { agentId, weighed, base, limit })
+  return rows.map((row) => readChunk(row, Number(row['score'])))
+}
+
+/** Those of the chunks that serve now, in no order. */
+export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: string; chunkIds: number[] }): Promise<FoundChunk[]> {
+  const rows = await sql.all(
+    `select ${chunkColumns} from ${serving} where c.id ${amongGiven(sql)} and c.agent_id = $2`,
+    JSON.stringify(chunkIds),
+    agentId,
+  )
+  return rows.map((row) => readChunk(row, 0))
+}
+
+const chunkColumns = 'c.id, c.document_id, d.serving_title as title, c.headings, c.text'
+/** `knowledge.serving`: what a search may show is the generation that serves, of a document that is not deleted. */
+const serving = 'chunks c join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null'
+
+const readChunk = (row: Row, score: number): FoundChunk => ({
+  chunkId: integer(row, 'id'),
+  documentId: text(row, 'document_id'),
+  title: text(row, 'title'),
+  section: text(row, 'headings'),
+  text: text(row, 'text'),
+  score,
+})
+
+/** In how many chunks each term stands, those on their way out too; terms that stand nowhere are left out. */
+async function countChunks(sql: Sql, terms: string[]): Promise<Map<string, number>> {
+  const rows =
+    sql.engine === 'postgres'
+      ? await sql.all(
+          'select word, chunks from chunk_words where word = any (array(select value from json_array_elements_text(cast($1 as json))))',
+          JSON.stringify(terms),
+        )
+      : await sql.all(
+          'select w.term as word, w.doc as chunks from json_each($1) t cross join chunk_words w on w.term = t.value',
+          JSON.stringify(terms),
+        )
+  return new Map(rows.map((row) => [text(row, 'word'), integer(row, 'chunks')]))
+}
+
+// Chunks on their way out are found by the full text too, and left out afterwards: look for some more, and again where that was not enough.
+const spare = 32
+
+type Ranking = { agentId: string; weighed: Weighed[]; base: KnowledgeBase; limit: number }
+
+async function rankInSqlite(sql: Sql, { agentId, weighed, base, limit }: Ranking): Promise<Row[]> {
+  const [everywhere] = await sql.all('select sum(chunks) as chunks from knowledge_bases')
+  const expression = matchExpression(weighed, base.chunks, integer(everywhere!, 'chunks'))
+  for (let wide = limit + spare; ; wide *= 8) {
+    const found = await sql.all(
+      `select rowid as id, rank from chunk_terms where chunk_terms match $1 and rank match 'bm25(2.0, 1.0)' order by rank limit $2`,
+      expression,
+      wide,
+    )
+    const rows = await sql.all(
+      `select ${chunkColumns}, -cast(value ->> '$[1]' as real) as score
+       from json_each($1) f cross join chunks c on c.id = f.value ->> '$[0]'
+         join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null
+       where c.agent_id = $2 order by score desc, c.id limit $3`,
+      JSON.stringify(found.map((row) => [integer(row, 'id'), Number(row['rank'])])),
+      agentId,
+      limit,
+    )
+    if (rows.length === limit || found.length < wide) return rows
+  }
+}
+
+/** `terms || ''` reads a tsvector once from where it is stored, which is beside the table, and not once for each word. */
+async function rankInPostgres(sql: Sql, { agentId, weighed, base, limit }: Ranking): Promise<Row[]> {
+  return sql.all(
+    `with words as materialized (
+       select cast(word as tsquery) as word, weight from json_to_recordset(cast($1 as json)) as w (word text, weight double precision)
+     ), found as materialized (
+       select c.id, c.document_id, c.generation, c.terms || '' as terms, c.words from chunks c where c.terms @@ cast($2 as tsquery) and c.agent_id = $3 limit $4
+     )
+     select ${chunkColumns}, f.score from (
+       select f.id, (select sum(w.weight * ts_rank('{0.5, 0.5, 0.5, 1}', f.terms, w.word)) from words w) / (0.5 + 0.5 * f.words / b.mean) as score
+       from found f join documents d on d.id = f.document_id and d.generation = f.generation and d.deleted_at is null
+         cross join (select cast(words as double precision) / greatest(chunks, 1) as mean from knowledge_bases where agent_id = $3) as b
+       order by score desc, f.id limit $5
+     ) as f join chunks c on c.id = f.id join documents d on d.id = c.document_id order by f.score desc, c.id`,
+    JSON.stringify(weighed.map(({ term, weight }) => ({ word: `'${term}'`, weight }))),
+    tsquery(weighed, base.chunks),
+    agentId,
+    mostRanked,
+    limit,
+  )
+}
+
+// More than `tsquery` asks for; words that come together more often than chance has it would make a search slow.
+const mostRanked = 2_000

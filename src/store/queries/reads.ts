@@ -1,0 +1,74 @@
+/** Every cold read, by name; each runs in one read snapshot. */
+import { findApiKey } from './api-keys.ts'
+import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
+import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
+import { knowledgeState } from './knowledge/knowledge-state.ts'
+import { readChunks, searchChunks } from './knowledge/knowledge.ts'
+import { listIndexChanges, readVectors } from './knowledge/vectors.ts'
+import { verify } from './invariants.ts'
+import { listAudit } from './audit.ts'
+import { conversationExists, findConversationsOfEndUser, findIdleConversations } from './erasure.ts'
+import { findPlaygroundKey } from './playground.ts'
+import { storeTime, usageByBucket } from './usage.ts'
+import { agentVersion, findAgent, listAgents, listAgentVersions } from './agents.ts'
+import { findApiKeyId, findApiKeyRecord, listApiKeys } from './api-key-records.ts'
+import { listLedger } from './ledger.ts'
+import { findOwner, listOwners } from './owners.ts'
+import { findProvider, findProviderById, listProviders, modelOnProvider } from './providers.ts'
+import { findSession } from './sessions.ts'
+import { findTurn, listTurns } from './turns.ts'
+
+export const reads = {
+  agentVersion,
+  findAgent,
+  listAgents,
+  listAgentVersions,
+  findApiKeyId,
+  findApiKeyRecord,
+  listApiKeys,
+  listLedger,
+  findOwner,
+  listOwners,
+  findProvider,
+  findProviderById,
+  listProviders,
+  modelOnProvider,
+  findTurn,
+  listTurns,
+  findApiKey,
+  listConversations,
+  listMessages,
+  listAllConversations,
+  findConversation,
+  listAllMessages,
+  listDocuments,
+  findDocument,
+  readContentPart,
+  knowledgeState,
+  searchChunks,
+  readChunks,
+  listIndexChanges,
+  readVectors,
+  conversationExists,
+  findConversationsOfEndUser,
+  findIdleConversations,
+  listAudit,
+  findPlaygroundKey,
+  findSession,
+  storeTime,
+  usageByBucket,
+  verify,
+}
+export type Reads = typeof reads
+
+/** Reads that may walk through millions of rows: kept apart from look-ups, which a caller waits for. */
+export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
+  'usageByBucket',
+  'verify',
+  'listTurns',
+  'listAllConversations',
+  'findIdleConversations',
+])
+
+/** Searches of knowledge bases, some milliseconds of work each: kept apart from look-ups too, which are none. */
+export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>(['searchChunks', 'readChunks', 'listIndexChanges', 'readVectors'])
