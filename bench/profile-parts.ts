@@ -14,13 +14,10 @@ export type CpuProfile = {
 
 /** Of the main thread; the first that fits. */
 const mainParts: [part: string, path: RegExp][] = [
-  ['SSE out', /\/src\/http\/(event-stream|slow-reader)\.ts$/],
+  ['SSE out', /\/src\/http\/public\/(event-stream|slow-reader)\.ts$/],
   ['window', /\/src\/access\/(rate-window|redis-window|store-window|deadline)\.ts$|\/node_modules\/(ioredis|@ioredis|redis-\w+)\//],
   ['auth', /\/src\/access\//],
-  [
-    'model client',
-    /\/src\/agent\/(models\/|models\.ts|undici\.ts|counted-model|droppable-model|retry|model\.ts)|\/node_modules\/(undici|@ai-sdk)\//,
-  ],
+  ['model client', /\/src\/agent\/(models\/|guard\/undici\.ts)|\/node_modules\/(undici|@ai-sdk)\//],
   ['prompt and loop', /\/src\/agent\//],
   ['settle', /\/src\/turn\/(settlement|turn-writes)\.ts$|\/src\/ledger\//],
   [
@@ -30,7 +27,7 @@ const mainParts: [part: string, path: RegExp][] = [
   ['admit and run', /\/src\/turn\//],
   [
     'log and metrics',
-    /\/src\/(log|metrics)\.ts$|\/src\/http\/access-log\.ts$|\/node_modules\/(pino|sonic-boom|thread-stream|prom-client)\//,
+    /\/src\/observability\/|\/src\/http\/edge\/access-log\.ts$|\/node_modules\/(pino|sonic-boom|thread-stream|prom-client)\//,
   ],
   ['HTTP in', /\/src\/http\/|\/node_modules\/|^node:_http|^node:internal\/http/],
 ]

@@ -47,7 +47,7 @@ export function OwnerAgents({ ownerId }: { ownerId: string }) {
                       <Table.Td className="as-written">{model}</Table.Td>
                       <Table.Td>{enabled ? 'Enabled' : 'Disabled'}</Table.Td>
                       <Table.Td>
-                        <Anchor component={Link} inherit href={`/usage?agent_id=${segment(id)}`} aria-label={`Usage of ${name}`}>
+                        <Anchor component={Link} inherit href={`/usage?agent_id=${segment(id)}`} aria-label={`View usage of ${name}`}>
                           View usage
                         </Anchor>
                       </Table.Td>
