@@ -39,7 +39,7 @@ function testSteps(): Step[] {
 
 const steps: Step[] = [
   ...testSteps(),
-  node('mutants', 'test/mutants/run.ts'),
+  node('mutants', 'test/mutants/run.ts', '--no-cache'),
   node('planted bugs', 'test/chaos/planted.ts'),
   node('chaos on SQLite', 'test/chaos/run.ts', '--minutes', '10', '--store', 'sqlite'),
   node('chaos on PostgreSQL', 'test/chaos/run.ts', '--minutes', '10', '--store', 'postgres'),
