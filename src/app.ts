@@ -109,7 +109,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const [storeState, limiter] = await Promise.all([stateOf(store, storeDeadlineMs), stateOf(window, limiterDeadlineMs)])
     return { draining, store: storeState, limiter }
   }
-  const watched = { running: () => turns.running, mostRunning: settings.maxTurns, waiting: turns.waiting, ready }
+  const watched = { running: () => turns.running, maxRunning: settings.maxTurns, waiting: turns.waiting, ready }
   metrics.watch(watched)
   const { totals } = metrics
   const service = {

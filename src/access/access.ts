@@ -29,7 +29,7 @@ export type AccessOptions = {
 }
 
 // A key has 75 characters; what is longer than this is none, and is not looked at.
-const longestHeader = 256
+const maxHeader = 256
 // An outage of the window's store is told at its first refusal and then this often, not once for each request.
 const tellEveryMs = 10_000
 // Compared where there is no secret; no text is known whose SHA-256 is all zeros.
@@ -128,6 +128,6 @@ export function createAccess({
 
 /** The one credential of a bearer header, or nothing. The scheme's case and white space around the credential do not matter (RFC 9110, 11.4). */
 function bearerCredential(authorization: string | undefined): string {
-  if (authorization === undefined || authorization.length > longestHeader) return ''
+  if (authorization === undefined || authorization.length > maxHeader) return ''
   return /^bearer[ \t]+(\S+)$/i.exec(authorization.trim())?.[1] ?? ''
 }

@@ -47,8 +47,8 @@ const keyPrefix = 'turnkeep:window:'
 const pingId = 'ping'
 const connectWithinMs = 1_000
 const greetWithinMs = 1_000
-const shortestPauseMs = 50
-const longestPauseMs = 1_000
+const minPauseMs = 50
+const maxPauseMs = 1_000
 // One that comes and goes is told this often.
 const tellEveryMs = 10_000
 
@@ -81,7 +81,7 @@ export async function createRedisWindow({
     enableReadyCheck: false,
     disableClientInfo: true,
     // The client counts from its last connection, but one to a replica or with a wrong password is of no use.
-    retryStrategy: () => Math.min(longestPauseMs, shortestPauseMs * 2 ** failures++) * (0.5 + Math.random() / 2),
+    retryStrategy: () => Math.min(maxPauseMs, minPauseMs * 2 ** failures++) * (0.5 + Math.random() / 2),
     // After a failover behind one address the connection still leads to the former primary.
     reconnectOnError: (error) => /READONLY|MASTERDOWN/.test(error.message),
   })

@@ -6,7 +6,7 @@
 import type { Each } from '../store/store.ts'
 
 // 64: with one flush a batch, more items add latency to the first without sparing much more (measured in the prototypes).
-export const mostItems = 64
+export const maxItems = 64
 
 type Waiting<Item, Outcome> = {
   item: Item
@@ -62,12 +62,12 @@ export class Lane<Item, Outcome extends { kind: string }> {
   }
 
   #takeBatch(): Waiting<Item, Outcome>[] {
-    const waiting = this.#waiting.length > mostItems ? byTurns(this.#waiting) : this.#waiting
+    const waiting = this.#waiting.length > maxItems ? byTurns(this.#waiting) : this.#waiting
     const batch: Waiting<Item, Outcome>[] = []
     const later: Waiting<Item, Outcome>[] = []
     const taken = new Set<string>()
     let looked = 0
-    for (; looked < waiting.length && batch.length < mostItems; looked++) {
+    for (; looked < waiting.length && batch.length < maxItems; looked++) {
       const one = waiting[looked]!
       if (one.keys.some((key) => taken.has(key))) {
         later.push(one)

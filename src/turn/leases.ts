@@ -12,7 +12,7 @@ import type { StoreTrouble } from './store-trouble.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 // So many at once: a start with many orphans leaves places for callers, and the next claim follows when these are done.
-const mostClaimed = 100
+const maxClaimed = 100
 
 export type LeasesOptions = {
   store: Store
@@ -93,7 +93,7 @@ export function keepLeases({
   async function claim(which: 'fresh' | 'suspect'): Promise<void> {
     if (!mayClaim()) return
     // At least one, or a process that is always full would never come to what a dead one left.
-    const limit = Math.max(1, Math.min(mostClaimed, capacity()))
+    const limit = Math.max(1, Math.min(maxClaimed, capacity()))
     // No place is kept for what may be found, or callers would be turned away at each look. So a claim may go a little over the limit.
     const end = begin()
     const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(end)

@@ -20,7 +20,7 @@ import type { Ids } from '../ids.ts'
 import { finishRunning } from './drain.ts'
 import { Places } from './places.ts'
 import type { Place } from './places.ts'
-import { mostLookUps, turnDefaults } from './turn-settings.ts'
+import { maxLookUps, turnDefaults } from './turn-settings.ts'
 import type { TurnSettings } from './turn-settings.ts'
 import { settlementOf } from './settlement.ts'
 import { createTurnWrites } from './turn-writes.ts'
@@ -62,7 +62,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   const live = new Map<string, LiveTurn>()
   const trouble = createStoreTrouble(log)
   const places = new Places(settings.maxTurns)
-  const lookUps = new Places(mostLookUps)
+  const lookUps = new Places(maxLookUps)
   /** Admissions and claims under way, which become turns in a moment. */
   let admitting = 0
   let claiming = 0

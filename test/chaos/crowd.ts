@@ -8,7 +8,7 @@ import type { History } from './history.ts'
 import type { Troubles } from './troubles.ts'
 
 // A run by itself has two or three a core; with four a thread waits as long as a rate window may take, 250 ms, before it has run for 80.
-const mostACore = 4
+const maxPerCore = 4
 const lookEveryMs = 100
 const looksTogether = 10
 
@@ -17,7 +17,7 @@ export function watchCrowd(
   { history, troubles }: { history: Pick<History, 'write' | 'now'>; troubles: Pick<Troubles, 'crowded'> },
   runnable: () => number = runnableNow,
 ): () => void {
-  const most = mostACore * availableParallelism()
+  const most = maxPerCore * availableParallelism()
   let looks: number[] = []
   let from = history.now()
   const timer = setInterval(() => {

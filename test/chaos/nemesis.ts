@@ -7,7 +7,7 @@ import type { FailpointName } from '../../src/failpoints.ts'
 import { make } from './faults.ts'
 import { rest } from './faults/making.ts'
 import type { Random } from './random.ts'
-import { isOfDrain, kinds, mostTogether, planVisits } from './schedule.ts'
+import { isOfDrain, kinds, maxTogether, planVisits } from './schedule.ts'
 import type { FaultName, Lane, PlannedFault } from './schedule.ts'
 import type { Troubles } from './troubles.ts'
 import type { World } from './world.ts'
@@ -169,7 +169,7 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
       // The plan comes to what was never armed.
       if (left.length === 0 || (!isUp() && tries(left[0]!) === 0)) return
       // Whichever was tried least: what a drain comes to, or what the load does.
-      const together = left.filter((name) => isOfDrain(name) === isOfDrain(left[0]!)).slice(0, mostTogether)
+      const together = left.filter((name) => isOfDrain(name) === isOfDrain(left[0]!)).slice(0, maxTogether)
       const [visit] = planVisits(together, random.fork(`again ${lastId}`), world.options, { again: tries(left[0]!) >= 2 })
       yield { ...visit!, id: lastId++ }
     } while (isUp() && !over.aborted)

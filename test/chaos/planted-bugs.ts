@@ -355,7 +355,7 @@ export const plantedBugs: PlantedBug[] = [
     room: 'tenancy',
     removes: 'a revoked key is refused within a second',
     edits: [
-      edit('src/access/key-cache.ts', 'const longestAgeMs = 1_000', 'const longestAgeMs = 3_600_000'),
+      edit('src/access/key-cache.ts', 'const maxAgeMs = 1_000', 'const maxAgeMs = 3_600_000'),
       edit('src/access/access.ts', '  store.onChange(keys.clear)\n'),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['operator'] },

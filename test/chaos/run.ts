@@ -173,9 +173,9 @@ async function main(): Promise<void> {
     })
   try {
     const options = readOptions(process.argv.slice(2), impossible())
-    const longestMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
-    setTimeout(() => interruption.abort('the run hangs'), longestMs).unref()
-    setTimeout(() => process.exit(1), longestMs + hangsOnMs).unref()
+    const maxMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
+    setTimeout(() => interruption.abort('the run hangs'), maxMs).unref()
+    setTimeout(() => process.exit(1), maxMs + hangsOnMs).unref()
     // Callers of a run that was interrupted never come to their end.
     process.exit(await run(options, interruption.signal))
   } catch (error) {

@@ -40,7 +40,7 @@ export type Report = {
   violations: (Finding & { shown: string[] })[]
 }
 
-type Waits = { count: number; p50Ms: number; p99Ms: number; longestMs: number }
+type Waits = { count: number; p50Ms: number; p99Ms: number; maxMs: number }
 
 type Given = {
   options: RunOptions
@@ -53,8 +53,8 @@ type Given = {
 }
 
 // Of one violation; the rest is in the history.
-const mostEventsShown = 8
-const mostOfAnEvent = 400
+const maxEventsShown = 8
+const maxEventBytes = 400
 
 export function reportOf({ options, history, troubles, nemesis, counts = {}, violations, ms }: Given): Report {
   const { seed, store, minutes, processes, callers, impossible } = options
@@ -84,7 +84,7 @@ export function reportOf({ options, history, troubles, nemesis, counts = {}, vio
     explained: Object.fromEntries(troubles.explained),
     violations: violations.map((violation) => ({
       ...violation,
-      shown: violation.events.slice(0, mostEventsShown).map((at) => JSON.stringify(events[at]).slice(0, mostOfAnEvent)),
+      shown: violation.events.slice(0, maxEventsShown).map((at) => JSON.stringify(events[at]).slice(0, maxEventBytes)),
     })),
   }
 }
@@ -107,7 +107,7 @@ const killsOf = (events: readonly HistoryEvent[]): number =>
 function waitsOf(orphans: { ms: number }[]): Waits {
   const inOrder = orphans.map(({ ms }) => ms).toSorted((a, b) => a - b)
   const share = (part: number): number => Math.round(inOrder[Math.min(inOrder.length - 1, Math.floor(inOrder.length * part))] ?? 0)
-  return { count: inOrder.length, p50Ms: share(0.5), p99Ms: share(0.99), longestMs: share(1) }
+  return { count: inOrder.length, p50Ms: share(0.5), p99Ms: share(0.99), maxMs: share(1) }
 }
 
 function tally(names: string[]): Counts {
@@ -184,7 +184,7 @@ export function printReport(report: Report): void {
     ['of one kill', orphans.ofOneKill],
   ] as const)
     say(
-      `from a kill to the orphan's answer, ${name}: ${waits.count} orphans, p50 ${waits.p50Ms} ms, p99 ${waits.p99Ms} ms, longest ${waits.longestMs} ms`,
+      `from a kill to the orphan's answer, ${name}: ${waits.count} orphans, p50 ${waits.p50Ms} ms, p99 ${waits.p99Ms} ms, longest ${waits.maxMs} ms`,
     )
   const told = Object.entries(report.explained).map(([line, { count }]) => `${line} ${count}`)
   if (told.length > 0) say(`told at level error or fatal, each for a fault above: ${told.join(', ')}`)

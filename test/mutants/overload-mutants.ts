@@ -55,7 +55,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.queue',
     removes: 'owners take turns where more wait than a batch holds',
-    edits: [edit('src/turn/lane.ts', 'this.#waiting.length > mostItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
+    edits: [edit('src/turn/lane.ts', 'this.#waiting.length > maxItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
     caughtBy: { file: 'unit/lane.test.ts', title: 'overload.queue where more wait than a batch holds' },
   },
 ]

@@ -17,7 +17,7 @@ export const recoveryMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'three attempts and no more',
     edits: [
-      edit(claim, 'const mostAttempts = 3', 'const mostAttempts = 4'),
+      edit(claim, 'const maxAttempts = 3', 'const maxAttempts = 4'),
       edit('src/store/sqlite/migrations/0001-turns.sql', 'check (attempt between 1 and 3)', 'check (attempt >= 1)'),
     ],
     caughtBy: { file: suite, title: orphan },

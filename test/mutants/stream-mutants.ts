@@ -53,7 +53,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.after-delta',
     removes: 'two retries and no more',
-    edits: [edit(retry, 'const mostRetries = 2', 'const mostRetries = 3')],
+    edits: [edit(retry, 'const maxRetries = 2', 'const maxRetries = 3')],
     caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: an unavailable model is called again at most twice' },
   },
   {

@@ -12,7 +12,7 @@ import { gate } from '../support/model-server.ts'
 import { RawSocket } from '../support/raw-socket.ts'
 
 const streams = Number(process.env['STREAMS'] ?? 1200)
-const mostBytes = 2 ** 30
+const maxBytes = 2 ** 30
 const others = 40
 // So many callers connect in one moment.
 const atOnce = 200
@@ -80,7 +80,7 @@ void test(
     }
     await until('a heartbeat on each stream', () => !beatless(), 120_000)
     const { now, most } = memoryOf(pid!)
-    assert.ok(most <= mostBytes, `${most} bytes of memory`)
+    assert.ok(most <= maxBytes, `${most} bytes of memory`)
     const at = (share: number, times: number[]): number => Math.round(times[Math.floor(times.length * share)]! * 10) / 10
     t.diagnostic(
       `${streams} streams: ${Math.round(now / 2 ** 20)} MiB now, ${Math.round(most / 2 ** 20)} MiB at most, ${Math.round((now - before) / streams / 1024)} KiB ` +

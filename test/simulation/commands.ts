@@ -184,7 +184,7 @@ const balance = command(
         idempotencyKey: `entry ${entry}`,
         amount: BigInt(amount),
         note: null,
-        largestBalance: 10n ** 17n,
+        maxBalance: 10n ** 17n,
       }),
     ),
   up,

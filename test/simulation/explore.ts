@@ -33,13 +33,13 @@ export type ExploreOptions = {
   /** Smaller cases that fail too are looked for. */
   shrink?: boolean
   /** Ends sooner, after so many. */
-  mostSchedules?: number
+  maxSchedules?: number
 }
 
 // So many schedules have one seed; the next ones have the next.
 // Between two of them the time is looked at: fast-check's own limit would leave a schedule in the middle.
 const batch = 20
-const mostCommands = 40
+const commandLimit = 40
 // Parts of the names of events, and twice nothing.
 const slowOnes = [
   '',
@@ -60,11 +60,11 @@ const slowOnes = [
   '1 ',
 ]
 // One `Set` holds some 16 million; what is beyond is not counted as new.
-const mostStates = 16_000_000
+const maxStates = 16_000_000
 // Retries that a caller makes until an answer is final; a released turn and a conversation that is busy need a few.
-const mostRetries = 8
+const maxRetries = 8
 
-export async function explore({ seconds, seed, path, shrink = true, mostSchedules = Infinity }: ExploreOptions): Promise<Explored> {
+export async function explore({ seconds, seed, path, shrink = true, maxSchedules = Infinity }: ExploreOptions): Promise<Explored> {
   const database = await createSimulatedDatabase()
   const states = new Set<string>()
   const found: Explored = { schedules: 0, commands: 0, events: 0, kills: 0, starts: 0, states: 0, seconds: 0, seen: {}, failure: undefined }
@@ -75,7 +75,7 @@ export async function explore({ seconds, seed, path, shrink = true, mostSchedule
 
   const schedule = fc.asyncProperty(
     fc.scheduler(),
-    fc.commands([anyCommand], { maxCommands: mostCommands, size: 'max' }),
+    fc.commands([anyCommand], { maxCommands: commandLimit, size: 'max' }),
     fc.record({
       seed: fc.nat(),
       mode: fc.constantFrom('embedded' as const, 'shared' as const, 'shared' as const),
@@ -106,12 +106,12 @@ export async function explore({ seconds, seed, path, shrink = true, mostSchedule
   function commandEnded(world: World): void {
     if (failedAt !== undefined) return
     found.commands++
-    if (states.size < mostStates) states.add(stateOf(world))
+    if (states.size < maxStates) states.add(stateOf(world))
   }
 
   const longest = path === undefined ? seconds : Infinity
-  for (let next = seed; elapsed() < longest && found.schedules < mostSchedules; next++) {
-    const numRuns = Math.min(batch, mostSchedules - found.schedules)
+  for (let next = seed; elapsed() < longest && found.schedules < maxSchedules; next++) {
+    const numRuns = Math.min(batch, maxSchedules - found.schedules)
     const replay = path === undefined ? {} : { path }
     const result = await fc.check(schedule, { seed: next, numRuns, endOnFailure: !shrink, ...replay })
     if (result.failed && result.counterexample) {
@@ -155,7 +155,7 @@ async function finish(world: World): Promise<void> {
 
 async function untilFinal(world: World, request: World['callers']['sent'][number]['request']): Promise<object> {
   const passing = new Set(['idempotency_in_progress', 'conversation_busy', 'service_unavailable'])
-  for (let tries = 0; tries < mostRetries; tries++) {
+  for (let tries = 0; tries < maxRetries; tries++) {
     const sent = world.callers.send(request)
     const life = world.lifeAt(0)!
     await world.as(life, () => void life.turns.begin(request).then((begun) => world.callers.hear(sent, begun, false)))
@@ -167,7 +167,7 @@ async function untilFinal(world: World, request: World['callers']['sent'][number
     const maySucceed = answer.kind === 'failed' && answer.code !== 'insufficient_balance' && isReleased(world, answer.requestId)
     if (!passing.has(answer.code) && !maySucceed) return { code: answer.code }
   }
-  const answers = world.callers.sent.slice(-mostRetries).map(({ answer }) => JSON.stringify(answer, plain))
+  const answers = world.callers.sent.slice(-maxRetries).map(({ answer }) => JSON.stringify(answer, plain))
   throw new Broken('liveness', `${request.message} comes to no final answer without a fault: ${answers.join(' ')}`)
 }
 

@@ -54,13 +54,13 @@ export type Life = Asking & {
 }
 
 // A schedule of thirty commands has some three hundred events; one that comes to so many never ends.
-const mostSteps = 20_000
+const maxSteps = 20_000
 // Below the renewal's interval, so that nothing healthy loses its lease.
 const healthyMs = 3000
 // Longer than a lease, and than what a claim waits for.
-const mostHealthyRounds = 6
+const maxHealthyRounds = 6
 // A turn's deadline, its lease and a retry of each attempt.
-const longestQuietMs = 400_000
+const maxQuietMs = 400_000
 
 export type World = ReturnType<typeof createWorld>
 
@@ -123,7 +123,7 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
   async function step(): Promise<boolean> {
     if (scheduler.count() === 0) return false
     counts.steps++
-    if (++steps > mostSteps) throw new Broken('liveness', `${mostSteps} events and no end`)
+    if (++steps > maxSteps) throw new Broken('liveness', `${maxSteps} events and no end`)
     await scheduler.waitOne()
     await settleDown()
     return true
@@ -207,9 +207,9 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
   /** Whoever runs in a process that is well keeps its lease, however long its model takes. */
   async function checkRenewals(): Promise<void> {
     while (places.some((life) => life?.draining)) await world.healthyRound()
-    for (let rounds = 0; rounds < mostHealthyRounds; rounds++) await world.healthyRound()
+    for (let rounds = 0; rounds < maxHealthyRounds; rounds++) await world.healthyRound()
     const fences = new Map([...book.turns.values()].filter(({ state }) => state === 'running').map((turn) => [turn, turn.fence]))
-    for (let rounds = 0; rounds < mostHealthyRounds; rounds++) await world.healthyRound()
+    for (let rounds = 0; rounds < maxHealthyRounds; rounds++) await world.healthyRound()
     for (const [{ requestId, state, fence }, before] of fences)
       if (state === 'running' && fence !== before) throw new Broken('renewals', `${requestId} was taken from a process that was well`)
   }
@@ -273,7 +273,7 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
     },
     async quiet() {
       for (let waited = 0; isBusy(); waited += healthyMs) {
-        if (waited > longestQuietMs) throw new Broken('liveness', `something still runs after ${waited / 1000} s without a fault`)
+        if (waited > maxQuietMs) throw new Broken('liveness', `something still runs after ${waited / 1000} s without a fault`)
         await world.healthyRound()
       }
     },

@@ -17,7 +17,7 @@ const leaseMs = 15_000
 const fixedTokens = 10
 const maxOutputTokens = 100
 const knowledgeMaxTokens = 50
-const longestMessage = 100_000
+const maxMessage = 100_000
 
 /** A store with one owner, agent and key, and short hands for what a turn does. */
 export class Bench {
@@ -65,7 +65,7 @@ export class Bench {
       historyMaxTokens: this.#historyMaxTokens,
       knowledgeMaxTokens,
       maxOutputTokens,
-      maxMessageLength: longestMessage,
+      maxMessageLength: maxMessage,
       price,
       ...changes,
     }

@@ -114,7 +114,7 @@ void test(
             idempotencyKey: id,
             amount: 1000n,
             note: null,
-            largestBalance: 10n ** 17n,
+            maxBalance: 10n ** 17n,
           })
         },
         () => store.write('renameOwner', any(benches).ownerId, 'renamed'),

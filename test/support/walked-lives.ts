@@ -45,9 +45,9 @@ type Final = { status: number; requestId: string; content: string | undefined }
 const limitMs = 90_000
 // As callers wait who are told to: a few keys at a time, on a machine that has other servers to run.
 const againMs = 250
-const mostAttempts = 3
+const maxAttempts = 3
 // One round comes to all points but those that a point before them kept it from.
-const mostRounds = 5
+const maxRounds = 5
 const inDrain = /^(drain|give-up|touch-keys)\./
 
 export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk> {
@@ -189,7 +189,7 @@ export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk>
   async function load(names: string[]): Promise<void> {
     const left = (): string[] => names.filter((name) => !server!.shown.stderr.includes(`"failpoint":"${name}"`))
     for (let round = 0; isAlive() && (round === 0 || left().length > 0); round++) {
-      assert.ok(round < mostRounds, `never come to: ${left().join(', ')}\n${tailOf(server!.shown.stderr)}`)
+      assert.ok(round < maxRounds, `never come to: ${left().join(', ')}\n${tailOf(server!.shown.stderr)}`)
       const before = [...open]
       await hold()
       const turns = [send('look'), send('speak', 'stream'), send('refuse'), send('book')]
@@ -232,7 +232,7 @@ export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk>
       if (final.status === 200) continue
       // Ruled: nobody knows what a tool with side effects did; or what died three times is not tried once more.
       const unknownCall = message.startsWith('book') && /side effects/.test(failure.cause)
-      assert.ok(unknownCall || attempts === mostAttempts, `"${message}" failed in attempt ${attempts}: ${failure.cause}`)
+      assert.ok(unknownCall || attempts === maxAttempts, `"${message}" failed in attempt ${attempts}: ${failure.cause}`)
     }
     const booked = tools.callsOf('/book').map(({ idempotencyKey }) => idempotencyKey)
     assert.equal(new Set(booked).size, booked.length, 'a call with side effects is made once')

@@ -13,7 +13,7 @@ function workerOf(page: SharedPage, number: number, running = 0, store: 'ok' | '
   const metrics = createMetrics()
   metrics.watch({
     running: () => running,
-    mostRunning: 10,
+    maxRunning: 10,
     waiting: () => ({ admission: number, advance: 0, settlement: 0, failure: 0 }),
     ready: async () => ({ store, limiter: 'ok' }),
   })

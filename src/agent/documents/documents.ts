@@ -36,7 +36,7 @@ export type IndexerSettings = {
   leaseMs: number
   /** The first rest when there is nothing to do, and the longest. */
   restMs: number
-  longestRestMs: number
+  maxRestMs: number
   /** Before the tries of a provider of embeddings, and of an address, that fail for the moment. */
   retriesMs: { embedding: number[]; address: number[] }
   extractor: Omit<ExtractorOptions, 'log'>
@@ -47,7 +47,7 @@ const defaults: IndexerSettings = {
   leaseMs: 15_000,
   // Whoever puts a document in through this process wakes it; this is for what other processes put in behind a pooler.
   restMs: 2_000,
-  longestRestMs: 10_000,
+  maxRestMs: 10_000,
   // A provider that restarts or has enough for a minute is waited for; nobody sits before it as before a turn.
   retriesMs: { embedding: [1_000, 4_000, 15_000, 30_000, 60_000], address: [1_000, 5_000] },
   extractor: {},
@@ -67,7 +67,7 @@ const gatherMs = 50
 const stopMs = 900
 
 export function createIndexer({ store, guard, embeddings, log, settings }: IndexerOptions): Indexer {
-  const { leaseMs, restMs, longestRestMs, retriesMs, extractor: extractorOptions } = { ...defaults, ...settings }
+  const { leaseMs, restMs, maxRestMs, retriesMs, extractor: extractorOptions } = { ...defaults, ...settings }
   const extractor = createExtractor({ ...extractorOptions, log })
   const holder = `${hostname()} ${process.pid}`
   const stopping = new AbortController()
@@ -90,7 +90,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
         continue
       }
       if (!woken) await rest(pause)
-      pause = woken ? restMs : Math.min(pause * 2, longestRestMs)
+      pause = woken ? restMs : Math.min(pause * 2, maxRestMs)
       if (woken) await rest(gatherMs, { mayWake: false })
     }
   }

@@ -47,7 +47,7 @@ export async function openPostgresStore({ url, failpoints: spec = '', deadlines,
   const failpoints = createFailpoints(spec)
   const connections = createConnections(url, log)
   const waiting = setTimeout(
-    () => log.warn({ longestSeconds: firstContactMs / 1000 }, 'the database cannot be used yet: waiting for it'),
+    () => log.warn({ maxSeconds: firstContactMs / 1000 }, 'the database cannot be used yet: waiting for it'),
     tellAfterMs,
   )
   try {

@@ -10,7 +10,7 @@ import type { Answer, Call } from './protocol.ts'
 import { serveThread } from './serve-thread.ts'
 
 // The most calls of one group: a group's commit delays everyone in it, and 64 items a lane is what the lanes send (house, Batching).
-const mostCallsInGroup = 128
+const maxCallsInGroup = 128
 
 serveThread(({ folder, failpoints: spec, clockOffset }) => {
   const failpoints = createFailpoints(spec)
@@ -23,7 +23,7 @@ serveThread(({ folder, failpoints: spec, clockOffset }) => {
   hot.endAllLeases()
   failpoints.hit('start.after-leases-ended')
   const writer = new Writer(db, hot, sqlOf(db, clock.now), failpoints)
-  return { db, answer, mostCalls: mostCallsInGroup }
+  return { db, answer, maxCalls: maxCallsInGroup }
 
   async function answer(calls: Call[]): Promise<Answer[]> {
     const answers = await writer.answer(calls)

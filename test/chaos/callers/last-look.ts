@@ -15,7 +15,7 @@ type LastLookOptions = { admin: Admin; world: World; asking: Asking; book: Book;
 // As many as a small machine does side by side.
 const atOnce = 8
 // A store that has just come back may say 503 once or twice.
-const mostTries = 5
+const maxTries = 5
 const pauseMs = 200
 
 export async function lookLast({ admin, world, asking, book, history, random }: LastLookOptions): Promise<void> {
@@ -23,7 +23,7 @@ export async function lookLast({ admin, world, asking, book, history, random }: 
   const known = book.turns.filter(({ outcome }) => outcome !== 'refused')
   await sideBySide(known, async ({ turn }, at) => {
     const draw = random.fork(`replay ${at}`)
-    for (let tries = 0; tries < mostTries; tries++) {
+    for (let tries = 0; tries < maxTries; tries++) {
       const came = await asking.once(turn, { transport: draw.pick(['chat', 'stream']), final: true }, draw)
       const code = codeOf(came)
       if (!again.has(code)) return

@@ -9,11 +9,11 @@ import type { FaultName } from '../schedule.ts'
 
 const command = fileURLToPath(new URL('../../../bin/turnkeep.js', import.meta.url))
 // What takes a second; a database that was just killed may keep it waiting.
-const longestMs = 60_000
+const maxMs = 60_000
 
 async function run({ world, signal }: Making, args: string[]): Promise<{ code: number | null; said: string }> {
   const env = { PATH: process.env['PATH'] ?? '', HOME: world.folder, ...world.storeEnv }
-  const over = AbortSignal.any([signal, AbortSignal.timeout(longestMs)])
+  const over = AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
   const child = spawn(process.execPath, [world.program ?? command, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

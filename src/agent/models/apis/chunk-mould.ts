@@ -8,13 +8,13 @@
  */
 
 /** A mould costs a second parse, and every chunk that it fits spares one. An answer whose chunks differ is left alone after so many in vain. */
-const mostInVain = 3
+const maxAttemptsInVain = 3
 
 /** Not a value of JSON without its quotes: where it does not stand as a string of its own it makes a chunk that cannot be parsed. */
 const mark = 'mark'
 
 /** V8 copies a slice of so few characters; a longer one would hold all that was read from the network with it for as long as the text is kept. */
-const mostCopied = 12
+const maxCopied = 12
 
 /** What stands in a string of JSON as it is: all but control characters, the quote and the backslash. */
 const plain = /^[ !#-[\]-\uffff]*$/
@@ -47,7 +47,7 @@ export class ChunkMould {
   /** Told of a chunk that was parsed, and did nothing but say this text. */
   learn(chunk: string, text: string): void {
     this.#fits = false
-    if (this.#inVain === mostInVain || text === mark) return
+    if (this.#inVain === maxAttemptsInVain || text === mark) return
     this.#inVain++
     const place = this.#place.exec(chunk)
     if (!place) return
@@ -72,7 +72,7 @@ export const stringOf = (field: string): RegExp => new RegExp(`("${field}"\\s*:\
 
 /** What a string of JSON says, by what stands between its quotes; undefined where that is not one string. */
 function unescaped(written: string): string | undefined {
-  if (written.length <= mostCopied && plain.test(written)) return written
+  if (written.length <= maxCopied && plain.test(written)) return written
   try {
     const said: unknown = JSON.parse(`"${written}"`)
     return typeof said === 'string' ? said : undefined

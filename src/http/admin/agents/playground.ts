@@ -13,12 +13,12 @@ import { sendBegun } from '../../public/chat-routes.ts'
 import type { Turns } from '../../public/chat-routes.ts'
 import type { StreamOptions } from '../../public/event-stream.ts'
 import { readIdempotencyKey } from '../../public/idempotency-key.ts'
-import { longestMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
+import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
 
 const Message = Type.Object(
   {
-    message: Type.String({ minLength: 1, maxLength: longestMessage, pattern: wellFormedPattern }),
+    message: Type.String({ minLength: 1, maxLength: maxMessage, pattern: wellFormedPattern }),
     external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
   },
   { additionalProperties: false, examples: [{ message: 'What does the premium plan cost?' }] },
