@@ -12,7 +12,7 @@ import { describe, test } from 'node:test'
 import { failpointNames } from '../src/failpoints.ts'
 import { failures } from '../src/errors.ts'
 import type { FailureCode } from '../src/errors.ts'
-import { Desk, snippetsOfPage } from './support/desk.ts'
+import { DocsFixture, snippetsOfPage } from './support/desk.ts'
 import { blocksOf } from './support/document-blocks.ts'
 import { numbersIn, readExactlyOncePage } from './support/exactly-once-page.ts'
 import { settingsPage } from './support/settings-page.ts'
@@ -34,7 +34,7 @@ void describe('docs: what they show', { concurrency: 4 }, () => {
     const blocks = blocksOf(read(file))
     if (blocks.length === 0) continue
     void test(`docs: every command of ${file} runs`, options, async (t) => {
-      await using desk = await Desk.open()
+      await using desk = await DocsFixture.open()
       for (const { language, text, how, reason, shown } of blocks) {
         if (how === 'no-run') {
           t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
@@ -50,7 +50,7 @@ void describe('docs: what they show', { concurrency: 4 }, () => {
   }
 
   void test('docs: every snippet of /docs runs, in each of its languages', options, async (t) => {
-    await using desk = await Desk.open()
+    await using desk = await DocsFixture.open()
     const page = await (await fetch(`${desk.url}/docs`)).text()
     const conversation = await desk.converse()
     const snippets = snippetsOfPage(page)

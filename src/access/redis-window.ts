@@ -50,7 +50,7 @@ const greetWithinMs = 1_000
 const minPauseMs = 50
 const maxPauseMs = 1_000
 // One that comes and goes is told this often.
-const tellEveryMs = 10_000
+const warnEveryMs = 10_000
 
 /** Resolves when the first attempt to connect has ended, either way: a start refuses nobody where Redis is there, and needs none. */
 export async function createRedisWindow({
@@ -63,7 +63,7 @@ export async function createRedisWindow({
   const tried = Promise.withResolvers<void>()
   let trouble: string | undefined
   let told = false
-  let toldAt = -Infinity
+  let warnedAt = -Infinity
   let failures = 0
   let closing = false
   let greeting: NodeJS.Timeout | undefined
@@ -112,9 +112,9 @@ export async function createRedisWindow({
   function fails(error: NodeJS.ErrnoException): void {
     const said = error.message || error.code || 'no reason given'
     const reason = address.password ? said.replaceAll(address.password, '…') : said
-    if (!told && !closing && monotonicMs() - toldAt >= tellEveryMs) {
+    if (!told && !closing && monotonicMs() - warnedAt >= warnEveryMs) {
       log.warn({ reason }, 'Redis does not hold the rate windows now; requests are refused until it does')
-      toldAt = monotonicMs()
+      warnedAt = monotonicMs()
       told = true
     }
     trouble = reason

@@ -16,7 +16,7 @@ type Waiting<Item, Outcome> = {
   reject(error: Error): void
 }
 
-export class Lane<Item, Outcome extends { kind: string }> {
+export class Batcher<Item, Outcome extends { kind: string }> {
   readonly #send: (items: Item[]) => Promise<Each<Outcome>[]>
   readonly #keysOf: (item: Item) => string[]
   #waiting: Waiting<Item, Outcome>[] = []

@@ -4,38 +4,38 @@
  */
 
 /** Gives the place back; called once. */
-export type Place = () => void
+export type Release = () => void
 
 // An owner may hold nine times what is free: alone nine tenths, two of them 47 % each, ten 9.9 % each. Something is always left for the next.
 const timesFree = 9
 // Longer than any turn: who took a place while he was alone has given it back. Shorter, and a quiet owner would find no room when he comes back.
 const othersForMs = 10 * 60_000
 
-export class Places {
-  readonly #most: number
+export class ConcurrencyLimiter {
+  readonly #max: number
   readonly #monotonicMs: () => number
   readonly #held = new Map<string, number>()
   #taken = 0
   #latest: string | undefined
   #othersCameAt = -Infinity
 
-  constructor(most: number, monotonicMs: () => number = () => performance.now()) {
-    this.#most = most
+  constructor(max: number, monotonicMs: () => number = () => performance.now()) {
+    this.#max = max
     this.#monotonicMs = monotonicMs
   }
 
   get free(): number {
-    return Math.max(0, this.#most - this.#taken)
+    return Math.max(0, this.#max - this.#taken)
   }
 
   /** undefined: there is none, or none for this owner while others come. */
-  take(shareOf: string): Place | undefined {
+  take(shareOf: string): Release | undefined {
     this.#notice(shareOf)
     return this.#mayTake(this.#held.get(shareOf) ?? 0) ? this.#hold(shareOf) : undefined
   }
 
   /** For what is not asked for but found, and may go over the limit: nobody's share. */
-  takeAnyway(): Place {
+  takeAnyway(): Release {
     this.#taken++
     return () => void this.#taken--
   }
@@ -54,7 +54,7 @@ export class Places {
     return isAlone || held < timesFree * (this.free - 1)
   }
 
-  #hold(shareOf: string): Place {
+  #hold(shareOf: string): Release {
     this.#taken++
     this.#held.set(shareOf, (this.#held.get(shareOf) ?? 0) + 1)
     return () => {

@@ -4,24 +4,24 @@
  */
 import type { Logger } from 'pino'
 
-export interface StoreTrouble {
-  tell(what: string, cause: string): void
+export interface StoreWarnings {
+  warn(what: string, cause: string): void
   /** The store has answered. */
   over(): void
 }
 
-const tellEveryMs = 10_000
+const warnEveryMs = 10_000
 
-export function createStoreTrouble(log: Logger, monotonicMs: () => number = () => performance.now()): StoreTrouble {
-  const kinds = new Map<string, { toldAt: number; times: number }>()
+export function createStoreWarnings(log: Logger, monotonicMs: () => number = () => performance.now()): StoreWarnings {
+  const kinds = new Map<string, { warnedAt: number; times: number }>()
   return {
-    tell(what, cause) {
-      const kind = kinds.get(what) ?? { toldAt: -Infinity, times: 0 }
+    warn(what, cause) {
+      const kind = kinds.get(what) ?? { warnedAt: -Infinity, times: 0 }
       kinds.set(what, kind)
       kind.times++
-      if (monotonicMs() - kind.toldAt < tellEveryMs) return
+      if (monotonicMs() - kind.warnedAt < warnEveryMs) return
       log.error({ cause, times: kind.times }, what)
-      Object.assign(kind, { toldAt: monotonicMs(), times: 0 })
+      Object.assign(kind, { warnedAt: monotonicMs(), times: 0 })
     },
     over() {
       if (kinds.size === 0) return

@@ -213,8 +213,8 @@ export const plantedBugs: PlantedBug[] = [
     edits: [
       edit(
         turn,
-        '    const settlement = settlementOf(turn, spoken, newId)\n',
-        `    const settlement = settlementOf(turn, spoken, newId)
+        '    const settlement = settlementOf(turn, result, newId)\n',
+        `    const settlement = settlementOf(turn, result, newId)
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: Date.now() }
     turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),
@@ -305,7 +305,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'recovery-that-reads-no-journal',
     room: 'journal',
     removes: 'recovery goes on from the journal',
-    edits: [edit('src/agent/agent.ts', 'new Steps(speech.journal, speech.stepsBefore)', 'new Steps([], speech.stepsBefore)')],
+    edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], request.stepsBefore)')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['tools'] },
   },
   {

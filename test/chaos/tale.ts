@@ -126,7 +126,7 @@ export function createTale() {
     const pair = `${said.key} ${said.user}`
     const conversation = conversations.get(pair) ?? { id: `conv_${ulid(++ids)}`, messages: [] }
     conversations.set(pair, conversation)
-    const spoken = events.find((event) => event.kind === 'model' && event.serial === serial) as Extract<HistoryEvent, { kind: 'model' }>
+    const result = events.find((event) => event.kind === 'model' && event.serial === serial) as Extract<HistoryEvent, { kind: 'model' }>
     const [prompt, completion] = [100 * steps, 7 * steps]
     const charged = costOf(prompt, completion)
     const requestId = uuid(++ids)
@@ -134,12 +134,12 @@ export function createTale() {
     const common = { requestId, createdAt: time(at) }
     conversation.messages.push(
       { id: `msg_${question}`, role: 'user', content: said.message, ...common },
-      { id: `msg_${reply}`, role: 'assistant', content: spoken.text, ...common },
+      { id: `msg_${reply}`, role: 'assistant', content: result.text, ...common },
     )
     const told = {
       request_id: requestId,
       conversation_id: conversation.id,
-      message: { id: `msg_${reply}`, role: 'assistant', content: spoken.text, created_at: common.createdAt },
+      message: { id: `msg_${reply}`, role: 'assistant', content: result.text, created_at: common.createdAt },
       usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, charged_usd: usd(charged) },
     }
     replies.set(said.message, { text: JSON.stringify(told), said: told, key: said.key })

@@ -6,13 +6,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { openForReading } from '../../src/store/sqlite/database.ts'
 import { backUp, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { runCommand } from '../support/run-command.ts'
 import { makeFolder } from '../support/test-app.ts'
 
 describe('turnkeep backup', () => {
   test('under load, restored into a new folder: a served Idempotency-Key is replayed, new turns run, verify is clean', async (t) => {
-    const lives = await Lives.begin(t)
+    const lives = await ProcessRuns.begin(t)
     const first = await lives.client.chat('before the backup', { idempotencyKey: 'old-key' })
     assert.equal(first.status, 200)
 
@@ -36,7 +36,7 @@ describe('turnkeep backup', () => {
     assert.equal(statSync(file).mode & 0o777, 0o600)
     await lives.server!.stop()
 
-    const restored = new Lives(await makeFolder(), lives.model)
+    const restored = new ProcessRuns(await makeFolder(), lives.model)
     t.after(async () => {
       await restored.server?.kill()
       rmSync(restored.folder, { recursive: true, force: true })

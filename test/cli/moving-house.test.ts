@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 import { verify } from '../../src/store/queries/invariants.ts'
 import { BackupRefused, dumpPostgres } from '../../src/store/postgres/backup.ts'
 import { openPostgresStore, readPostgresSnapshot } from '../../src/store/postgres/postgres.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { gate } from '../support/model-server.ts'
 import { findBin, makeDatabase, noPostgres, noPostgresServer, withClient } from '../support/postgres-server.ts'
 import { runCommand } from '../support/run-command.ts'
@@ -22,12 +22,12 @@ import { adminToken, makeFolder } from '../support/test-app.ts'
 const log = { warn: () => undefined, info: () => undefined }
 
 /** What the operator sets in the new house, as the copy told. */
-function settingsOf(lives: Lives, url: string): Record<string, string> {
+function settingsOf(lives: ProcessRuns, url: string): Record<string, string> {
   const encryptionKey = readFileSync(join(lives.folder, 'encryption.key'), 'utf8').trim()
   return { DATABASE_URL: url, TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_ENCRYPTION_KEY: encryptionKey }
 }
 
-async function startIn(lives: Lives, settings: Record<string, string>): Promise<void> {
+async function startIn(lives: ProcessRuns, settings: Record<string, string>): Promise<void> {
   lives.server = await startServer(settings)
   lives.client.url = lives.client.adminUrl = lives.server.url
 }
@@ -39,7 +39,7 @@ async function assertWhole(url: string): Promise<void> {
 
 void describe('moving house', { skip: noPostgres() }, () => {
   void test('idempotency.replay a retry across the move gets the same bytes, a turn that was cut off is finished there, books and keys are the same', async (t) => {
-    const lives = await Lives.begin(t)
+    const lives = await ProcessRuns.begin(t)
     const { client, model } = lives
     const database = await makeDatabase()
     t.after(async () => {
@@ -103,7 +103,7 @@ void describe('moving house', { skip: noPostgres() }, () => {
   })
 
   void test('usage, ledger, owner, agents and keys read the same on both sides', async (t) => {
-    const lives = await Lives.begin(t)
+    const lives = await ProcessRuns.begin(t)
     const database = await makeDatabase()
     t.after(async () => {
       await lives.server?.kill()
@@ -153,7 +153,7 @@ void describe('moving house', { skip: noPostgres() }, () => {
 
 void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgresServer() }, () => {
   void test('under load, restored into another database: a served Idempotency-Key is replayed, new turns run, verify is clean', async (t) => {
-    const lives = await Lives.begin(t)
+    const lives = await ProcessRuns.begin(t)
     const { client } = lives
     const [database, restored] = [await makeDatabase(), await makeDatabase()]
     t.after(async () => {
@@ -202,7 +202,7 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
   })
 
   void test('says which invariant is broken, keeps the copy, and exits 1; one of nothing, or into nowhere, ends with one line', async (t) => {
-    const lives = await Lives.begin(t)
+    const lives = await ProcessRuns.begin(t)
     const [database, empty] = [await makeDatabase(), await makeDatabase()]
     t.after(async () => {
       await database.drop()

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { atOnce } from './run-all.ts'
 import { runScenario } from './run-scenario.ts'
 import { readScenarios } from './scenario-file.ts'
-import { House } from './scenario-house.ts'
+import { ScenarioFixture } from './scenario-house.ts'
 
 const driver = fileURLToPath(new URL('flawed-driver.ts', import.meta.url))
 const scenarios = readScenarios()
@@ -24,9 +24,9 @@ const flaws: [flaw: string, scenario: string, problem: RegExp][] = [
 ]
 
 void describe('clients: the scenarios find a flawed client', { concurrency: atOnce }, () => {
-  let house: House
+  let house: ScenarioFixture
   before(async () => {
-    house = await House.open()
+    house = await ScenarioFixture.open()
   })
   after(() => house.close())
 

@@ -12,7 +12,7 @@ import { drivers } from './drivers.ts'
 import type { Driver } from './drivers.ts'
 import { runAll } from './run-all.ts'
 import { readScenarios } from './scenario-file.ts'
-import { House } from './scenario-house.ts'
+import { ScenarioFixture } from './scenario-house.ts'
 import { replaceTable, writeTable } from './scenario-table.ts'
 
 const page = new URL('../../clients/README.md', import.meta.url)
@@ -37,7 +37,7 @@ function refuse(why: string): never {
   process.exit(2)
 }
 
-const house = await House.open()
+const house = await ScenarioFixture.open()
 const columns = await runAll(scenarios, here, house, ({ client, outcome: { scenario, problems, requests, seconds } }) => {
   console.error(`${problems.length === 0 ? 'passed' : 'FAILED'}  ${client}: ${scenario} (${requests} requests, ${seconds.toFixed(1)} s)`)
   for (const problem of problems) console.error(`        ${problem}`)

@@ -100,7 +100,7 @@ export class Service {
 }
 
 /** The shared process, the model, and an address where no key may ever come. */
-export class House {
+export class ScenarioFixture {
   readonly model: ScenarioModel
   readonly shared: Service
   /** Of the place that redirects lead to. */
@@ -117,9 +117,9 @@ export class House {
     this.#closeElsewhere = elsewhere.close
   }
 
-  static async open(): Promise<House> {
+  static async open(): Promise<ScenarioFixture> {
     const [model, elsewhere] = await Promise.all([startScenarioModel(), startElsewhere()])
-    return new House(model, await Service.start(model), elsewhere)
+    return new ScenarioFixture(model, await Service.start(model), elsewhere)
   }
 
   /** Throws where the shared data are broken. */

@@ -8,10 +8,10 @@ import { drivers } from './drivers.ts'
 import { atOnce } from './run-all.ts'
 import { runScenario } from './run-scenario.ts'
 import { readScenarios } from './scenario-file.ts'
-import { House } from './scenario-house.ts'
+import { ScenarioFixture } from './scenario-house.ts'
 
 void test('clients: every scenario on every client, and afterwards every invariant holds', { concurrency: atOnce }, async (t) => {
-  const house = await House.open()
+  const house = await ScenarioFixture.open()
   try {
     const runs = readScenarios().flatMap((scenario) => drivers.map((driver) => ({ scenario, ...driver })))
     await Promise.all(

@@ -7,8 +7,8 @@ const caller = 'src/http/public/caller.ts'
 const chat = 'src/http/public/chat-routes.ts'
 const body = 'src/http/edge/request-body.ts'
 const key = 'src/http/public/idempotency-key.ts'
-const order = 'spec/door-order.test.ts'
-const refusals = 'spec/door-refusals.test.ts'
+const order = 'spec/http-order.test.ts'
+const refusals = 'spec/http-refusals.test.ts'
 const routes = 'routes.test.ts'
 
 const agentCheck = "    if ((request.params as { agent_id: string }).agent_id !== apiKey.agentId) throw new ApiError('agent_mismatch')\n"
@@ -26,7 +26,7 @@ export const doorMutants: Mutant[] = [
     rule: 'unavailable.unknown',
     removes: 'whose request lay unread while the process stood still is told to come again',
     edits: [edit('src/http/edge/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
-    caughtBy: { file: 'spec/door-standstill.test.ts', title: 'unavailable.unknown a request that came in part' },
+    caughtBy: { file: 'spec/http-standstill.test.ts', title: 'unavailable.unknown a request that came in part' },
   },
   {
     rule: 'order.request-id',
@@ -38,7 +38,7 @@ export const doorMutants: Mutant[] = [
         '    if (error) return refuseFor(error, socket)\n',
       ),
     ],
-    caughtBy: { file: 'spec/door-standstill.test.ts', title: 'order.request-id what came in time is read' },
+    caughtBy: { file: 'spec/http-standstill.test.ts', title: 'order.request-id what came in time is read' },
   },
   {
     rule: 'order.request-id',
@@ -116,7 +116,7 @@ export const doorMutants: Mutant[] = [
     rule: 'order.rate-limit',
     removes: 'a refusal closes a connection whose body is unread',
     edits: [edit('src/http/edge/envelope.ts', '  closeIfUnread(request.raw, reply.raw)\n')],
-    caughtBy: { file: 'spec/door-unread-body.test.ts', title: '200 MB pushed behind a 429' },
+    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB pushed behind a 429' },
     symptom: 'hang',
   },
   {
@@ -139,7 +139,7 @@ export const doorMutants: Mutant[] = [
         "        return void request.once('end', () => reject(new ApiError('payload_too_large')))\n",
       ),
     ],
-    caughtBy: { file: 'spec/door-unread-body.test.ts', title: '200 MB pushed behind a 413' },
+    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB pushed behind a 413' },
     symptom: 'hang',
   },
   {
@@ -159,19 +159,19 @@ export const doorMutants: Mutant[] = [
     rule: 'order.validation',
     removes: 'nothing unknown is dropped',
     edits: [edit(http, 'removeAdditional: false', 'removeAdditional: true')],
-    caughtBy: { file: 'spec/door-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","attachments":[]}' },
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","attachments":[]}' },
   },
   {
     rule: 'order.validation',
     removes: 'nothing is coerced',
     edits: [edit(http, 'coerceTypes: false', 'coerceTypes: true')],
-    caughtBy: { file: 'spec/door-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":1}' },
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":1}' },
   },
   {
     rule: 'order.validation',
     removes: 'a field stands once',
     edits: [edit(body, "  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body names a field twice.')\n")],
-    caughtBy: { file: 'spec/door-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
   },
   {
     rule: 'rate.spend',
@@ -272,19 +272,19 @@ export const doorMutants: Mutant[] = [
     rule: 'text.well-formed',
     removes: 'half a surrogate pair is refused',
     edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\u0000]*$'")],
-    caughtBy: { file: 'spec/door-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"\\ud800"}' },
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"\\ud800"}' },
   },
   {
     rule: 'text.well-formed',
     removes: 'U+0000 is refused',
     edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\p{Cs}]*$'")],
-    caughtBy: { file: 'spec/door-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"a\\u0000b"}' },
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"a\\u0000b"}' },
   },
   {
     rule: 'text.well-formed',
     removes: 'bytes that are not UTF-8 are refused',
     edits: [edit(body, "  if (!isUtf8(bytes)) throw invalid('The body must be UTF-8.')\n")],
-    caughtBy: { file: 'spec/door-body.test.ts', title: 'text.well-formed bytes that are not UTF-8' },
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'text.well-formed bytes that are not UTF-8' },
   },
   {
     rule: 'conversation.identity',
@@ -296,6 +296,6 @@ export const doorMutants: Mutant[] = [
         "const { message } = request.body\n  const externalUserId = request.body.external_user_id.normalize('NFC').trim()\n",
       ),
     ],
-    caughtBy: { file: 'spec/door-body.test.ts', title: 'lengths are code points, and white space is text' },
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'lengths are code points, and white space is text' },
   },
 ]

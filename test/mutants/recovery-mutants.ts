@@ -61,7 +61,7 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'recovery reads the journal: a step is asked and paid again',
-    edits: [edit('src/agent/agent.ts', 'new Steps(speech.journal, speech.stepsBefore)', 'new Steps([], 0)')],
+    edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], 0)')],
     caughtBy: { file: 'race/crash.test.ts', title: 'fault.kill-before-settlement turn.states a journalled step' },
   },
   {

@@ -12,7 +12,7 @@ import type { TestContext } from 'node:test'
 import { makeClock, noClock } from '../chaos/clock.ts'
 import type { Clock } from '../chaos/clock.ts'
 import { Fleet, noFleet, until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { gate } from '../support/model-server.ts'
 import { read } from '../support/test-app.ts'
 
@@ -123,7 +123,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
     { skip: noClock() },
     async (t) => {
       const clock = await makeOwnClock(t)
-      const lives = await Lives.begin(t, '', { env: clock.env })
+      const lives = await ProcessRuns.begin(t, '', { env: clock.env })
       const { client, model } = lives
       const said: string[] = []
       for (const seconds of jumps) {

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FailpointName } from '../../src/failpoints.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 
 const killedAt: { point: FailpointName; fault: string; moment: string; modelCalls: number }[] = [
   { point: 'admit.before-commit', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: 1 },
@@ -29,7 +29,7 @@ const wanted = isFast ? killedAt.filter(({ moment }, at) => killedAt[at - 1]?.mo
 for (const [at, { point, fault, moment, modelCalls }] of wanted.entries()) {
   for (const transport of isFast ? [transports[at % 2]!] : transports) {
     void test(`${fault} ${moment} billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
-      const lives = await Lives.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
+      const lives = await ProcessRuns.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
       const idempotencyKey = randomUUID()
       lives.model.when('hello', ['one ', 'two ', 'three ', 'four'])
       await assert.rejects(
@@ -59,7 +59,7 @@ for (const [at, { point, fault, moment, modelCalls }] of wanted.entries()) {
 }
 
 void test('fault.kill-before-settlement turn.states a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
-  const lives = await Lives.begin(t, 'advance.after-commit=kill')
+  const lives = await ProcessRuns.begin(t, 'advance.after-commit=kill')
   const idempotencyKey = randomUUID()
   const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
   // The first answer has no text, so it is journalled and the model is asked once more.
@@ -76,7 +76,7 @@ void test('fault.kill-before-settlement turn.states a journalled step is neither
 })
 
 void test('unavailable.unknown billing.once a settlement that cannot be stored is no answer: 503, then the same key gets its one reply', async (t) => {
-  const lives = await Lives.begin(t, 'settle.before-commit=throw')
+  const lives = await ProcessRuns.begin(t, 'settle.before-commit=throw')
   const idempotencyKey = randomUUID()
   lives.model.when('hello', ['one ', 'two'])
   const unknown = await lives.client.chat('hello', { idempotencyKey })
@@ -91,7 +91,7 @@ void test('unavailable.unknown billing.once a settlement that cannot be stored i
 })
 
 void test('fault.kill-in-recovery kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
-  const lives = await Lives.begin(t, 'model.before-call=kill')
+  const lives = await ProcessRuns.begin(t, 'model.before-call=kill')
   const idempotencyKey = randomUUID()
   await assert.rejects(lives.client.chat('hello', { idempotencyKey }))
   await lives.server!.exited
@@ -110,7 +110,7 @@ void test('fault.kill-in-recovery kill -9 in recovery itself, again and again: t
 })
 
 void test('fault.poison-turn a poison turn kills its process each time: it fails after three, and the others are answered', async (t) => {
-  const lives = await Lives.begin(t, 'model.before-call=kill if:poison')
+  const lives = await ProcessRuns.begin(t, 'model.before-call=kill if:poison')
   const others = [1, 2, 3].map((n) => ({ message: `hello ${n}`, idempotencyKey: randomUUID(), user: `user-${n}` }))
   const poison = randomUUID()
   lives.model.when('hello', ['fine'])

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { Fleet, noFleet, until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { gate } from '../support/model-server.ts'
 import { RawSocket } from '../support/raw-socket.ts'
 
@@ -14,7 +14,7 @@ const streams = 100
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 
 void test('fault.sigterm SIGTERM with a hundred streams under way: no probe is told ready, all end whole and are charged once, exit code 0', async (t) => {
-  const lives = await Lives.begin(t)
+  const lives = await ProcessRuns.begin(t)
   const { caller } = lives.client
   const held = gate()
   lives.model.when('hello', ['one ', held, 'two'])
@@ -62,7 +62,7 @@ void test('fault.sigterm SIGTERM with a hundred streams under way: no probe is t
 })
 
 void test('fault.sigterm billing.once a second SIGTERM ends the process at once: the next life answers, charged once', async (t) => {
-  const lives = await Lives.begin(t)
+  const lives = await ProcessRuns.begin(t)
   const idempotencyKey = randomUUID()
   lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
   const asked = lives.client.stream('hello', { idempotencyKey }).then(
@@ -89,7 +89,7 @@ void test('fault.sigterm billing.once a second SIGTERM ends the process at once:
 
 for (const transport of ['chat', 'stream'] as const) {
   void test(`fault.sigterm-past-drain billing.once a turn that takes longer than the drain, on ${transport}: told as unavailable, answered by the next life`, async (t) => {
-    const lives = await Lives.begin(t, '', { env: { TURNKEEP_DRAIN_SECONDS: '1' } })
+    const lives = await ProcessRuns.begin(t, '', { env: { TURNKEEP_DRAIN_SECONDS: '1' } })
     const idempotencyKey = randomUUID()
     lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
     const asked = transport === 'chat' ? lives.client.chat('hello', { idempotencyKey }) : lives.client.stream('hello', { idempotencyKey })

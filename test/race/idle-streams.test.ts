@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { gate } from '../support/model-server.ts'
 import { RawSocket } from '../support/raw-socket.ts'
 
@@ -28,7 +28,7 @@ void test(
   `fault.idle-streams stream.established ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all end whole`,
   { skip: process.platform !== 'linux' && '/proc is of Linux' },
   async (t) => {
-    const lives = await Lives.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })
+    const lives = await ProcessRuns.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })
     const { client, model } = lives
     client.caller = await client.makeCaller({ balanceUsd: '1000' })
     // The model thinks aloud now and then, which no stream tells: a model that says nothing at all is given up after 30 s.

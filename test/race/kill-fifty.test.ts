@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { hash, randomInt, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { gate } from '../support/model-server.ts'
 import type { Part } from '../support/model-server.ts'
 
@@ -19,7 +19,7 @@ void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of 
   const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))
   t.diagnostic(`SEED=${seed}`)
   const random = seededRandom(seed)
-  const lives = await Lives.begin(t)
+  const lives = await ProcessRuns.begin(t)
   const waits: number[] = []
   for (let kill = 0; kill < kills; kill++) {
     const message = `message ${kill}`
@@ -64,7 +64,7 @@ void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of 
 type Kill = { message: string; user: string; idempotencyKey: string; moment: number; jitterMs: number }
 
 /** Streams the message and kills the server when the moment has come; the stream never completes, unless the kill came after its settlement. */
-async function killAtMoment(lives: Lives, { message, user, idempotencyKey, moment, jitterMs }: Kill): Promise<void> {
+async function killAtMoment(lives: ProcessRuns, { message, user, idempotencyKey, moment, jitterMs }: Kill): Promise<void> {
   const response = await lives.client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream' })
   assert.equal(response.status, 200)
   let text = ''

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { Fleet, noFleet, until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { gate } from '../support/model-server.ts'
 import { clockOf } from '../support/own-postgres.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -42,7 +42,7 @@ const transports = ['chat', 'stream'] as const
 for (const [at, { what, options, fault, ends }] of deaths.entries()) {
   for (const transport of isCi ? [transports[at % 2]!] : transports) {
     void test(`fault.process-crash billing.once ${what} while a turn runs on ${transport}: the process ends, the next life answers, once`, async (t) => {
-      const lives = await Lives.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
+      const lives = await ProcessRuns.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
       const idempotencyKey = randomUUID()
       lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
       const asked = lives.client[transport]('hello', { idempotencyKey }).then(

@@ -12,7 +12,7 @@ import { openForWriting } from '../../src/store/sqlite/database.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { makeDisk, noDisk } from '../chaos/disk.ts'
 import { until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/lives.ts'
 import { gate } from '../support/model-server.ts'
 import { makeFolder } from '../support/test-app.ts'
 import type { Answer } from '../support/test-app.ts'
@@ -27,7 +27,7 @@ void test(
   async (t) => {
     const outer = await mkdtemp(join(tmpdir(), 'turnkeep-disk-'))
     const disk = makeDisk(join(outer, 'disk'))
-    const lives = await Lives.begin(t, '', { folder: join(disk.folder, 'data') })
+    const lives = await ProcessRuns.begin(t, '', { folder: join(disk.folder, 'data') })
     t.after(async () => {
       disk.remove()
       await rm(outer, { recursive: true })
@@ -95,7 +95,7 @@ void test('fault.power-cut the connection that writes waits for the disk at ever
 
 // kill -9 leaves the system's own cache alone, so this shows the order of answer and commit, and nothing about a power cut (docs/exactly-once.md).
 void test('fault.power-cut kill -9 in the moment after an answer: none that was told is lost, and each is told again', async (t) => {
-  const lives = await Lives.begin(t)
+  const lives = await ProcessRuns.begin(t)
   const acked = new Map<string, { message: string; user: string; answer: Answer }>()
   for (let life = 0; life < 3; life++) {
     const first = Promise.withResolvers<void>()

@@ -238,7 +238,7 @@ export function createBook(accuse: Accuse) {
     if (turn) turn.leaseUntil = Math.ceil(at.leaseNow + item.leaseMs)
   }
 
-  function giveUp({ requestId, fence }: Lease): void {
+  function release({ requestId, fence }: Lease): void {
     saw('a lease is given up')
     const turn = turns.get(requestId)
     if (turn?.state === 'running' && turn.fence === fence) turn.leaseUntil = 0
@@ -270,8 +270,8 @@ export function createBook(accuse: Accuse) {
         return advance(item as Advance, value as AdvanceOutcome)
       case 'renew':
         return renew(item as Lease & { leaseMs: number }, value === true, at)
-      case 'giveUp':
-        return giveUp(item as Lease)
+      case 'release':
+        return release(item as Lease)
       case 'write':
         if ((item as { name: string }).name === 'eraseConversations') erase(value as ErasureOutcome)
     }

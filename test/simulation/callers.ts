@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredReply } from '../../src/store/turn-records.ts'
-import type { Begun, TurnRequest } from '../../src/turn/outcome.ts'
+import type { BeginResult, TurnRequest } from '../../src/turn/outcome.ts'
 import type { Accuse, Book } from './book.ts'
 
 /** How a message that was sent came out; `open`: no answer yet, or none ever, where its process died. */
@@ -20,7 +20,7 @@ export function createCallers({ book, accuse }: { book: Book; accuse: Accuse }) 
   const sent: Sent[] = []
   const told = new Map<string, StoredReply>()
 
-  function hear(one: Sent, begun: Begun, leaves: boolean): void {
+  function hear(one: Sent, begun: BeginResult, leaves: boolean): void {
     switch (begun.kind) {
       case 'replay':
         return hearReply(one, begun.reply)

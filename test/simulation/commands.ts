@@ -25,7 +25,7 @@ const plans = [
 ]
 const modelFaults: ModelFault[] = ['unavailable', 'unavailable', 'cut', 'hang', 'hang', 'refused', 'empty', 'too_long']
 const toolFaults: ToolFault[] = ['hang', 'error']
-const operations = ['any', 'admit', 'settle', 'settle', 'fail', 'advance', 'advance', 'claim', 'renew', 'giveUp']
+const operations = ['any', 'admit', 'settle', 'settle', 'fail', 'advance', 'advance', 'claim', 'renew', 'release']
 // Each of the numbers a turn lives by, from just below to well beyond.
 const moves = [1, 20, 60, 250, 1000, 1000, 1000, 3000, 4000, 4000, 8000, 11_999, 12_000, 13_000, 13_000, 30_000, 110_000, 116_000]
 

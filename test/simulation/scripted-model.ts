@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ModelError } from '../../src/agent/models/model.ts'
 import type { Model, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
 import type { Toolbox } from '../../src/agent/tools/tools.ts'
-import { untilAborted } from '../../src/agent/until-aborted.ts'
+import { raceAbort } from '../../src/agent/until-aborted.ts'
 import type { Accuse, Book } from './book.ts'
 
 /** `cut`: after its first piece of text. `hang`: until it is aborted or the world is healed. */
@@ -60,10 +60,10 @@ export function createUpstream({ book, accuse }: { book: Book; accuse: Accuse })
         const { message, step } = countCall(request, fault)
         const calls = planOf(message)[step]?.split('+') ?? []
         const text = calls.length > 0 ? [`Step ${step}. `] : [`Reply ${++replies} `, `to ${message}.`]
-        const piece = (): Promise<void> => untilAborted(pause('model'), signal)
+        const piece = (): Promise<void> => raceAbort(pause('model'), signal)
         await piece()
         if (fault === 'hang') {
-          await untilAborted(hang(pause), signal)
+          await raceAbort(hang(pause), signal)
           throw new ModelError('unavailable', 'the connection was lost')
         }
         if (fault === 'unavailable' || fault === 'refused' || fault === 'too_long') throw new ModelError(fault, 'by the script')
@@ -93,7 +93,7 @@ export function createUpstream({ book, accuse }: { book: Book; accuse: Accuse })
           accuse('side-effects', `${effect} was done as ${before} and again as ${idempotencyKey}`)
         effects.set(effect, idempotencyKey)
         const fault = toolFaults.shift()
-        await untilAborted(fault === 'hang' ? hang(pause) : pause('tool'), signal)
+        await raceAbort(fault === 'hang' ? hang(pause) : pause('tool'), signal)
         return { text: fault === 'error' ? 'Error: by the script.' : `Done: ${given}`, isError: fault === 'error', passages: [] }
       },
     }

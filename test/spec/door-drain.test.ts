@@ -85,11 +85,11 @@ void test('drain a request on an open connection still comes to the turn room, w
 
 void test('listen answers a port in use with the listener’s error', async () => {
   await using door = await startTestDoor()
-  const { createDoor } = await import('../../src/http/http.ts')
+  const { createHttpLayer } = await import('../../src/http/http.ts')
   const { pino } = await import('pino')
   const ready = async () => ({ draining: false, store: 'ok', limiter: 'ok' }) as const
   const { createMetrics } = await import('../../src/observability/metrics.ts')
-  const second = await createDoor({ log: pino({ level: 'silent' }), metrics: createMetrics(), newRequestId: () => 'id', ready })
+  const second = await createHttpLayer({ log: pino({ level: 'silent' }), metrics: createMetrics(), newRequestId: () => 'id', ready })
   await assert.rejects(second.listen(door.port, '127.0.0.1'), { code: 'EADDRINUSE', syscall: 'listen' })
   await second.close()
 })

@@ -469,7 +469,7 @@ export function conformance(check: Check): void {
     const given = await bench.admitted()
     await store.moveClock(leaseMs / 2)
     assert.deepEqual(await store.renewLeases([kept], leaseMs), [])
-    await store.giveUpLeases([given])
+    await store.releaseLeases([given])
     const claim = () => store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
     assert.deepEqual(
       (await claim()).turns.map(({ requestId }) => requestId),

@@ -48,7 +48,7 @@ void test(
     const payload = JSON.stringify({ text: odd, nul: '\0', half: '\ud83d' })
     const entry = { step: 1, part: 2, kind: 'tool_finished' as const, payload }
     assert.equal((await bench.advance(next, { entries: [entry] })).kind, 'advanced')
-    await store.giveUpLeases([next])
+    await store.releaseLeases([next])
     const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })
     assert.deepEqual(turns[0]!.journal, [entry])
     assert.equal(turns[0]!.history.length, 2)
@@ -87,7 +87,7 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
   assert.deepEqual(await bench.advance(turn, { hold: largest + 1n }), { kind: 'insufficient_balance' })
   assert.deepEqual(await bench.advance(turn, { hold }), { kind: 'advanced' })
   assert.deepEqual(await bench.money(), { balance: largest, held: hold })
-  await store.giveUpLeases([turn])
+  await store.releaseLeases([turn])
   const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })
   assert.equal(turns[0]!.hold, hold)
   const settled = await bench.settle(turns[0]!, { charged: hold, writtenOff: largest })

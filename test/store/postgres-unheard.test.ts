@@ -98,7 +98,7 @@ for (const [words, cut] of Object.entries(losses)) {
       }
 
       const orphan = await bench.admitted()
-      await direct.giveUpLeases([orphan])
+      await direct.releaseLeases([orphan])
       lost = lose('claim_v1')
       const { turns } = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
       await lost

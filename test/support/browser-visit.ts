@@ -21,9 +21,9 @@ export type VisitOptions = {
 }
 
 /** Whose console it is. */
-export type House = { adminUrl: string; close(): Promise<void> }
+export type ScenarioFixture = { adminUrl: string; close(): Promise<void> }
 
-export type Visitor<App extends House = House> = {
+export type Visitor<App extends ScenarioFixture = ScenarioFixture> = {
   page: Page
   context: BrowserContext
   app: App
@@ -37,13 +37,13 @@ export type Visitor<App extends House = House> = {
   say(text: string): void
 }
 
-type Visit<App extends House> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
+type Visit<App extends ScenarioFixture> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
 
 // A bound for what never comes, not a measure: the machine may be very busy.
 const waitsMs = 20_000
 
 /** Every test gets one of its own. Where it fails, a picture of what was seen lies in artifacts/console/failed. */
-export async function visitConsole<App extends House>(
+export async function visitConsole<App extends ScenarioFixture>(
   { app, browser, options, title, say }: Visit<App>,
   body: (visitor: Visitor<App>) => Promise<void>,
 ): Promise<void> {

@@ -29,7 +29,7 @@ export function snippetsOfPage(page: string): Snippet[] {
 
 const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" }
 
-export class Desk {
+export class DocsFixture {
   readonly folder: string
   /** Of the demo. */
   agentId = ''
@@ -42,8 +42,8 @@ export class Desk {
     this.folder = folder
   }
 
-  static async open(): Promise<Desk> {
-    const desk = new Desk(mkdtempSync(join(tmpdir(), 'turnkeep-docs-')))
+  static async open(): Promise<DocsFixture> {
+    const desk = new DocsFixture(mkdtempSync(join(tmpdir(), 'turnkeep-docs-')))
     mkdirSync(desk.#bin)
     // What the documents show as a success is one: an error's status is a failure here, where a reader would see its text.
     desk.#program(

@@ -11,7 +11,7 @@ import type { ServerProcess } from './server-process.ts'
 import { adminToken, makeFolder, TestClient } from './test-app.ts'
 import type { Answer } from './test-app.ts'
 
-export class Lives {
+export class ProcessRuns {
   readonly folder: string
   readonly model: ModelServer
   readonly client = new TestClient('')
@@ -30,8 +30,8 @@ export class Lives {
     t: TestContext,
     failpoints = '',
     { folder, env = {} }: { folder?: string; env?: Record<string, string> } = {},
-  ): Promise<Lives> {
-    const lives = new Lives(folder ?? (await makeFolder()), await startModelServer(), env)
+  ): Promise<ProcessRuns> {
+    const lives = new ProcessRuns(folder ?? (await makeFolder()), await startModelServer(), env)
     t.after(async () => {
       await lives.server?.kill()
       await lives.model.close()

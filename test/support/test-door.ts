@@ -5,13 +5,13 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import type { Access, ApiKey, Authenticated, RateOutcome } from '../../src/access/outcome.ts'
-import { createDoor } from '../../src/http/http.ts'
+import { createHttpLayer } from '../../src/http/http.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import type { DoorOptions } from '../../src/http/http.ts'
+import type { HttpLayerOptions } from '../../src/http/http.ts'
 import { isOurs } from './answer-check-run.ts'
-import type { Begun, RunningTurn, TurnEnd, TurnRequest } from '../../src/turn/outcome.ts'
+import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../src/turn/outcome.ts'
 
-type Public = NonNullable<DoorOptions['public']>
+type Public = NonNullable<HttpLayerOptions['public']>
 type StoredReply = Extract<TurnEnd, { kind: 'completed' }>['reply']
 
 export const apiKey: ApiKey = {
@@ -26,10 +26,10 @@ export const figures = { limit: 120, remaining: 119, resetAt: 1_900_000_000 }
 export const chatPath = '/v1/agents/agt_door/chat'
 export const body = (message = 'hello', user = 'user-1'): string => JSON.stringify({ external_user_id: user, message })
 
-export type TestDoorOptions = Omit<Partial<DoorOptions>, 'public'> & {
+export type TestDoorOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
   authenticate?: (authorization: string | undefined) => Authenticated
   spend?: () => RateOutcome
-  begin?: (request: TurnRequest) => Begun | Promise<Begun>
+  begin?: (request: TurnRequest) => BeginResult | Promise<BeginResult>
   conversations?: Public['conversations']
 }
 
@@ -62,7 +62,7 @@ export async function startTestDoor(options: TestDoorOptions = {}): Promise<Test
       return begin(request)
     },
   }
-  const opened = await createDoor({
+  const opened = await createHttpLayer({
     public: { access, turns, conversations },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) }),
     metrics: createMetrics(),
@@ -94,7 +94,7 @@ export async function startTestDoor(options: TestDoorOptions = {}): Promise<Test
 const byBearer = (authorization: string | undefined): Authenticated =>
   authorization === 'Bearer good' ? { kind: 'authenticated', apiKey } : { kind: 'invalid_api_key' }
 const allow = (): RateOutcome => ({ kind: 'allowed', figures })
-const replay = ({ message }: TurnRequest): Begun => ({ kind: 'replay', reply: storedReply(message) })
+const replay = ({ message }: TurnRequest): BeginResult => ({ kind: 'replay', reply: storedReply(message) })
 const noConversations: Public['conversations'] = {
   list: async () => ({ data: [], nextCursor: null }),
   messages: async () => ({ kind: 'not_found' }),
@@ -133,7 +133,7 @@ export class ScriptedTurn implements RunningTurn {
   get left(): Promise<void> {
     return this.#left.promise
   }
-  get begun(): Begun {
+  get begun(): BeginResult {
     return { kind: 'running', turn: this }
   }
 

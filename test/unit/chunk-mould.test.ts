@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { ModelError } from '../../src/agent/models/model.ts'
 import { ChatAnswer } from '../../src/agent/models/apis/chat-answer.ts'
-import { ChunkMould, stringOf } from '../../src/agent/models/apis/chunk-mould.ts'
+import { FastChunkParser, stringOf } from '../../src/agent/models/apis/chunk-mould.ts'
 import { anyText } from '../support/any-text.ts'
 
 /** A text as it may be written in JSON: plainly, or every character by its number. */
@@ -84,10 +84,10 @@ test('a text that a mould reads is the text that a parse finds, and the rest of 
   let read = 0
   fc.assert(
     fc.property(chunks, (stream) => {
-      const mould = new ChunkMould(stringOf('content'), textOf)
+      const parser = new FastChunkParser(stringOf('content'), textOf)
       let learnt: any
       for (const chunk of stream) {
-        const text = mould.read(chunk)
+        const text = parser.read(chunk)
         if (text !== undefined) {
           read++
           const whole = JSON.parse(chunk)
@@ -100,7 +100,7 @@ test('a text that a mould reads is the text that a parse finds, and the rest of 
           const found = textOf(chunk)
           if (typeof found !== 'string') continue
           learnt = JSON.parse(chunk)
-          mould.learn(chunk, found)
+          parser.learn(chunk, found)
         } catch {
           // no chunk: nobody would have it learnt
         }
@@ -146,31 +146,31 @@ test('an answer whose chunks are alike is read as one whose chunks all differ', 
 
 test('chunks that are alike are parsed twice and not each time, and one that differs is parsed', () => {
   let parsed = 0
-  const mould = new ChunkMould(stringOf('content'), (chunk) => {
+  const parser = new FastChunkParser(stringOf('content'), (chunk) => {
     parsed++
     return textOf(chunk)
   })
   const chunk = (text: string, created = 1): string => JSON.stringify({ created, choices: [{ delta: { content: text } }] })
-  mould.learn(chunk('a'), 'a')
+  parser.learn(chunk('a'), 'a')
   const texts = ['b', 'a line\n', 'Grüße, 世界 🌍', 'a "quoted" one', 'longer than what is copied as it is']
-  for (const text of texts) assert.equal(mould.read(chunk(text)), text)
+  for (const text of texts) assert.equal(parser.read(chunk(text)), text)
   assert.equal(parsed, 1)
-  assert.equal(mould.read(chunk('b', 2)), undefined)
-  mould.learn(chunk('b', 2), 'b')
-  assert.equal(mould.read(chunk('c', 2)), 'c')
-  assert.equal(mould.read(chunk('c', 1)), undefined)
+  assert.equal(parser.read(chunk('b', 2)), undefined)
+  parser.learn(chunk('b', 2), 'b')
+  assert.equal(parser.read(chunk('c', 2)), 'c')
+  assert.equal(parser.read(chunk('c', 1)), undefined)
 })
 
 test('an answer whose chunks all differ is soon left to the parser alone', () => {
   let parsed = 0
-  const mould = new ChunkMould(stringOf('content'), (chunk) => {
+  const parser = new FastChunkParser(stringOf('content'), (chunk) => {
     parsed++
     return textOf(chunk)
   })
   for (let created = 0; created < 20; created++) {
     const chunk = JSON.stringify({ created, choices: [{ delta: { content: 'a' } }] })
-    assert.equal(mould.read(chunk), undefined)
-    mould.learn(chunk, 'a')
+    assert.equal(parser.read(chunk), undefined)
+    parser.learn(chunk, 'a')
   }
   assert.equal(parsed, 3)
 })

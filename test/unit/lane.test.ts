@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Each } from '../../src/store/store.ts'
-import { Lane } from '../../src/turn/lane.ts'
+import { Batcher } from '../../src/turn/lane.ts'
 
 type Item = { id: number; user: string }
 type Outcome = { kind: 'done'; id: number }
@@ -13,7 +13,7 @@ void test('a lane holds the next batch until the one before has returned, at mos
     fc.asyncProperty(fc.array(fc.nat(20), { minLength: 1, maxLength: 300 }), async (users) => {
       let sending = 0
       const seen: number[] = []
-      const lane = new Lane<Item, Outcome>(
+      const batcher = new Batcher<Item, Outcome>(
         async (items) => {
           assert.equal(++sending, 1, 'two batches at once')
           assert.ok(items.length <= 64)
@@ -26,7 +26,7 @@ void test('a lane holds the next batch until the one before has returned, at mos
         ({ user }) => [user],
       )
       const items = users.map((user, id) => ({ id, user: `user-${user}` }))
-      const outcomes = await Promise.all(items.map((item) => lane.push(item)))
+      const outcomes = await Promise.all(items.map((item) => batcher.push(item)))
       assert.deepEqual(
         outcomes.map(({ id }) => id),
         items.map(({ id }) => id),
@@ -50,25 +50,25 @@ void test('a lane holds the next batch until the one before has returned, at mos
 
 void test('an error of one item rejects that item alone; an error of the batch rejects its items and the lane goes on', async () => {
   let batches = 0
-  const lane = new Lane<Item, Outcome>(
+  const batcher = new Batcher<Item, Outcome>(
     async (items) => {
       if (++batches === 2) throw new Error('lost')
       return items.map(({ id }): Each<Outcome> => (id === 1 ? { kind: 'error', error: new Error('bad row') } : { kind: 'done', id }))
     },
     ({ user }) => [user],
   )
-  const first = await Promise.allSettled([0, 1, 2].map((id) => lane.push({ id, user: `${id}` })))
+  const first = await Promise.allSettled([0, 1, 2].map((id) => batcher.push({ id, user: `${id}` })))
   assert.deepEqual(
     first.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   )
-  await assert.rejects(lane.push({ id: 3, user: 'x' }), /lost/)
-  assert.deepEqual(await lane.push({ id: 4, user: 'x' }), { kind: 'done', id: 4 })
+  await assert.rejects(batcher.push({ id: 3, user: 'x' }), /lost/)
+  assert.deepEqual(await batcher.push({ id: 4, user: 'x' }), { kind: 'done', id: 4 })
 })
 
 void test('overload.queue where more wait than a batch holds, owners take turns: one message does not wait behind the many of another', async () => {
   const batches: Item[][] = []
-  const lane = new Lane<Item, Outcome>(
+  const batcher = new Batcher<Item, Outcome>(
     async (items) => {
       batches.push(items)
       await new Promise((resolve) => setImmediate(resolve))
@@ -78,7 +78,7 @@ void test('overload.queue where more wait than a batch holds, owners take turns:
   )
   const pushed: Promise<Outcome>[] = []
   const push = (user: string, count: number): void => {
-    for (let index = 0; index < count; index++) pushed.push(lane.push({ id: pushed.length, user }, user))
+    for (let index = 0; index < count; index++) pushed.push(batcher.push({ id: pushed.length, user }, user))
   }
   push('flood', 900)
   push('second', 100)

@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Places } from '../../src/turn/places.ts'
-import type { Place } from '../../src/turn/places.ts'
+import { ConcurrencyLimiter } from '../../src/turn/places.ts'
+import type { Release } from '../../src/turn/places.ts'
 
 /** As many as the owner gets, up to `most`. */
-function fill(places: Places, owner: string, most = 10_000): Place[] {
-  const held: Place[] = []
+function fill(places: ConcurrencyLimiter, owner: string, most = 10_000): Release[] {
+  const held: Release[] = []
   for (let place = places.take(owner); place; place = held.length < most ? places.take(owner) : undefined) held.push(place)
   return held
 }
 
 void test('overload.places an owner who is alone takes every place, and is alone again ten minutes after the last of the others', () => {
   let now = 0
-  const places = new Places(1000, () => now)
+  const places = new ConcurrencyLimiter(1000, () => now)
   const held = fill(places, 'ann')
   assert.equal(held.length, 1000)
   assert.equal(places.take('bob'), undefined)
@@ -31,7 +31,7 @@ void test('overload.places two who flood take nearly half each, ten nearly a ten
     [10, 98, 100],
     [100, 9, 10],
   ] as const) {
-    const places = new Places(1000)
+    const places = new ConcurrencyLimiter(1000)
     // Seen and gone again.
     places.take('guest')!()
     const held = new Map<string, number>()
@@ -46,7 +46,7 @@ void test('overload.places two who flood take nearly half each, ten nearly a ten
 })
 
 void test('overload.places what is given back goes to the owner with less, not to the one who fills the process', () => {
-  const places = new Places(10)
+  const places = new ConcurrencyLimiter(10)
   const held = fill(places, 'ann')
   assert.equal(held.length, 10)
   assert.equal(places.take('bob'), undefined)
@@ -62,8 +62,8 @@ void test('overload.places never more than there are, nothing lost, and an owner
   const step = fc.record({ owner: fc.nat(4), gives: fc.boolean(), which: fc.nat() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40 }), fc.array(step, { maxLength: 400 }), (most, steps) => {
-      const places = new Places(most)
-      const held = new Map<number, Place[]>()
+      const places = new ConcurrencyLimiter(most)
+      const held = new Map<number, Release[]>()
       for (const { owner, gives, which } of steps) {
         const own = held.get(owner) ?? []
         held.set(owner, own)
@@ -78,14 +78,14 @@ void test('overload.places never more than there are, nothing lost, and an owner
         assert.equal(places.free, most - [...held.values()].flat().length)
       }
       for (const place of [...held.values()].flat()) place()
-      assert.equal(fill(new Places(most), 'ann').length, most)
+      assert.equal(fill(new ConcurrencyLimiter(most), 'ann').length, most)
       assert.equal(places.free, most)
     }),
   )
 })
 
 void test('overload.places what recovery finds may go over the limit, and then nothing is free until it is given back', () => {
-  const places = new Places(2)
+  const places = new ConcurrencyLimiter(2)
   const found = [places.takeAnyway(), places.takeAnyway(), places.takeAnyway()]
   assert.deepEqual([places.free, places.take('ann')], [0, undefined])
   found.pop()!()

@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { createStoreTrouble } from '../../src/turn/store-trouble.ts'
+import { createStoreWarnings } from '../../src/turn/store-trouble.ts'
 
 void test('each kind of trouble is told at once and then every ten seconds with its count, and its end once', () => {
   const lines: Record<string, unknown>[] = []
   let now = 0
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) })
-  const trouble = createStoreTrouble(log, () => now)
-  trouble.over()
-  for (now = 0; now < 10_500; now += 100) trouble.tell('cannot keep', 'gone')
-  trouble.tell('cannot admit', 'gone')
-  trouble.over()
-  trouble.over()
-  trouble.tell('cannot keep', 'gone again')
+  const warnings = createStoreWarnings(log, () => now)
+  warnings.over()
+  for (now = 0; now < 10_500; now += 100) warnings.warn('cannot keep', 'gone')
+  warnings.warn('cannot admit', 'gone')
+  warnings.over()
+  warnings.over()
+  warnings.warn('cannot keep', 'gone again')
   assert.deepEqual(
     lines.map(({ msg, times }) => [msg, times]),
     [

@@ -137,7 +137,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       const { chunks } = await indexDocument(document, claim, { store, extractor, guard, embeddings, retriesMs })
       log.info({ ...told, chunks, ms: Math.round(performance.now() - startedAt) }, 'a document is ready')
     } catch (error) {
-      await giveUp(document, error)
+      await abandon(document, error)
     } finally {
       await end()
       extractor.release()
@@ -146,7 +146,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     return true
   }
 
-  async function giveUp({ id, agentId, fence }: ClaimedDocument, error: unknown): Promise<void> {
+  async function abandon({ id, agentId, fence }: ClaimedDocument, error: unknown): Promise<void> {
     const told = { documentId: id, agentId }
     if (stopping.signal.aborted) {
       // Others may have it at once; where this cannot be said, at the end of the lease.
@@ -169,11 +169,11 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     const lost = new AbortController()
     let progress = 0
     let toldProgress = 0
-    let toldAt = performance.now()
+    let warnedAt = performance.now()
     let telling: Promise<void> | undefined
 
     async function tell(): Promise<void> {
-      ;[toldProgress, toldAt] = [progress, performance.now()]
+      ;[toldProgress, warnedAt] = [progress, performance.now()]
       try {
         if (!(await store.write('reportProgress', { documentId, fence, progress, leaseMs }))) lost.abort(new ClaimLost())
       } catch (error) {
@@ -184,7 +184,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
 
     const timer = setInterval(
       () => {
-        const due = progress !== toldProgress || performance.now() - toldAt >= leaseMs / renewalsPerLease
+        const due = progress !== toldProgress || performance.now() - warnedAt >= leaseMs / renewalsPerLease
         if (due) telling ??= tell().finally(() => (telling = undefined))
       },
       Math.min(progressEveryMs, leaseMs / renewalsPerLease),

@@ -14,7 +14,7 @@ import { createVectorSearch } from './vector-search.ts'
 import type { Passage } from '../models/model.ts'
 import { passageTokens } from '../prompt.ts'
 import { SharedReads } from '../shared-reads.ts'
-import { untilAborted } from '../until-aborted.ts'
+import { raceAbort } from '../until-aborted.ts'
 
 export { passageTokens }
 
@@ -92,8 +92,8 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     const inTime = AbortSignal.timeout(meaningMs)
     const either = signal ? AbortSignal.any([signal, inTime]) : inTime
     try {
-      const [vector] = await untilAborted(embeddings.embed(embeddingModel, [query], either), either)
-      return await untilAborted(
+      const [vector] = await raceAbort(embeddings.embed(embeddingModel, [query], either), either)
+      return await raceAbort(
         vectors.search({ agentId, embeddingModel, revision: state.revision, vector: vector!, limit: Math.max(limit, minFused) }),
         either,
       )

@@ -3,7 +3,7 @@ import { createFailpoints } from '../../failpoints.ts'
 import { createClock } from './clock.ts'
 import { openForWriting, sqlOf } from './database.ts'
 import { Writer } from './group-commit.ts'
-import { createHot } from './turn-path.ts'
+import { createTurnPath } from './turn-path.ts'
 import { migrate, readMigrations } from './migrate.ts'
 import { pack } from './protocol.ts'
 import type { Answer, Call } from './protocol.ts'
@@ -19,7 +19,7 @@ serveThread(({ folder, failpoints: spec, clockOffset }) => {
   migrate(db, readMigrations(), folder)
   failpoints.hit('start.after-migrations')
   const clock = createClock(clockOffset)
-  const hot = createHot(db, clock)
+  const hot = createTurnPath(db, clock)
   hot.endAllLeases()
   failpoints.hit('start.after-leases-ended')
   const writer = new Writer(db, hot, sqlOf(db, clock.now), failpoints)

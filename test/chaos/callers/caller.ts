@@ -79,13 +79,13 @@ export async function runCaller({ number, world, asking, random, book, erase, st
   }
 
   /** A message as most are, in one of the manners of callers. */
-  function speak(count: number, draw: Random): Promise<void> {
+  function generate(count: number, draw: Random): Promise<void> {
     next(draw)
     return resolve(turnOf(count, draw), mannerOf(draw), draw)
   }
 
   const acts: Record<string, { share: number; act(count: number, draw: Random): Promise<unknown> }> = {
-    speak: { share: 66, act: speak },
+    generate: { share: 66, act: generate },
     'the same key many times': {
       share: 8,
       act(count, draw) {

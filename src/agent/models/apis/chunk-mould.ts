@@ -19,7 +19,7 @@ const maxCopied = 12
 /** What stands in a string of JSON as it is: all but control characters, the quote and the backslash. */
 const plain = /^[ !#-[\]-\uffff]*$/
 
-export class ChunkMould {
+export class FastChunkParser {
   readonly #place: RegExp
   readonly #textOf: (chunk: string) => unknown
   #fits = false

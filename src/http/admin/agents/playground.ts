@@ -9,7 +9,7 @@ import { AgentParams, wellFormed } from '../fields.ts'
 import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { chatEvents } from '../../public/examples.ts'
 import { ChatEvent } from '../../public/schemas.ts'
-import { sendBegun } from '../../public/chat-routes.ts'
+import { sendBeginResult } from '../../public/chat-routes.ts'
 import type { Turns } from '../../public/chat-routes.ts'
 import type { StreamOptions } from '../../public/event-stream.ts'
 import { readIdempotencyKey } from '../../public/idempotency-key.ts'
@@ -66,6 +66,6 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams
     const agentId = request.params.id
     const apiKeyId = await request.admin.openPlayground(agentId)
     const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, shareOf: 'operator' })
-    return sendBegun(request, reply, begun, message, streams)
+    return sendBeginResult(request, reply, begun, message, streams)
   })
 }
