@@ -8,7 +8,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { AdmittedTurn } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
-import type { StoreWarnings } from './store-trouble.ts'
+import type { StoreWarnings } from './store-warnings.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 // So many at once: a start with many orphans leaves places for callers, and the next claim follows when these are done.

@@ -1,5 +1,5 @@
 /** The numbers a turn lives by (rulings, Streams and Recovery); tests shorten them. */
-import { maxItems } from './lane.ts'
+import { maxItems } from './batcher.ts'
 
 export type TurnSettings = {
   /** `TURNKEEP_MAX_TURNS`: running turns of this process, those being admitted among them; beyond it nothing new is admitted. */

@@ -17,10 +17,10 @@ import type {
   TurnFailureOutcome,
 } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
-import { Batcher } from './lane.ts'
+import { Batcher } from './batcher.ts'
 import { underOwnFence } from './live-turn.ts'
 import type { Fenced, LiveTurn } from './live-turn.ts'
-import type { StoreWarnings } from './store-trouble.ts'
+import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
 /** Each answers false, or undefined, where the turn is no longer ours or the process ends. */

@@ -238,7 +238,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'answers-of-a-batch-mixed-up',
     room: 'batching',
     removes: "each item of a batch gets its own item's outcome",
-    edits: [edit('src/turn/lane.ts', 'const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!')],
+    edits: [edit('src/turn/batcher.ts', 'const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H12'] },
   },
   {

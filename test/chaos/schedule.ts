@@ -221,7 +221,7 @@ export type PlannedFault = {
   /** The calm belongs to both lanes. */
   quiet: boolean
   /** Where, if it is one process that it meets. */
-  place: number
+  supervised: number
   lastsMs: number
   /** Of `failpoint` alone. */
   points: ArmedPoint[]
@@ -238,9 +238,9 @@ const minStartMs = 300
 
 export function planSchedule(options: ChaosOptions, points = pointsOf(options.store)): PlannedFault[] {
   const random = createRandom(options.seed).fork('schedule')
-  const lives = planLane('lives', options, random.fork('lives'), points)
+  const processRuns = planLane('lives', options, random.fork('lives'), points)
   const beside = planLane('beside', options, random.fork('beside'), [])
-  return [...lives, ...beside].map((fault, id) => ({ ...fault, id }))
+  return [...processRuns, ...beside].map((fault, id) => ({ ...fault, id }))
 }
 
 /** Every failpoint that this store has. */
@@ -295,7 +295,7 @@ function draw(name: FaultName, random: Random, { processes }: ChaosOptions): Pla
     way: random.pick(ways),
     restMs,
     quiet,
-    place: random.int(0, processes - 1),
+    supervised: random.int(0, processes - 1),
     lastsMs: random.int(...lastsMs),
     points: [],
   }

@@ -7,7 +7,7 @@ import type { Nemesis } from './nemesis.ts'
 import type { RunOptions } from './options.ts'
 import { kinds } from './schedule.ts'
 import type { FaultName } from './schedule.ts'
-import type { Finding, Troubles } from './troubles.ts'
+import type { Finding, LogWatch } from './log-watch.ts'
 
 export type Counts = Record<string, number>
 
@@ -45,7 +45,7 @@ type Waits = { count: number; p50Ms: number; p99Ms: number; maxMs: number }
 type Given = {
   options: RunOptions
   history: History
-  troubles: Troubles
+  logWatch: LogWatch
   nemesis: Nemesis | undefined
   counts: Counts | undefined
   violations: Finding[]
@@ -56,7 +56,7 @@ type Given = {
 const maxEventsShown = 8
 const maxEventBytes = 400
 
-export function reportOf({ options, history, troubles, nemesis, counts = {}, violations, ms }: Given): Report {
+export function reportOf({ options, history, logWatch, nemesis, counts = {}, violations, ms }: Given): Report {
   const { seed, store, minutes, processes, callers, impossible } = options
   const { events } = history
   const orphans = orphanWaits(events, resolutions(events))
@@ -81,7 +81,7 @@ export function reportOf({ options, history, troubles, nemesis, counts = {}, vio
     kills: killsOf(events),
     starts: events.filter((event) => event.kind === 'process' && event.what === 'started').length,
     orphans: { all: waitsOf(orphans), ofOneKill: waitsOf(orphans.filter(({ disturbed }) => !disturbed)) },
-    explained: Object.fromEntries(troubles.explained),
+    explained: Object.fromEntries(logWatch.explained),
     violations: violations.map((violation) => ({
       ...violation,
       shown: violation.events.slice(0, maxEventsShown).map((at) => JSON.stringify(events[at]).slice(0, maxEventBytes)),
@@ -126,7 +126,9 @@ export function orphanWaits(events: HistoryEvent[], finals: Resolution[]): { ms:
     if (event.kind !== 'answer' || (event.end !== 'cut' && event.end !== 'broken')) continue
     const call = calls.get(event.call)
     if (!call || call.idempotencyKey === null || hitAt.has(keyOf(call))) continue
-    const kill = kills.find(({ place, at }) => place === call.place && at > call.at && at < event.at + earlyMs && at > event.at - lateMs)
+    const kill = kills.find(
+      ({ supervised, at }) => supervised === call.supervised && at > call.at && at < event.at + earlyMs && at > event.at - lateMs,
+    )
     if (kill) hitAt.set(keyOf(call), Math.min(kill.at, event.at))
   }
   const ends = events.flatMap((event) => (event.kind === 'process' && event.code !== undefined ? [event.at] : []))
@@ -146,7 +148,7 @@ export function progressLine(
   history: History,
   { counts: came, pending }: Pick<Nemesis, 'counts' | 'pending'>,
   counts: Counts,
-  troubles: Troubles,
+  logWatch: LogWatch,
 ): string {
   const faults = [...came.values()].reduce((sum, count) => sum + count, 0)
   const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
@@ -155,7 +157,7 @@ export function progressLine(
     `${killsOf(history.events)} kills`,
     `${pending.size} failpoints left`,
     ...told,
-    `${troubles.violations.length} violations`,
+    `${logWatch.violations.length} violations`,
   ]
   return `${String(Math.round(history.now() / 1000)).padStart(5)} s  ${parts.join(', ')}`
 }

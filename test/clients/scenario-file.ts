@@ -9,7 +9,7 @@ import type { Schema } from '@cfworker/json-schema'
 export type Scenario = Call & {
   name: string
   says: string
-  house?: ScenarioFixture
+  fixture?: ScenarioFixture
   model?: ModelCall[]
   caller_leaves_after_deltas?: number
   /** Later calls with the same key. */

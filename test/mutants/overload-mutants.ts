@@ -3,7 +3,7 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const turn = 'src/turn/turn.ts'
-const places = 'src/turn/places.ts'
+const places = 'src/turn/concurrency-limiter.ts'
 const flood = 'overload.queue what waits is bounded'
 
 export const overloadMutants: Mutant[] = [
@@ -55,7 +55,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.queue',
     removes: 'owners take turns where more wait than a batch holds',
-    edits: [edit('src/turn/lane.ts', 'this.#waiting.length > maxItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
+    edits: [edit('src/turn/batcher.ts', 'this.#waiting.length > maxItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
     caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue where more wait than a batch holds' },
   },
 ]

@@ -17,7 +17,7 @@ import { createTurnPath } from '../../src/store/sqlite/turn-path.ts'
 import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
 import type { Row } from '../../src/store/sql.ts'
-import type { Moment } from './book.ts'
+import type { Moment } from './store-model.ts'
 
 export const ownerId = 'own_one'
 export const agentId = 'agt_one'

@@ -11,8 +11,8 @@ import { gunzipSync } from 'node:zlib'
 import type { HttpLayerOptions } from '../../src/http/http.ts'
 import { visit } from '../support/console-visitor.ts'
 import { startTestApp } from '../support/test-app.ts'
-import { startTestDoor } from '../support/test-door.ts'
-import type { TestDoor } from '../support/test-door.ts'
+import { startTestDoor } from '../support/test-http-layer.ts'
+import type { TestDoor } from '../support/test-http-layer.ts'
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +

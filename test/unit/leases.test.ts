@@ -8,7 +8,7 @@ import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import type { Store } from '../../src/store/store.ts'
 import { keepLeases } from '../../src/turn/leases.ts'
 import { LiveTurn } from '../../src/turn/live-turn.ts'
-import { createStoreWarnings } from '../../src/turn/store-trouble.ts'
+import { createStoreWarnings } from '../../src/turn/store-warnings.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
 
 const admitted: AdmittedTurn = {

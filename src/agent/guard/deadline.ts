@@ -1,5 +1,5 @@
 /** The time of one guarded request: ends it when its caller, its clock or the guard says so. Knows nothing of what it bounds. */
-import { raceAbort } from '../until-aborted.ts'
+import { raceAbort } from '../race-abort.ts'
 import { failure, GuardFailed } from './refusal.ts'
 
 export class Deadline {

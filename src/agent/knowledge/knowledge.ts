@@ -14,7 +14,7 @@ import { createVectorSearch } from './vector-search.ts'
 import type { Passage } from '../models/model.ts'
 import { passageTokens } from '../prompt.ts'
 import { SharedReads } from '../shared-reads.ts'
-import { raceAbort } from '../until-aborted.ts'
+import { raceAbort } from '../race-abort.ts'
 
 export { passageTokens }
 

@@ -27,7 +27,7 @@ export type Turn = { key: Key; user: string; idempotencyKey: string; message: st
 /** How one try is made; all of it is left out of the retries that follow. */
 export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final'> & {
   transport: CallEvent['transport']
-  place?: number
+  supervised?: number
 }
 
 /** `refused`: final, and nothing was stored. */
@@ -65,7 +65,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
   const counts = { calls: 0, retries: 0, left: 0 }
 
   async function once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Came> {
-    const { place = random.int(0, target.urls.length - 1), transport, flaw, ...how } = manner
+    const { supervised = random.int(0, target.urls.length - 1), transport, flaw, ...how } = manner
     const { key, user, idempotencyKey, message } = turn
     const call = ++counts.calls
     const header = flaw === 'no Idempotency-Key' ? null : flaw === 'long Idempotency-Key' ? idempotencyKey.padEnd(256, 'x') : idempotencyKey
@@ -78,13 +78,13 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       idempotencyKey: header,
       transport,
       message,
-      place,
+      supervised,
       ...(flaw === undefined ? {} : { flaw }),
       ...how,
     })
     const came = await send({
       ...how,
-      url: `${target.urls[place]}/v1/agents/${flaw === 'another agent' ? `${key.agentId}x` : key.agentId}/${transport === 'chat' ? 'chat' : 'chat/stream'}`,
+      url: `${target.urls[supervised]}/v1/agents/${flaw === 'another agent' ? `${key.agentId}x` : key.agentId}/${transport === 'chat' ? 'chat' : 'chat/stream'}`,
       headers: {
         'content-type': 'application/json',
         ...(header === null ? {} : { 'idempotency-key': Buffer.from(header).toString('latin1') }),

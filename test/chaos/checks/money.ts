@@ -13,8 +13,8 @@ type Owner = StoredOwner & { index: number }
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 /** As an operator writes it, with fewer places. */
 const unitsOf = (usd: string): bigint => {
-  const [whole, places = ''] = usd.split('.')
-  return BigInt(whole! + places.padEnd(8, '0'))
+  const [whole, supervisedServers = ''] = usd.split('.')
+  return BigInt(whole! + supervisedServers.padEnd(8, '0'))
 }
 
 /** No balance that anybody read was below zero, and its parts add up. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ConcurrencyLimiter } from '../../src/turn/places.ts'
-import type { Release } from '../../src/turn/places.ts'
+import { ConcurrencyLimiter } from '../../src/turn/concurrency-limiter.ts'
+import type { Release } from '../../src/turn/concurrency-limiter.ts'
 
 /** As many as the owner gets, up to `most`. */
 function fill(places: ConcurrencyLimiter, owner: string, most = 10_000): Release[] {

@@ -7,8 +7,8 @@ import type { Scheduler } from 'fast-check'
 import type { Store } from '../../src/store/store.ts'
 import type { Turns } from '../../src/turn/turn.ts'
 import { createRandom } from '../chaos/random.ts'
-import { createBook } from './book.ts'
-import type { Accuse, Moment } from './book.ts'
+import { createStoreModel } from './store-model.ts'
+import type { Accuse, Moment } from './store-model.ts'
 import { createCallers } from './callers.ts'
 import { openEngine } from './engine.ts'
 import { drained, moveTime } from './moved-time.ts'
@@ -19,14 +19,14 @@ import type { Asking } from './simulated-store.ts'
 import { beginsAt } from './simulated-database.ts'
 import type { SimulatedDatabase } from './simulated-database.ts'
 
-export type WorldOptions = {
+export type SimulationOptions = {
   database: SimulatedDatabase
   scheduler: Scheduler
   seed: number
   mode: 'embedded' | 'shared'
   /** Events that are called so are mostly put off while there are others. */
   slow: string
-  commandEnded(world: World): void
+  commandEnded(simulation: Simulation): void
 }
 
 /** What broke: the name of a check, and a sentence. */
@@ -41,7 +41,7 @@ export class Broken extends Error {
 
 type Timer = { at: number; order: number; repeatMs: number | undefined; due: boolean; act(): void }
 /** One process, from its start to its end. */
-export type Life = Asking & {
+export type ProcessRun = Asking & {
   frozen: boolean
   draining: boolean
   /** What happened while it was frozen. */
@@ -62,18 +62,18 @@ const maxHealthyRounds = 6
 // A turn's deadline, its lease and a retry of each attempt.
 const maxQuietMs = 400_000
 
-export type World = ReturnType<typeof createWorld>
+export type Simulation = ReturnType<typeof createSimulation>
 
-export function createWorld({ database, scheduler, seed, mode, slow, commandEnded }: WorldOptions) {
+export function createSimulation({ database, scheduler, seed, mode, slow, commandEnded }: SimulationOptions) {
   const random = createRandom(seed)
-  const places: (Life | undefined)[] = mode === 'embedded' ? [undefined] : [undefined, undefined, undefined]
+  const places: (ProcessRun | undefined)[] = mode === 'embedded' ? [undefined] : [undefined, undefined, undefined]
   const trouble: Broken[] = []
   let now = 0
   let steps = 0
   let lastId = 0
   let lastOrder = 0
   /** Who is at work: what it sets off is its own. */
-  let working: Life | undefined
+  let working: ProcessRun | undefined
   /** The embedded store's clock is its process's. */
   let storeSkewMs = 0
   let healed = false
@@ -81,10 +81,10 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
 
   const accuse: Accuse = (check, what) => void trouble.push(new Broken(check, what))
   const moment = (): Moment => ({ now: beginsAt + now + storeSkewMs, leaseNow: beginsAt + now })
-  const book = createBook(accuse)
-  const upstream = createUpstream({ book, accuse })
-  const store = createSimulatedStore({ database, book, accuse, random: random.fork('store'), mode, moment, later })
-  const callers = createCallers({ book, accuse })
+  const storeModel = createStoreModel(accuse)
+  const upstream = createUpstream({ storeModel, accuse })
+  const store = createSimulatedStore({ database, storeModel, accuse, random: random.fork('store'), mode, moment, later })
+  const callers = createCallers({ storeModel, accuse })
   const chance = random.fork('chance')
   const time: MovedTime = {
     monotonicMs: () => now,
@@ -98,20 +98,20 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
       return timer
     },
     clearTimer(timer) {
-      for (const life of places) life?.timers.delete(timer as Timer)
+      for (const processRun of places) processRun?.timers.delete(timer as Timer)
     },
   }
   moveTime(time)
 
-  function later(life: Asking | undefined, label: string, act: () => void | Promise<void>): void {
-    void scheduler.schedule(Promise.resolve(), label).then(() => happen(life as Life | undefined, label, act))
+  function later(processRun: Asking | undefined, label: string, act: () => void | Promise<void>): void {
+    void scheduler.schedule(Promise.resolve(), label).then(() => happen(processRun as ProcessRun | undefined, label, act))
   }
 
-  async function happen(life: Life | undefined, label: string, act: () => void | Promise<void>): Promise<void> {
-    if (life?.alive === false) return
-    if (life?.frozen) return void life.held.push({ label, act })
-    if (!healed && slow !== '' && label.includes(slow) && scheduler.count() > 0 && chance.chance(0.9)) return later(life, label, act)
-    working = life
+  async function happen(processRun: ProcessRun | undefined, label: string, act: () => void | Promise<void>): Promise<void> {
+    if (processRun?.alive === false) return
+    if (processRun?.frozen) return void processRun.held.push({ label, act })
+    if (!healed && slow !== '' && label.includes(slow) && scheduler.count() > 0 && chance.chance(0.9)) return later(processRun, label, act)
+    working = processRun
     try {
       await act()
     } catch (error) {
@@ -132,19 +132,19 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
   async function settleDown(): Promise<void> {
     await drained()
     working = undefined
-    for (const life of places) if (life?.closed && life.alive && !store.hasWaiting(life)) end(life)
+    for (const processRun of places) if (processRun?.closed && processRun.alive && !store.hasWaiting(processRun)) end(processRun)
     if (trouble[0]) throw trouble[0]
   }
 
   /** Does something as this process: what it sets off is its own. */
-  async function as(life: Life | undefined, act: () => void): Promise<void> {
-    working = life
+  async function as(processRun: ProcessRun | undefined, act: () => void): Promise<void> {
+    working = processRun
     act()
     await settleDown()
   }
 
   function start(place: number): void {
-    const life: Life = {
+    const processRun: ProcessRun = {
       place,
       alive: true,
       closed: false,
@@ -159,38 +159,38 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
       turns: undefined as never,
     }
     counts.starts++
-    working = life
-    const pause = (label: string): Promise<void> => new Promise((resolve) => later(life, `${place} ${label} answers`, resolve))
-    const opened = store.open(life)
-    life.store = opened
-    life.turns = openEngine({ store: opened, upstream, pause, accuse, nextId: () => String(++lastId).padStart(12, '0') })
-    places[place] = life
-    life.turns.start()
+    working = processRun
+    const pause = (label: string): Promise<void> => new Promise((resolve) => later(processRun, `${place} ${label} answers`, resolve))
+    const opened = store.open(processRun)
+    processRun.store = opened
+    processRun.turns = openEngine({ store: opened, upstream, pause, accuse, nextId: () => String(++lastId).padStart(12, '0') })
+    places[place] = processRun
+    processRun.turns.start()
   }
 
-  function end(life: Life): void {
-    life.alive = false
-    life.timers.clear()
-    places[life.place] = undefined
+  function end(processRun: ProcessRun): void {
+    processRun.alive = false
+    processRun.timers.clear()
+    places[processRun.place] = undefined
   }
 
-  function thaw(life: Life): void {
-    life.frozen = false
-    for (const { label, act } of life.held.splice(0)) later(life, label, act)
+  function thaw(processRun: ProcessRun): void {
+    processRun.frozen = false
+    for (const { label, act } of processRun.held.splice(0)) later(processRun, label, act)
   }
 
   function move(ms: number): void {
     now += ms
-    for (const life of places)
-      for (const timer of life?.timers ?? []) {
+    for (const processRun of places)
+      for (const timer of processRun?.timers ?? []) {
         if (timer.due || timer.at > now) continue
         timer.due = true
-        later(life, `${life!.place} timer`, () => fireEarliest(life!))
+        later(processRun, `${processRun!.place} timer`, () => fireEarliest(processRun!))
       }
   }
 
   /** As Node does: what is due first goes first. */
-  function fireEarliest({ timers }: Life): void {
+  function fireEarliest({ timers }: ProcessRun): void {
     const [timer] = [...timers].filter(({ due }) => due).toSorted((a, b) => a.at - b.at || a.order - b.order)
     if (!timer) return
     if (timer.repeatMs === undefined) timers.delete(timer)
@@ -201,21 +201,21 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
   const isBusy = (): boolean =>
     scheduler.count() > 0 ||
     !store.idle ||
-    book.turns.values().some(({ state }) => state === 'running') ||
-    places.some((life) => life && (life.draining || life.turns.running > 0))
+    storeModel.turns.values().some(({ state }) => state === 'running') ||
+    places.some((processRun) => processRun && (processRun.draining || processRun.turns.running > 0))
 
   /** Whoever runs in a process that is well keeps its lease, however long its model takes. */
   async function checkRenewals(): Promise<void> {
-    while (places.some((life) => life?.draining)) await world.healthyRound()
-    for (let rounds = 0; rounds < maxHealthyRounds; rounds++) await world.healthyRound()
-    const fences = new Map([...book.turns.values()].filter(({ state }) => state === 'running').map((turn) => [turn, turn.fence]))
-    for (let rounds = 0; rounds < maxHealthyRounds; rounds++) await world.healthyRound()
+    while (places.some((processRun) => processRun?.draining)) await simulation.healthyRound()
+    for (let rounds = 0; rounds < maxHealthyRounds; rounds++) await simulation.healthyRound()
+    const fences = new Map([...storeModel.turns.values()].filter(({ state }) => state === 'running').map((turn) => [turn, turn.fence]))
+    for (let rounds = 0; rounds < maxHealthyRounds; rounds++) await simulation.healthyRound()
     for (const [{ requestId, state, fence }, before] of fences)
       if (state === 'running' && fence !== before) throw new Broken('renewals', `${requestId} was taken from a process that was well`)
   }
 
-  const world = {
-    book,
+  const simulation = {
+    storeModel,
     callers,
     store,
     upstream,
@@ -223,7 +223,7 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
     places: places.length,
     later,
     as,
-    lifeAt: (place: number): Life | undefined => places[place],
+    lifeAt: (place: number): ProcessRun | undefined => places[place],
     /** Absent: dead. */
     isUp: (place: number): boolean => places[place] !== undefined,
     async start(place: number) {
@@ -231,10 +231,10 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
       await settleDown()
     },
     async kill(place: number) {
-      const life = places[place]!
+      const processRun = places[place]!
       counts.kills++
-      end(life)
-      store.died(life)
+      end(processRun)
+      store.died(processRun)
       await settleDown()
     },
     freeze: (place: number): void => void (places[place]!.frozen = true),
@@ -242,9 +242,9 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
       await as(places[place], () => thaw(places[place]!))
     },
     async drain(place: number, limitMs: number) {
-      const life = places[place]!
-      life.draining = true
-      await as(life, () => void life.turns.drain(limitMs).then(() => (life.closed = true)))
+      const processRun = places[place]!
+      processRun.draining = true
+      await as(processRun, () => void processRun.turns.drain(limitMs).then(() => (processRun.closed = true)))
     },
     /** Milliseconds; what is due may happen from now on. */
     move,
@@ -261,27 +261,27 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
     async heal() {
       healed = true
       store.failCommits(0)
-      for (const [place, life] of places.entries()) {
-        if (!life) await world.start(place)
-        else if (life.frozen) await world.thaw(place)
-        if (life) life.storeFaults = []
+      for (const [place, processRun] of places.entries()) {
+        if (!processRun) await simulation.start(place)
+        else if (processRun.frozen) await simulation.thaw(place)
+        if (processRun) processRun.storeFaults = []
       }
       if (upstream.holdAll()) await checkRenewals()
       upstream.heal()
       await settleDown()
-      await world.quiet()
+      await simulation.quiet()
     },
     async quiet() {
       for (let waited = 0; isBusy(); waited += healthyMs) {
         if (waited > maxQuietMs) throw new Broken('liveness', `something still runs after ${waited / 1000} s without a fault`)
-        await world.healthyRound()
+        await simulation.healthyRound()
       }
     },
     /** Everything that is due happens, and some time passes. */
     async healthyRound() {
       while (await step());
       // One that was draining has ended meanwhile.
-      for (const place of places.keys()) if (!places[place]) await world.start(place)
+      for (const place of places.keys()) if (!places[place]) await simulation.start(place)
       if (isBusy()) move(healthyMs)
     },
     /** One time in four: asking costs as much as a schedule. */
@@ -290,11 +290,11 @@ export function createWorld({ database, scheduler, seed, mode, slow, commandEnde
       await store.verify()
       if (trouble[0]) throw trouble[0]
     },
-    commandEnded: () => commandEnded(world),
+    commandEnded: () => commandEnded(simulation),
     close() {
       moveTime(undefined)
       store.close()
     },
   }
-  return world
+  return simulation
 }

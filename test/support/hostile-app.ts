@@ -25,9 +25,9 @@ ${hostile}
 \`\`\`
 `
 
-export type HostileHouse = { adminUrl: string; app: TestApp; conversationId: string; close(): Promise<void> }
+export type HostileApp = { adminUrl: string; app: TestApp; conversationId: string; close(): Promise<void> }
 
-export async function hostileHouse(): Promise<HostileHouse> {
+export async function openHostileApp(): Promise<HostileApp> {
   const mcp = await startScriptedMcp({ tools: [tool('look', { description: hostileMarkdown })] })
   const tools = await startToolServer()
   tools.when('/tool', { body: hostileMarkdown })
@@ -36,7 +36,7 @@ export async function hostileHouse(): Promise<HostileHouse> {
     key: { name: hostile },
     agent: { name: hostile, system_prompt: hostileMarkdown },
   })
-  const house = {
+  const fixture = {
     adminUrl: app.adminUrl,
     app,
     async close() {
@@ -45,9 +45,9 @@ export async function hostileHouse(): Promise<HostileHouse> {
     },
   }
   try {
-    return { ...house, conversationId: await fill(app, { toolUrl: `${tools.baseUrl}/tool`, mcpUrl: mcp.url }) }
+    return { ...fixture, conversationId: await fill(app, { toolUrl: `${tools.baseUrl}/tool`, mcpUrl: mcp.url }) }
   } catch (error) {
-    await house.close()
+    await fixture.close()
     throw error
   }
 }

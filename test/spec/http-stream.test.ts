@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RawSocket } from '../support/raw-socket.ts'
 import { parseEvents, splitEvents } from '../support/test-app.ts'
-import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-door.ts'
+import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
 
 const request = `POST ${chatPath}/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`
 const kibibyte = 1024

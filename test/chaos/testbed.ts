@@ -26,11 +26,11 @@ import { makeDisk, noDisk } from './disk.ts'
 import type { Disk } from './disk.ts'
 import { startGuard } from './guard.ts'
 import type { History } from './history.ts'
-import { keepPlace } from './place.ts'
-import type { Place } from './place.ts'
+import { superviseServer } from './supervised-server.ts'
+import type { SupervisedServer } from './supervised-server.ts'
 import type { Random } from './random.ts'
 import type { ChaosOptions, StoreKind } from './schedule.ts'
-import type { Troubles } from './troubles.ts'
+import type { LogWatch } from './log-watch.ts'
 
 /** What the callers see of it. */
 export type Target = {
@@ -44,15 +44,15 @@ export type Target = {
 
 export type SharedStores = { server: PostgresServer; database: OwnDatabase; proxies: FaultProxy[]; redis: RedisServer }
 
-export type World = {
+export type Testbed = {
   options: ChaosOptions
   history: History
   /** Holds everything that is not a server's own. */
   folder: string
   target: Target
-  places: Place[]
+  supervisedServers: SupervisedServer[]
   /** What one process is told to do to itself, read by obey.ts. */
-  ordersOf(place: number): string
+  ordersOf(supervised: number): string
   /** Settings with which a command reaches the store, past the proxies. */
   storeEnv: Record<string, string>
   program: string | undefined
@@ -68,13 +68,13 @@ export type World = {
   close(): Promise<void>
 }
 
-export type WorldOptions = {
+export type TestbedOptions = {
   options: ChaosOptions
   /** The bin/turnkeep.js of another copy of the source. */
   program?: string | undefined
   history: History
   random: Random
-  troubles: Troubles
+  logWatch: LogWatch
   /** Private addresses that the servers may reach. */
   allow: string[]
 }
@@ -87,15 +87,15 @@ export function impossible(): Partial<Record<'disk' | 'clock', string>> {
   return { ...(disk && { disk }), ...(clock && { clock }) }
 }
 
-export async function openWorld({ options, program, history, random, troubles, allow }: WorldOptions): Promise<World> {
+export async function openTestbed({ options, program, history, random, logWatch, allow }: TestbedOptions): Promise<Testbed> {
   const folder = await mkdtemp(join(tmpdir(), 'turnkeep-chaos-'))
   const guard = startGuard(folder)
   const ports = await freePorts(options.processes + (options.store === 'postgres' ? options.processes + 2 : 0))
   const serverPorts = ports.splice(0, options.processes)
   const undo: (() => unknown)[] = []
-  const places: Place[] = []
+  const supervisedServers: SupervisedServer[] = []
   async function close(): Promise<void> {
-    await Promise.all(places.map((place) => place.close('kill')))
+    await Promise.all(supervisedServers.map((supervised) => supervised.close('kill')))
     for (const step of undo.toReversed()) await step()
     await rm(folder, { recursive: true, force: true })
     guard.done()
@@ -110,42 +110,42 @@ export async function openWorld({ options, program, history, random, troubles, a
     const clock = options.faults.includes('clock') ? makeClock(join(folder, 'clock')) : undefined
     const storeEnv: Record<string, string> = shared ? { DATABASE_URL: shared.database.url } : { TURNKEEP_DATA_DIR: dataFolder }
     const secrets = { TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
-    const ordersOf = (place: number): string => join(folder, `orders-${place}`)
-    const drawLife = (place: number, number: number) => {
-      const own = random.fork(`life ${number} of ${place}`)
+    const ordersOf = (supervised: number): string => join(folder, `orders-${supervised}`)
+    const drawLife = (supervised: number, number: number) => {
+      const own = random.fork(`life ${number} of ${supervised}`)
       // On SQLite every other life, or the time of a run would never be the real one.
-      const moved = options.store === 'sqlite' ? number % 2 === 0 : place === options.processes - 1
+      const moved = options.store === 'sqlite' ? number % 2 === 0 : supervised === options.processes - 1
       return { clock: clock !== undefined && moved, drainSeconds: own.pick([0, 1, 3, 6]) }
     }
     for (const [number, port] of serverPorts.entries()) {
-      places.push(
-        keepPlace({
+      supervisedServers.push(
+        superviseServer({
           number,
           history,
           ...(program !== undefined && { program }),
-          env: (life) => ({
+          env: (processRun) => ({
             ...storeEnv,
             ...(shared && { DATABASE_URL: shared.proxies[number]!.through(shared.database.url), REDIS_URL: shared.redis.url }),
             ...secrets,
             HOME: folder,
             PORT: String(port),
             TURNKEEP_DEMO: 'off',
-            TURNKEEP_DRAIN_SECONDS: String(life.drainSeconds),
+            TURNKEEP_DRAIN_SECONDS: String(processRun.drainSeconds),
             TURNKEEP_ALLOW_PRIVATE_HOSTS: allow.join(','),
             CHAOS_ORDERS: ordersOf(number),
             // A heap that is full within a second, and ten times what a run needs.
             NODE_OPTIONS: `--import=${new URL('./obey.ts', import.meta.url).href} --max-old-space-size=512`,
-            ...(life.clock && clock?.env),
+            ...(processRun.clock && clock?.env),
           }),
-          draw: (life) => drawLife(number, life),
-          onTrouble: (life, line) => troubles.line(number, life, line),
-          onEnd: (life, end) => troubles.end(number, life, end),
+          draw: (processRun) => drawLife(number, processRun),
+          onTrouble: (processRun, line) => logWatch.line(number, processRun, line),
+          onEnd: (processRun, end) => logWatch.end(number, processRun, end),
           onPid: guard.tell,
         }),
       )
     }
-    await Promise.all(places.map((place) => place.listening()))
-    const read: World['read'] = (use) => (shared ? readPostgresSnapshot(shared.database.url, use) : readSnapshot(dataFolder, use))
+    await Promise.all(supervisedServers.map((supervised) => supervised.listening()))
+    const read: Testbed['read'] = (use) => (shared ? readPostgresSnapshot(shared.database.url, use) : readSnapshot(dataFolder, use))
     const urls = serverPorts.map((port) => `http://127.0.0.1:${port}`)
     return {
       options,
@@ -155,9 +155,9 @@ export async function openWorld({ options, program, history, random, troubles, a
         urls,
         adminToken,
         store: options.store,
-        adminUrl: () => urls[places.findIndex(({ life }) => life.listens && !life.end)] ?? urls[0]!,
+        adminUrl: () => urls[supervisedServers.findIndex(({ processRun }) => processRun.listens && !processRun.end)] ?? urls[0]!,
       },
-      places,
+      supervisedServers,
       ordersOf,
       storeEnv: { ...storeEnv, ...secrets },
       program,
@@ -166,7 +166,7 @@ export async function openWorld({ options, program, history, random, troubles, a
       clock,
       read,
       verify: () => read(verify),
-      drain: async () => void (await Promise.all(places.map((place) => place.close('drain')))),
+      drain: async () => void (await Promise.all(supervisedServers.map((supervised) => supervised.close('drain')))),
       close,
     }
   } catch (error) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { createStoreWarnings } from '../../src/turn/store-trouble.ts'
+import { createStoreWarnings } from '../../src/turn/store-warnings.ts'
 
 void test('each kind of trouble is told at once and then every ten seconds with its count, and its end once', () => {
   const lines: Record<string, unknown>[] = []

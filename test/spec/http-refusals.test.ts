@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RawSocket, exchange } from '../support/raw-socket.ts'
 import type { RawAnswer } from '../support/raw-socket.ts'
-import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-door.ts'
+import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const authorized = 'Host: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n'

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RateOutcome } from '../../src/access/outcome.ts'
-import { apiKey, body, chatPath, figures, startTestDoor, storedReply } from '../support/test-door.ts'
-import type { TestDoor, TestDoorOptions } from '../support/test-door.ts'
+import { apiKey, body, chatPath, figures, startTestDoor, storedReply } from '../support/test-http-layer.ts'
+import type { TestDoor, TestDoorOptions } from '../support/test-http-layer.ts'
 
 type Sent = Parameters<TestDoor['chat']>[0]
 

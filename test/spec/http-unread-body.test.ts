@@ -7,8 +7,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { RawSocket } from '../support/raw-socket.ts'
-import { body, chatPath, figures, startTestDoor } from '../support/test-door.ts'
-import type { TestDoorOptions } from '../support/test-door.ts'
+import { body, chatPath, figures, startTestDoor } from '../support/test-http-layer.ts'
+import type { TestDoorOptions } from '../support/test-http-layer.ts'
 
 const mebibyte = 1_048_576
 const pushed = 200 * mebibyte

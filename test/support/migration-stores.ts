@@ -22,7 +22,7 @@ process.on('exit', () => filledFolders.forEach((folder) => rmSync(folder, { recu
 const filledFolders: string[] = []
 
 /** A folder with a past of so many turns, copied from one that is made once. */
-export async function oldHouse(t: TestContext, turns = few): Promise<string> {
+export async function createSqliteSource(t: TestContext, turns = few): Promise<string> {
   const made = filled.get(turns) ?? fillFolder(turns)
   filled.set(turns, made)
   const folder = await makeFolder()
@@ -38,7 +38,7 @@ async function fillFolder(turns: number): Promise<string> {
   return folder
 }
 
-export async function newHouse(t: TestContext): Promise<string> {
+export async function createPostgresTarget(t: TestContext): Promise<string> {
   const database = await makeDatabase()
   t.after(() => database.drop())
   return database.url

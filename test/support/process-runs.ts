@@ -31,16 +31,16 @@ export class ProcessRuns {
     failpoints = '',
     { folder, env = {} }: { folder?: string; env?: Record<string, string> } = {},
   ): Promise<ProcessRuns> {
-    const lives = new ProcessRuns(folder ?? (await makeFolder()), await startModelServer(), env)
+    const processRuns = new ProcessRuns(folder ?? (await makeFolder()), await startModelServer(), env)
     t.after(async () => {
-      await lives.server?.kill()
-      await lives.model.close()
-      await rm(lives.folder, { recursive: true, force: true })
+      await processRuns.server?.kill()
+      await processRuns.model.close()
+      await rm(processRuns.folder, { recursive: true, force: true })
     })
-    await lives.start(failpoints)
-    await lives.client.makeProvider(lives.model)
-    lives.client.caller = await lives.client.makeCaller()
-    return lives
+    await processRuns.start(failpoints)
+    await processRuns.client.makeProvider(processRuns.model)
+    processRuns.client.caller = await processRuns.client.makeCaller()
+    return processRuns
   }
 
   async start(failpoints = ''): Promise<void> {

@@ -2,7 +2,7 @@
  * An agent with tools through several lives of its server, on either store: real processes that are killed and started again, with a model
  * server and a tool server that outlive them. Its tools: `book` (has side effects), `look` (has none) and `cancel` (has side effects).
  *
- *     const lives = await ToolLives.begin(t, { store: 'postgres', failpoints: 'tool.after-call=kill' })
+ *     const lives = await ToolProcessRuns.begin(t, { store: 'postgres', failpoints: 'tool.after-call=kill' })
  *     lives.model.script([call('book', { day: 'Monday' })], 'Booked.')
  *     await lives.send('book it', key)             // undefined where the server died
  *     await lives.restart()
@@ -59,7 +59,7 @@ const comeBack = new Set<unknown>(['idempotency_in_progress', 'service_unavailab
 // A start, or a turn that another process left, takes longer than this on no machine.
 const limitMs = 90_000
 
-export class ToolLives {
+export class ToolProcessRuns {
   readonly model: ModelServer
   readonly tools: ToolServer
   readonly client = new TestClient('')
@@ -78,18 +78,18 @@ export class ToolLives {
   static async begin(
     t: TestContext,
     { store, failpoints = '', env = {}, agent = {} }: { store: StoreKind; failpoints?: string; env?: Record<string, string>; agent?: Json },
-  ): Promise<ToolLives> {
+  ): Promise<ToolProcessRuns> {
     const database = store === 'postgres' ? await makeDatabase() : undefined
     const [model, tools, folder] = [await startModelServer(), await startToolServer(), await makeFolder()]
-    const lives = new ToolLives({ model, tools, folder, databaseUrl: database?.url })
+    const processRuns = new ToolProcessRuns({ model, tools, folder, databaseUrl: database?.url })
     t.after(async () => {
-      await lives.server?.kill()
+      await processRuns.server?.kill()
       await Promise.all([model.close(), tools.close(), database?.drop(), rm(folder, { recursive: true, force: true })])
     })
-    await lives.start(failpoints, env)
-    await lives.client.makeProvider(model)
-    lives.client.caller = await lives.client.makeCaller({ agent: { tools: threeTools(tools), ...agent } })
-    return lives
+    await processRuns.start(failpoints, env)
+    await processRuns.client.makeProvider(model)
+    processRuns.client.caller = await processRuns.client.makeCaller({ agent: { tools: threeTools(tools), ...agent } })
+    return processRuns
   }
 
   async start(failpoints = '', env: Record<string, string> = {}): Promise<void> {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { exchange } from '../support/raw-socket.ts'
-import { body, chatPath, startTestDoor } from '../support/test-door.ts'
-import type { TestDoor } from '../support/test-door.ts'
+import { body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
+import type { TestDoor } from '../support/test-http-layer.ts'
 
 const post = (headers: string, bytes: string | Buffer): Buffer =>
   Buffer.concat([

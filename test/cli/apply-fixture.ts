@@ -8,7 +8,7 @@ import type { Ran } from '../support/run-command.ts'
 import { adminToken } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
-export class ApplyDesk {
+export class ApplyFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'turnkeep-apply-'))
   readonly app: TestApp
 

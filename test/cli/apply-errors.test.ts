@@ -5,27 +5,27 @@ import { after, before, describe, test } from 'node:test'
 import { runCommand } from '../support/run-command.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { TestApp } from '../support/test-app.ts'
-import { ApplyDesk } from './apply-desk.ts'
+import { ApplyFixture } from './apply-fixture.ts'
 
 let app: TestApp
-let desk: ApplyDesk
+let fixture: ApplyFixture
 before(async () => {
   app = await startTestApp()
-  desk = new ApplyDesk(app)
+  fixture = new ApplyFixture(app)
 })
 after(async () => {
-  desk[Symbol.dispose]()
+  fixture[Symbol.dispose]()
   await app.close()
 })
 
 describe('turnkeep apply: files that are wrong', () => {
   const refused = async (text: string): Promise<string> => {
-    desk.write('agents.yaml', text)
+    fixture.write('agents.yaml', text)
     // No server is asked: there is none at this address.
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
+    const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
     assert.deepEqual([ran.code, ran.stdout], [2, ''])
     assert.match(ran.stderr, /^turnkeep: nothing was applied:\n/)
-    return ran.stderr.replaceAll(join(desk.folder, 'agents.yaml'), 'F')
+    return ran.stderr.replaceAll(join(fixture.folder, 'agents.yaml'), 'F')
   }
 
   test('each mistake is told with line, column and the nearest right word, all at once', async () => {
@@ -72,7 +72,7 @@ providers:
   })
 
   test('names that stand twice, documents that are none, files that are not there', async () => {
-    desk.write('empty.md', '')
+    fixture.write('empty.md', '')
     const told = await refused(`
 providers: [{name: p, kind: openai, api_key_env: K}, {name: p, kind: openai, api_key_env: K}]
 owners:
@@ -115,9 +115,9 @@ owners:
     assert.match(await refused('owners: [{name: !!js/function x}]'), /\nF:1:17: Unresolved tag/)
     assert.match(await refused('owners: [{name: A, agents: [{name: B, tools: &a [*a]}]}]'), /a tool, as/)
     assert.match(await refused('owners: [{name: "a\\u001b[31m", x: 1}]'), /an owner has no field x/)
-    const missing = await runCommand(['apply', '-f', join(desk.folder, 'nope.yaml')], desk.environment())
+    const missing = await runCommand(['apply', '-f', join(fixture.folder, 'nope.yaml')], fixture.environment())
     assert.deepEqual([missing.code, /nope\.yaml cannot be read: ENOENT/.test(missing.stderr)], [2, true])
-    assert.equal((await runCommand(['apply'], desk.environment())).code, 2)
+    assert.equal((await runCommand(['apply'], fixture.environment())).code, 2)
   })
 
   test('parameters that are no JSON are told where they stand: too many aliases, one that holds itself, a number without end', async () => {
@@ -152,7 +152,7 @@ owners:
 
   test('a file whose name a form cannot carry is refused; a name with a percent sign is not', async () => {
     const names = ['a"b.md', 'a\\b.md', 'a\nb.md', 'a\rb.md']
-    for (const name of [...names, 'a%22b.md']) desk.write(name, 'x')
+    for (const name of [...names, 'a%22b.md']) fixture.write(name, 'x')
     const documents = [...names, 'a%22b.md', 'nope.md'].map((file) => ({ file }))
     const told = await refused(JSON.stringify({ owners: [{ name: 'W', agents: [{ name: 'A', documents }] }] }))
     assert.equal(told.match(/a form cannot carry/g)?.length, 4, told)
@@ -160,8 +160,8 @@ owners:
   })
 
   test('what the server could not do is refused before anything is made: no model, no provider, no price, another kind', async () => {
-    const before = await desk.traces()
-    desk.write(
+    const before = await fixture.traces()
+    fixture.write(
       'agents.yaml',
       `
 providers: [{name: scripted, kind: openai}, {name: new, kind: openai}, {name: own, kind: openai-compatible, base_url: http://127.0.0.1:1/v1}]
@@ -174,7 +174,7 @@ owners:
       - {name: D, model: own/llama, system_prompt: d}
 `,
     )
-    const ran = await desk.apply()
+    const ran = await fixture.apply()
     assert.equal(ran.code, 1)
     for (const line of [
       /:2:30: the kind of scripted is openai-compatible and cannot change/,
@@ -186,6 +186,6 @@ owners:
       /:9:19: no price is known of own\/llama: give the agent a price/,
     ])
       assert.match(ran.stderr, line)
-    assert.deepEqual(await desk.traces(), before)
+    assert.deepEqual(await fixture.traces(), before)
   })
 })

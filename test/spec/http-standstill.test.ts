@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { RawSocket } from '../support/raw-socket.ts'
-import { body, chatPath, startTestDoor } from '../support/test-door.ts'
+import { body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
 
 const authorized = 'Host: x\r\nConnection: close\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n'
 const chat = `POST ${chatPath} HTTP/1.1\r\n${authorized}Content-Length: ${body().length}\r\n\r\n${body()}`

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { RawSocket } from '../support/raw-socket.ts'
-import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-door.ts'
+import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
 
 const chat = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`

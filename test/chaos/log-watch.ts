@@ -3,19 +3,19 @@
  * violation: a process that ended by itself, a fault of ours in a log. Owns the verdict on processes; the checks of the callers' history are others.
  */
 import type { FaultEvent, History } from './history.ts'
-import { explainEnd } from './place.ts'
-import type { End, Life, LogLine } from './place.ts'
+import { explainEnd } from './supervised-server.ts'
+import type { End, ProcessRun, LogLine } from './supervised-server.ts'
 
 /** As the checks of the history tell one, and also what only the harness can see: `process`, `verify`, `harness`. */
 export type Finding = { check: string; what: string; events: number[] }
 
-export type Troubles = {
+export type LogWatch = {
   /** A fault begins or ends, so that what it explains is known. */
   fault(phase: 'begin' | 'end', fault: Pick<FaultEvent, 'id' | 'name'>): void
   /** The machine had no time for the servers until that moment. */
   crowded(until: number): void
-  line(place: number, life: Life, line: LogLine): void
-  end(place: number, life: Life, end: End): void
+  line(supervised: number, processRun: ProcessRun, line: LogLine): void
+  end(supervised: number, processRun: ProcessRun, end: End): void
   /** A finding of the harness's own. */
   add(check: 'process' | 'verify' | 'harness', what: string): void
   readonly violations: Finding[]
@@ -28,9 +28,9 @@ const troublesStore = new Set(['disk', 'terminate', 'pg-restart', 'pg-away', 'lo
 // What a server tried while its store was away may fail, and be told, some time after it is back.
 const aftermathMs = 20_000
 
-export function watchTroubles(history: History): Troubles {
+export function watchLogs(history: History): LogWatch {
   const violations: Finding[] = []
-  const explained: Troubles['explained'] = new Map()
+  const explained: LogWatch['explained'] = new Map()
   const spans = new Map<number, { from: number; until: number }>()
   /** Crowded seconds; the last one says it all, since only what is told after it is asked for. */
   let crowdedUntil = -Infinity
@@ -53,29 +53,36 @@ export function watchTroubles(history: History): Troubles {
     crowded(until) {
       crowdedUntil = until
     },
-    line(place, life, line) {
-      const why = explainLine(life, line, troubledSince(line.at))
-      if (why === undefined) add('process', `place ${place}, life ${life.number}, said: ${line.text}`)
+    line(supervised, processRun, line) {
+      const why = explainLine(processRun, line, troubledSince(line.at))
+      if (why === undefined) add('process', `place ${supervised}, life ${processRun.number}, said: ${line.text}`)
       else {
         const known = explained.get(`${line.msg} (${why})`)
         explained.set(`${line.msg} (${why})`, { count: (known?.count ?? 0) + 1, example: known?.example ?? line.text })
       }
     },
-    end(place, life, end) {
-      if (explainEnd(life, end, troubledSince(life.startedAt)) !== undefined) return
-      const acted = [...life.acted].map(([name, action]) => `${name}=${action}`).join(', ')
-      const shown = `code ${end.code}, signal ${end.signal}${life.ending ? `, told to ${life.ending}` : ''}${acted ? `, after ${acted}` : ''}`
-      add('process', `place ${place}, life ${life.number}, ended ${life.listens ? '' : 'in its start '}and nothing explains it: ${shown}`)
+    end(supervised, processRun, end) {
+      if (explainEnd(processRun, end, troubledSince(processRun.startedAt)) !== undefined) return
+      const acted = [...processRun.acted].map(([name, action]) => `${name}=${action}`).join(', ')
+      const shown = `code ${end.code}, signal ${end.signal}${processRun.ending ? `, told to ${processRun.ending}` : ''}${acted ? `, after ${acted}` : ''}`
+      add(
+        'process',
+        `place ${supervised}, life ${processRun.number}, ended ${processRun.listens ? '' : 'in its start '}and nothing explains it: ${shown}`,
+      )
     },
     add,
   }
 }
 
 /** Which fault explains a line at level error or fatal; undefined where none does. */
-export function explainLine(life: Pick<Life, 'acted' | 'ending'>, { level, msg, text }: LogLine, troubled: boolean): string | undefined {
-  const acts = (action: string): boolean => [...life.acted.values()].includes(action)
+export function explainLine(
+  processRun: Pick<ProcessRun, 'acted' | 'ending'>,
+  { level, msg, text }: LogLine,
+  troubled: boolean,
+): string | undefined {
+  const acts = (action: string): boolean => [...processRun.acted.values()].includes(action)
   if (acts('throw') && /"(?:type":"FailpointThrown|message":"failpoint |cause":"[^"]*failpoint )/.test(text)) return 'failpoint'
-  if (life.ending === 'order' && level === 'fatal') return 'ordered'
+  if (processRun.ending === 'order' && level === 'fatal') return 'ordered'
   // Three deaths, none of them the turn's own: by rule it fails.
   if (msg === 'a turn used up its attempts and has failed') return 'kills'
   if (level === 'fatal') return undefined

@@ -52,14 +52,14 @@ export type Turn = {
 /** One admission or claim that was committed: it may ask the model for every step that it was not handed. */
 export type Attempt = { message: string; history: HistoryMessage[]; stepsHanded: number }
 
-export type Book = ReturnType<typeof createBook>
+export type StoreModel = ReturnType<typeof createStoreModel>
 
 const figures = ['run', 'attempt', 'fence'] as const
 const told = (turn: Row | Turn): string =>
   `${'requestId' in turn ? turn.requestId : turn.request_id} ${turn.state} run ${turn.run} attempt ${turn.attempt} fence ${turn.fence}`
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-export function createBook(accuse: Accuse) {
+export function createStoreModel(accuse: Accuse) {
   const turns = new Map<string, Turn>()
   const histories = new Map<string, HistoryMessage[]>()
   const attempts: Attempt[] = []

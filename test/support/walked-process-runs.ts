@@ -3,7 +3,7 @@
  * and without tools, a model that refuses, a turn that outlasts the life, a document, an owner, an erasure, and every key of the lives before that
  * has no final answer yet. Keeps what each key was answered, and holds that this is the answer for ever.
  *
- *     const walk = await walkLives(t, 'sqlite')
+ *     const walk = await walkProcessRuns(t, 'sqlite')
  *     const { acted, signal } = await walk.live('settle.before-commit=kill')
  *     await walk.end()                            // every key has its answer, twice the same, and the books are right
  */
@@ -23,17 +23,17 @@ import { showServer } from './shown-server.ts'
 import type { ShownServer } from './shown-server.ts'
 import { adminToken, makeFolder, TestClient } from './test-app.ts'
 import type { Json } from './test-app.ts'
-import { call, threeTools } from './tool-lives.ts'
-import type { StoreKind } from './tool-lives.ts'
+import { call, threeTools } from './tool-process-runs.ts'
+import type { StoreKind } from './tool-process-runs.ts'
 import { startToolServer } from './tool-server.ts'
 
 /** What a failpoint says before it acts. */
 export type Acted = { failpoint: string; action: string; hit: number; pid: number }
-export type Life = { acted: Acted[]; pid: number; code: number | null; signal: NodeJS.Signals | null; shown: string }
+export type ProcessRun = { acted: Acted[]; pid: number; code: number | null; signal: NodeJS.Signals | null; shown: string }
 
 export type Walk = {
   /** Starts a server with these failpoints, loads it, and ends it by SIGTERM if nothing has ended it before. Then every invariant holds. */
-  live(failpoints: string): Promise<Life>
+  live(failpoints: string): Promise<ProcessRun>
   /** A last life without failpoints. */
   end(): Promise<void>
 }
@@ -50,7 +50,7 @@ const maxAttempts = 3
 const maxRounds = 5
 const inDrain = /^(drain|give-up|touch-keys)\./
 
-export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk> {
+export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise<Walk> {
   const database = store === 'postgres' ? await makeDatabase() : undefined
   const [model, tools, folder] = [await startModelServer(), await startToolServer(), await makeFolder()]
   const encryptionKey = randomBytes(32).toString('base64')
@@ -59,7 +59,7 @@ export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk>
   const finals = new Map<Sent, Final>()
   let open: Sent[] = []
   let server: ShownServer | undefined
-  let lives = 0
+  let processRuns = 0
   let sends = 0
   let held = gate()
   let holding = false
@@ -73,7 +73,7 @@ export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk>
 
   async function start(failpoints: string): Promise<ShownServer> {
     // SQLite's leases end with the lock of the folder; the database's clock goes on without a server.
-    if (lives++ > 0) await passLeases?.(60_000)
+    if (processRuns++ > 0) await passLeases?.(60_000)
     server = showServer({
       ...(database ? { DATABASE_URL: database.url } : { TURNKEEP_DATA_DIR: folder }),
       TURNKEEP_DEMO: 'off',
@@ -152,7 +152,10 @@ export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk>
 
   async function putDocument(): Promise<void> {
     const path = `/agents/${client.caller.agentId}/documents`
-    const document = await made('POST', path, { title: `Life ${lives}`, text: `# Life ${lives}\n\nPut in while much else is done.\n` })
+    const document = await made('POST', path, {
+      title: `Life ${processRuns}`,
+      text: `# Life ${processRuns}\n\nPut in while much else is done.\n`,
+    })
     if (!document) return
     await insist('a document', async () => {
       const { json } = await client.admin('GET', `${path}/${document.id}`)
@@ -162,7 +165,7 @@ export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk>
 
   /** A conversation of its own, which nobody asks for afterwards. */
   async function erase(): Promise<void> {
-    const message = `forget ${lives}`
+    const message = `forget ${processRuns}`
     const key = randomUUID()
     const final = await insist(message, async () => {
       const { status, json } = await client.chat(message, { idempotencyKey: key, user: message })
@@ -202,7 +205,7 @@ export async function walkLives(t: TestContext, store: StoreKind): Promise<Walk>
     }
   }
 
-  async function live(failpoints: string): Promise<Life> {
+  async function live(failpoints: string): Promise<ProcessRun> {
     const started = await start(failpoints)
     if (await ready(started)) {
       await load(namesIn(failpoints).filter((name) => !inDrain.test(name)))

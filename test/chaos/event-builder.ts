@@ -58,7 +58,7 @@ const statuses: Record<string, [status: number, retryAfter?: string]> = {
   internal_error: [500],
 }
 
-export function createTale() {
+export function createEventBuilder() {
   const events: HistoryEvent[] = []
   let at = 0
   let calls = 0
@@ -80,7 +80,7 @@ export function createTale() {
   }
   const call = (said: Said, more: Partial<CallEvent> = {}): number => {
     calls++
-    write({ kind: 'call', at: now(), call: calls, transport: 'chat', place: 0, ...said, ...more })
+    write({ kind: 'call', at: now(), call: calls, transport: 'chat', supervised: 0, ...said, ...more })
     return calls
   }
   const answer = (of: number, more: Partial<AnswerEvent>): void => {

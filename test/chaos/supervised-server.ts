@@ -13,7 +13,7 @@ export type End = { code: number | null; signal: NodeJS.Signals | null }
 /** How the harness ends a life; `order`: by a fault in the process itself. */
 export type Ending = 'kill' | 'drain' | 'twice' | 'order'
 
-export type Life = {
+export type ProcessRun = {
   number: number
   child: ChildProcess
   startedAt: number
@@ -33,45 +33,45 @@ export type Life = {
   news(): Promise<void>
 }
 
-export type NextLife = { points: ArmedPoint[]; drainSeconds?: number }
+export type NextProcessRun = { points: ArmedPoint[]; drainSeconds?: number }
 
-export type PlaceOptions = {
+export type SupervisedServerOptions = {
   number: number
   history: History
   /** The bin/turnkeep.js that runs. */
   program?: string
-  env(life: { number: number; drainSeconds: number; clock: boolean }): Record<string, string>
+  env(processRun: { number: number; drainSeconds: number; clock: boolean }): Record<string, string>
   /** Whether a life runs under a clock that can be moved, and its drain limit where nobody asked for one. */
   draw(number: number): { clock: boolean; drainSeconds: number }
   /** A line at level error or fatal. */
-  onTrouble(life: Life, line: LogLine): void
-  onEnd(life: Life, end: End): void
+  onTrouble(processRun: ProcessRun, line: LogLine): void
+  onEnd(processRun: ProcessRun, end: End): void
   /** For the guard that ends what a dead harness leaves. */
   onPid(word: 'start' | 'gone', pid: number): void
 }
 
 export type LogLine = { level: string; msg: string; at: number; text: string }
 
-export type Place = {
+export type SupervisedServer = {
   readonly number: number
-  readonly life: Life
+  readonly processRun: ProcessRun
   /** The last one that began with failpoints. */
-  readonly armedLife: Life | undefined
+  readonly armedLife: ProcessRun | undefined
   /** A fault is at work here, and no other may disturb it. */
   reserved: boolean
   /** How the next life begins, and where its start is refused the one after; those that follow are plain again. */
-  prepare(next: NextLife): void
+  prepare(next: NextProcessRun): void
   /** The first life that listens from now on; rejects where none does in time. */
-  listening(limitMs?: number): Promise<Life>
+  listening(limitMs?: number): Promise<ProcessRun>
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>
   /** SIGTERM, and once more where it is told; resolves when it is gone. */
   drain(againAfterMs?: number): Promise<void>
   signal(name: NodeJS.Signals): void
   /** SIGUSR2, for what obey.ts was told; `ends` where the process is to die of it. */
-  order({ ends }: { ends: boolean }): Life
+  order({ ends }: { ends: boolean }): ProcessRun
   /** The life that follows this one. */
-  after(life: Life): Promise<Life>
+  after(processRun: ProcessRun): Promise<ProcessRun>
   /** No more lives: drains the one there is, or kills it. */
   close(how: 'drain' | 'kill'): Promise<void>
 }
@@ -83,32 +83,32 @@ const listeningWithinMs = 90_000
 // Beyond the drain's own limit: what closes after it may wait for a database that is away.
 const drainGraceMs = 30_000
 
-export function keepPlace(options: PlaceOptions): Place {
-  const { number: place, history, program, env, draw, onTrouble, onEnd, onPid } = options
-  let prepared: NextLife | undefined
-  let armedLife: Life | undefined
+export function superviseServer(options: SupervisedServerOptions): SupervisedServer {
+  const { number: supervised, history, program, env, draw, onTrouble, onEnd, onPid } = options
+  let prepared: NextProcessRun | undefined
+  let armedLife: ProcessRun | undefined
   let closing = false
-  let life = launch(1)
+  let processRun = launch(1)
   let changed = Promise.withResolvers<void>()
   const kept = keep()
 
   async function keep(): Promise<void> {
     for (;;) {
-      const end = await life.ended
-      tell(life, end)
+      const end = await processRun.ended
+      tell(processRun, end)
       if (closing) return
-      if (!life.listens) await pass(refusedStartPauseMs)
+      if (!processRun.listens) await pass(refusedStartPauseMs)
       if (closing) return
       // Its store was away; its points have not been passed.
-      if (!life.listens && life.acted.size === 0 && life.ending === undefined)
-        prepared ??= { points: life.armed, drainSeconds: life.drainSeconds }
-      life = launch(life.number + 1)
+      if (!processRun.listens && processRun.acted.size === 0 && processRun.ending === undefined)
+        prepared ??= { points: processRun.armed, drainSeconds: processRun.drainSeconds }
+      processRun = launch(processRun.number + 1)
       changed.resolve()
       changed = Promise.withResolvers()
     }
   }
 
-  function launch(number: number): Life {
+  function launch(number: number): ProcessRun {
     const { points, drainSeconds } = prepared ?? { points: [] }
     prepared = undefined
     const drawn = draw(number)
@@ -117,7 +117,7 @@ export function keepPlace(options: PlaceOptions): Place {
     const { child, ended } = showServer({ ...env(own), ...failpoints }, program)
     const listening = Promise.withResolvers<boolean>()
     let news = Promise.withResolvers<void>()
-    const life: Life = {
+    const processRun: ProcessRun = {
       ...own,
       child,
       startedAt: history.now(),
@@ -130,44 +130,44 @@ export function keepPlace(options: PlaceOptions): Place {
       ending: undefined,
       news: () => news.promise,
     }
-    if (points.length > 0) armedLife = life
+    if (points.length > 0) armedLife = processRun
     const { pid } = child
     if (pid !== undefined) onPid('start', pid)
     readLines(child, (text) => {
       if (text.startsWith('{"failpoint":')) {
         const { failpoint, action } = JSON.parse(text) as { failpoint: string; action: string }
-        life.acted.set(failpoint, action)
-        history.write({ kind: 'failpoint', at: history.now(), place, name: failpoint, action })
+        processRun.acted.set(failpoint, action)
+        history.write({ kind: 'failpoint', at: history.now(), supervised, name: failpoint, action })
         news.resolve()
         news = Promise.withResolvers()
-      } else if (!life.listens && text.includes('"msg":"listening"')) {
-        life.listens = true
-        history.write({ kind: 'process', at: history.now(), place, what: 'started', why: specOf(points) })
+      } else if (!processRun.listens && text.includes('"msg":"listening"')) {
+        processRun.listens = true
+        history.write({ kind: 'process', at: history.now(), supervised, what: 'started', why: specOf(points) })
         listening.resolve(true)
       } else if (/^\{"level":"(error|fatal)"/.test(text)) {
         const { level, msg } = JSON.parse(text) as { level: string; msg: string }
-        onTrouble(life, { level, msg, at: history.now(), text })
+        onTrouble(processRun, { level, msg, at: history.now(), text })
       }
     })
     void ended.then((end) => {
-      life.end = end
+      processRun.end = end
       if (pid !== undefined) onPid('gone', pid)
       listening.resolve(false)
       news.resolve()
     })
-    return life
+    return processRun
   }
 
-  function tell(of: Life, { code, signal }: End): void {
+  function tell(of: ProcessRun, { code, signal }: End): void {
     const what = of.ending === 'kill' && signal === 'SIGKILL' ? 'killed' : of.ending === undefined ? 'ended' : 'terminated'
     const byPoint = [...of.acted].find(([, action]) => action === 'kill')
     const why = byPoint && of.ending !== 'kill' ? `failpoint ${byPoint[0]}` : (of.ending ?? (of.listens ? 'by itself' : 'refused to start'))
-    history.write({ kind: 'process', at: history.now(), place, what: byPoint ? 'ended' : what, code, signal, why })
+    history.write({ kind: 'process', at: history.now(), supervised, what: byPoint ? 'ended' : what, code, signal, why })
     onEnd(of, { code, signal })
   }
 
-  function send(name: NodeJS.Signals, ending: Ending): Life {
-    const sentTo = life
+  function send(name: NodeJS.Signals, ending: Ending): ProcessRun {
+    const sentTo = processRun
     if (!sentTo.end) {
       sentTo.ending ??= ending
       sentTo.child.kill(name)
@@ -191,9 +191,9 @@ export function keepPlace(options: PlaceOptions): Place {
   }
 
   return {
-    number: place,
-    get life() {
-      return life
+    number: supervised,
+    get processRun() {
+      return processRun
     },
     get armedLife() {
       return armedLife
@@ -205,29 +205,29 @@ export function keepPlace(options: PlaceOptions): Place {
     async listening(limitMs = listeningWithinMs) {
       const until = performance.now() + limitMs
       for (;;) {
-        const awaited = life
+        const awaited = processRun
         const left = until - performance.now()
-        if (closing || left <= 0) throw new Error(`place ${place} did not listen within ${limitMs} ms`)
+        if (closing || left <= 0) throw new Error(`place ${supervised} did not listen within ${limitMs} ms`)
         const timer = new AbortController()
         await Promise.race([awaited.listening, pass(left, undefined, { signal: timer.signal }).catch(() => undefined)])
         timer.abort()
         if (awaited.listens && !awaited.end) return awaited
-        if (awaited.end && awaited === life) await Promise.race([changed.promise, pass(1000)])
+        if (awaited.end && awaited === processRun) await Promise.race([changed.promise, pass(1000)])
       }
     },
     async kill() {
       await send('SIGKILL', 'kill').ended
     },
     drain,
-    signal: (name) => void life.child.kill(name),
+    signal: (name) => void processRun.child.kill(name),
     order({ ends }) {
       if (ends) return send('SIGUSR2', 'order')
-      life.child.kill('SIGUSR2')
-      return life
+      processRun.child.kill('SIGUSR2')
+      return processRun
     },
     async after(before) {
-      if (life === before) await changed.promise
-      return life
+      if (processRun === before) await changed.promise
+      return processRun
     },
     async close(how) {
       closing = true
@@ -248,18 +248,22 @@ function readLines(child: ChildProcess, take: (line: string) => void): void {
 }
 
 /** Why a life came to this end; undefined where nothing that the harness did explains it. `troubled`: its store was away or full meanwhile. */
-export function explainEnd(life: Pick<Life, 'ending' | 'acted' | 'listens'>, { code, signal }: End, troubled: boolean): string | undefined {
-  const acts = [...life.acted]
+export function explainEnd(
+  processRun: Pick<ProcessRun, 'ending' | 'acted' | 'listens'>,
+  { code, signal }: End,
+  troubled: boolean,
+): string | undefined {
+  const acts = [...processRun.acted]
   const by = (action: string): string | undefined => acts.find(([, acted]) => acted === action)?.[0]
-  if (signal === 'SIGKILL') return life.ending === 'kill' ? 'killed' : by('kill')
+  if (signal === 'SIGKILL') return processRun.ending === 'kill' ? 'killed' : by('kill')
   // Node ends itself by this signal where its heap is full.
-  if (life.ending === 'order' && (code !== 0 || signal === 'SIGABRT')) return 'crashed'
-  if (life.ending === 'twice' && (code === 0 || code === 1)) return 'ended by a second signal'
-  if (life.ending === 'drain' && code === 0) return 'drained'
+  if (processRun.ending === 'order' && (code !== 0 || signal === 'SIGABRT')) return 'crashed'
+  if (processRun.ending === 'twice' && (code === 0 || code === 1)) return 'ended by a second signal'
+  if (processRun.ending === 'drain' && code === 0) return 'drained'
   // By rule a point that throws ends a process in two places only (docs/failpoints.md).
   const threwAt = (where: string): boolean => acts.some(([name, action]) => name.startsWith(where) && action !== 'delay')
-  if (life.ending === 'drain' && code === 1 && threwAt('drain.')) return 'a failpoint in the drain'
-  if (!life.listens && code === 1 && threwAt('start.')) return 'a failpoint in the start'
-  if (!life.listens && troubled && code === 2) return 'its store could not be used'
+  if (processRun.ending === 'drain' && code === 1 && threwAt('drain.')) return 'a failpoint in the drain'
+  if (!processRun.listens && code === 1 && threwAt('start.')) return 'a failpoint in the start'
+  if (!processRun.listens && troubled && code === 2) return 'its store could not be used'
   return undefined
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Each } from '../../src/store/store.ts'
-import { Batcher } from '../../src/turn/lane.ts'
+import { Batcher } from '../../src/turn/batcher.ts'
 
 type Item = { id: number; user: string }
 type Outcome = { kind: 'done'; id: number }

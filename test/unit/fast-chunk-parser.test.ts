@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { ModelError } from '../../src/agent/models/model.ts'
 import { ChatAnswer } from '../../src/agent/models/apis/chat-answer.ts'
-import { FastChunkParser, stringOf } from '../../src/agent/models/apis/chunk-mould.ts'
+import { FastChunkParser, stringOf } from '../../src/agent/models/apis/fast-chunk-parser.ts'
 import { anyText } from '../support/any-text.ts'
 
 /** A text as it may be written in JSON: plainly, or every character by its number. */
