@@ -67,8 +67,8 @@ class Tally {
   news(seconds: number, cpuMs: number): LoadNews {
     const byLabel = new Map(
       [...this.#lists].map(([label, { total, firstDelta, refused, errors }]) => {
-        const [all, first, turnedAway] = [total, firstDelta, refused].map((times) => Float64Array.from(times))
-        return [label, { total: all!, firstDelta: first!, refused: turnedAway!, errors }]
+        const [all, first, rejected] = [total, firstDelta, refused].map((times) => Float64Array.from(times))
+        return [label, { total: all!, firstDelta: first!, refused: rejected!, errors }]
       }),
     )
     const { unsent } = this

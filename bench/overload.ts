@@ -10,17 +10,17 @@ const floodFactor = 3
 // Above TURNKEEP_MAX_TURNS, so that there are some to refuse.
 const floodCallers = 1500
 // Of the arrivals out at once; beyond it the client would measure its own sockets.
-const mostOut = 3000
+const maxOutput = 3000
 const calmCallers = 4
 // Long enough for a percentile, short enough to say when it was.
 const lookSeconds = 0.25
 const lookCallers = 16
 // Twice the former p99 is within what a quiet machine varies by.
 const normalFactor = 2
-const longestRecoveryMs = 30_000
+const maxRecoveryMs = 30_000
 
 const floods = {
-  [`${floodFactor} times the best rate, whoever waits`]: (best: number) => ({ perSecond: floodFactor * best, callers: mostOut }),
+  [`${floodFactor} times the best rate, whoever waits`]: (best: number) => ({ perSecond: floodFactor * best, callers: maxOutput }),
   [`${floodCallers} callers, none waits`]: () => ({ callers: floodCallers }),
 }
 
@@ -112,6 +112,6 @@ async function secondsUntilNormal(look: () => Promise<Load>, usualMs: number): P
     const lookedAt = performance.now()
     const { total } = await look()
     if (total.p99 <= normalFactor * usualMs) return (lookedAt - endedAt) / 1000
-    if (lookedAt - endedAt > longestRecoveryMs) throw new Error(`p99 is ${total.p99} ms and was ${usualMs} ms`)
+    if (lookedAt - endedAt > maxRecoveryMs) throw new Error(`p99 is ${total.p99} ms and was ${usualMs} ms`)
   }
 }

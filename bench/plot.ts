@@ -13,7 +13,7 @@ const ink = '#808080'
 const colours = ['#0080d0', '#e07000', '#00a080', '#c060a0', '#a09000', '#808080']
 const ticks = 5
 // More of them would stand in each other.
-const mostLabels = 20
+const maxLabels = 20
 // Slanted words below the frame.
 const roomForWords = 70
 // A bar that is wide enough has its value above it; every one has it as its title.
@@ -36,7 +36,7 @@ export function svgOf(plot: Plot): string {
     `<title>${escape(plot.title)}</title>`,
     text(size.width / 2, 18, plot.title, 'middle', 14),
     ...Array.from({ length: ticks + 1 }, (_, index) => gridLine((top * index) / ticks, y)),
-    ...places.flatMap((x, index) => (index % Math.ceil(places.length / mostLabels) === 0 ? placeLabel(x, axis.at(x)) : [])),
+    ...places.flatMap((x, index) => (index % Math.ceil(places.length / maxLabels) === 0 ? placeLabel(x, axis.at(x)) : [])),
     text(frame.left + inner.width / 2, frame.top + inner.height + 34, plot.x, 'middle'),
     `<text x="16" y="${frame.top + inner.height / 2}" text-anchor="middle" transform="rotate(-90 16 ${frame.top + inner.height / 2})">${escape(plot.y)}</text>`,
     ...(plot.kind === 'lines' ? lines(plot, axis, y) : bars(plot, axis, y)),

@@ -22,7 +22,7 @@ import { storeEnvironment } from './config/config.ts'
 import type { Config, Environment } from './config/config.ts'
 import { ApiError } from './errors.ts'
 import type { Failpoints } from './failpoints.ts'
-import { createDoor } from './http/http.ts'
+import { createHttpLayer } from './http/http.ts'
 import { createIds } from './ids.ts'
 import { createMetrics, ownVersion } from './observability/metrics.ts'
 import type { Figures } from './observability/metrics.ts'
@@ -109,7 +109,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
     const [storeState, limiter] = await Promise.all([stateOf(store, storeDeadlineMs), stateOf(window, limiterDeadlineMs)])
     return { draining, store: storeState, limiter }
   }
-  const watched = { running: () => turns.running, mostRunning: settings.maxTurns, waiting: turns.waiting, ready }
+  const watched = { running: () => turns.running, maxRunning: settings.maxTurns, waiting: turns.waiting, ready }
   metrics.watch(watched)
   const { totals } = metrics
   const service = {
@@ -129,8 +129,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)
   const adminRooms = { admin, adminToken, turns, erasure, apiUrl, service }
   const doors = shared
-    ? [await createDoor({ ...common, public: publicRooms, admin: adminRooms })]
-    : [await createDoor({ ...common, public: publicRooms }), await createDoor({ ...common, admin: adminRooms })]
+    ? [await createHttpLayer({ ...common, public: publicRooms, admin: adminRooms })]
+    : [await createHttpLayer({ ...common, public: publicRooms }), await createHttpLayer({ ...common, admin: adminRooms })]
 
   try {
     await beforeListening?.(rooms)

@@ -12,12 +12,12 @@ import { describe, test } from 'node:test'
 import { failpointNames } from '../src/failpoints.ts'
 import { failures } from '../src/errors.ts'
 import type { FailureCode } from '../src/errors.ts'
-import { Desk, snippetsOfPage } from './support/desk.ts'
+import { DocsFixture, snippetsOfPage } from './support/docs-fixture.ts'
 import { blocksOf } from './support/document-blocks.ts'
 import { numbersIn, readExactlyOncePage } from './support/exactly-once-page.ts'
 import { settingsPage } from './support/settings-page.ts'
 import { assertShown } from './support/shown-output.ts'
-import { startTestDoor } from './support/test-door.ts'
+import { startTestDoor } from './support/test-http-layer.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -34,15 +34,15 @@ void describe('docs: what they show', { concurrency: 4 }, () => {
     const blocks = blocksOf(read(file))
     if (blocks.length === 0) continue
     void test(`docs: every command of ${file} runs`, options, async (t) => {
-      await using desk = await Desk.open()
+      await using fixture = await DocsFixture.open()
       for (const { language, text, how, reason, shown } of blocks) {
         if (how === 'no-run') {
           t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
           continue
         }
-        const printed = await desk.run(language, text, how)
+        const printed = await fixture.run(language, text, how)
         for (const one of shown) {
-          if (one.as === 'again') assert.equal(await desk.run(language, text, how), printed, `the same again:\n${text}`)
+          if (one.as === 'again') assert.equal(await fixture.run(language, text, how), printed, `the same again:\n${text}`)
           assertShown(one, printed, text)
         }
       }
@@ -50,15 +50,15 @@ void describe('docs: what they show', { concurrency: 4 }, () => {
   }
 
   void test('docs: every snippet of /docs runs, in each of its languages', options, async (t) => {
-    await using desk = await Desk.open()
-    const page = await (await fetch(`${desk.url}/docs`)).text()
-    const conversation = await desk.converse()
+    await using fixture = await DocsFixture.open()
+    const page = await (await fetch(`${fixture.url}/docs`)).text()
+    const conversation = await fixture.converse()
     const snippets = snippetsOfPage(page)
     const count = (language: string): number => snippets.filter((snippet) => snippet.language === language && !snippet.reason).length
     assert.deepEqual([count('sh'), count('typescript'), count('python')], [7, 6, 6])
     for (const { language, text, reason } of snippets) {
       if (reason) t.diagnostic(`not run: ${text.split('\n')[0]} (${reason})`)
-      else assert.match(await desk.run(language, text, 'run', conversation), /\S/, text)
+      else assert.match(await fixture.run(language, text, 'run', conversation), /\S/, text)
     }
   })
 })

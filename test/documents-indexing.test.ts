@@ -106,7 +106,7 @@ class Library {
     const guard = createGuard({ allowPrivateHosts: allowed })
     const note = (level: string) => (fields: object, message: string) => void this.logged.push({ level, message, fields: { ...fields } })
     const log = { info: note('info'), warn: note('warn'), error: note('error') } as never
-    const own = { retriesMs: { embedding: [10, 20, 40], address: [10, 20] }, restMs: 100, longestRestMs: 200, ...settings }
+    const own = { retriesMs: { embedding: [10, 20, 40], address: [10, 20] }, restMs: 100, maxRestMs: 200, ...settings }
     const indexer = createIndexer({ store, guard, embeddings: this.#embeddings, log, settings: own })
     this.#t.after(async () => {
       await indexer.stop()
@@ -474,7 +474,7 @@ void test('documents: an indexer with nothing to do leaves the store alone', asy
     },
   }
   await library.put('doc_one', { fileName: 'a.md', content: Buffer.from('The harbour is open.') })
-  library.index({ restMs: 30_000, longestRestMs: 30_000 }, { store: counted })
+  library.index({ restMs: 30_000, maxRestMs: 30_000 }, { store: counted })
   await library.ready('doc_one')
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   const before = asked.length
@@ -563,7 +563,7 @@ void test('documents: one that ends three processes fails with the reason, and t
   const { server, place, bench } = await leaveQueued(t, 'handbook.md', 'doc_poison')
   server.break('hang')
   for (let n = 1; n <= 3; n++) {
-    const settings = { leaseMs: 600, restMs: 100, longestRestMs: 100 }
+    const settings = { leaseMs: 600, restMs: 100, maxRestMs: 100 }
     await killWhen(t, { at: place.at, key: key.toString('base64'), settings }, () => server.calls.length >= n)
   }
   server.mend()

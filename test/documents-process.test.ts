@@ -188,7 +188,7 @@ async function openTakenOver(t: TestContext, decodeText: string): Promise<{ extr
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'src', 'agent', 'documents', 'decode.ts'), decodeText)
   const copy = (await import(join(folder, 'src', 'agent', 'documents', 'extractor.ts'))) as { createExtractor: typeof createExtractor }
-  const extractor = copy.createExtractor({ log, mostHeapMegabytes: 64 })
+  const extractor = copy.createExtractor({ log, maxHeapMegabytes: 64 })
   t.after(() => extractor.close())
   return { extractor, folder }
 }

@@ -396,7 +396,7 @@ void test('documents: pictures and entities of a DOCX file are neither inflated 
 void test('documents: a PDF whose pages swell beyond their memory is ended, and the next document is read', async () => {
   const swollen = await swellingPdf(200)
   assert.ok(swollen.length < 1024 * 1024)
-  const strict = createExtractor({ log, mostOutsideBytes: 64 * 1024 * 1024 })
+  const strict = createExtractor({ log, maxOutsideBytes: 64 * 1024 * 1024 })
   try {
     assert.match(await reason(swollen, { fileName: 'a.pdf', by: strict }), /^This document needs more memory to be read/)
     assert.equal((await read(file('handbook.pdf'), { fileName: 'a.pdf', by: strict })).chunks, 2)
@@ -406,7 +406,7 @@ void test('documents: a PDF whose pages swell beyond their memory is ended, and 
 })
 
 void test('documents: a page that fills the heap ends its reader, not the server, and the next document is read', async () => {
-  const small = createExtractor({ log, mostHeapMegabytes: 64 })
+  const small = createExtractor({ log, maxHeapMegabytes: 64 })
   try {
     const page = Buffer.alloc(8 * 1024 * 1024, '<p>x')
     assert.match(await reason(page, { fileName: 'a.html', by: small }), /^This document needs more memory to be read/)
@@ -417,7 +417,7 @@ void test('documents: a page that fills the heap ends its reader, not the server
 })
 
 void test('documents: what takes too long is ended with the reason, and the next document is read', async () => {
-  const hasty = createExtractor({ log, longestReadMs: 100, patience: 10_000 })
+  const hasty = createExtractor({ log, maxReadMs: 100, patience: 10_000 })
   try {
     const deep = Buffer.from(`<body>${'<div>'.repeat(300_000)}hello`)
     assert.match(await reason(deep, { fileName: 'a.html', by: hasty }), /^This document could not be read within 0\.1 seconds of computing/)

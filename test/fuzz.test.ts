@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { RawSocket } from './support/raw-socket.ts'
 import type { RawAnswer } from './support/raw-socket.ts'
-import { body, chatPath, startTestDoor } from './support/test-door.ts'
+import { body, chatPath, startTestDoor } from './support/test-http-layer.ts'
 
 const requests = Number(process.env['REQUESTS'] ?? (process.env['TEST_TIER'] === 'fast' ? 4_000 : 20_000))
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31))

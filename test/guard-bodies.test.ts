@@ -27,7 +27,7 @@ const ask = (path: string, more: Partial<GuardedRequest> = {}) =>
     method: 'GET',
     signal: new AbortController().signal,
     timeoutMs: 30_000,
-    mostBytes: mebibyte,
+    maxBytes: mebibyte,
     redirects: 0,
     ...more,
   })
@@ -52,7 +52,7 @@ void test('fault.tool-hostile a gzip bomb of a gigabyte is cut where it reaches 
   const { body, truncated } = await ask('/bomb')
   assert.deepEqual([body.length, truncated], [mebibyte, true])
   assert.ok(body.every((byte) => byte === 0))
-  const brotli = await ask('/brotli-bomb', { mostBytes: 1000 })
+  const brotli = await ask('/brotli-bomb', { maxBytes: 1000 })
   assert.deepEqual([brotli.body.length, brotli.truncated], [1000, true])
   const grownKiB = process.resourceUsage().maxRSS - before
   // the test's own server makes 64 MiB of zeros for the second
@@ -60,16 +60,16 @@ void test('fault.tool-hostile a gzip bomb of a gigabyte is cut where it reaches 
 })
 
 void test('fault.tool-hostile a coded body that decodes to nothing is not read for ever', async () => {
-  await assert.rejects(ask('/nothing-in-gzip', { mostBytes: 1000 }), GuardFailed)
+  await assert.rejects(ask('/nothing-in-gzip', { maxBytes: 1000 }), GuardFailed)
   await server.gone('/nothing-in-gzip')
   assert.ok(server.written('/nothing-in-gzip') < 64 * mebibyte)
 })
 
 void test('guard: a body that is exactly as long as it may be is whole', async () => {
   const { body } = await ask('/text')
-  const exact = await ask('/text', { mostBytes: body.length })
+  const exact = await ask('/text', { maxBytes: body.length })
   assert.deepEqual([exact.body.length, exact.truncated], [body.length, false])
-  const cut = await ask('/text', { mostBytes: body.length - 1 })
+  const cut = await ask('/text', { maxBytes: body.length - 1 })
   assert.deepEqual([cut.body.length, cut.truncated], [body.length - 1, true])
 })
 
@@ -129,7 +129,7 @@ void test('guard: closing ends what runs', async () => {
     method: 'GET',
     signal: new AbortController().signal,
     timeoutMs: 30_000,
-    mostBytes: 1,
+    maxBytes: 1,
     redirects: 0,
   })
   const stream = await own.webFetch(server.url('/drip'))

@@ -76,7 +76,7 @@ const request = (more: Partial<GuardedRequest> = {}): GuardedRequest => ({
   method: 'GET',
   signal: new AbortController().signal,
   timeoutMs: 20_000,
-  mostBytes: 1000,
+  maxBytes: 1000,
   redirects: 3,
   ...more,
 })
@@ -214,7 +214,7 @@ void test('fault.private-address tools.guard: a name is looked up once, and what
     port: server.port,
     permitted: true,
   }
-  const hop = { method: 'GET', headers: {}, body: undefined, mostBytes: 1000, signal: new AbortController().signal, onConnection }
+  const hop = { method: 'GET', headers: {}, body: undefined, maxBytes: 1000, signal: new AbortController().signal, onConnection }
   const answer = await exchange(pinned, [{ address: '127.0.0.1', family: 4 }], hop)
   answer.close()
   assert.deepEqual([answer.status, server.calls.at(-1)?.headers.host], [200, `pinned.example.com:${server.port}`])
@@ -239,7 +239,7 @@ void test('tools.guard: a connection that ends at another address than was check
   const heard = once(listener, 'connection')
   for (const protocol of ['http', 'https']) {
     const target = { url: new URL(`${protocol}://public.example.com:${port}/`), host: 'public.example.com', port, permitted: false }
-    const hop = { method: 'GET', headers: {}, body: undefined, mostBytes: 1000, signal: new AbortController().signal, onConnection }
+    const hop = { method: 'GET', headers: {}, body: undefined, maxBytes: 1000, signal: new AbortController().signal, onConnection }
     await assert.rejects(exchange(target, [{ address: '127.0.0.1', family: 4 }], hop), GuardRefused)
   }
   await heard
@@ -396,7 +396,7 @@ void test('tools.guard: the methods of redirects, and what goes along to another
   }
   const follow = async (method: string, status: number, to: string) => {
     const url = server.url(`/redirect?status=${status}&to=${encodeURIComponent(to)}`)
-    const answer = await guard.fetch(url, request({ method, headers, ...(method === 'GET' ? {} : { body: 'body' }), mostBytes: 100_000 }))
+    const answer = await guard.fetch(url, request({ method, headers, ...(method === 'GET' ? {} : { body: 'body' }), maxBytes: 100_000 }))
     return { url: answer.url, call: JSON.parse(textOf(answer.body)) }
   }
   const became: Record<string, [number, string, string][]> = {
@@ -470,7 +470,7 @@ void test('guard: a caller cannot set the headers that make the connection', asy
     Connection: 'keep-alive',
     'x-kept': '1',
   }
-  const answer = await guardOf(home()).fetch(server.url('/echo'), request({ method: 'POST', body: 'body', headers, mostBytes: 10_000 }))
+  const answer = await guardOf(home()).fetch(server.url('/echo'), request({ method: 'POST', body: 'body', headers, maxBytes: 10_000 }))
   const call = JSON.parse(textOf(answer.body))
   assert.deepEqual([call.headers.host, call.headers['content-length'], call.headers['x-kept'], call.body], [home(), '4', '1', 'body'])
   assert.equal(call.headers.connection, 'close')

@@ -1,8 +1,8 @@
 /** Checks that every public route must pass, taken from the routes that are there: a new one is tested by being added. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { figures, startTestDoor } from './support/test-door.ts'
-import type { TestDoor } from './support/test-door.ts'
+import { figures, startTestDoor } from './support/test-http-layer.ts'
+import type { TestDoor } from './support/test-http-layer.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

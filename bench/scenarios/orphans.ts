@@ -12,7 +12,7 @@ const turns = 64
 const pace = { chunks: 50, firstMs: 200, gapMs: 20 }
 const lookEveryMs = 20
 const askEveryMs = 100
-const longestMs = 120_000
+const maxMs = 120_000
 
 export const orphans: Scenario = {
   name: 'orphans',
@@ -74,7 +74,7 @@ async function untilAnswered(server: Server, first: Server, name: string, killed
     const text = await response.text()
     const tookMs = performance.now() - killedAt
     if (response.status === 200) return tookMs / 1000
-    if (response.status !== 409 || tookMs > longestMs) throw new Error(`after ${tookMs} ms: ${response.status} ${text}`)
+    if (response.status !== 409 || tookMs > maxMs) throw new Error(`after ${tookMs} ms: ${response.status} ${text}`)
     await pass(askEveryMs)
   }
 }

@@ -13,19 +13,19 @@ const pace = { chunks: 50, firstMs: 200, gapMs: 20 }
 const callerCounts = [64, 256, 1000]
 const wholeMs = pace.firstMs + (pace.chunks - 1) * pace.gapMs
 // By itself it is 1,000, and a turn may still be ending when its caller asks again.
-const mostTurns = 2_000
+const maxTurns = 2_000
 // Several streams of each caller.
-const leastSeconds = 6
+const minSeconds = 6
 
 export const paced: Scenario = {
   name: 'paced',
   sentence: `Streams of ${pace.chunks} chunks: ${pace.firstMs} ms to the first one, then ${pace.gapMs} ms each.`,
   async run(bench: Bench): Promise<Finding> {
-    const { server, contenders, notes } = await startContenders(bench, { env: { TURNKEEP_MAX_TURNS: String(mostTurns) } })
+    const { server, contenders, notes } = await startContenders(bench, { env: { TURNKEEP_MAX_TURNS: String(maxTurns) } })
     const upstream = await bench.upstream()
     const able = contenders.filter(({ modes }) => modes.includes('stream')).map(({ target }) => target)
     await upstream.configure(bench.quick ? { ...pace, chunks: 5 } : pace)
-    const seconds = bench.quick ? bench.seconds : Math.max(leastSeconds, bench.seconds)
+    const seconds = bench.quick ? bench.seconds : Math.max(minSeconds, bench.seconds)
     const rows: Row[] = []
     for (const callers of bench.quick ? [4] : callerCounts) {
       const lanes = able.map((target) => ({

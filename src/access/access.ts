@@ -29,9 +29,9 @@ export type AccessOptions = {
 }
 
 // A key has 75 characters; what is longer than this is none, and is not looked at.
-const longestHeader = 256
+const maxHeader = 256
 // An outage of the window's store is told at its first refusal and then this often, not once for each request.
-const tellEveryMs = 10_000
+const warnEveryMs = 10_000
 // Compared where there is no secret; no text is known whose SHA-256 is all zeros.
 const noDigest = new Uint8Array(32)
 // A key has one secret, or two while it is rotated; as many comparisons are made for an unknown key.
@@ -48,20 +48,20 @@ export function createAccess({
 }: AccessOptions): Access {
   const keys = createKeyCache({ load: (keyId) => store.read('findApiKey', keyId), monotonicMs })
   store.onChange(keys.clear)
-  let toldAt = -Infinity
+  let warnedAt = -Infinity
   let blindToldAt = -Infinity
   let refused = 0
 
   function tellRefusal(error: unknown): void {
     refused += 1
-    if (monotonicMs() - toldAt < tellEveryMs) return
+    if (monotonicMs() - warnedAt < warnEveryMs) return
     log.warn({ err: error, refused }, 'the rate window cannot be asked; requests are refused')
-    toldAt = monotonicMs()
+    warnedAt = monotonicMs()
     refused = 0
   }
 
   function tellBlind(error: StoreUnavailable): void {
-    if (monotonicMs() - blindToldAt < tellEveryMs) return
+    if (monotonicMs() - blindToldAt < warnEveryMs) return
     log.warn({ cause: error.message }, 'API keys cannot be looked up; requests are refused')
     blindToldAt = monotonicMs()
   }
@@ -128,6 +128,6 @@ export function createAccess({
 
 /** The one credential of a bearer header, or nothing. The scheme's case and white space around the credential do not matter (RFC 9110, 11.4). */
 function bearerCredential(authorization: string | undefined): string {
-  if (authorization === undefined || authorization.length > longestHeader) return ''
+  if (authorization === undefined || authorization.length > maxHeader) return ''
   return /^bearer[ \t]+(\S+)$/i.exec(authorization.trim())?.[1] ?? ''
 }

@@ -21,9 +21,9 @@ export type KeyCacheOptions = {
 
 type Reading = { key: Promise<StoredApiKey | undefined>; readAt: number }
 
-const longestAgeMs = 1_000
+const maxAgeMs = 1_000
 // Some 5 MB; more keys than this in use within one second are read again.
-const mostKeys = 10_000
+const maxKeys = 10_000
 
 /**
  * Requests that ask for one key at the same time share one read. Only keys that exist are kept: made-up ids can neither fill the memory nor
@@ -32,7 +32,7 @@ const mostKeys = 10_000
 export function createKeyCache({ load, monotonicMs }: KeyCacheOptions): KeyCache {
   const kept = new Map<string, FoundKey>()
   const readings = new Map<string, Reading>()
-  const isFresh = ({ readAt }: { readAt: number }): boolean => monotonicMs() - readAt < longestAgeMs
+  const isFresh = ({ readAt }: { readAt: number }): boolean => monotonicMs() - readAt < maxAgeMs
 
   function begin(keyId: string): Reading {
     const reading = { readAt: monotonicMs(), key: load(keyId) }
@@ -53,7 +53,7 @@ export function createKeyCache({ load, monotonicMs }: KeyCacheOptions): KeyCache
 
   function keep(keyId: string, found: FoundKey): void {
     kept.delete(keyId)
-    const oldest = kept.size >= mostKeys ? kept.keys().next() : undefined
+    const oldest = kept.size >= maxKeys ? kept.keys().next() : undefined
     if (oldest?.done === false) kept.delete(oldest.value)
     kept.set(keyId, found)
   }

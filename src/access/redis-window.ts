@@ -47,10 +47,10 @@ const keyPrefix = 'turnkeep:window:'
 const pingId = 'ping'
 const connectWithinMs = 1_000
 const greetWithinMs = 1_000
-const shortestPauseMs = 50
-const longestPauseMs = 1_000
+const minPauseMs = 50
+const maxPauseMs = 1_000
 // One that comes and goes is told this often.
-const tellEveryMs = 10_000
+const warnEveryMs = 10_000
 
 /** Resolves when the first attempt to connect has ended, either way: a start refuses nobody where Redis is there, and needs none. */
 export async function createRedisWindow({
@@ -63,7 +63,7 @@ export async function createRedisWindow({
   const tried = Promise.withResolvers<void>()
   let trouble: string | undefined
   let told = false
-  let toldAt = -Infinity
+  let warnedAt = -Infinity
   let failures = 0
   let closing = false
   let greeting: NodeJS.Timeout | undefined
@@ -81,7 +81,7 @@ export async function createRedisWindow({
     enableReadyCheck: false,
     disableClientInfo: true,
     // The client counts from its last connection, but one to a replica or with a wrong password is of no use.
-    retryStrategy: () => Math.min(longestPauseMs, shortestPauseMs * 2 ** failures++) * (0.5 + Math.random() / 2),
+    retryStrategy: () => Math.min(maxPauseMs, minPauseMs * 2 ** failures++) * (0.5 + Math.random() / 2),
     // After a failover behind one address the connection still leads to the former primary.
     reconnectOnError: (error) => /READONLY|MASTERDOWN/.test(error.message),
   })
@@ -112,9 +112,9 @@ export async function createRedisWindow({
   function fails(error: NodeJS.ErrnoException): void {
     const said = error.message || error.code || 'no reason given'
     const reason = address.password ? said.replaceAll(address.password, '…') : said
-    if (!told && !closing && monotonicMs() - toldAt >= tellEveryMs) {
+    if (!told && !closing && monotonicMs() - warnedAt >= warnEveryMs) {
       log.warn({ reason }, 'Redis does not hold the rate windows now; requests are refused until it does')
-      toldAt = monotonicMs()
+      warnedAt = monotonicMs()
       told = true
     }
     trouble = reason

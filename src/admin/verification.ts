@@ -28,11 +28,11 @@ export type VerificationOptions = {
 }
 
 /** Some ten million turns are read in this time; what takes longer is a matter for the command line, at an hour of its operator's choice. */
-export const longestVerificationMs = 300_000
+export const maxVerificationMs = 300_000
 // 100 rows an invariant, of some hundred bytes each, are far below.
-const mostBytes = 16 * 1024 * 1024
+const maxBytes = 16 * 1024 * 1024
 // What the command says of a failure is a line.
-const mostReasonLength = 1000
+const maxReasonLength = 1000
 
 const program = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
 
@@ -46,7 +46,7 @@ export function createVerification({ environment, closing, log, now }: Verificat
     const startedAt = performance.now()
     const { error, stdout, stderr } = await runCommand()
     const exitCode = error === null ? 0 : error.code
-    const reason = stderr.trim().slice(-mostReasonLength)
+    const reason = stderr.trim().slice(-maxReasonLength)
     // 1: an invariant is broken, and that is an answer too.
     if (exitCode === 0 || exitCode === 1) {
       const answer = readAnswer(stdout)
@@ -59,7 +59,7 @@ export function createVerification({ environment, closing, log, now }: Verificat
 
   function runCommand(): Promise<Ended> {
     return new Promise((resolve) => {
-      const limits = { timeout: longestVerificationMs, killSignal: 'SIGKILL', maxBuffer: mostBytes, signal: closing } as const
+      const limits = { timeout: maxVerificationMs, killSignal: 'SIGKILL', maxBuffer: maxBytes, signal: closing } as const
       const command = execFile(
         process.execPath,
         [program, 'verify', '--json'],

@@ -11,7 +11,7 @@ import { createProviders } from './models/providers.ts'
 import { SharedReads } from './shared-reads.ts'
 
 // A version is a few KiB; 1,000 of them is what a process of many agents holds without being felt.
-const mostVersions = 1000
+const maxVersions = 1000
 
 export type OpenVersion =
   | { kind: 'open'; config: AgentConfig; model: Model; modelId: string }
@@ -47,7 +47,7 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
     const row = await store.read('agentVersion', agentId, version)
     if (!row) throw new Error(`agent ${agentId} has no version ${version}`)
     const config = parseAgentConfig(row)
-    const oldest = configs.size >= mostVersions ? configs.keys().next().value : undefined
+    const oldest = configs.size >= maxVersions ? configs.keys().next().value : undefined
     if (oldest !== undefined) configs.delete(oldest)
     configs.set(key, config)
     return config

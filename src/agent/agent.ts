@@ -24,7 +24,7 @@ import { finishCalls } from './tools/tool-calls.ts'
 import { toolTokens } from './tools/tools.ts'
 import type { Tools } from './tools/tools.ts'
 
-export type Speech = {
+export type GenerationRequest = {
   requestId: string
   agentId: string
   agentVersion: number
@@ -37,9 +37,9 @@ export type Speech = {
   signal: AbortSignal
   /** Called for each piece of the reply, clean; the pieces add up to the reply's text. */
   onDelta(delta: string): void
-  /** Called before every model call but a turn's first; false stops the speech. */
+  /** Called before every model call but a turn's first; false stops the request. */
   beforeStep(next: NextStep): Promise<boolean>
-  /** Makes entries durable within a step. `finishedSideEffects`: a finished call that may have changed something is among them. False stops the speech. */
+  /** Makes entries durable within a step. `finishedSideEffects`: a finished call that may have changed something is among them. False stops the request. */
   writeJournal(entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
 }
 
@@ -53,7 +53,7 @@ export type NextStep = {
   bound: ModelUsage
 }
 
-export type Spoken =
+export type GenerationResult =
   | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
   /** The model's side or its network failed, after retries where they were allowed. */
   | { kind: 'unavailable'; cause: string }
@@ -66,7 +66,7 @@ export type Spoken =
 
 export interface Agents {
   /** Never rejects for what a model or a tool does; rejects with StoreUnavailable, or for a fault of ours. */
-  speak(speech: Speech): Promise<Spoken>
+  generate(request: GenerationRequest): Promise<GenerationResult>
 }
 
 export type AgentsOptions = {
@@ -84,19 +84,19 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
   const versions = createVersions({ store, sealer, models })
 
   return {
-    async speak(speech) {
+    async generate(request) {
       try {
-        return await speak(speech)
+        return await generate(request)
       } catch (error) {
-        if (speech.signal.aborted && error === speech.signal.reason) return { kind: 'stopped' }
+        if (request.signal.aborted && error === request.signal.reason) return { kind: 'stopped' }
         throw error
       }
     },
   }
 
-  async function speak(speech: Speech): Promise<Spoken> {
-    const { requestId, agentId, message, signal } = speech
-    const opened = await versions.open(agentId, speech.agentVersion)
+  async function generate(request: GenerationRequest): Promise<GenerationResult> {
+    const { requestId, agentId, message, signal } = request
+    const opened = await versions.open(agentId, request.agentVersion)
     if (opened.kind === 'refused') return opened
     const { config, model, modelId } = opened
     const { maxOutputTokens, temperature, maxSteps, maxToolCalls, systemPrompt } = config
@@ -105,11 +105,11 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     const passages = await knowledge.search(query)
     const toolbox = tools.open({ agentId, tools: config.tools, knowledge: config.knowledge })
 
-    const steps = new Steps(speech.journal, speech.stepsBefore)
-    let { history } = speech
+    const steps = new Steps(request.journal, request.stepsBefore)
+    let { history } = request
     const prompt = (): PromptMessage[] => [...buildPrompt({ systemPrompt, passages, history, message }), ...steps.messages()]
     const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })
-    const calls = { ...speech, toolbox, maxToolCalls, failpoints, log }
+    const calls = { ...request, toolbox, maxToolCalls, failpoints, log }
     /** Said before this attempt: whoever listens now has not heard it. */
     let unheard = steps.text
 
@@ -120,9 +120,9 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
         const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
         if (end.kind === 'stopped') return end
         const next = { entries: end.entries, usageSoFar: steps.usage, boundSoFar: steps.bound, bound: boundOf(asked()) }
-        if (!(await speech.beforeStep(next))) return { kind: 'stopped' }
+        if (!(await request.beforeStep(next))) return { kind: 'stopped' }
       }
-      if (unheard !== '') speech.onDelta(unheard)
+      if (unheard !== '') request.onDelta(unheard)
       unheard = ''
 
       const answer = await askModel()
@@ -140,11 +140,11 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     }
 
     /** One answer, with as much of the history as the model takes. */
-    async function askModel(): Promise<ModelStep | Spoken> {
+    async function askModel(): Promise<ModelStep | GenerationResult> {
       for (;;) {
         const saidBefore = steps.text.length
         try {
-          return await generate()
+          return await callModel()
         } catch (error) {
           if (!(error instanceof ModelError)) throw error
           // `history.fits`
@@ -162,13 +162,13 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     }
 
     /** One answer, its text cleaned and told as it comes. */
-    async function generate(): Promise<ModelStep> {
+    async function callModel(): Promise<ModelStep> {
       let cleaner = new TextCleaner()
       const emit = (text: string): void => {
-        if (text.length > 0) speech.onDelta(steps.append(text))
+        if (text.length > 0) request.onDelta(steps.append(text))
       }
-      const request = { modelId, messages: prompt(), tools: toolbox.definitions, maxOutputTokens, temperature, passages }
-      const answer = await generateWithRetries(countedModel(droppableModel(model, failpoints, message), metrics), request, {
+      const modelRequest = { modelId, messages: prompt(), tools: toolbox.definitions, maxOutputTokens, temperature, passages }
+      const answer = await generateWithRetries(countedModel(droppableModel(model, failpoints, message), metrics), modelRequest, {
         signal,
         onText: (text) => emit(cleaner.push(text)),
         // `stream.after-delta`: once a piece of the turn has left, nothing is generated again

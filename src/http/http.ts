@@ -44,7 +44,7 @@ import { receiveJson } from './edge/request-body.ts'
 import { statusRoutes } from './edge/status-routes.ts'
 import type { Readiness } from './edge/status-routes.ts'
 
-export type DoorOptions = {
+export type HttpLayerOptions = {
   /** The public API; absent where this door serves the admin API alone. */
   public?: { access: Access; turns: Turns; conversations: Conversations }
   /** The admin API and the console; absent where another door serves them. `apiUrl`: base address of the public API; null: this door's own. */
@@ -61,12 +61,12 @@ export type DoorOptions = {
   failpoints?: Failpoints
   /** Where the built console lies; absent: in its package. */
   consoleFolder?: string | undefined
-  times?: Partial<DoorTimes>
+  times?: Partial<HttpTimes>
   /** A schema that cannot be compiled is found before the door is there, for a test; absent: by the route's first request. */
   compilesAtOnce?: boolean
 }
 
-export type DoorTimes = typeof defaultTimes
+export type HttpTimes = typeof defaultTimes
 const defaultTimes = {
   // `fault.slow-requests`: no honest caller needs longer for a few hundred bytes of headers, or for 1 MiB.
   headersMs: 10_000,
@@ -82,14 +82,14 @@ const defaultTimes = {
   stallMs: 30_000,
 }
 
-export type Door = {
+export type HttpLayer = {
   /** Port 0 takes a free one; `reusePort`: other processes of ours listen there too. Answers the base address. Rejects with the listener's error. */
   listen(port: number, host: string, reusePort?: boolean): Promise<string>
   /** New connections are refused and idle ones closed; resolves when the running responses have ended. */
   close(): Promise<void>
 }
 
-export async function createDoor(options: DoorOptions): Promise<Door> {
+export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLayer> {
   const times = { ...defaultTimes, ...options.times }
   const { metrics, log, failpoints = noFailpoints } = options
   const streams = { times, failpoints, log }
@@ -213,7 +213,11 @@ function endSlowBodies(app: FastifyInstance, requestMs: number): void {
   }
 }
 
-type PublicOptions = NonNullable<DoorOptions['public']> & { publicUrl: string | undefined; baseUrl: () => string; streams: StreamOptions }
+type PublicOptions = NonNullable<HttpLayerOptions['public']> & {
+  publicUrl: string | undefined
+  baseUrl: () => string
+  streams: StreamOptions
+}
 
 async function publicRoutes(
   app: FastifyInstance,
@@ -229,7 +233,7 @@ async function publicRoutes(
   })
 }
 
-type AdminScopeOptions = Omit<NonNullable<DoorOptions['admin']>, 'adminToken'> & {
+type AdminScopeOptions = Omit<NonNullable<HttpLayerOptions['admin']>, 'adminToken'> & {
   isAdminToken: TokenCheck
   byTls: boolean
   publicUrl: string | undefined

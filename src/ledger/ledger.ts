@@ -14,9 +14,9 @@ export type TokenCount = { promptTokens: number; completionTokens: number }
 const unitsPerUsd = 100_000_000n
 const tokensPerMillion = 1_000_000n
 /** $1,000,000,000: keeps every sum of amounts inside a signed 64-bit column. */
-export const largestAmount: Amount = 1_000_000_000n * unitsPerUsd
+export const maxAmount: Amount = 1_000_000_000n * unitsPerUsd
 /** $10,000 a million tokens: times two million tokens it still fits a signed 64-bit integer before the division. */
-export const largestPricePerMillion: Amount = 10_000n * unitsPerUsd
+export const maxPricePerMillion: Amount = 10_000n * unitsPerUsd
 
 /** Reads a decimal string of USD with at most 8 places, as `"10"`, `"-0.5"` or `"0.00000001"`; undefined when it is anything else. */
 export function parseUsd(text: string): Amount | undefined {
@@ -24,7 +24,7 @@ export function parseUsd(text: string): Amount | undefined {
   if (!match) return undefined
   const [, sign, whole, places = ''] = match
   const amount = BigInt(whole!) * unitsPerUsd + BigInt(places.padEnd(8, '0'))
-  if (amount > largestAmount) return undefined
+  if (amount > maxAmount) return undefined
   return sign === '-' ? -amount : amount
 }
 
@@ -46,5 +46,5 @@ export function charge(tokens: TokenCount, price: Price, hold: Amount): { charge
   const full = cost(tokens, price)
   const charged = full < hold ? full : hold
   const writtenOff = full - charged
-  return { charged, writtenOff: writtenOff < largestAmount ? writtenOff : largestAmount }
+  return { charged, writtenOff: writtenOff < maxAmount ? writtenOff : maxAmount }
 }

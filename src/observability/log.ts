@@ -40,7 +40,7 @@ export function createLog(
 // One write a line costs 11 µs, and stops the whole process for as long as whoever reads stderr does not; gathered it costs 6 and never waits.
 const gatheredBytes = 3072
 // POSIX writes up to 4096 bytes to a pipe in one piece (PIPE_BUF), so these lines and those written at once never tear each other apart.
-const mostBytesAWrite = 4096
+const maxBytesPerWrite = 4096
 // What a person who watches the log does not notice, and what a killed process may leave unsaid.
 const flushMs = 250
 // Some 20,000 lines for a reader that has stopped; beyond it lines are dropped rather than memory filled.
@@ -52,7 +52,7 @@ export function accessLines(): DestinationStream {
     dest: 2,
     sync: false,
     minLength: gatheredBytes,
-    maxWrite: mostBytesAWrite,
+    maxWrite: maxBytesPerWrite,
     periodicFlush: flushMs,
     maxLength: unwrittenLimitBytes,
   })

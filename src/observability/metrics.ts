@@ -37,7 +37,7 @@ export interface Metrics {
 /** What is looked up at a scrape. */
 export type Watched = {
   running(): number
-  mostRunning: number
+  maxRunning: number
   /** Items that wait for the next batch, by lane. */
   waiting(): Record<'admission' | 'advance' | 'settlement' | 'failure', number>
   ready(): Promise<Record<'store' | 'limiter', 'ok' | 'unavailable'>>
@@ -195,7 +195,7 @@ export function createMetrics(): Metrics &
     }),
   }
 
-  function watch({ running, mostRunning, waiting, ready }: Watched): void {
+  function watch({ running, maxRunning, waiting, ready }: Watched): void {
     gauge({
       name: 'turnkeep_turns_running',
       help: 'Turns that run in this process.',
@@ -203,7 +203,7 @@ export function createMetrics(): Metrics &
         this.set(running())
       },
     })
-    gauge({ name: 'turnkeep_turns_running_limit', help: 'TURNKEEP_MAX_TURNS.' }).set(mostRunning)
+    gauge({ name: 'turnkeep_turns_running_limit', help: 'TURNKEEP_MAX_TURNS.' }).set(maxRunning)
     gauge({
       name: 'turnkeep_queue_length',
       help: 'What waits for the next batch to the store, by lane.',

@@ -16,7 +16,7 @@ export type Status = {
   rssBytes: number
   eventLoopP99Ms: number
   running: number
-  mostRunning: number
+  maxRunning: number
   waiting: ReturnType<Watched['waiting']>
   counted: Totals
 }
@@ -47,7 +47,7 @@ export function createStatus(config: Config, sources: StatusSources): () => Prom
       rssBytes: process.memoryUsage.rss(),
       eventLoopP99Ms: sources.eventLoopP99Ms(),
       running: sources.running(),
-      mostRunning: sources.mostRunning,
+      maxRunning: sources.maxRunning,
       waiting: sources.waiting(),
       counted,
     }

@@ -22,7 +22,7 @@ export type SharedPage = {
 // Above the half second in which a worker asks its store whether it is there.
 const answerDeadlineMs = 2_000
 // Of dead workers; beyond it they are put together, so that one that dies again and again fills no memory.
-const mostApart = 8
+const maxDistance = 8
 
 export function createSharedPage(): SharedPage {
   const restarts = createRestartCount()
@@ -46,7 +46,7 @@ export function createSharedPage(): SharedPage {
   }
 
   async function mergeDead(): Promise<void> {
-    if (dead.length <= mostApart || merging) return
+    if (dead.length <= maxDistance || merging) return
     merging = true
     const apart = dead.slice()
     const together = await merge(apart)

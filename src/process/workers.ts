@@ -50,8 +50,8 @@ type Place = {
 }
 
 // A worker that dies at once for ever costs two starts a minute; one that dies once is back before anybody looks.
-const shortestPauseMs = 100
-const longestPauseMs = 30_000
+const minPauseMs = 100
+const maxPauseMs = 30_000
 const soonMs = 60_000
 // A worker ends its own drain; what still runs then is stuck.
 const drainGraceMs = 15_000
@@ -144,7 +144,7 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
     } else {
       const soon = !was || performance.now() - readySince < soonMs
       place.soonDead = soon ? place.soonDead + 1 : 0
-      const pauseMs = Math.min(longestPauseMs, shortestPauseMs * 2 ** place.soonDead)
+      const pauseMs = Math.min(maxPauseMs, minPauseMs * 2 ** place.soonDead)
       log[code === 0 ? 'info' : 'error']({ worker: place.number, code, signal, pauseMs }, 'a worker ended; another one takes its place')
       page.restarted()
       place.restart = setTimeout(start, pauseMs, place)

@@ -50,7 +50,7 @@ export interface Store {
   /** Renews leases for `leaseMs`; answers those that are no longer ours. */
   renewLeases(leases: Lease[], leaseMs: number): Promise<Lease[]>
   /** Ends leases at once so that another process may claim the turns (drain). */
-  giveUpLeases(leases: Lease[]): Promise<void>
+  releaseLeases(leases: Lease[]): Promise<void>
   /**
    * Claims turns whose lease has run out: attempt + 1, a new fence, a new lease; a turn with three attempts behind it is failed instead.
    * `fresh` takes up to `limit` turns that were tried once; `suspect` takes one that was tried more often, to be run alone.

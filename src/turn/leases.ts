@@ -8,11 +8,11 @@ import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { AdmittedTurn } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
-import type { StoreTrouble } from './store-trouble.ts'
+import type { StoreWarnings } from './store-warnings.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 // So many at once: a start with many orphans leaves places for callers, and the next claim follows when these are done.
-const mostClaimed = 100
+const maxClaimed = 100
 
 export type LeasesOptions = {
   store: Store
@@ -20,7 +20,7 @@ export type LeasesOptions = {
   live: ReadonlyMap<string, LiveTurn>
   failpoints: Failpoints
   log: Logger
-  trouble: StoreTrouble
+  warnings: StoreWarnings
   metrics: Metrics
   settings: { leaseMs: number; renewMs: number; sweepMs: number }
   /** Turns that may still begin here; 0 while draining. */
@@ -43,7 +43,7 @@ export function keepLeases({
   live,
   failpoints,
   log,
-  trouble,
+  warnings,
   metrics,
   settings,
   capacity,
@@ -93,7 +93,7 @@ export function keepLeases({
   async function claim(which: 'fresh' | 'suspect'): Promise<void> {
     if (!mayClaim()) return
     // At least one, or a process that is always full would never come to what a dead one left.
-    const limit = Math.max(1, Math.min(mostClaimed, capacity()))
+    const limit = Math.max(1, Math.min(maxClaimed, capacity()))
     // No place is kept for what may be found, or callers would be turned away at each look. So a claim may go a little over the limit.
     const end = begin()
     const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(end)
@@ -146,9 +146,9 @@ export function keepLeases({
       try {
         await renew()
         await sweep()
-        trouble.over()
+        warnings.over()
       } catch (error) {
-        if (error instanceof StoreUnavailable) trouble.tell('a round of leases failed; the next one comes', error.message)
+        if (error instanceof StoreUnavailable) warnings.warn('a round of leases failed; the next one comes', error.message)
         else log.error({ err: error }, 'a round of leases failed; the next one comes')
       }
     }

@@ -12,7 +12,7 @@ export type TurnRequest = {
   shareOf: string
 }
 
-export type Begun =
+export type BeginResult =
   /** Refused before anything was stored; the door answers with the code's status on either transport. */
   | { kind: 'refused'; code: FailureCode }
   /** `order.validation`: a fault of the request that only its agent makes one. `longest` in code points. */

@@ -15,7 +15,7 @@ export interface OverloadWatch {
 
 export type OverloadWatchOptions = {
   log: Logger
-  turns: Pick<Turns, 'running' | 'turnedAway' | 'waiting'>
+  turns: Pick<Turns, 'running' | 'rejected' | 'waiting'>
   lookEveryMs?: number
 }
 
@@ -29,23 +29,23 @@ const usualLookMs = 10_000
 export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: OverloadWatchOptions): OverloadWatch {
   const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   let usedBefore = performance.eventLoopUtilization()
-  let turnedAwayBefore = 0
+  let rejectedBefore = 0
   let lastP99Ms = 0
   let timer: NodeJS.Timeout | undefined
 
   /** Of what was since the last look. */
   function look(): void {
     const used = performance.eventLoopUtilization()
-    const turnedAway = turns.turnedAway - turnedAwayBefore
+    const rejected = turns.rejected - rejectedBefore
     const loop = {
       loop_delay_p90_ms: late(delays.percentile(90)),
       loop_delay_max_ms: late(delays.max),
       loop_busy_percent: Math.round(performance.eventLoopUtilization(used, usedBefore).utilization * 100),
     }
-    const facts = { turned_away: turnedAway, running: turns.running, waiting: turns.waiting(), ...loop }
-    if (turnedAway > 0) log.warn(facts, 'overload: messages were refused, there was no place for them')
+    const facts = { turned_away: rejected, running: turns.running, waiting: turns.waiting(), ...loop }
+    if (rejected > 0) log.warn(facts, 'overload: messages were refused, there was no place for them')
     else if (loop.loop_delay_p90_ms > lateMs) log.warn(facts, 'overload: the event loop is late')
-    turnedAwayBefore = turns.turnedAway
+    rejectedBefore = turns.rejected
     usedBefore = used
     lastP99Ms = late(delays.percentile(99))
     delays.reset()

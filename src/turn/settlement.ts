@@ -2,7 +2,7 @@
  * What a reply becomes in the store. Made once a turn, ids included: a settlement that is asked again is the same settlement, and so is told
  * again and never done twice (`billing.once`). Never asks the store itself.
  */
-import type { Spoken } from '../agent/agent.ts'
+import type { GenerationResult } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Ids } from '../ids.ts'
 import { charge } from '../ledger/ledger.ts'
@@ -12,7 +12,7 @@ import type { LiveTurn } from './live-turn.ts'
 /** All but the fence, which may rise while the store is waited for. */
 export function settlementOf(
   { requestId, admitted, firstDeltaMs }: LiveTurn,
-  { text, usage, usageEstimated, citations }: Extract<Spoken, { kind: 'reply' }>,
+  { text, usage, usageEstimated, citations }: Extract<GenerationResult, { kind: 'reply' }>,
   newId: Ids['newId'],
 ): Omit<Settlement, 'fence'> {
   return {

@@ -1,5 +1,5 @@
 /** The numbers a turn lives by (rulings, Streams and Recovery); tests shorten them. */
-import { mostItems } from './lane.ts'
+import { maxItems } from './batcher.ts'
 
 export type TurnSettings = {
   /** `TURNKEEP_MAX_TURNS`: running turns of this process, those being admitted among them; beyond it nothing new is admitted. */
@@ -24,7 +24,7 @@ export const turnDefaults: TurnSettings = {
 }
 
 // A batch on its way and one that waits: a store that answers at all answers so many within milliseconds.
-export const mostLookUps = 2 * mostItems
+export const maxLookUps = 2 * maxItems
 
 /** Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second. */
 export const storeRetryMs = [50, 100, 200, 500, 1000]

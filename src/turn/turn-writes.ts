@@ -17,10 +17,10 @@ import type {
   TurnFailureOutcome,
 } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
-import { Lane } from './lane.ts'
+import { Batcher } from './batcher.ts'
 import { underOwnFence } from './live-turn.ts'
 import type { Fenced, LiveTurn } from './live-turn.ts'
-import type { StoreTrouble } from './store-trouble.ts'
+import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
 /** Each answers false, or undefined, where the turn is no longer ours or the process ends. */
@@ -35,15 +35,15 @@ export interface TurnWrites {
   waiting(): { advance: number; settlement: number; failure: number }
 }
 
-export function createTurnWrites({ store, trouble }: { store: Store; trouble: StoreTrouble }): TurnWrites {
+export function createTurnWrites({ store, warnings }: { store: Store; warnings: StoreWarnings }): TurnWrites {
   const ofOneTurn = ({ requestId }: { requestId: string }): string[] => [requestId]
-  const advances = new Lane<Advance, AdvanceOutcome>((items) => store.advanceMany(items), ofOneTurn)
-  const settlements = new Lane<Settlement, SettlementOutcome>((items) => store.settleMany(items), ofOneTurn)
-  const failures = new Lane<TurnFailure, TurnFailureOutcome>((items) => store.failMany(items), ofOneTurn)
+  const advances = new Batcher<Advance, AdvanceOutcome>((items) => store.advanceMany(items), ofOneTurn)
+  const settlements = new Batcher<Settlement, SettlementOutcome>((items) => store.settleMany(items), ofOneTurn)
+  const failures = new Batcher<TurnFailure, TurnFailureOutcome>((items) => store.failMany(items), ofOneTurn)
 
   async function advance(turn: LiveTurn, asked: Omit<Advance, 'requestId' | 'fence'>): Promise<boolean> {
     const { requestId } = turn
-    turn.noteBegun(asked.entries)
+    turn.noteBeginResult(asked.entries)
     const outcome = await untilStored(turn, (fence) => advances.push({ requestId, fence, ...asked }))
     if (outcome?.kind === 'advanced') {
       turn.noteEnded(asked.entries)
@@ -61,11 +61,11 @@ export function createTurnWrites({ store, trouble }: { store: Store; trouble: St
       if (turn.stopReason === 'drain') return undefined
       try {
         const outcome = await underOwnFence(turn, push)
-        trouble.over()
+        warnings.over()
         return outcome
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
-        trouble.tell('the store cannot keep a result yet', error.message)
+        warnings.warn('the store cannot keep a result yet', error.message)
         await new Promise((resolve) => setTimeout(resolve, storeRetryMs[Math.min(tries, storeRetryMs.length - 1)]))
       }
     }

@@ -3,7 +3,7 @@
  * listen, leave and come back. Knows no HTTP and no SQL. Specification sections 4.1, 4.2, 4.4; rulings `turn.states`.
  */
 import type { Logger } from 'pino'
-import type { Agents, Spoken } from '../agent/agent.ts'
+import type { Agents, GenerationResult } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -11,16 +11,16 @@ import { StoreUnavailable } from '../store/store.ts'
 import type { AdmittedTurn, Admission, AdmissionOutcome, Lease, TurnFailure } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
 import { fingerprint } from './fingerprint.ts'
-import { Lane } from './lane.ts'
+import { Batcher } from './batcher.ts'
 import { LiveTurn } from './live-turn.ts'
-import type { Begun, TurnRequest } from './outcome.ts'
+import type { BeginResult, TurnRequest } from './outcome.ts'
 import { keepLeases } from './leases.ts'
-import { createStoreTrouble } from './store-trouble.ts'
+import { createStoreWarnings } from './store-warnings.ts'
 import type { Ids } from '../ids.ts'
 import { finishRunning } from './drain.ts'
-import { Places } from './places.ts'
-import type { Place } from './places.ts'
-import { mostLookUps, turnDefaults } from './turn-settings.ts'
+import { ConcurrencyLimiter } from './concurrency-limiter.ts'
+import type { Release } from './concurrency-limiter.ts'
+import { maxLookUps, turnDefaults } from './turn-settings.ts'
 import type { TurnSettings } from './turn-settings.ts'
 import { settlementOf } from './settlement.ts'
 import { createTurnWrites } from './turn-writes.ts'
@@ -39,14 +39,14 @@ export type TurnsOptions = {
 
 export interface Turns {
   /** Runs a message, or answers what became of it before. Never throws. */
-  begin(request: TurnRequest): Promise<Begun>
+  begin(request: TurnRequest): Promise<BeginResult>
   /** Recovers what a dead process left, and keeps leases from now on. Call once. */
   start(): void
   /** Admits nothing more, waits for running turns up to `limitMs`, then gives the rest up for others to claim. */
   drain(limitMs: number): Promise<void>
   readonly running: number
   /** Messages that were refused for want of a place, since the start. */
-  readonly turnedAway: number
+  readonly rejected: number
   /** Items that wait for the next batch, by lane. */
   waiting(): { admission: number; advance: number; settlement: number; failure: number }
 }
@@ -60,28 +60,28 @@ const codePoints = (text: string): number => text.length - (text.match(/[\ud800-
 export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
   const settings = { ...turnDefaults, ...given }
   const live = new Map<string, LiveTurn>()
-  const trouble = createStoreTrouble(log)
-  const places = new Places(settings.maxTurns)
-  const lookUps = new Places(mostLookUps)
+  const warnings = createStoreWarnings(log)
+  const slots = new ConcurrencyLimiter(settings.maxTurns)
+  const lookUps = new ConcurrencyLimiter(maxLookUps)
   /** Admissions and claims under way, which become turns in a moment. */
   let admitting = 0
   let claiming = 0
-  let turnedAway = 0
+  let rejected = 0
   let draining = false
-  let gaveUp = false
+  let abandoned = false
 
-  const admissions = new Lane<Admission, AdmissionOutcome>(
+  const admissions = new Batcher<Admission, AdmissionOutcome>(
     (items) => store.admitMany(items),
     (item) => [`${item.apiKeyId} user ${item.externalUserId}`, `${item.apiKeyId} key ${item.idempotencyKey}`],
   )
-  const writes = createTurnWrites({ store, trouble })
+  const writes = createTurnWrites({ store, warnings })
   const claims = {
-    capacity: () => (draining ? 0 : places.free),
+    capacity: () => (draining ? 0 : slots.free),
     begin: beginClaim,
     mayClaim: () => !draining,
-    launch: (turn: AdmittedTurn) => launch(turn, places.takeAnyway()),
+    launch: (turn: AdmittedTurn) => launch(turn, slots.takeAnyway()),
   }
-  const leases = keepLeases({ store, live, failpoints, log, trouble, metrics, settings, ...claims })
+  const leases = keepLeases({ store, live, failpoints, log, warnings, metrics, settings, ...claims })
 
   function beginClaim(): () => void {
     claiming++
@@ -89,8 +89,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   /** `overload.queue`: who gets no place may still be answered from what is stored; more of them than a store answers soon are refused here. */
-  async function begin(request: TurnRequest): Promise<Begun> {
-    const place = draining ? undefined : places.take(request.shareOf)
+  async function begin(request: TurnRequest): Promise<BeginResult> {
+    const place = draining ? undefined : slots.take(request.shareOf)
     const room = place ?? lookUps.take(request.shareOf)
     if (!room) return refuseOverload()
     let isRunning = false
@@ -102,7 +102,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       return begun
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        trouble.tell('the store cannot admit', error.message)
+        warnings.warn('the store cannot admit', error.message)
         return { kind: 'refused', code: 'service_unavailable' }
       }
       log.error({ err: error }, 'an admission failed')
@@ -113,8 +113,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  function refuseOverload(): Begun {
-    if (!draining) turnedAway++
+  function refuseOverload(): BeginResult {
+    if (!draining) rejected++
     return { kind: 'refused', code: 'service_unavailable' }
   }
 
@@ -135,11 +135,11 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  function answer(outcome: AdmissionOutcome, room: Place): Begun {
+  function answer(outcome: AdmissionOutcome, room: Release): BeginResult {
     switch (outcome.kind) {
       case 'admitted':
         // Its commit came back after the drain's limit: it is for whoever comes next.
-        if (gaveUp) return giveUp([outcome.turn])
+        if (abandoned) return releaseLeases([outcome.turn])
         return { kind: 'running', turn: launch(outcome.turn, room) }
       case 'replay':
       case 'message_too_long':
@@ -156,7 +156,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   /** The turn runs from here on whether or not anybody listens, and has its place to the end. */
-  function launch(admitted: AdmittedTurn, place: Place): LiveTurn {
+  function launch(admitted: AdmittedTurn, place: Release): LiveTurn {
     const turn = new LiveTurn(admitted, settings)
     live.set(turn.requestId, turn)
     void run(turn).finally(() => {
@@ -169,9 +169,9 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   async function run(turn: LiveTurn): Promise<void> {
     let stored = false
     try {
-      const spoken = await speak(turn)
+      const result = await generate(turn)
       await failpoints.reach('model.done', turn.admitted.message)
-      stored = await keep(turn, spoken)
+      stored = await keep(turn, result)
     } catch (error) {
       // The turn stays running in the store; its lease runs out and recovery ends it.
       log.error({ err: error, request_id: turn.requestId }, 'a turn could not be brought to its end here')
@@ -181,11 +181,11 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     turn.finish({ kind: 'failed', code: 'service_unavailable' })
   }
 
-  async function speak(turn: LiveTurn): Promise<Spoken> {
+  async function generate(turn: LiveTurn): Promise<GenerationResult> {
     const { requestId, agentId, agentVersion, message, history, journal, stepsBefore } = turn.admitted
     if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }
     try {
-      return await agents.speak({
+      return await agents.generate({
         requestId,
         agentId,
         agentVersion,
@@ -205,16 +205,16 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  async function keep(turn: LiveTurn, spoken: Spoken): Promise<boolean> {
-    switch (spoken.kind) {
+  async function keep(turn: LiveTurn, result: GenerationResult): Promise<boolean> {
+    switch (result.kind) {
       case 'reply':
-        return settle(turn, spoken)
+        return settle(turn, result)
       case 'unavailable':
-        return release(turn, 'service_unavailable', spoken.cause)
+        return release(turn, 'service_unavailable', result.cause)
       case 'refused':
-        return release(turn, 'internal_error', spoken.cause)
+        return release(turn, 'internal_error', result.cause)
       case 'unusable':
-        return fail(turn, 'failed', 'internal_error', spoken.cause)
+        return fail(turn, 'failed', 'internal_error', result.cause)
       case 'stopped':
         if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'an extension of the hold did not fit')
         if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn passed its deadline')
@@ -222,11 +222,11 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  async function settle(turn: LiveTurn, spoken: Extract<Spoken, { kind: 'reply' }>): Promise<boolean> {
-    const settlement = settlementOf(turn, spoken, newId)
+  async function settle(turn: LiveTurn, result: Extract<GenerationResult, { kind: 'reply' }>): Promise<boolean> {
+    const settlement = settlementOf(turn, result, newId)
     const reply = await writes.settle(turn, settlement)
     if (!reply) return false
-    metrics.turnEnded({ outcome: 'completed', ...spoken.usage, charged: settlement.charged }, turn)
+    metrics.turnEnded({ outcome: 'completed', ...result.usage, charged: settlement.charged }, turn)
     await failpoints.reach('reply.before-send', turn.admitted.message)
     turn.finish({ kind: 'completed', reply })
     return true
@@ -251,20 +251,20 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     await failpoints.reach('drain.begin')
     await finishRunning(live, () => admitting + claiming, limitMs)
     await leases.stop()
-    gaveUp = true
+    abandoned = true
     const rest = [...live.values()]
     if (rest.length > 0) {
       await failpoints.reach('drain.give-up')
       for (const turn of rest) turn.stop('drain')
-      giveUp(rest.map((turn) => turn.lease))
+      releaseLeases(rest.map((turn) => turn.lease))
       for (const turn of rest) turn.finish({ kind: 'failed', code: 'service_unavailable' })
     }
     await failpoints.reach('drain.end')
   }
 
   /** The store answers in order, so this is done before it closes. Where it cannot, the leases run out by themselves. */
-  function giveUp(turns: Lease[]): Begun {
-    store.giveUpLeases(turns).catch((error: unknown) => log.error({ err: error }, 'leases could not be given up'))
+  function releaseLeases(turns: Lease[]): BeginResult {
+    store.releaseLeases(turns).catch((error: unknown) => log.error({ err: error }, 'leases could not be given up'))
     return { kind: 'refused', code: 'service_unavailable' }
   }
 
@@ -275,8 +275,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     get running() {
       return live.size
     },
-    get turnedAway() {
-      return turnedAway
+    get rejected() {
+      return rejected
     },
     waiting: () => ({ admission: admissions.waiting, ...writes.waiting() }),
   }

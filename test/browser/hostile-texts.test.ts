@@ -6,10 +6,10 @@ import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { openConsole } from '../support/browser.ts'
 import type { Visitor } from '../support/browser-visit.ts'
-import { hostile, hostileHouse, hostileMarkdown } from '../support/hostile-house.ts'
-import type { HostileHouse } from '../support/hostile-house.ts'
+import { hostile, openHostileApp, hostileMarkdown } from '../support/hostile-app.ts'
+import type { HostileApp } from '../support/hostile-app.ts'
 
-const inConsole = openConsole(hostileHouse)
+const inConsole = openConsole(openHostileApp)
 
 // What none of our own pages has.
 const made = `[...document.querySelectorAll('#root *, [data-portal] *')].filter((element) =>
@@ -151,4 +151,4 @@ inConsole('console: a hostile reply stays text while it is streamed', async ({ p
   assert.ok(links.length > 0 && links.every((href) => href.startsWith('https://elsewhere.example/')), links.join('\n'))
 })
 
-const press = ({ page }: Visitor<HostileHouse>, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).first().click()
+const press = ({ page }: Visitor<HostileApp>, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).first().click()

@@ -8,15 +8,15 @@ import { startTestApp } from '../support/test-app.ts'
 const inConsole = openConsole(() => startTestApp())
 
 // More places than any page has before what is looked for.
-const mostTabs = 60
+const maxTabs = 60
 
 /** Tabs until the place has the focus. */
 async function tabTo(page: Page, place: Locator): Promise<void> {
-  for (let tabs = 0; tabs < mostTabs; tabs++) {
+  for (let tabs = 0; tabs < maxTabs; tabs++) {
     if (await hasFocus(place)) return
     await page.keyboard.press('Tab')
   }
-  throw new Error(`${mostTabs} tabs did not lead to ${String(place)}`)
+  throw new Error(`${maxTabs} tabs did not lead to ${String(place)}`)
 }
 
 const hasFocus = (place: Locator): Promise<boolean> => place.evaluate((element: any) => element === element.ownerDocument.activeElement)

@@ -9,9 +9,9 @@ import { makeFolder, startTestApp } from '../support/test-app.ts'
 
 const turns = 5_000
 // A screen has a dozen; what is drawn beyond it is for scrolling smoothly.
-const mostDrawn = 200
+const maxDrawn = 200
 // Of the whole page, whatever stands in a row.
-const mostElements = 5_000
+const maxElements = 5_000
 
 const inConsole = openConsole(async () => {
   const folder = await makeFolder()
@@ -31,9 +31,9 @@ const inConsole = openConsole(async () => {
 async function assertFew(page: Page): Promise<void> {
   await page.getByRole('article').first().waitFor()
   const drawn = await page.getByRole('article').count()
-  assert.ok(drawn < mostDrawn, `${drawn} rows are drawn`)
+  assert.ok(drawn < maxDrawn, `${drawn} rows are drawn`)
   const elements = await page.evaluate<number>('document.querySelectorAll("*").length')
-  assert.ok(elements < mostElements, `${elements} elements are in the page`)
+  assert.ok(elements < maxElements, `${elements} elements are in the page`)
 }
 
 inConsole(

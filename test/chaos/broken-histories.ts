@@ -63,9 +63,9 @@ export class Broken {
   again(name: string, answered: Partial<AnswerEvent>, asked: Partial<CallEvent> = {}): void {
     const [call, answer] = [structuredClone(this.call(name)), structuredClone(this.answer(name))]
     const [number, at] = [10_000 + this.events.length, answer.at + 1]
-    const place = this.events.findIndex((event) => event.kind === 'answer' && event.call === call.call) + 1
+    const supervised = this.events.findIndex((event) => event.kind === 'answer' && event.call === call.call) + 1
     const sent = { ...call, ...asked, call: number, at }
-    this.events.splice(place, 0, sent, { ...answer, at: at + 2, headAt: at + 1, call: number, ...answered })
+    this.events.splice(supervised, 0, sent, { ...answer, at: at + 2, headAt: at + 1, call: number, ...answered })
   }
 }
 

@@ -10,12 +10,12 @@ export type Clock = {
   set(offsetSeconds: number): void
 }
 
-const places = [
+const supervisedServers = [
   '/usr/lib/*/faketime/libfaketimeMT.so.1',
   '/usr/lib/faketime/libfaketimeMT.so.1',
   '/usr/local/lib/faketime/libfaketimeMT.so.1',
 ]
-const library = (): string | undefined => globSync(places)[0]
+const library = (): string | undefined => globSync(supervisedServers)[0]
 
 /** Why there can be none here; false where there can. */
 export const noClock = (): string | false => library() === undefined && 'moving a clock needs libfaketime (apt-get install faketime)'

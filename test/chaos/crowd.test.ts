@@ -14,10 +14,10 @@ void test('a machine on which far more threads want a core than there are is tol
   let now = 0
   const told: number[] = []
   const history = { write: (event: HistoryEvent) => void written.push(event), now: () => now }
-  const troubles = { crowded: (until: number) => void told.push(until) }
+  const logWatch = { crowded: (until: number) => void told.push(until) }
   t.mock.timers.enable({ apis: ['setInterval'] })
   let threads = 3 * cores
-  const stop = watchCrowd({ history, troubles }, () => threads)
+  const stop = watchCrowd({ history, logWatch }, () => threads)
   const pass = (): void => {
     for (let look = 0; look < 10; look++) {
       now += 100

@@ -5,19 +5,19 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { History } from './history.ts'
-import type { Troubles } from './troubles.ts'
+import type { LogWatch } from './log-watch.ts'
 
 // A run by itself has two or three a core; with four a thread waits as long as a rate window may take, 250 ms, before it has run for 80.
-const mostACore = 4
+const maxPerCore = 4
 const lookEveryMs = 100
 const looksTogether = 10
 
 /** Looks until the function that it answers is called. */
 export function watchCrowd(
-  { history, troubles }: { history: Pick<History, 'write' | 'now'>; troubles: Pick<Troubles, 'crowded'> },
+  { history, logWatch }: { history: Pick<History, 'write' | 'now'>; logWatch: Pick<LogWatch, 'crowded'> },
   runnable: () => number = runnableNow,
 ): () => void {
-  const most = mostACore * availableParallelism()
+  const most = maxPerCore * availableParallelism()
   let looks: number[] = []
   let from = history.now()
   const timer = setInterval(() => {
@@ -27,7 +27,7 @@ export function watchCrowd(
     const at = history.now()
     if (mean > most) {
       history.write({ kind: 'machine', at, from, runnable: Math.round(mean) })
-      troubles.crowded(at)
+      logWatch.crowded(at)
     }
     looks = []
     from = at

@@ -10,7 +10,7 @@ export type HistoryEvent =
   | { kind: 'begin'; at: number; seed: number; options: object; schedule: object[]; commit?: string }
   | ProcessEvent
   /** From the server's own line. */
-  | { kind: 'failpoint'; at: number; place: number; name: string; action: string }
+  | { kind: 'failpoint'; at: number; supervised: number; name: string; action: string }
   | FaultEvent
   /** From then until now far more threads wanted a core than there are: crowd.ts. */
   | { kind: 'machine'; at: number; from: number; runnable: number }
@@ -30,7 +30,7 @@ export type HistoryEvent =
 export type ProcessEvent = {
   kind: 'process'
   at: number
-  place: number
+  supervised: number
   what: 'started' | 'killed' | 'ended' | 'stopped' | 'continued' | 'terminated'
   code?: number | null
   signal?: string | null
@@ -94,7 +94,7 @@ export type CallEvent = {
   idempotencyKey: string | null
   transport: 'chat' | 'stream'
   message: string
-  place: number
+  supervised: number
   flaw?: Flaw
   /** The caller goes: `waiting` as soon as it is sent, `headers` when they are there, a number: after so many events. */
   leaves?: 'waiting' | 'headers' | number

@@ -178,7 +178,7 @@ export function ruledOf(message: string): { calls: number; runs: number; ends: '
 }
 
 /** Model calls of one attempt at most: three for each step before the first text, one after it, and one more where an answer was empty. */
-export function mostCallsPerAttempt(message: string): number {
+export function maxCallsPerAttempt(message: string): number {
   const read = readMessage(message)
   const steps = read?.behaviour === 'tools' ? 2 : read?.behaviour === 'rounds' ? read.asked.words.length + 1 : 1
   return steps * callsPerRun + 1

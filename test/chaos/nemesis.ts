@@ -7,10 +7,10 @@ import type { FailpointName } from '../../src/failpoints.ts'
 import { make } from './faults.ts'
 import { rest } from './faults/making.ts'
 import type { Random } from './random.ts'
-import { isOfDrain, kinds, mostTogether, planVisits } from './schedule.ts'
+import { isOfDrain, kinds, maxTogether, planVisits } from './schedule.ts'
 import type { FaultName, Lane, PlannedFault } from './schedule.ts'
-import type { Troubles } from './troubles.ts'
-import type { World } from './world.ts'
+import type { LogWatch } from './log-watch.ts'
+import type { Testbed } from './testbed.ts'
 
 // What is stopped beyond its lease is no reason to wait with everything else.
 const quietWithinMs = 3000
@@ -29,11 +29,11 @@ export type Nemesis = {
 }
 
 export type NemesisOptions = {
-  world: World
+  testbed: Testbed
   plan: PlannedFault[]
   points: FailpointName[]
   random: Random
-  troubles: Troubles
+  logWatch: LogWatch
   minutes: number
   /** Ends both lanes at once. */
   signal: AbortSignal
@@ -45,8 +45,8 @@ export const extraMs = (minutes: number): number => Math.min(420_000, minutes * 
 // fault.kill-in-recovery and fault.poison-turn are about three deaths under one turn; one place at least lives on meanwhile where there are several.
 const anotherWithinMs = 30_000
 
-export function startNemesis({ world, plan, points, random, troubles, minutes, signal }: NemesisOptions): Nemesis {
-  const { history, places } = world
+export function startNemesis({ testbed, plan, points, random, logWatch, minutes, signal }: NemesisOptions): Nemesis {
+  const { history, supervisedServers } = testbed
   const timeIsUp = performance.now() + minutes * 60_000
   const isUp = (): boolean => performance.now() >= timeIsUp
   const over = AbortSignal.any([signal, AbortSignal.timeout(minutes * 60_000 + extraMs(minutes))])
@@ -79,7 +79,7 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
     }
   }
 
-  async function calmBefore(lane: Lane, { restMs, quiet: wanted, place }: PlannedFault): Promise<void> {
+  async function calmBefore(lane: Lane, { restMs, quiet: wanted, supervised }: PlannedFault): Promise<void> {
     if (lane === 'beside') {
       await rest(restMs, over)
       while (calm.wanted && !over.aborted) await rest(50, over)
@@ -89,21 +89,22 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
     const until = performance.now() + quietWithinMs
     while (busy.beside && calm.wanted && performance.now() < until && !over.aborted) await rest(50, over)
     // From when it serves: most lives would otherwise end with their start. A start that is refused for long is another fault's doing.
-    if (restMs > 0) await Promise.race([places[place]!.life.listening, rest(servesWithinMs, over)])
+    if (restMs > 0) await Promise.race([supervisedServers[supervised]!.processRun.listening, rest(servesWithinMs, over)])
     await rest(restMs, over)
     calm.wanted = false
-    if (places.length > 1) await another()
+    if (supervisedServers.length > 1) await another()
   }
 
   /** With several places one at least is left that answers. */
   async function another(): Promise<void> {
     const until = performance.now() + anotherWithinMs
-    const listening = (): number => places.filter(({ life, reserved }) => life.listens && !life.end && !reserved).length
+    const listening = (): number =>
+      supervisedServers.filter(({ processRun, reserved }) => processRun.listens && !processRun.end && !reserved).length
     while (listening() < 2 && performance.now() < until && !over.aborted) await rest(20, over)
   }
 
   async function carryOut(fault: PlannedFault, next: PlannedFault | undefined): Promise<void> {
-    const { id, name, way, place, points: armed } = fault
+    const { id, name, way, supervised, points: armed } = fault
     const tell = (phase: 'begin' | 'applied' | 'healing' | 'end'): void =>
       history.write({
         kind: 'fault',
@@ -112,13 +113,13 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
         id,
         name,
         faults: kinds[name].faults,
-        detail: { way, place, points: armed },
+        detail: { way, supervised, points: armed },
       })
     tell('begin')
-    troubles.fault('begin', fault)
+    logWatch.fault('begin', fault)
     for (const point of armed) triesOf.set(point.name, (triesOf.get(point.name) ?? 0) + 1)
     try {
-      const heal = await make[name]({ world, fault, next, random: random.fork(`fault ${id}`), troubles, signal: over })
+      const heal = await make[name]({ testbed, fault, next, random: random.fork(`fault ${id}`), logWatch, signal: over })
       tell('applied')
       if (heal) {
         await rest(fault.lastsMs, over)
@@ -126,7 +127,7 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
         await heal()
       } else tell('healing')
     } finally {
-      troubles.fault('end', fault)
+      logWatch.fault('end', fault)
       tell('end')
     }
   }
@@ -169,8 +170,8 @@ export function startNemesis({ world, plan, points, random, troubles, minutes, s
       // The plan comes to what was never armed.
       if (left.length === 0 || (!isUp() && tries(left[0]!) === 0)) return
       // Whichever was tried least: what a drain comes to, or what the load does.
-      const together = left.filter((name) => isOfDrain(name) === isOfDrain(left[0]!)).slice(0, mostTogether)
-      const [visit] = planVisits(together, random.fork(`again ${lastId}`), world.options, { again: tries(left[0]!) >= 2 })
+      const together = left.filter((name) => isOfDrain(name) === isOfDrain(left[0]!)).slice(0, maxTogether)
+      const [visit] = planVisits(together, random.fork(`again ${lastId}`), testbed.options, { again: tries(left[0]!) >= 2 })
       yield { ...visit!, id: lastId++ }
     } while (isUp() && !over.aborted)
   }

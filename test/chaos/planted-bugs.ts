@@ -213,8 +213,8 @@ export const plantedBugs: PlantedBug[] = [
     edits: [
       edit(
         turn,
-        '    const settlement = settlementOf(turn, spoken, newId)\n',
-        `    const settlement = settlementOf(turn, spoken, newId)
+        '    const settlement = settlementOf(turn, result, newId)\n',
+        `    const settlement = settlementOf(turn, result, newId)
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: Date.now() }
     turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),
@@ -238,7 +238,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'answers-of-a-batch-mixed-up',
     room: 'batching',
     removes: "each item of a batch gets its own item's outcome",
-    edits: [edit('src/turn/lane.ts', 'const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!')],
+    edits: [edit('src/turn/batcher.ts', 'const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H12'] },
   },
   {
@@ -305,7 +305,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'recovery-that-reads-no-journal',
     room: 'journal',
     removes: 'recovery goes on from the journal',
-    edits: [edit('src/agent/agent.ts', 'new Steps(speech.journal, speech.stepsBefore)', 'new Steps([], speech.stepsBefore)')],
+    edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], request.stepsBefore)')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['tools'] },
   },
   {
@@ -355,7 +355,7 @@ export const plantedBugs: PlantedBug[] = [
     room: 'tenancy',
     removes: 'a revoked key is refused within a second',
     edits: [
-      edit('src/access/key-cache.ts', 'const longestAgeMs = 1_000', 'const longestAgeMs = 3_600_000'),
+      edit('src/access/key-cache.ts', 'const maxAgeMs = 1_000', 'const maxAgeMs = 3_600_000'),
       edit('src/access/access.ts', '  store.onChange(keys.clear)\n'),
     ],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['operator'] },

@@ -25,7 +25,7 @@ const page = join(root, 'docs/planted-bugs.md')
 const usualMinutes = 0.5
 const simulationMinutes = 0.5
 // A run ends itself; this is for one that does not.
-const longestMs = 300_000
+const maxMs = 300_000
 const seed = 42
 
 const { values } = parseArgs({
@@ -114,7 +114,7 @@ async function look(tree: string, by: CaughtBy): Promise<Look> {
   let said = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)))
-  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), longestMs)
+  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), maxMs)
   const [code] = (await once(child, 'close')) as [number | null]
   clearTimeout(timer)
   const seconds = (performance.now() - startedAt) / 1000

@@ -25,11 +25,11 @@ import { createRandom } from './random.ts'
 import { planSchedule, pointsOf } from './schedule.ts'
 import { isSound, printReport, progressLine, reportOf } from './table.ts'
 import type { Report } from './table.ts'
-import { watchTroubles } from './troubles.ts'
-import type { Troubles } from './troubles.ts'
+import { watchLogs } from './log-watch.ts'
+import type { LogWatch } from './log-watch.ts'
 import { openUpstream } from './upstream.ts'
-import { impossible, openWorld, unquiet } from './world.ts'
-import type { World } from './world.ts'
+import { impossible, openTestbed, unquiet } from './testbed.ts'
+import type { Testbed } from './testbed.ts'
 import { startWorkload } from './workload.ts'
 import type { Workload } from './workload.ts'
 
@@ -45,7 +45,7 @@ const calmMs = 8_000
 async function run(options: RunOptions, interrupted: AbortSignal): Promise<number> {
   const file = options.historyFile ?? join(tmpdir(), `turnkeep-chaos-${options.seed}-${process.pid}.jsonl`)
   const history = openHistory(file)
-  const troubles = watchTroubles(history)
+  const logWatch = watchLogs(history)
   const plan = options.plan ?? planSchedule(options)
   const { seed, minutes, store, processes, callers, faults } = options
   const recorded = { seed, minutes, store, processes, callers, faults }
@@ -54,33 +54,33 @@ async function run(options: RunOptions, interrupted: AbortSignal): Promise<numbe
   let nemesis: Nemesis | undefined
   let workload: Workload | undefined
   const startedAt = performance.now()
-  const unwatch = watchCrowd({ history, troubles })
+  const unwatch = watchCrowd({ history, logWatch })
   try {
     const random = createRandom(seed)
     const upstream = await openUpstream({ history })
     try {
       const allow = upstream.allowPrivateHosts.split(',')
-      const world = await openWorld({ options, program: options.program, history, random: random.fork('world'), troubles, allow })
+      const testbed = await openTestbed({ options, program: options.program, history, random: random.fork('world'), logWatch, allow })
       try {
-        workload = await startWorkload({ target: world.target, random: random.fork('workload'), history, callers, upstream })
-        nemesis = await unleash({ world, workload, plan, options, history, troubles, interrupted })
+        workload = await startWorkload({ target: testbed.target, random: random.fork('workload'), history, callers, upstream })
+        nemesis = await unleash({ testbed, workload, plan, options, history, logWatch, interrupted })
       } finally {
-        await world.close()
+        await testbed.close()
       }
     } finally {
       await upstream.close()
     }
   } catch (error) {
-    if (!interrupted.aborted) troubles.add('harness', `the run itself failed: ${error instanceof Error ? error.stack : String(error)}`)
+    if (!interrupted.aborted) logWatch.add('harness', `the run itself failed: ${error instanceof Error ? error.stack : String(error)}`)
   }
   unwatch()
   history.write({ kind: 'end', at: history.now() })
   await history.close()
-  const violations = [...troubles.violations, ...(interrupted.aborted ? [] : check(history.events))]
+  const violations = [...logWatch.violations, ...(interrupted.aborted ? [] : check(history.events))]
   const report = reportOf({
     options,
     history,
-    troubles,
+    logWatch,
     nemesis,
     counts: workload?.counts(),
     violations,
@@ -90,38 +90,38 @@ async function run(options: RunOptions, interrupted: AbortSignal): Promise<numbe
 }
 
 type Unleashing = {
-  world: World
+  testbed: Testbed
   workload: Workload
   plan: ReturnType<typeof planSchedule>
   options: RunOptions
   history: History
-  troubles: Troubles
+  logWatch: LogWatch
   interrupted: AbortSignal
 }
 
 /** The load and the faults, and when these have ended the last answers and the look at what is stored. */
-async function unleash({ world, workload, plan, options, history, troubles, interrupted }: Unleashing): Promise<Nemesis> {
+async function unleash({ testbed, workload, plan, options, history, logWatch, interrupted }: Unleashing): Promise<Nemesis> {
   const { minutes, store, seed } = options
   await workload.begin()
   const points = options.faults.includes('failpoint') ? pointsOf(store) : []
   const random = createRandom(seed).fork('nemesis')
-  const nemesis = startNemesis({ world, plan, points, random, troubles, minutes, signal: interrupted })
-  const progress = setInterval(() => console.log(progressLine(history, nemesis, workload.counts(), troubles)), progressEveryMs)
+  const nemesis = startNemesis({ testbed, plan, points, random, logWatch, minutes, signal: interrupted })
+  const progress = setInterval(() => console.log(progressLine(history, nemesis, workload.counts(), logWatch)), progressEveryMs)
   try {
     await untilInterrupted(nemesis.done, interrupted)
-    await untilInterrupted(Promise.all(world.places.map((place) => place.listening())), interrupted)
+    await untilInterrupted(Promise.all(testbed.supervisedServers.map((supervised) => supervised.listening())), interrupted)
     await untilInterrupted(pass(calmMs), interrupted)
     await untilInterrupted(workload.stop(), interrupted)
-    await untilInterrupted(world.drain(), interrupted)
+    await untilInterrupted(testbed.drain(), interrupted)
   } finally {
     clearInterval(progress)
     // A lane that is in the middle of a fault heals it before what it stands on goes away.
     if (interrupted.aborted) await nemesis.done.catch(() => undefined)
   }
-  const broken = (await world.verify()).filter(({ rows }) => rows.length > 0)
+  const broken = (await testbed.verify()).filter(({ rows }) => rows.length > 0)
   history.write({ kind: 'verify', at: history.now(), broken: broken.map(({ id, rows }) => ({ invariant: id, rows: rows.length })) })
-  for (const { id, name, rows } of broken) troubles.add('verify', `${id} ${name} is broken by ${rows.length} rows: ${shown(rows)}`)
-  for (const line of await world.read(unquiet)) troubles.add('verify', `at the end ${line}`)
+  for (const { id, name, rows } of broken) logWatch.add('verify', `${id} ${name} is broken by ${rows.length} rows: ${shown(rows)}`)
+  for (const line of await testbed.read(unquiet)) logWatch.add('verify', `at the end ${line}`)
   return nemesis
 }
 
@@ -173,9 +173,9 @@ async function main(): Promise<void> {
     })
   try {
     const options = readOptions(process.argv.slice(2), impossible())
-    const longestMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
-    setTimeout(() => interruption.abort('the run hangs'), longestMs).unref()
-    setTimeout(() => process.exit(1), longestMs + hangsOnMs).unref()
+    const maxMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
+    setTimeout(() => interruption.abort('the run hangs'), maxMs).unref()
+    setTimeout(() => process.exit(1), maxMs + hangsOnMs).unref()
     // Callers of a run that was interrupted never come to their end.
     process.exit(await run(options, interruption.signal))
   } catch (error) {

@@ -8,13 +8,13 @@ import { makeFolder } from '../support/test-app.ts'
 import { openHistory } from './history.ts'
 import type { HistoryEvent } from './history.ts'
 import { BadOptions, readOptions } from './options.ts'
-import { explainEnd } from './place.ts'
-import type { End, Life } from './place.ts'
+import { explainEnd } from './supervised-server.ts'
+import type { End, ProcessRun } from './supervised-server.ts'
 import { createRandom } from './random.ts'
 import { kinds, kindsFor, planSchedule, planVisits, pointsOf, specOf } from './schedule.ts'
 import type { ChaosOptions, PlannedFault, StoreKind } from './schedule.ts'
 import { isSound, orphanWaits } from './table.ts'
-import { explainLine } from './troubles.ts'
+import { explainLine } from './log-watch.ts'
 
 const stores: StoreKind[] = ['sqlite', 'postgres']
 const seeds = [1, 7, 42, 4_294_967_295]
@@ -53,9 +53,9 @@ void test('the order in which failpoints are visited is drawn', () => {
   const orders = seeds.map((seed) => planSchedule(optionsOf('sqlite', seed)).flatMap(({ points }) => points.map(({ name }) => name)))
   assert.equal(new Set(orders.map((order) => order.slice(0, 10).join())).size, seeds.length)
   // Nor do those of one life stand side by side in the table.
-  const places = new Map(pointsOf('sqlite').map((name, at) => [name, at]))
+  const supervisedServers = new Map(pointsOf('sqlite').map((name, at) => [name, at]))
   const [first] = planVisits(pointsOf('sqlite'), createRandom(1), optionsOf('sqlite', 1))
-  const at = first!.points.map(({ name }) => places.get(name)!)
+  const at = first!.points.map(({ name }) => supervisedServers.get(name)!)
   assert.ok(Math.max(...at) - Math.min(...at) >= at.length)
 })
 
@@ -79,10 +79,10 @@ void test('a schedule is long enough for its time, kills often, and leaves calm 
       )
       assert.ok(least >= 20 * 60_000, `${lane}: ${least} ms`)
     }
-    const lives = inLane(plan, 'lives')
-    assert.ok(lives.filter(({ name }) => name === 'kill' || name === 'failpoint').length > lives.length / 2)
+    const processRuns = inLane(plan, 'lives')
+    assert.ok(processRuns.filter(({ name }) => name === 'kill' || name === 'failpoint').length > processRuns.length / 2)
     // Renewed after 4 s.
-    assert.ok(lives.filter(({ quiet, restMs }) => quiet && restMs > 4000).length > 20)
+    assert.ok(processRuns.filter(({ quiet, restMs }) => quiet && restMs > 4000).length > 20)
   }
 })
 
@@ -149,7 +149,7 @@ void test('a run with a violation, with a failpoint that never acted, or without
 })
 
 void test('an end of a process that nothing explains is told', () => {
-  const life = (fields: Partial<Life> = {}): Pick<Life, 'ending' | 'acted' | 'listens'> => ({
+  const processRun = (fields: Partial<ProcessRun> = {}): Pick<ProcessRun, 'ending' | 'acted' | 'listens'> => ({
     ending: undefined,
     acted: new Map(),
     listens: true,
@@ -158,7 +158,7 @@ void test('an end of a process that nothing explains is told', () => {
   const killed: End = { code: null, signal: 'SIGKILL' }
   const code = (value: number): End => ({ code: value, signal: null })
   const acted = (name: string, action: string): Map<string, string> => new Map([[name, action]])
-  const explained: [Parameters<typeof life>[0], End, boolean][] = [
+  const explained: [Parameters<typeof processRun>[0], End, boolean][] = [
     [{ ending: 'kill' }, killed, false],
     [{ acted: acted('model.delta', 'kill') }, killed, false],
     [{ ending: 'order' }, code(1), false],
@@ -169,7 +169,7 @@ void test('an end of a process that nothing explains is told', () => {
     [{ listens: false }, code(2), true],
     [{ listens: false, acted: acted('start.after-migrations', 'throw') }, code(1), false],
   ]
-  const unexplained: [Parameters<typeof life>[0], End, boolean][] = [
+  const unexplained: [Parameters<typeof processRun>[0], End, boolean][] = [
     [{}, killed, true],
     [{}, code(0), true],
     [{}, code(1), true],
@@ -184,26 +184,30 @@ void test('an end of a process that nothing explains is told', () => {
     [{ listens: true }, code(2), true],
     [{ listens: false }, { code: null, signal: 'SIGSEGV' }, true],
   ]
-  for (const [fields, end, troubled] of explained) assert.ok(explainEnd(life(fields), end, troubled), JSON.stringify([fields, end]))
+  for (const [fields, end, troubled] of explained) assert.ok(explainEnd(processRun(fields), end, troubled), JSON.stringify([fields, end]))
   for (const [fields, end, troubled] of unexplained)
-    assert.equal(explainEnd(life(fields), end, troubled), undefined, JSON.stringify([fields, end]))
+    assert.equal(explainEnd(processRun(fields), end, troubled), undefined, JSON.stringify([fields, end]))
 })
 
 void test('a fault of ours in the log of a server is told unless a fault of the run explains it', () => {
   const line = (text: string, level = 'error') => ({ level, msg: 'an admission failed', at: 0, text })
-  const life = (fields: Partial<Life> = {}): Pick<Life, 'ending' | 'acted'> => ({ ending: undefined, acted: new Map(), ...fields })
+  const processRun = (fields: Partial<ProcessRun> = {}): Pick<ProcessRun, 'ending' | 'acted'> => ({
+    ending: undefined,
+    acted: new Map(),
+    ...fields,
+  })
   const thrown = line('{"err":{"type":"FailpointThrown","message":"failpoint admit.before-commit"}}')
   const typeError = line('{"err":{"type":"TypeError","message":"x is undefined"}}')
   const threw = { acted: new Map([['admit.before-commit', 'throw']]) }
-  assert.ok(explainLine(life(threw), thrown, false))
-  assert.equal(explainLine(life(), thrown, false), undefined, 'no point threw in this life')
-  assert.equal(explainLine(life(threw), typeError, false), undefined)
-  assert.equal(explainLine(life(), typeError, true), undefined)
+  assert.ok(explainLine(processRun(threw), thrown, false))
+  assert.equal(explainLine(processRun(), thrown, false), undefined, 'no point threw in this life')
+  assert.equal(explainLine(processRun(threw), typeError, false), undefined)
+  assert.equal(explainLine(processRun(), typeError, true), undefined)
   const away = line('{"err":{"type":"StoreUnavailable","message":"database or disk is full"}}')
-  assert.ok(explainLine(life(), away, true))
-  assert.equal(explainLine(life(), away, false), undefined)
-  assert.ok(explainLine(life({ ending: 'order' }), line('{}', 'fatal'), false))
-  assert.equal(explainLine(life(), line('{}', 'fatal'), true), undefined)
+  assert.ok(explainLine(processRun(), away, true))
+  assert.equal(explainLine(processRun(), away, false), undefined)
+  assert.ok(explainLine(processRun({ ending: 'order' }), line('{}', 'fatal'), false))
+  assert.equal(explainLine(processRun(), line('{}', 'fatal'), true), undefined)
 })
 
 void test('an orphan waits from the kill of its process to the final answer to its key', () => {
@@ -212,17 +216,17 @@ void test('an orphan waits from the kill of its process to the final answer to i
   const kill = { kind: 'process', what: 'killed', code: null, signal: 'SIGKILL', why: 'kill' } as const
   const final = { key: 'plain', idempotencyKey: 'k', message: 'm', openedAt: 100, finalAt: 1500, end: 'reply', met: ['broken'] }
   const events: HistoryEvent[] = [
-    { ...call, call: 1, at: 100, place: 0 },
+    { ...call, call: 1, at: 100, supervised: 0 },
     // The connection breaks a moment before the process is known to be gone.
     { ...answer, call: 1, at: 200, status: null, end: 'broken' },
-    { ...kill, at: 205, place: 0 },
+    { ...kill, at: 205, supervised: 0 },
     // Broken where nobody was killed.
-    { ...call, idempotencyKey: 'other', call: 2, at: 150, place: 1 },
+    { ...call, idempotencyKey: 'other', call: 2, at: 150, supervised: 1 },
     { ...answer, call: 2, at: 210, status: null, end: 'broken' },
   ]
   const finals = [final, { ...final, idempotencyKey: 'other', finalAt: 3000 }]
   assert.deepEqual(orphanWaits(events, finals), [{ ms: 1300, disturbed: false }])
-  const twice = [...events, { ...kill, at: 900, place: 2 }]
+  const twice = [...events, { ...kill, at: 900, supervised: 2 }]
   assert.deepEqual(orphanWaits(twice, finals), [{ ms: 1300, disturbed: true }])
   assert.deepEqual(orphanWaits(events, [{ ...final, finalAt: undefined, end: 'open' }]), [])
 })

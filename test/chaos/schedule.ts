@@ -34,7 +34,7 @@ type Kind = {
   ways: string[]
   lastsMs: [number, number]
   /** What takes long comes only into runs that are long enough for it. */
-  leastMinutes?: number
+  minMinutes?: number
 }
 
 const both: StoreKind[] = ['sqlite', 'postgres']
@@ -110,7 +110,7 @@ const table = {
     weight: 1,
     ways: ['loop'],
     lastsMs: pastTheLease,
-    leastMinutes: 3,
+    minMinutes: 3,
   },
   clock: {
     lane: 'beside',
@@ -206,7 +206,7 @@ export const isFaultName = (name: string): name is FaultName => Object.hasOwn(ta
 export function kindsFor({ store, minutes }: Pick<ChaosOptions, 'store' | 'minutes'>): FaultName[] {
   return Object.keys(table)
     .filter(isFaultName)
-    .filter((name) => kinds[name].stores.includes(store) && minutes >= (kinds[name].leastMinutes ?? 0))
+    .filter((name) => kinds[name].stores.includes(store) && minutes >= (kinds[name].minMinutes ?? 0))
 }
 
 export type ArmedPoint = { name: FailpointName; action: 'kill' | 'throw' | 'drop' | `delay:${number}`; atHit: number }
@@ -221,7 +221,7 @@ export type PlannedFault = {
   /** The calm belongs to both lanes. */
   quiet: boolean
   /** Where, if it is one process that it meets. */
-  place: number
+  supervised: number
   lastsMs: number
   /** Of `failpoint` alone. */
   points: ArmedPoint[]
@@ -234,13 +234,13 @@ export const specOf = (points: ArmedPoint[]): string => points.map(({ name, acti
 export const isOfDrain = (name: FailpointName): boolean => /^(drain|give-up|touch-keys)\./.test(name)
 
 /** What a start takes on no machine less: a plan must not be done before its time. */
-const leastStartMs = 300
+const minStartMs = 300
 
 export function planSchedule(options: ChaosOptions, points = pointsOf(options.store)): PlannedFault[] {
   const random = createRandom(options.seed).fork('schedule')
-  const lives = planLane('lives', options, random.fork('lives'), points)
+  const processRuns = planLane('lives', options, random.fork('lives'), points)
   const beside = planLane('beside', options, random.fork('beside'), [])
-  return [...lives, ...beside].map((fault, id) => ({ ...fault, id }))
+  return [...processRuns, ...beside].map((fault, id) => ({ ...fault, id }))
 }
 
 /** Every failpoint that this store has. */
@@ -259,7 +259,7 @@ function planLane(lane: Lane, options: ChaosOptions, random: Random, points: Fai
   const visits = names.includes('failpoint') ? planVisits(points, random.fork('visits'), options) : []
   const rest = names.filter((name) => name !== 'failpoint')
   const plan = random.shuffle([...visits, ...rest.map((name) => draw(name, random, options))])
-  let plannedMs = plan.reduce((sum, fault) => sum + leastMs(fault), 0)
+  let plannedMs = plan.reduce((sum, fault) => sum + minMs(fault), 0)
   while (plannedMs < options.minutes * 60_000) {
     const name = byWeight(names, random)
     const [first] =
@@ -267,13 +267,13 @@ function planLane(lane: Lane, options: ChaosOptions, random: Random, points: Fai
     // What does not act soon was visited before, and lives are to be many.
     const fault = first ? { ...first, lastsMs: random.int(800, 2500) } : draw(name, random, options)
     plan.push(fault)
-    plannedMs += leastMs(fault)
+    plannedMs += minMs(fault)
   }
   return plan
 }
 
-const leastMs = ({ restMs, lastsMs, lane, name }: PlannedFault): number =>
-  restMs + (lane === 'lives' ? leastStartMs : name === 'failpoint' ? 0 : lastsMs)
+const minMs = ({ restMs, lastsMs, lane, name }: PlannedFault): number =>
+  restMs + (lane === 'lives' ? minStartMs : name === 'failpoint' ? 0 : lastsMs)
 
 function byWeight(names: FaultName[], random: Random): FaultName {
   let left = random.int(
@@ -295,7 +295,7 @@ function draw(name: FaultName, random: Random, { processes }: ChaosOptions): Pla
     way: random.pick(ways),
     restMs,
     quiet,
-    place: random.int(0, processes - 1),
+    supervised: random.int(0, processes - 1),
     lastsMs: random.int(...lastsMs),
     points: [],
   }
@@ -303,7 +303,7 @@ function draw(name: FaultName, random: Random, { processes }: ChaosOptions): Pla
 
 // So many points in one life, since a start costs more than all they do.
 const fewestTogether = 4
-export const mostTogether = 8
+export const maxTogether = 8
 
 /**
  * Lives in which each of these points acts once. At most one of a life kills; what only a drain comes to is armed in lives that are drained.
@@ -319,7 +319,7 @@ export function planVisits(
   const [ofDrain, others] = [points.filter(isOfDrain), points.filter((name) => !isOfDrain(name))]
   for (const names of [random.shuffle(others), random.shuffle(ofDrain)]) {
     while (names.length > 0) {
-      const together = names.splice(0, again ? mostTogether : random.int(fewestTogether, mostTogether))
+      const together = names.splice(0, again ? maxTogether : random.int(fewestTogether, maxTogether))
       // Whoever kills first keeps the others from acting, so not every life of a visit has one that does.
       const kills = random.chance(again ? 0 : killingShare) ? random.int(0, together.length - 1) : -1
       groups.push(together.map((name, at) => arm(name, random, { kills: at === kills, again, store: options.store })))

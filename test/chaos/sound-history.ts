@@ -2,16 +2,33 @@
  * A short history in which every promise is kept: what the checker is tested with. Each kind of event is in it, and each refusal with its reason.
  */
 import type { HistoryEvent } from './history.ts'
-import { createTale } from './tale.ts'
-import type { Said } from './tale.ts'
+import { createEventBuilder } from './event-builder.ts'
+import type { Said } from './event-builder.ts'
 
 export function soundHistory(): HistoryEvent[] {
-  const { events, tenants, agent, now, pass, write, say, call, answer, refuse, model, modelEnds, settle, reply, simple, change, ...tale } =
-    createTale()
-  const { lastLook, nextRequestId, clearWindows, forget } = tale
+  const {
+    events,
+    tenants,
+    agent,
+    now,
+    pass,
+    write,
+    say,
+    call,
+    answer,
+    refuse,
+    model,
+    modelEnds,
+    settle,
+    reply,
+    simple,
+    change,
+    ...builder
+  } = createEventBuilder()
+  const { lastLook, nextRequestId, clearWindows, forget } = builder
 
   write({ kind: 'begin', at: 0, seed: 1, options: {}, schedule: [] })
-  write({ kind: 'process', at: now(), place: 0, what: 'started', why: 'first' })
+  write({ kind: 'process', at: now(), supervised: 0, what: 'started', why: 'first' })
   write({ kind: 'setup', at: now(), tenants })
 
   const all: Said[] = []
@@ -85,21 +102,21 @@ export function soundHistory(): HistoryEvent[] {
   // Two tries at once, while the agent is off and a process stands still and dies: one is refused and the other breaks off, so the refusal is the end.
   // And a try that its caller left is read late, after another one was refused: it runs, is charged, and nobody hears of it.
   pass(10_000)
-  write({ kind: 'process', at: now(), place: 0, what: 'stopped', signal: 'SIGSTOP', why: 'stop' })
+  write({ kind: 'process', at: now(), supervised: 0, what: 'stopped', signal: 'SIGSTOP', why: 'stop' })
   const [beside, late] = [say('beside', 'off', 'gil', 'quick 1'), say('late', 'off', 'ida', 'quick 1')]
   const besides = call(beside)
   answer(call(late), { end: 'left' })
   change({ what: 'switch', agent: 'agt_off', enabled: false })
-  refuse(call(beside, { place: 1 }), 'agent_disabled')
-  refuse(call(late, { place: 1 }), 'agent_disabled')
+  refuse(call(beside, { supervised: 1 }), 'agent_disabled')
+  refuse(call(late, { supervised: 1 }), 'agent_disabled')
   change({ what: 'switch', agent: 'agt_off', enabled: true })
-  write({ kind: 'process', at: now(), place: 0, what: 'continued', signal: 'SIGCONT', why: 'stop' })
+  write({ kind: 'process', at: now(), supervised: 0, what: 'continued', signal: 'SIGCONT', why: 'stop' })
   const unheard = model(late, 'text')
   modelEnds(unheard)
   settle(late, unheard)
-  write({ kind: 'process', at: now(), place: 0, what: 'killed', signal: 'SIGKILL', why: 'kill' })
+  write({ kind: 'process', at: now(), supervised: 0, what: 'killed', signal: 'SIGKILL', why: 'kill' })
   answer(besides, { end: 'broken', error: 'ECONNRESET' })
-  write({ kind: 'process', at: now(), place: 0, what: 'started', why: 'again' })
+  write({ kind: 'process', at: now(), supervised: 0, what: 'started', why: 'again' })
 
   change({ what: 'edit', agent: 'agt_main', version: 2 })
   agent.version = 2
@@ -110,10 +127,10 @@ export function soundHistory(): HistoryEvent[] {
   const orphan = said('orphan', 'main', 'hal', 'quick 1')
   const orphaned = call(orphan)
   const lost = model(orphan, 'text')
-  write({ kind: 'process', at: now(), place: 0, what: 'killed', signal: 'SIGKILL', why: 'kill' })
+  write({ kind: 'process', at: now(), supervised: 0, what: 'killed', signal: 'SIGKILL', why: 'kill' })
   answer(orphaned, { end: 'broken', error: 'ECONNRESET' })
   modelEnds(lost, 'aborted')
-  write({ kind: 'process', at: now(), place: 0, what: 'started', why: 'again' })
+  write({ kind: 'process', at: now(), supervised: 0, what: 'started', why: 'again' })
   refuse(call(orphan), 'idempotency_in_progress')
   const found = model(orphan, 'text')
   modelEnds(found)

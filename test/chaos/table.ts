@@ -7,7 +7,7 @@ import type { Nemesis } from './nemesis.ts'
 import type { RunOptions } from './options.ts'
 import { kinds } from './schedule.ts'
 import type { FaultName } from './schedule.ts'
-import type { Finding, Troubles } from './troubles.ts'
+import type { Finding, LogWatch } from './log-watch.ts'
 
 export type Counts = Record<string, number>
 
@@ -40,12 +40,12 @@ export type Report = {
   violations: (Finding & { shown: string[] })[]
 }
 
-type Waits = { count: number; p50Ms: number; p99Ms: number; longestMs: number }
+type Waits = { count: number; p50Ms: number; p99Ms: number; maxMs: number }
 
 type Given = {
   options: RunOptions
   history: History
-  troubles: Troubles
+  logWatch: LogWatch
   nemesis: Nemesis | undefined
   counts: Counts | undefined
   violations: Finding[]
@@ -53,10 +53,10 @@ type Given = {
 }
 
 // Of one violation; the rest is in the history.
-const mostEventsShown = 8
-const mostOfAnEvent = 400
+const maxEventsShown = 8
+const maxEventBytes = 400
 
-export function reportOf({ options, history, troubles, nemesis, counts = {}, violations, ms }: Given): Report {
+export function reportOf({ options, history, logWatch, nemesis, counts = {}, violations, ms }: Given): Report {
   const { seed, store, minutes, processes, callers, impossible } = options
   const { events } = history
   const orphans = orphanWaits(events, resolutions(events))
@@ -81,10 +81,10 @@ export function reportOf({ options, history, troubles, nemesis, counts = {}, vio
     kills: killsOf(events),
     starts: events.filter((event) => event.kind === 'process' && event.what === 'started').length,
     orphans: { all: waitsOf(orphans), ofOneKill: waitsOf(orphans.filter(({ disturbed }) => !disturbed)) },
-    explained: Object.fromEntries(troubles.explained),
+    explained: Object.fromEntries(logWatch.explained),
     violations: violations.map((violation) => ({
       ...violation,
-      shown: violation.events.slice(0, mostEventsShown).map((at) => JSON.stringify(events[at]).slice(0, mostOfAnEvent)),
+      shown: violation.events.slice(0, maxEventsShown).map((at) => JSON.stringify(events[at]).slice(0, maxEventBytes)),
     })),
   }
 }
@@ -107,7 +107,7 @@ const killsOf = (events: readonly HistoryEvent[]): number =>
 function waitsOf(orphans: { ms: number }[]): Waits {
   const inOrder = orphans.map(({ ms }) => ms).toSorted((a, b) => a - b)
   const share = (part: number): number => Math.round(inOrder[Math.min(inOrder.length - 1, Math.floor(inOrder.length * part))] ?? 0)
-  return { count: inOrder.length, p50Ms: share(0.5), p99Ms: share(0.99), longestMs: share(1) }
+  return { count: inOrder.length, p50Ms: share(0.5), p99Ms: share(0.99), maxMs: share(1) }
 }
 
 function tally(names: string[]): Counts {
@@ -126,7 +126,9 @@ export function orphanWaits(events: HistoryEvent[], finals: Resolution[]): { ms:
     if (event.kind !== 'answer' || (event.end !== 'cut' && event.end !== 'broken')) continue
     const call = calls.get(event.call)
     if (!call || call.idempotencyKey === null || hitAt.has(keyOf(call))) continue
-    const kill = kills.find(({ place, at }) => place === call.place && at > call.at && at < event.at + earlyMs && at > event.at - lateMs)
+    const kill = kills.find(
+      ({ supervised, at }) => supervised === call.supervised && at > call.at && at < event.at + earlyMs && at > event.at - lateMs,
+    )
     if (kill) hitAt.set(keyOf(call), Math.min(kill.at, event.at))
   }
   const ends = events.flatMap((event) => (event.kind === 'process' && event.code !== undefined ? [event.at] : []))
@@ -146,7 +148,7 @@ export function progressLine(
   history: History,
   { counts: came, pending }: Pick<Nemesis, 'counts' | 'pending'>,
   counts: Counts,
-  troubles: Troubles,
+  logWatch: LogWatch,
 ): string {
   const faults = [...came.values()].reduce((sum, count) => sum + count, 0)
   const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
@@ -155,7 +157,7 @@ export function progressLine(
     `${killsOf(history.events)} kills`,
     `${pending.size} failpoints left`,
     ...told,
-    `${troubles.violations.length} violations`,
+    `${logWatch.violations.length} violations`,
   ]
   return `${String(Math.round(history.now() / 1000)).padStart(5)} s  ${parts.join(', ')}`
 }
@@ -184,7 +186,7 @@ export function printReport(report: Report): void {
     ['of one kill', orphans.ofOneKill],
   ] as const)
     say(
-      `from a kill to the orphan's answer, ${name}: ${waits.count} orphans, p50 ${waits.p50Ms} ms, p99 ${waits.p99Ms} ms, longest ${waits.longestMs} ms`,
+      `from a kill to the orphan's answer, ${name}: ${waits.count} orphans, p50 ${waits.p50Ms} ms, p99 ${waits.p99Ms} ms, longest ${waits.maxMs} ms`,
     )
   const told = Object.entries(report.explained).map(([line, { count }]) => `${line} ${count}`)
   if (told.length > 0) say(`told at level error or fatal, each for a fault above: ${told.join(', ')}`)

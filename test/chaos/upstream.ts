@@ -82,12 +82,12 @@ export async function openUpstream({ history }: { history: History }): Promise<U
       const answered = fault && (whole || ended) ? 'fault' : whole ? 'whole' : 'aborted'
       history.write({ kind: 'modelEnd', at: history.now(), serial, answered })
     })
-    await speak(response, { deed, pieces, usage, canary, name: read?.name ?? '', breaksOff: () => (ended = true) })
+    await generate(response, { deed, pieces, usage, canary, name: read?.name ?? '', breaksOff: () => (ended = true) })
   }
 
-  type Speech = { deed: Deed; pieces: string[]; usage: object | null; canary: string; name: string; breaksOff(): void }
+  type GenerationRequest = { deed: Deed; pieces: string[]; usage: object | null; canary: string; name: string; breaksOff(): void }
 
-  async function speak(response: ServerResponse, { deed, pieces, usage, canary, name, breaksOff }: Speech): Promise<void> {
+  async function generate(response: ServerResponse, { deed, pieces, usage, canary, name, breaksOff }: GenerationRequest): Promise<void> {
     const reset = (): void => {
       breaksOff()
       response.socket?.resetAndDestroy()

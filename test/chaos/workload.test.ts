@@ -35,7 +35,7 @@ void test('a server on which nothing is broken breaks no promise, whatever its c
     rmSync(folder, { recursive: true, force: true })
   })
   history.write({ kind: 'begin', at: 0, seed: 11, options: {}, schedule: [] })
-  history.write({ kind: 'process', at: history.now(), place: 0, what: 'started', why: 'the only one' })
+  history.write({ kind: 'process', at: history.now(), supervised: 0, what: 'started', why: 'the only one' })
   const target = { urls: [server.url], adminToken, store: 'sqlite' as const, adminUrl: () => server.url }
   const workload = await startWorkload({ target, random: createRandom(11), history, callers: 16, upstream })
   await workload.begin()

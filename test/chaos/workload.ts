@@ -35,19 +35,19 @@ export async function startWorkload({ target, random, history, callers, upstream
   const asking = createAsking({ target, history, over: over.signal })
   const admin = createAdmin({ target, over: over.signal })
   let running: Promise<unknown> = Promise.resolve()
-  let world: Awaited<ReturnType<typeof makeWorld>> | undefined
+  let testbed: Awaited<ReturnType<typeof makeWorld>> | undefined
 
   async function begin(): Promise<void> {
     const made = await makeWorld({ admin, upstream, history })
-    world = made
+    testbed = made
     const erase: Parameters<typeof runCaller>[0]['erase'] = async (change, key) => {
       const begunAt = history.now()
       const path = `/agents/${key.agentId}/end-users?external_user_id=${encodeURIComponent(change.user)}`
       if (await admin.call('DELETE', path)) history.write({ kind: 'admin', at: history.now(), begunAt, ...change })
     }
-    const common = { world: made, asking, book, erase, stopped: stopped.signal }
+    const common = { testbed: made, asking, book, erase, stopped: stopped.signal }
     running = Promise.all([
-      operate({ admin, world: made, random: random.fork('operator'), history, stopped: stopped.signal }),
+      operate({ admin, testbed: made, random: random.fork('operator'), history, stopped: stopped.signal }),
       ...Array.from({ length: callers }, (_, number) => runCaller({ ...common, number, random: random.fork(`caller ${number}`) })),
     ])
     // Told to whoever stops the load.
@@ -63,8 +63,8 @@ export async function startWorkload({ target, random, history, callers, upstream
     } finally {
       clearTimeout(grace)
     }
-    if (!world) return
-    await lookLast({ admin: createAdmin({ target }), world, asking, book, history, random: random.fork('last look') })
+    if (!testbed) return
+    await lookLast({ admin: createAdmin({ target }), testbed, asking, book, history, random: random.fork('last look') })
   }
 
   return {

@@ -11,18 +11,18 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
-import { ApplyDesk } from './apply-desk.ts'
+import { ApplyFixture } from './apply-fixture.ts'
 import { openGate } from './apply-gate.ts'
 import type { Passage } from './apply-gate.ts'
 
 let app: TestApp
-let desk: ApplyDesk
+let fixture: ApplyFixture
 before(async () => {
   app = await startTestApp()
-  desk = new ApplyDesk(app)
+  fixture = new ApplyFixture(app)
 })
 after(async () => {
-  desk[Symbol.dispose]()
+  fixture[Symbol.dispose]()
   await app.close()
 })
 
@@ -42,18 +42,18 @@ owners:
 
 /** Everything that was declared is there, once. */
 async function assertOnce(owner: string): Promise<void> {
-  const { id, balance_usd: balance } = await desk.one('/owners', owner)
+  const { id, balance_usd: balance } = await fixture.one('/owners', owner)
   assert.equal(balance, '5.00000000')
-  assert.equal((await desk.list(`/owners/${id}/ledger`)).length, 1)
-  const one = await desk.one('/agents', `${owner} one`)
-  await desk.one('/agents', `${owner} two`)
-  await desk.one(`/agents/${one.id}/keys`, 'only')
-  await desk.one(`/agents/${one.id}/documents`, 'Text')
+  assert.equal((await fixture.list(`/owners/${id}/ledger`)).length, 1)
+  const one = await fixture.one('/agents', `${owner} one`)
+  await fixture.one('/agents', `${owner} two`)
+  await fixture.one(`/agents/${one.id}/keys`, 'only')
+  await fixture.one(`/agents/${one.id}/documents`, 'Text')
 }
 
 describe('turnkeep apply: cut off in the middle', () => {
   test('killed after the first agent, the same command again makes the rest and nothing twice', async () => {
-    const path = desk.write('agents.yaml', declared('Killed'))
+    const path = fixture.write('agents.yaml', declared('Killed'))
     const reached = Promise.withResolvers<void>()
     const never = new Promise<never>(() => undefined)
     await using gate = await openGate(app.url, async ({ method, path: asked, count }): Promise<Passage> => {
@@ -61,16 +61,16 @@ describe('turnkeep apply: cut off in the middle', () => {
       reached.resolve()
       return never
     })
-    const child = spawn(process.execPath, [command, 'apply', '-f', path], { env: desk.environment(gate.url), stdio: 'ignore' })
+    const child = spawn(process.execPath, [command, 'apply', '-f', path], { env: fixture.environment(gate.url), stdio: 'ignore' })
     await reached.promise
     child.kill('SIGKILL')
     await once(child, 'close')
-    await desk.one('/agents', 'Killed one')
-    assert.equal((await desk.list('/agents')).filter(({ name }) => name === 'Killed two').length, 0)
-    const { stdout } = await desk.applied(declared('Killed'))
+    await fixture.one('/agents', 'Killed one')
+    assert.equal((await fixture.list('/agents')).filter(({ name }) => name === 'Killed two').length, 0)
+    const { stdout } = await fixture.applied(declared('Killed'))
     assert.match(stdout, /^3 to make, 2 unchanged\.$/m)
     await assertOnce('Killed')
-    assert.match((await desk.applied(declared('Killed'))).stdout, /^Nothing to change\. 5 unchanged/)
+    assert.match((await fixture.applied(declared('Killed'))).stdout, /^Nothing to change\. 5 unchanged/)
   })
 
   for (const [lost, path] of [
@@ -79,36 +79,36 @@ describe('turnkeep apply: cut off in the middle', () => {
   ] as const)
     test(`an answer that is lost is told, and what it was of is not made twice: ${path}`, async () => {
       const name = `Lost ${lost}`
-      desk.write('agents.yaml', declared(name))
+      fixture.write('agents.yaml', declared(name))
       await using gate = await openGate(app.url, ({ method, path: asked, count }) =>
         method === 'POST' && asked === path && count === 0 ? 'lose' : 'forward',
       )
-      const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
+      const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
       assert.equal(ran.code, 1)
       assert.match(ran.stderr, /^turnkeep: stopped at the \w+ Lost .*: no answer from /)
       assert.match(ran.stderr, /\nIt may have been made all the same; nothing is made twice by running this again\.\n/)
       assert.match(ran.stderr, /\nNot done: the .* and [34] more\. The same command again goes on from here\.\n$/)
-      await desk.applied(declared(name))
+      await fixture.applied(declared(name))
       await assertOnce(name)
     })
 
   test('the key whose answer is lost is there without its secret, which is told then and afterwards', async () => {
-    desk.write('agents.yaml', declared('Lost key'))
+    fixture.write('agents.yaml', declared('Lost key'))
     await using gate = await openGate(app.url, ({ method, path }) => (method === 'POST' && path.endsWith('/keys') ? 'lose' : 'forward'))
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
+    const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.match(ran.stderr, /If it was made, its secret is lost: npx turnkeep key rotate makes another\./)
-    assert.ok(!existsSync(join(desk.folder, 'Lost key.key')))
-    const again = await desk.applied(declared('Lost key'))
+    assert.ok(!existsSync(join(fixture.folder, 'Lost key.key')))
+    const again = await fixture.applied(declared('Lost key'))
     assert.match(again.stderr, /^The secret of the key only of Lost key one is not in .*\/Lost key\.key\./)
     await assertOnce('Lost key')
   })
 
   test('a server that goes away: what was done is told and stays, with --json too', async () => {
-    desk.write('agents.yaml', declared('Gone'))
+    fixture.write('agents.yaml', declared('Gone'))
     await using gate = await openGate(app.url, ({ method, path }) =>
       method === 'POST' && path.endsWith('/documents') ? 'drop' : 'forward',
     )
-    const ran = await desk.apply(['--json'], { TURNKEEP_PUBLIC_URL: gate.url })
+    const ran = await fixture.apply(['--json'], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.equal(ran.code, 1)
     const { changes, applied } = JSON.parse(ran.stdout) as Json
     assert.equal(applied, false)
@@ -116,54 +116,54 @@ describe('turnkeep apply: cut off in the middle', () => {
       changes.filter(({ done }: Json) => !done).map(({ kind, name, owner, agent }: Json) => [kind, name, owner, agent]),
       [['document', 'Text', 'Gone', 'Gone one']],
     )
-    assert.match(readFileSync(join(desk.folder, 'Gone.key'), 'utf8'), /^svc_live_\S+\n$/)
-    assert.match((await desk.applied(declared('Gone'))).stdout, /^1 to make, 4 unchanged\.$/m)
+    assert.match(readFileSync(join(fixture.folder, 'Gone.key'), 'utf8'), /^svc_live_\S+\n$/)
+    assert.match((await fixture.applied(declared('Gone'))).stdout, /^1 to make, 4 unchanged\.$/m)
     await assertOnce('Gone')
-    const nobody = await desk.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
+    const nobody = await fixture.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
     assert.deepEqual([nobody.code, nobody.stdout], [2, ''])
   })
 
   test('an agent that somebody changed after the difference was shown is left as it is', async () => {
-    await desk.applied(declared('Moved'))
-    const { id } = await desk.one('/agents', 'Moved one')
-    desk.write('agents.yaml', declared('Moved').replace('system_prompt: one', 'system_prompt: another'))
+    await fixture.applied(declared('Moved'))
+    const { id } = await fixture.one('/agents', 'Moved one')
+    fixture.write('agents.yaml', declared('Moved').replace('system_prompt: one', 'system_prompt: another'))
     await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
       if (method === 'GET' && path === `/agents/${id}`) await app.made('PATCH', `/agents/${id}`, { system_prompt: 'by hand' })
       return 'forward'
     })
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
+    const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.equal(ran.code, 1)
     assert.match(ran.stderr, /somebody changed it meanwhile: it is at version 2 now, and the difference was shown of 1/)
     assert.deepEqual(
-      [(await desk.one('/agents', 'Moved one')).system_prompt, (await desk.one('/agents', 'Moved one')).version],
+      [(await fixture.one('/agents', 'Moved one')).system_prompt, (await fixture.one('/agents', 'Moved one')).version],
       ['by hand', 2],
     )
   })
 
   test('two at once: the later one sees what the other has made and stops; the same again has nothing to do', async () => {
-    desk.write('agents.yaml', declared('Both'))
+    fixture.write('agents.yaml', declared('Both'))
     let other: Promise<unknown> | undefined
     await using gate = await openGate(app.url, async ({ method, path, count }): Promise<Passage> => {
       // After its plan, before its first look: the other one runs from its beginning to its end.
-      if (method === 'GET' && path === '/owners' && count === 1) await (other = desk.applied(declared('Both')))
+      if (method === 'GET' && path === '/owners' && count === 1) await (other = fixture.applied(declared('Both')))
       return 'forward'
     })
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
+    const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.ok(other)
     assert.equal(ran.code, 1)
     assert.match(ran.stderr, /^turnkeep: stopped at the owner Both: it is there now, as own_\w+: somebody made it meanwhile\n/)
     await assertOnce('Both')
-    assert.match((await desk.applied(declared('Both'))).stdout, /^Nothing to change\. 5 unchanged/)
+    assert.match((await fixture.applied(declared('Both'))).stdout, /^Nothing to change\. 5 unchanged/)
   })
 
   test('two at the very same moment may make two, which the API allows; the next run refuses to guess', async () => {
-    desk.write('agents.yaml', 'owners: [{name: Moment}]')
+    fixture.write('agents.yaml', 'owners: [{name: Moment}]')
     await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
-      if (method === 'POST' && path === '/owners') await desk.applied('owners: [{name: Moment}]')
+      if (method === 'POST' && path === '/owners') await fixture.applied('owners: [{name: Moment}]')
       return 'forward'
     })
-    assert.equal((await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })).code, 0)
-    const ran = await desk.apply()
+    assert.equal((await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })).code, 0)
+    const ran = await fixture.apply()
     assert.deepEqual([ran.code, /the server has 2 of the owner Moment: own_\w+, own_\w+\./.test(ran.stderr)], [1, true])
   })
 
@@ -179,22 +179,22 @@ owners:
         documents: [{file: ${owner}.md}]
 `
   const start = async (owner: string, url: string, ...flags: string[]) => {
-    desk.write(`${owner}.md`, '# A file')
-    await desk.applied(withSecret(owner).replace(/ {8}keys:[^]*/, ''))
-    const path = desk.write('agents.yaml', withSecret(owner))
-    return spawn(process.execPath, [command, 'apply', '-f', path, ...flags], { env: desk.environment(url), stdio: 'pipe' })
+    fixture.write(`${owner}.md`, '# A file')
+    await fixture.applied(withSecret(owner).replace(/ {8}keys:[^]*/, ''))
+    const path = fixture.write('agents.yaml', withSecret(owner))
+    return spawn(process.execPath, [command, 'apply', '-f', path, ...flags], { env: fixture.environment(url), stdio: 'pipe' })
   }
 
   for (const flags of [[], ['--json']])
     test(`a file that is gone when it is to be sent ends it with 1, in words, and no secret is lost: ${flags.join('')}`, async () => {
       const owner = `Vanished${flags.length}`
-      const file = desk.write(`${owner}.md`, '# A file')
-      desk.write('agents.yaml', withSecret(owner))
+      const file = fixture.write(`${owner}.md`, '# A file')
+      fixture.write('agents.yaml', withSecret(owner))
       await using gate = await openGate(app.url, ({ method, path }) => {
         if (method === 'POST' && path.endsWith('/keys')) unlinkSync(file)
         return 'forward'
       })
-      const ran = await desk.apply(flags, { TURNKEEP_PUBLIC_URL: gate.url })
+      const ran = await fixture.apply(flags, { TURNKEEP_PUBLIC_URL: gate.url })
       assert.deepEqual([ran.code, /\n {4}at /.test(ran.stderr)], [1, false], ran.stderr)
       assert.match(
         ran.stderr,
@@ -244,32 +244,32 @@ owners:
       assert.equal((await once(child, 'close'))[0], 1)
       assert.match(told, /^turnkeep: stdout was closed, so this stopped in the middle\. The same command again goes on from there\.$/m)
       assert.match(told, /^svc_live_\S+$/m)
-      const { id } = await desk.one('/agents', `${owner} one`)
-      assert.deepEqual(await desk.list(`/agents/${id}/documents`), [])
+      const { id } = await fixture.one('/agents', `${owner} one`)
+      assert.deepEqual(await fixture.list(`/agents/${id}/documents`), [])
     })
 
   test('a server that goes away while it is waited for ends it with 1, since something was changed', async () => {
-    desk.write('agents.yaml', declared('Waiting'))
+    fixture.write('agents.yaml', declared('Waiting'))
     let sent = false
     await using gate = await openGate(app.url, ({ method, path }) => {
       if (method === 'GET' && sent && path.endsWith('/documents')) return 'drop'
       sent ||= method === 'POST' && path.endsWith('/documents')
       return 'forward'
     })
-    const ran = await desk.apply(['--wait'], { TURNKEEP_PUBLIC_URL: gate.url })
+    const ran = await fixture.apply(['--wait'], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.equal(ran.code, 1)
     assert.match(ran.stderr, /^turnkeep: all that is declared is there; waiting for the documents stopped: no answer from /m)
   })
 
   test('asks for one page before each thing it makes, and remembers what somebody else made', async () => {
     const names = Array.from({ length: 105 }, (_, index) => `Many ${index}`)
-    desk.write('agents.yaml', JSON.stringify({ owners: names.map((name) => ({ name })) }))
+    fixture.write('agents.yaml', JSON.stringify({ owners: names.map((name) => ({ name })) }))
     let asked = 0
     await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
       if (method === 'GET' && path === '/owners' && ++asked === 2) await app.made('POST', '/owners', { name: names.at(-1) })
       return 'forward'
     })
-    const ran = await desk.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
+    const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.match(ran.stderr, /^turnkeep: stopped at the owner Many 104: it is there now, as own_\w+: somebody made it meanwhile\n/)
     assert.deepEqual([ran.code, asked], [1, 1 + names.length])
   })

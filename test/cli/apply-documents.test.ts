@@ -5,27 +5,27 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { startTestApp } from '../support/test-app.ts'
 import type { TestApp } from '../support/test-app.ts'
-import { ApplyDesk } from './apply-desk.ts'
+import { ApplyFixture } from './apply-fixture.ts'
 
 let app: TestApp
-let desk: ApplyDesk
+let fixture: ApplyFixture
 before(async () => {
   app = await startTestApp()
-  desk = new ApplyDesk(app)
-  mkdirSync(join(desk.folder, 'docs'))
-  desk.write('docs/returns.md', '# Returns and refunds\n\nWithin thirty days.\n')
-  await desk.applied('owners: [{name: Shared, agents: [{name: A, model: demo/demo, system_prompt: a}]}]')
+  fixture = new ApplyFixture(app)
+  mkdirSync(join(fixture.folder, 'docs'))
+  fixture.write('docs/returns.md', '# Returns and refunds\n\nWithin thirty days.\n')
+  await fixture.applied('owners: [{name: Shared, agents: [{name: A, model: demo/demo, system_prompt: a}]}]')
 })
 after(async () => {
-  desk[Symbol.dispose]()
+  fixture[Symbol.dispose]()
   await app.close()
 })
 
 describe('turnkeep apply: documents', { concurrency: false }, () => {
   test('a document is known by its title, its file or its address, also where files of one name are two', async () => {
     for (const folder of ['a', 'b']) {
-      mkdirSync(join(desk.folder, folder))
-      desk.write(`${folder}/README.md`, `# Read me\n\nThis is ${folder}.\n`)
+      mkdirSync(join(fixture.folder, folder))
+      fixture.write(`${folder}/README.md`, `# Read me\n\nThis is ${folder}.\n`)
     }
     const declared = (first: string) => `
 owners:
@@ -37,43 +37,43 @@ owners:
           - {file: b/README.md, title: Of b}
           - {file: docs/returns.md}
 `
-    await desk.applied(declared('Of a'), '--wait')
-    assert.match((await desk.applied(declared('Of a'))).stdout, /^Nothing to change\. 5 unchanged/)
-    const { stdout } = await desk.applied(declared('First'))
+    await fixture.applied(declared('Of a'), '--wait')
+    assert.match((await fixture.applied(declared('Of a'))).stdout, /^Nothing to change\. 5 unchanged/)
+    const { stdout } = await fixture.applied(declared('First'))
     assert.match(stdout, /^~ {5}document First\n {10}title: Of a → First\n\n1 to change, 4 unchanged/m)
   })
 
   test('a file of the same name and another title and content is another document, and takes the place of none', async () => {
-    mkdirSync(join(desk.folder, 'install'))
-    desk.write('readme.md', '# Guide\n\nHow it is used.\n')
-    desk.write('install/readme.md', '# Install\n\nHow it is set up.\n')
+    mkdirSync(join(fixture.folder, 'install'))
+    fixture.write('readme.md', '# Guide\n\nHow it is used.\n')
+    fixture.write('install/readme.md', '# Install\n\nHow it is set up.\n')
     const declared = (documents: string) =>
       `owners: [{name: Shared, agents: [{name: C, model: demo/demo, system_prompt: c, ${documents}}]}]`
-    await desk.applied(declared('documents: [{file: readme.md, title: Guide}]'))
+    await fixture.applied(declared('documents: [{file: readme.md, title: Guide}]'))
     const other = declared('documents: [{file: install/readme.md, title: Install}]')
-    const { stdout } = await desk.applied(other)
+    const { stdout } = await fixture.applied(other)
     assert.match(stdout, /^1 to make, 2 unchanged\.\nOn the server and not in the file, and left alone: .*1 document \(--prune/m)
-    const { id } = await desk.one('/agents', 'C')
-    assert.deepEqual((await desk.list(`/agents/${id}/documents`)).map(({ title }) => title).toSorted(), ['Guide', 'Install'])
-    assert.match((await desk.applied(other, '--prune')).stdout, /^- {5}document Guide /m)
+    const { id } = await fixture.one('/agents', 'C')
+    assert.deepEqual((await fixture.list(`/agents/${id}/documents`)).map(({ title }) => title).toSorted(), ['Guide', 'Install'])
+    assert.match((await fixture.applied(other, '--prune')).stdout, /^- {5}document Guide /m)
   })
 
   test('--wait ends when all can be found, and says which cannot be read when all else is done', async () => {
-    writeFileSync(join(desk.folder, 'picture.pdf'), Buffer.from('89504e470d0a1a0a0000', 'hex'))
+    writeFileSync(join(fixture.folder, 'picture.pdf'), Buffer.from('89504e470d0a1a0a0000', 'hex'))
     const declared = 'owners: [{name: Shared, agents: [{name: A, documents: [{file: picture.pdf}, {title: Last, text: The last one.}]}]}]'
-    desk.write('agents.yaml', declared)
-    const ran = await desk.apply(['--wait'])
+    fixture.write('agents.yaml', declared)
+    const ran = await fixture.apply(['--wait'])
     assert.equal(ran.code, 1)
     assert.match(ran.stdout, /^Made: document Last of A/m)
     assert.match(ran.stderr, /^turnkeep: The document picture\.pdf of A cannot be read: .*PNG/m)
-    assert.equal((await desk.one(`/agents/${(await desk.one('/agents', 'A')).id}/documents`, 'Last')).status, 'ready')
+    assert.equal((await fixture.one(`/agents/${(await fixture.one('/agents', 'A')).id}/documents`, 'Last')).status, 'ready')
     // It is there, as it is declared: what is wrong with it is said again.
-    const again = await desk.apply(['--wait'])
+    const again = await fixture.apply(['--wait'])
     assert.deepEqual([again.code, again.stdout.startsWith('Nothing to change'), /picture\.pdf/.test(again.stderr)], [1, true, true])
   })
 
   test('a document from before digests were kept is sent again once', async () => {
-    const { id } = await desk.one('/agents', 'A')
+    const { id } = await fixture.one('/agents', 'A')
     await app.app.store.write('putDocument', {
       id: 'doc_from_before',
       agentId: id,
@@ -86,7 +86,7 @@ owners:
       bytes: 5,
     })
     const declared = 'owners: [{name: Shared, agents: [{name: A, documents: [{title: Old, text: "Hello"}]}]}]'
-    assert.match((await desk.applied(declared)).stdout, /content: 5 bytes, not known by digest → 5 bytes, sha256/)
-    assert.match((await desk.applied(declared)).stdout, /^Nothing to change/)
+    assert.match((await fixture.applied(declared)).stdout, /content: 5 bytes, not known by digest → 5 bytes, sha256/)
+    assert.match((await fixture.applied(declared)).stdout, /^Nothing to change/)
   })
 })

@@ -6,19 +6,19 @@ import { after, before, describe, test } from 'node:test'
 import { runCommand } from '../support/run-command.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
-import { ApplyDesk } from './apply-desk.ts'
+import { ApplyFixture } from './apply-fixture.ts'
 
 let app: TestApp
-let desk: ApplyDesk
+let fixture: ApplyFixture
 before(async () => {
   app = await startTestApp()
-  desk = new ApplyDesk(app)
-  desk.write('prompt.txt', 'You answer.\nBe short.\nNever promise a date.\n\nKeep to the documents.\nSay so where they are silent.\n')
-  mkdirSync(join(desk.folder, 'docs'))
-  desk.write('docs/returns.md', '# Returns and refunds\n\nWithin thirty days.\n')
+  fixture = new ApplyFixture(app)
+  fixture.write('prompt.txt', 'You answer.\nBe short.\nNever promise a date.\n\nKeep to the documents.\nSay so where they are silent.\n')
+  mkdirSync(join(fixture.folder, 'docs'))
+  fixture.write('docs/returns.md', '# Returns and refunds\n\nWithin thirty days.\n')
 })
 after(async () => {
-  desk[Symbol.dispose]()
+  fixture[Symbol.dispose]()
   await app.close()
 })
 
@@ -63,41 +63,41 @@ const secrets = { LOCAL_KEY: 'canary-local', SHOP_KEY: 'canary-shop' }
 
 describe('turnkeep apply', { concurrency: false }, () => {
   test('a dry run shows the difference and changes nothing; --exit-code says it to a program', async () => {
-    desk.write('agents.yaml', acme)
-    const before = await desk.traces()
-    const ran = await desk.apply(['--dry-run'], secrets)
+    fixture.write('agents.yaml', acme)
+    const before = await fixture.traces()
+    const ran = await fixture.apply(['--dry-run'], secrets)
     assert.equal(ran.code, 0, ran.stderr)
     assert.match(ran.stdout, /^\+ provider local\n {6}kind: openai-compatible\n/)
     assert.match(ran.stdout, /^\+ owner Acme Ltd\n {6}balance_usd: 10\.00\n\+ {3}agent Support\n/m)
     assert.match(ran.stdout, /^\+ {5}key website \(its secret goes into .*website\.key\)\n/m)
     assert.match(ran.stdout, /^\+ {5}document returns\.md \(file, 43 bytes\)\n/m)
     assert.match(ran.stdout, /^8 to make\.\n/m)
-    assert.equal((await desk.apply(['--dry-run', '--exit-code'], secrets)).code, 1)
-    assert.deepEqual(await desk.traces(), before)
-    assert.equal((await desk.apply(['--exit-code'], secrets)).code, 2)
+    assert.equal((await fixture.apply(['--dry-run', '--exit-code'], secrets)).code, 1)
+    assert.deepEqual(await fixture.traces(), before)
+    assert.equal((await fixture.apply(['--exit-code'], secrets)).code, 2)
   })
 
   test('makes everything once; the secret of a key goes into its file of mode 0600, and no other secret anywhere', async () => {
-    const ran = await desk.apply(['--json'], secrets)
+    const ran = await fixture.apply(['--json'], secrets)
     assert.equal(ran.code, 0, ran.stderr)
     const { changes, applied, unchanged } = JSON.parse(ran.stdout) as Json
     assert.deepEqual([applied, unchanged, changes.length], [true, 0, 8])
     assert.ok(changes.every(({ action, done }: Json) => action === 'create' && done))
 
-    const owner = await desk.one('/owners', 'Acme Ltd')
+    const owner = await fixture.one('/owners', 'Acme Ltd')
     assert.equal(owner.balance_usd, '10.00000000')
-    const agent = await desk.one('/agents', 'Support')
+    const agent = await fixture.one('/agents', 'Support')
     assert.deepEqual(
       [agent.owner_id, agent.enabled, agent.version, agent.temperature, agent.max_output_tokens, agent.history.max_tokens],
       [owner.id, false, 1, 0.2, 500, 4000],
     )
     assert.deepEqual(agent.price, { prompt_usd_per_million: '0.10000000', completion_usd_per_million: '2.00000000' })
     assert.deepEqual([agent.knowledge.top_k, agent.knowledge.language, agent.knowledge.max_tokens], [3, 'none', 1500])
-    assert.equal(agent.system_prompt, readFileSync(join(desk.folder, 'prompt.txt'), 'utf8').trimEnd())
-    const website = await desk.one(`/agents/${agent.id}/keys`, 'website')
+    assert.equal(agent.system_prompt, readFileSync(join(fixture.folder, 'prompt.txt'), 'utf8').trimEnd())
+    const website = await fixture.one(`/agents/${agent.id}/keys`, 'website')
     assert.deepEqual([website.permission, website.rate_limit.limit], ['full', 600])
 
-    const file = join(desk.folder, 'website.key')
+    const file = join(fixture.folder, 'website.key')
     assert.equal(statSync(file).mode & 0o777, 0o600)
     const secret = readFileSync(file, 'utf8').trim()
     assert.match(secret, new RegExp(`^svc_live_${website.key_id}\\.`))
@@ -107,23 +107,23 @@ describe('turnkeep apply', { concurrency: false }, () => {
   })
 
   test('a second time there is nothing to change: no version, no upload, no audit line, and no secret is needed', async () => {
-    const before = await desk.traces()
-    const ran = await desk.apply()
+    const before = await fixture.traces()
+    const ran = await fixture.apply()
     assert.equal(ran.code, 0, ran.stderr)
     assert.match(ran.stdout, /^Nothing to change\. 8 unchanged\.\n/)
     assert.match(ran.stdout, /Not compared, since the server never tells them: 3 values/)
-    assert.deepEqual(await desk.traces(), before)
-    assert.equal((await desk.apply(['--dry-run', '--exit-code'])).code, 0)
+    assert.deepEqual(await fixture.traces(), before)
+    assert.equal((await fixture.apply(['--dry-run', '--exit-code'])).code, 0)
   })
 
   test('shows each change of a field and makes it, one version for an agent; what the file does not say stays', async () => {
-    const { id, max_output_tokens: most } = await desk.one('/agents', 'Support')
+    const { id, max_output_tokens: most } = await fixture.one('/agents', 'Support')
     await app.made('PATCH', `/agents/${id}`, { max_steps: 5 })
-    desk.write(
+    fixture.write(
       'prompt.txt',
       'You answer.\nBe short.\nNever promise a date or a price.\n\nKeep to the documents.\nSay so where they are silent.\n',
     )
-    desk.write('docs/returns.md', '# Returns and refunds\n\nWithin sixty days.\n')
+    fixture.write('docs/returns.md', '# Returns and refunds\n\nWithin sixty days.\n')
     const changed = acme
       .replace('temperature: 0.2', 'temperature: 0.5')
       .replace('        max_output_tokens: 500\n', '')
@@ -133,7 +133,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
       .replace('limit: 600', 'limit: 700')
       .replace('We ship on Mondays.', 'We ship on Tuesdays.')
       .replace('http://127.0.0.1:9/v1', 'http://127.0.0.1:10/v1')
-    const { stdout } = await desk.applied(changed)
+    const { stdout } = await fixture.applied(changed)
     assert.match(stdout, /^~ provider local\n {6}base_url: http:\/\/127\.0\.0\.1:9\/v1 → http:\/\/127\.0\.0\.1:10\/v1\n/)
     assert.match(
       stdout,
@@ -142,26 +142,26 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.match(stdout, /^~ {5}key website\n {10}rate_limit\.limit: 600 → 700\n/m)
     assert.match(stdout, /^~ {5}document returns\.md\n {10}content: 43 bytes, sha256 \w+… → 42 bytes, sha256 \w+…\n/m)
     assert.match(stdout, /^5 to change, 3 unchanged\.\n/m)
-    const agent = await desk.one('/agents', 'Support')
+    const agent = await fixture.one('/agents', 'Support')
     assert.deepEqual([agent.version, agent.enabled, agent.max_steps, agent.max_output_tokens], [3, true, 5, most])
-    assert.match((await desk.applied(changed)).stdout, /^Nothing to change\./)
+    assert.match((await fixture.applied(changed)).stdout, /^Nothing to change\./)
   })
 
   test('values that cannot be compared are sent again with --secrets, and then a version is made only where they differ', async () => {
-    const same = await desk.apply(['--secrets'], secrets)
+    const same = await fixture.apply(['--secrets'], secrets)
     assert.equal(same.code, 0, same.stderr)
     assert.match(same.stdout, /api_key: stored → given again, from \$LOCAL_KEY\n/)
     assert.match(same.stdout, /tools\.order\.secrets\.shop_key: stored → given again, from \$SHOP_KEY\n/)
-    assert.equal((await desk.one('/agents', 'Support')).version, 3)
-    const other = await desk.apply(['--secrets'], { ...secrets, SHOP_KEY: 'canary-other' })
-    assert.equal((await desk.one('/agents', 'Support')).version, 4)
+    assert.equal((await fixture.one('/agents', 'Support')).version, 3)
+    const other = await fixture.apply(['--secrets'], { ...secrets, SHOP_KEY: 'canary-other' })
+    assert.equal((await fixture.one('/agents', 'Support')).version, 4)
     assert.ok(![same, other].some(({ stdout, stderr }) => (stdout + stderr).includes('canary')))
-    const unset = await desk.apply(['--secrets'], { LOCAL_KEY: 'x' })
+    const unset = await fixture.apply(['--secrets'], { LOCAL_KEY: 'x' })
     assert.deepEqual([unset.code, /:\d+:\d+: the environment variable SHOP_KEY is not set\n$/.test(unset.stderr)], [1, true])
   })
 
   test('takes nothing away but with --prune, and then only keys and documents of lists that the file gives', async () => {
-    const { id, owner_id: ownerId } = await desk.one('/agents', 'Support')
+    const { id, owner_id: ownerId } = await fixture.one('/agents', 'Support')
     await app.made('POST', '/agents', { owner_id: ownerId, name: 'Another', model: 'demo/demo', system_prompt: '' })
     const less = `
 owners:
@@ -171,39 +171,39 @@ owners:
         documents:
           - {title: Shipping, text: We ship on Tuesdays.}
 `
-    const kept = await desk.applied(less)
+    const kept = await fixture.applied(less)
     assert.match(
       kept.stdout,
       /^Nothing to change\. 3 unchanged\.\nOn the server and not in the file, and left alone: 1 owner, 1 agent, 2 documents \(--prune/,
     )
-    const shown = await desk.applied(less, '--prune', '--dry-run')
+    const shown = await fixture.applied(less, '--prune', '--dry-run')
     assert.match(
       shown.stdout,
       /^- {5}document A page \(doc_\w+\)\n- {5}document [Rr]eturns.* \(doc_\w+\)\n\n2 to take away, 3 unchanged\.\n/m,
     )
-    assert.equal((await desk.list(`/agents/${id}/documents`)).length, 3)
-    await desk.applied(less, '--prune')
+    assert.equal((await fixture.list(`/agents/${id}/documents`)).length, 3)
+    await fixture.applied(less, '--prune')
     assert.deepEqual(
-      (await desk.list(`/agents/${id}/documents`)).map(({ title }) => title),
+      (await fixture.list(`/agents/${id}/documents`)).map(({ title }) => title),
       ['Shipping'],
     )
-    const keys = await desk.list(`/agents/${id}/keys`)
+    const keys = await fixture.list(`/agents/${id}/keys`)
     assert.deepEqual(
       keys.map(({ revoked_at: revoked }) => revoked),
       [null, null],
       'the file gives no list of keys',
     )
-    const last = await desk.applied(less.replace('        documents:', '        keys: [{name: website}]\n        documents:'), '--prune')
+    const last = await fixture.applied(less.replace('        documents:', '        keys: [{name: website}]\n        documents:'), '--prune')
     assert.match(last.stdout, /^- {5}key reports \(key_\w+, revoked for good\)\n/m)
     assert.match(last.stdout, /^Revoked: key reports of Support \(key_\w+\)\n/m)
-    const revoked = (await desk.list(`/agents/${id}/keys`)).filter(({ revoked_at: at }) => at !== null)
+    const revoked = (await fixture.list(`/agents/${id}/keys`)).filter(({ revoked_at: at }) => at !== null)
     assert.deepEqual(
       revoked.map(({ name }) => name),
       ['reports'],
     )
-    assert.ok(await desk.one('/agents', 'Another'))
+    assert.ok(await fixture.one('/agents', 'Another'))
     // A revoked key is not there: its name makes a new one.
-    const again = await desk.applied(less.replace('        documents:', '        keys: [{name: reports}]\n        documents:'))
+    const again = await fixture.applied(less.replace('        documents:', '        keys: [{name: reports}]\n        documents:'))
     assert.match(again.stdout, /^Made: key reports of Support \(key_\w+\)\nsvc_live_\S+\n$/m)
     assert.match(again.stderr, /^The key, shown this once:\n$/)
   })
@@ -211,27 +211,27 @@ owners:
   test('two of one name are refused with their ids, and id: says which is meant, and gives it another name', async () => {
     const first = await app.made('POST', '/owners', { name: 'Twin' })
     const second = await app.made('POST', '/owners', { name: 'Twin' })
-    desk.write('agents.yaml', 'owners:\n  - name: Twin\n')
-    const refused = await desk.apply()
+    fixture.write('agents.yaml', 'owners:\n  - name: Twin\n')
+    const refused = await fixture.apply()
     assert.equal(refused.code, 1)
     assert.match(
       refused.stderr,
       new RegExp(`agents\\.yaml:2:5: the server has 2 of the owner Twin: ${second.id}, ${first.id}\\. Say which is meant, as id: `),
     )
-    const named = await desk.applied(`owners:\n  - {id: ${first.id}, name: Twin One}\n  - {id: ${second.id}, name: Twin}\n`)
+    const named = await fixture.applied(`owners:\n  - {id: ${first.id}, name: Twin One}\n  - {id: ${second.id}, name: Twin}\n`)
     assert.match(named.stdout, /^~ owner Twin One\n {6}name: Twin → Twin One\n/)
     assert.equal((await app.made('GET', `/owners/${first.id}`)).name, 'Twin One')
-    desk.write('agents.yaml', 'owners:\n  - {id: own_nobody, name: Twin}\n')
-    assert.match((await desk.apply()).stderr, /agents\.yaml:2:5: there is no owner own_nobody here/)
+    fixture.write('agents.yaml', 'owners:\n  - {id: own_nobody, name: Twin}\n')
+    assert.match((await fixture.apply()).stderr, /agents\.yaml:2:5: there is no owner own_nobody here/)
   })
 
   test('several files and stdin are one declaration, with owners of one name as one', async () => {
-    const one = desk.write('one.yaml', 'owners:\n  - name: Shared\n    agents:\n      - {name: A, model: demo/demo, system_prompt: a}\n')
+    const one = fixture.write('one.yaml', 'owners:\n  - name: Shared\n    agents:\n      - {name: A, model: demo/demo, system_prompt: a}\n')
     const two = JSON.stringify({ owners: [{ name: 'Shared', agents: [{ name: 'B', model: 'demo/demo', system_prompt: 'b' }] }] })
-    const ran = await runCommand(['apply', '-f', one, '-f', '-'], desk.environment(), two)
+    const ran = await runCommand(['apply', '-f', one, '-f', '-'], fixture.environment(), two)
     assert.equal(ran.code, 0, ran.stderr)
-    const { id } = await desk.one('/owners', 'Shared')
-    for (const name of ['A', 'B']) assert.equal((await desk.one('/agents', name)).owner_id, id)
+    const { id } = await fixture.one('/owners', 'Shared')
+    for (const name of ['A', 'B']) assert.equal((await fixture.one('/agents', name)).owner_id, id)
   })
 
   test('parameters are compared as the JSON that they are sent as', async () => {
@@ -245,24 +245,24 @@ owners:
         tools:
           - {type: http, name: t, description: d, method: GET, url: "https://e.com", parameters: {type: object, properties: {x: {type: number, minimum: -0}}}}
 `
-    await desk.applied(declared)
-    assert.match((await desk.applied(declared)).stdout, /^Nothing to change\./)
+    await fixture.applied(declared)
+    assert.match((await fixture.applied(declared)).stdout, /^Nothing to change\./)
   })
 
   test('a file that is there is never written over, and a key whose file is gone is told', async () => {
     const declared = (file: string) => `owners: [{name: Shared, agents: [{name: B, keys: [{name: mine, secret_file: ${file}}]}]}]`
-    desk.write('taken.key', 'another')
-    desk.write('agents.yaml', declared('taken.key'))
-    const taken = await desk.apply()
+    fixture.write('taken.key', 'another')
+    fixture.write('agents.yaml', declared('taken.key'))
+    const taken = await fixture.apply()
     assert.deepEqual([taken.code, /taken\.key is there already: it is never overwritten/.test(taken.stderr)], [1, true])
-    desk.write('agents.yaml', declared('no-folder/mine.key'))
-    assert.match((await desk.apply()).stderr, /there is no folder /)
+    fixture.write('agents.yaml', declared('no-folder/mine.key'))
+    assert.match((await fixture.apply()).stderr, /there is no folder /)
     // What a run that was killed at this very moment leaves.
-    chmodSync(desk.write('empty.key', ''), 0o644)
-    await desk.applied(declared('empty.key'))
-    assert.match(readFileSync(join(desk.folder, 'empty.key'), 'utf8'), /^svc_live_\S+\n$/)
-    assert.equal(statSync(join(desk.folder, 'empty.key')).mode & 0o777, 0o600)
-    const lost = await desk.applied(declared('elsewhere.key'))
+    chmodSync(fixture.write('empty.key', ''), 0o644)
+    await fixture.applied(declared('empty.key'))
+    assert.match(readFileSync(join(fixture.folder, 'empty.key'), 'utf8'), /^svc_live_\S+\n$/)
+    assert.equal(statSync(join(fixture.folder, 'empty.key')).mode & 0o777, 0o600)
+    const lost = await fixture.applied(declared('elsewhere.key'))
     assert.match(lost.stdout, /^Nothing to change/)
     assert.match(lost.stderr, /^The secret of the key mine of B is not in .*elsewhere\.key\..* npx turnkeep key rotate key_\w+ > /)
   })

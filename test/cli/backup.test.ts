@@ -6,44 +6,44 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { openForReading } from '../../src/store/sqlite/database.ts'
 import { backUp, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { runCommand } from '../support/run-command.ts'
 import { makeFolder } from '../support/test-app.ts'
 
 describe('turnkeep backup', () => {
   test('under load, restored into a new folder: a served Idempotency-Key is replayed, new turns run, verify is clean', async (t) => {
-    const lives = await Lives.begin(t)
-    const first = await lives.client.chat('before the backup', { idempotencyKey: 'old-key' })
+    const processRuns = await ProcessRuns.begin(t)
+    const first = await processRuns.client.chat('before the backup', { idempotencyKey: 'old-key' })
     assert.equal(first.status, 200)
 
     let served = 0
     const loading = new AbortController()
     const load = Array.from({ length: 4 }, async (_, worker) => {
-      while (!loading.signal.aborted) if ((await lives.client.chat('load', { user: `load-${worker}` })).status === 200) served++
+      while (!loading.signal.aborted) if ((await processRuns.client.chat('load', { user: `load-${worker}` })).status === 200) served++
     })
-    const folder = join(lives.folder, 'backups')
+    const folder = join(processRuns.folder, 'backups')
     mkdirSync(folder)
     const file = join(folder, 'one.db')
-    const made = await runCommand(['backup', file, '--json'], { TURNKEEP_DATA_DIR: lives.folder })
+    const made = await runCommand(['backup', file, '--json'], { TURNKEEP_DATA_DIR: processRuns.folder })
     loading.abort()
     await Promise.all(load)
     assert.equal(made.code, 0, made.stderr)
     assert.ok(served > 0, 'nothing was served meanwhile')
     const told = JSON.parse(made.stdout)
     assert.deepEqual([told.file, told.ok, told.broken], [file, true, []])
-    assert.ok(told.keep.some(({ where }: { where: string }) => where === join(lives.folder, 'encryption.key')))
+    assert.ok(told.keep.some(({ where }: { where: string }) => where === join(processRuns.folder, 'encryption.key')))
     assert.deepEqual(readdirSync(folder), ['one.db'])
     assert.equal(statSync(file).mode & 0o777, 0o600)
-    await lives.server!.stop()
+    await processRuns.server!.stop()
 
-    const restored = new Lives(await makeFolder(), lives.model)
+    const restored = new ProcessRuns(await makeFolder(), processRuns.model)
     t.after(async () => {
       await restored.server?.kill()
       rmSync(restored.folder, { recursive: true, force: true })
     })
     copyFileSync(file, join(restored.folder, 'turnkeep.db'))
-    copyFileSync(join(lives.folder, 'encryption.key'), join(restored.folder, 'encryption.key'))
-    restored.client.caller = lives.client.caller
+    copyFileSync(join(processRuns.folder, 'encryption.key'), join(restored.folder, 'encryption.key'))
+    restored.client.caller = processRuns.client.caller
     await restored.start()
     const replay = await restored.client.chat('before the backup', { idempotencyKey: 'old-key' })
     assert.deepEqual(replay.json, first.json)

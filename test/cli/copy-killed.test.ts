@@ -11,7 +11,7 @@ import { openCopySource } from '../../src/store/postgres/copy/source.ts'
 import { openCopyTarget } from '../../src/store/postgres/copy/target.ts'
 import { noPostgres, withClient } from '../support/postgres-server.ts'
 import { runCommand } from '../support/run-command.ts'
-import { assertSame, copyUntil, count, many, newHouse, oldHouse, tables } from '../support/two-houses.ts'
+import { assertSame, copyUntil, count, many, createPostgresTarget, createSqliteSource, tables } from '../support/migration-stores.ts'
 
 const skip = noPostgres()
 const command = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
@@ -23,7 +23,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 
 void describe('turnkeep copy: killed', { skip }, () => {
   void test('after each of its commits, it goes on where it stood and arrives whole', async (t) => {
-    const [folder, url] = [await oldHouse(t, many), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     let report: CopyReport | undefined
     let found = -1
     let runs = 0
@@ -41,7 +41,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
   })
 
   void test('with -9 while it reads, copies and checks, it goes on where it stood and arrives whole', async (t) => {
-    const [folder, url] = [await oldHouse(t, many), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     const run = (): ReturnType<typeof spawn> =>
       spawn(process.execPath, [command, 'copy', '--to', url], {
         env: { PATH: process.env['PATH'], TURNKEEP_DATA_DIR: folder },
@@ -74,7 +74,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
   })
 
   void test('while its last commit was on its way, the next run waits for that commit and goes on after it', async (t) => {
-    const [folder, url] = [await oldHouse(t, many), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     assert.equal(await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages'), undefined)
     const waiting = `select count(*) from pg_stat_activity where datname = current_database() and query like '%insert into messages%' and wait_event_type = 'Lock'`
     await withClient(url, async (holder) => {
@@ -99,7 +99,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
   })
 
   void test('a batch that begins elsewhere than at the mark writes nothing', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     assert.equal(await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages'), undefined)
     const source = await openCopySource(folder)
     t.after(() => source.close())
@@ -114,7 +114,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
   })
 
   void test('and asked again when it is finished, it says so and does nothing', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     await copyHouse({ folder, url, onProgress: ignore })
     await withClient(url, (client) => client.query(`update owners set name = 'since the move'`))
     const { code, stdout } = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })

@@ -17,7 +17,7 @@ import { noPooler, startPooler } from '../support/pooler.ts'
 import { noPostgres, withClient } from '../support/postgres-server.ts'
 import { runCommand } from '../support/run-command.ts'
 import { makeFolder } from '../support/test-app.ts'
-import { assertSame, copyUntil, count, many, newHouse, oldHouse, tables } from '../support/two-houses.ts'
+import { assertSame, copyUntil, count, many, createPostgresTarget, createSqliteSource, tables } from '../support/migration-stores.ts'
 
 const skip = noPostgres()
 const log = { warn: () => undefined, info: () => undefined }
@@ -25,7 +25,7 @@ const ignore = (): void => undefined
 
 void describe('turnkeep copy: what arrives', { skip }, () => {
   void test('every row of every table, byte for byte, and running turns as orphans; it says so', async (t) => {
-    const [folder, url] = [await oldHouse(t, many), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     const { code, stdout, stderr } = await runCommand(['copy', '--to', url, '--json'], { TURNKEEP_DATA_DIR: folder })
     assert.equal(code, 0, stderr)
     const report = JSON.parse(stdout)
@@ -40,7 +40,7 @@ void describe('turnkeep copy: what arrives', { skip }, () => {
   })
 
   void test('the knowledge base is found by the same words, titles and headings as one that is indexed there', async (t) => {
-    const [folder, url, fresh] = [await oldHouse(t), await newHouse(t), await newHouse(t)]
+    const [folder, url, fresh] = [await createSqliteSource(t), await createPostgresTarget(t), await createPostgresTarget(t)]
     const { agentId, text } = {
       agentId: 'agt_known',
       text: `# Guide\n\n## Returns of parcels\n${'A sentence about nothing. '.repeat(90)}\n\n## 退款\n好`,
@@ -76,7 +76,7 @@ void describe('turnkeep copy: what arrives', { skip }, () => {
   })
 
   void test('what differs on arrival is told by table, sum and invariant, exit code 1, and no server starts on it', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     assert.equal(await copyUntil(folder, url, ({ phase }) => phase === 'copying'), undefined)
     await withClient(url, (client) =>
       client.query(`create function tamper() returns trigger language plpgsql as $$ begin
@@ -104,7 +104,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   }
 
   void test('while a server runs on the folder, and the folder is free again afterwards', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const server = await openSqliteStore({ folder })
     await assert.rejects(copyHouse({ folder, url, onProgress: ignore }), FolderInUse)
     const told = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
@@ -117,7 +117,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   })
 
   void test('into a database that has data, that a server works with, or that another copy fills', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const server = await openPostgresStore({ url, log })
     await refused(folder, url, /a Turnkeep server works with this database/)
     await server.write('createOwner', { id: 'own_x', name: 'X', credit: undefined })
@@ -139,7 +139,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   })
 
   void test('of a folder that has changed since the copy began, or that is another one', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'turns')
     // A start that finds nothing to do changes nothing.
     await (await openSqliteStore({ folder })).close()
@@ -148,7 +148,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     db.exec(`update api_keys set last_used_at = last_used_at + 1`)
     db.close()
     await refused(folder, url, /not what it was when the copy began \(api_keys\).*Drop the database, create it again/)
-    const [other, second] = [await makeFolder(), await newHouse(t)]
+    const [other, second] = [await makeFolder(), await createPostgresTarget(t)]
     t.after(() => rmSync(other, { recursive: true, force: true }))
     await fillStore(other, { turns: 10 })
     await refused(other, url, /not what it was when the copy began/)
@@ -157,7 +157,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   })
 
   void test('of a text that PostgreSQL cannot store: the row is named', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec(`insert into owners (id, name, created_at) values ('own_zero', 'a' || char(0) || 'b', 0)`)
     db.close()
@@ -165,7 +165,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   })
 
   void test('with a table of the old house that nobody would carry, loudly', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec('create table attic (id text primary key)')
     db.close()
@@ -173,7 +173,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   })
 
   void test('of a store that is broken, of an older schema, or not there', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const change = (text: string): void => {
       const db = new DatabaseSync(join(folder, 'turnkeep.db'))
       db.exec(text)
@@ -190,7 +190,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   })
 
   void test('a half-copied database by server, verify and backup; an address that is none without its words', async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages')
     await assert.rejects(openPostgresStore({ url, log }), /a copy into this database is not finished/)
     for (const args of [['verify'], ['backup', join(folder, 'x.dump')]]) {
@@ -208,7 +208,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
   })
 
   void test('through a pooler, and so is a backup: what they lean on is a connection of their own', { skip: noPooler() }, async (t) => {
-    const [folder, url] = [await oldHouse(t), await newHouse(t)]
+    const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const pooler = await startPooler(url)
     t.after(() => pooler.stop())
     await copyHouse({ folder, url, onProgress: ignore })

@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 import { verify } from '../../src/store/queries/invariants.ts'
 import { BackupRefused, dumpPostgres } from '../../src/store/postgres/backup.ts'
 import { openPostgresStore, readPostgresSnapshot } from '../../src/store/postgres/postgres.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { gate } from '../support/model-server.ts'
 import { findBin, makeDatabase, noPostgres, noPostgresServer, withClient } from '../support/postgres-server.ts'
 import { runCommand } from '../support/run-command.ts'
@@ -22,14 +22,14 @@ import { adminToken, makeFolder } from '../support/test-app.ts'
 const log = { warn: () => undefined, info: () => undefined }
 
 /** What the operator sets in the new house, as the copy told. */
-function settingsOf(lives: Lives, url: string): Record<string, string> {
-  const encryptionKey = readFileSync(join(lives.folder, 'encryption.key'), 'utf8').trim()
+function settingsOf(processRuns: ProcessRuns, url: string): Record<string, string> {
+  const encryptionKey = readFileSync(join(processRuns.folder, 'encryption.key'), 'utf8').trim()
   return { DATABASE_URL: url, TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_ENCRYPTION_KEY: encryptionKey }
 }
 
-async function startIn(lives: Lives, settings: Record<string, string>): Promise<void> {
-  lives.server = await startServer(settings)
-  lives.client.url = lives.client.adminUrl = lives.server.url
+async function startIn(processRuns: ProcessRuns, settings: Record<string, string>): Promise<void> {
+  processRuns.server = await startServer(settings)
+  processRuns.client.url = processRuns.client.adminUrl = processRuns.server.url
 }
 
 async function assertWhole(url: string): Promise<void> {
@@ -39,11 +39,11 @@ async function assertWhole(url: string): Promise<void> {
 
 void describe('moving house', { skip: noPostgres() }, () => {
   void test('idempotency.replay a retry across the move gets the same bytes, a turn that was cut off is finished there, books and keys are the same', async (t) => {
-    const lives = await Lives.begin(t)
-    const { client, model } = lives
+    const processRuns = await ProcessRuns.begin(t)
+    const { client, model } = processRuns
     const database = await makeDatabase()
     t.after(async () => {
-      await lives.server?.kill()
+      await processRuns.server?.kill()
       await database.drop()
     })
     const first = await client.chat('before the move — “genau so” 退款 🤹', { idempotencyKey: 'first' })
@@ -56,30 +56,30 @@ void describe('moving house', { skip: noPostgres() }, () => {
     model.when('cut off', ['the ', held, 'end'])
     const cut = client.chat('cut off', { idempotencyKey: 'cut', user: 'cem' }).catch(() => undefined)
     await held.reached
-    await lives.server!.kill()
+    await processRuns.server!.kill()
     await cut
     const calls = model.calls.length
 
-    const copied = await runCommand(['copy', '--to', database.url, '--json'], { TURNKEEP_DATA_DIR: lives.folder })
+    const copied = await runCommand(['copy', '--to', database.url, '--json'], { TURNKEEP_DATA_DIR: processRuns.folder })
     assert.equal(copied.code, 0, copied.stderr)
     const { set } = JSON.parse(copied.stdout) as { set: { setting: string; value: string }[] }
     assert.deepEqual(
       set.map(({ setting }) => setting),
       ['DATABASE_URL', 'TURNKEEP_ENCRYPTION_KEY', 'TURNKEEP_ADMIN_TOKEN'],
     )
-    assert.ok(set[1]!.value.includes(join(lives.folder, 'encryption.key')))
-    const secrets = [readFileSync(join(lives.folder, 'encryption.key'), 'utf8').trim(), client.caller.apiKey]
+    assert.ok(set[1]!.value.includes(join(processRuns.folder, 'encryption.key')))
+    const secrets = [readFileSync(join(processRuns.folder, 'encryption.key'), 'utf8').trim(), client.caller.apiKey]
     for (const secret of secrets) assert.ok(!(copied.stdout + copied.stderr).includes(secret))
 
     held.open()
-    await startIn(lives, settingsOf(lives, database.url))
+    await startIn(processRuns, settingsOf(processRuns, database.url))
     const again = await client.chat('before the move — “genau so” 退款 🤹', { idempotencyKey: 'first' })
     assert.equal(again.status, 200)
     assert.equal(again.text, first.text)
     assert.equal(again.headers.get('x-request-id'), first.headers.get('x-request-id'))
     assert.equal((await client.stream('by stream', { idempotencyKey: 'streamed', user: 'ann' })).text.includes('by stream'), true)
     assert.equal((await client.chat('another body', { idempotencyKey: 'first' })).status, 409)
-    const finished = await lives.retry('cut off', { idempotencyKey: 'cut', user: 'cem' })
+    const finished = await processRuns.retry('cut off', { idempotencyKey: 'cut', user: 'cem' })
     assert.deepEqual([finished.status, finished.json.message?.content], [200, 'the end'], finished.text)
     assert.equal(model.calls.length, calls + 1, 'only what was cut off was asked for again')
     // Released by the former house, run again under its request id; the provider's sealed key opens here.
@@ -98,18 +98,18 @@ void describe('moving house', { skip: noPostgres() }, () => {
     )
     assert.equal((await client.owner()).held_usd, '0.00000000')
     assert.equal((await client.ledger()).filter(({ kind }) => kind === 'charge').length, 5)
-    await lives.server!.stop()
+    await processRuns.server!.stop()
     await assertWhole(database.url)
   })
 
   void test('usage, ledger, owner, agents and keys read the same on both sides', async (t) => {
-    const lives = await Lives.begin(t)
+    const processRuns = await ProcessRuns.begin(t)
     const database = await makeDatabase()
     t.after(async () => {
-      await lives.server?.kill()
+      await processRuns.server?.kill()
       await database.drop()
     })
-    const { client } = lives
+    const { client } = processRuns
     for (const user of ['ann', 'ben'])
       for (const message of ['one', 'two']) assert.equal((await client.chat(message, { user })).status, 200)
     await client.made(
@@ -131,14 +131,14 @@ void describe('moving house', { skip: noPostgres() }, () => {
       paths.push(`/agents/${agentId}/keys`, '/providers', `/conversations?agent_id=${agentId}`, '/turns', '/audit')
       return Promise.all(paths.map(async (path) => `${path} ${(await client.admin('GET', path)).text}`))
     }
-    await lives.server!.stop()
-    await lives.start()
+    await processRuns.server!.stop()
+    await processRuns.start()
     const before = await read()
     for (const text of before) assert.ok(!text.includes('"error"'), text)
-    await lives.server!.stop()
-    const copied = await runCommand(['copy', '--to', database.url], { TURNKEEP_DATA_DIR: lives.folder })
+    await processRuns.server!.stop()
+    const copied = await runCommand(['copy', '--to', database.url], { TURNKEEP_DATA_DIR: processRuns.folder })
     assert.equal(copied.code, 0, copied.stderr)
-    await startIn(lives, settingsOf(lives, database.url))
+    await startIn(processRuns, settingsOf(processRuns, database.url))
     assert.deepEqual(await read(), before)
     // Added once, here and there.
     const entry = await client.made(
@@ -153,26 +153,26 @@ void describe('moving house', { skip: noPostgres() }, () => {
 
 void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgresServer() }, () => {
   void test('under load, restored into another database: a served Idempotency-Key is replayed, new turns run, verify is clean', async (t) => {
-    const lives = await Lives.begin(t)
-    const { client } = lives
+    const processRuns = await ProcessRuns.begin(t)
+    const { client } = processRuns
     const [database, restored] = [await makeDatabase(), await makeDatabase()]
     t.after(async () => {
-      await lives.server?.kill()
+      await processRuns.server?.kill()
       await database.drop()
       await restored.drop()
     })
     const first = await client.chat('before the backup', { idempotencyKey: 'old-key' })
-    await lives.server!.stop()
-    assert.equal((await runCommand(['copy', '--to', database.url], { TURNKEEP_DATA_DIR: lives.folder })).code, 0)
-    const settings = settingsOf(lives, database.url)
-    await startIn(lives, settings)
+    await processRuns.server!.stop()
+    assert.equal((await runCommand(['copy', '--to', database.url], { TURNKEEP_DATA_DIR: processRuns.folder })).code, 0)
+    const settings = settingsOf(processRuns, database.url)
+    await startIn(processRuns, settings)
 
     let served = 0
     const loading = new AbortController()
     const load = Array.from({ length: 4 }, async (_, worker) => {
       while (!loading.signal.aborted) if ((await client.chat('load', { user: `load-${worker}` })).status === 200) served++
     })
-    const file = join(lives.folder, 'one.dump')
+    const file = join(processRuns.folder, 'one.dump')
     const url = new URL(database.url)
     url.password = 'geheim'
     const made = await runCommand(['backup', file, '--json'], { DATABASE_URL: url.href })
@@ -184,43 +184,43 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     assert.deepEqual([told.file, told.ok, told.broken], [file, true, []])
     assert.deepEqual(told.keep[0], { secret: 'TURNKEEP_ENCRYPTION_KEY', where: 'environment' })
     assert.equal(statSync(file).mode & 0o777, 0o600)
-    assert.ok(!readdirSync(lives.folder).includes('one.dump.partial'))
+    assert.ok(!readdirSync(processRuns.folder).includes('one.dump.partial'))
     const again = await runCommand(['backup', file], { DATABASE_URL: database.url })
     assert.deepEqual([again.code, /is there already/.test(again.stderr)], [2, true])
-    await lives.server!.stop()
+    await processRuns.server!.stop()
 
     const how = ['--no-owner', '--exit-on-error', '--single-transaction', `--dbname=${restored.url}`, file]
     await promisify(execFile)(join(findBin()!, 'pg_restore'), how)
     const checked = await runCommand(['verify'], { DATABASE_URL: restored.url })
     assert.equal(checked.code, 0, checked.stdout + checked.stderr)
-    await startIn(lives, { ...settings, DATABASE_URL: restored.url })
+    await startIn(processRuns, { ...settings, DATABASE_URL: restored.url })
     const replay = await client.chat('before the backup', { idempotencyKey: 'old-key' })
     assert.equal(replay.text, first.text)
     assert.equal((await client.chat('after the restore', { user: 'new' })).status, 200)
-    await lives.server!.stop()
+    await processRuns.server!.stop()
     await assertWhole(restored.url)
   })
 
   void test('says which invariant is broken, keeps the copy, and exits 1; one of nothing, or into nowhere, ends with one line', async (t) => {
-    const lives = await Lives.begin(t)
+    const processRuns = await ProcessRuns.begin(t)
     const [database, empty] = [await makeDatabase(), await makeDatabase()]
     t.after(async () => {
       await database.drop()
       await empty.drop()
     })
-    await lives.server!.stop()
-    assert.equal((await runCommand(['copy', '--to', database.url], { TURNKEEP_DATA_DIR: lives.folder })).code, 0)
+    await processRuns.server!.stop()
+    assert.equal((await runCommand(['copy', '--to', database.url], { TURNKEEP_DATA_DIR: processRuns.folder })).code, 0)
     await withClient(database.url, (pg) => pg.query('update owners set balance = balance + 1'))
-    const broken = await runCommand(['backup', join(lives.folder, 'a.dump')], { DATABASE_URL: database.url })
+    const broken = await runCommand(['backup', join(processRuns.folder, 'a.dump')], { DATABASE_URL: database.url })
     assert.equal(broken.code, 1, broken.stderr)
     assert.match(broken.stdout, /BROKEN in it, as in the store: balance-is-ledger-sum\n/)
     const verified = await runCommand(['verify', '--json'], { DATABASE_URL: database.url })
     assert.equal(verified.code, 1)
     const { ok, invariants } = JSON.parse(verified.stdout) as { ok: boolean; invariants: { name: string; ok: boolean }[] }
     assert.deepEqual([ok, invariants.filter((one) => !one.ok).map(({ name }) => name)], [false, ['balance-is-ledger-sum']])
-    const file = join(lives.folder, 'b.dump')
+    const file = join(processRuns.folder, 'b.dump')
     const nothing = await runCommand(['backup', file], { DATABASE_URL: empty.url })
-    const nowhere = await runCommand(['backup', join(lives.folder, 'none', 'b.dump')], { DATABASE_URL: database.url })
+    const nowhere = await runCommand(['backup', join(processRuns.folder, 'none', 'b.dump')], { DATABASE_URL: database.url })
     const refused = await runCommand(['backup', file], { DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
     const unread = await runCommand(['verify'], { DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
     assert.match(unread.stderr, /^turnkeep: the database at postgres:\/\/me:…@127\.0\.0\.1:1\/x cannot be checked: [^\n]+\n[^\n]+\n$/)
@@ -230,7 +230,7 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
       assert.ok(!stderr.includes('geheim'))
     }
     assert.match(nothing.stderr, /there is no Turnkeep in that database/)
-    assert.ok(!readdirSync(lives.folder).some((name) => name.startsWith('b.dump')))
+    assert.ok(!readdirSync(processRuns.folder).some((name) => name.startsWith('b.dump')))
   })
 
   void test('needs a pg_dump that knows this PostgreSQL, and says which; nothing is left of one that fails half-way', async (t) => {

@@ -7,7 +7,7 @@ import type { Printed } from './run-driver.ts'
 import type { Call, Completed, Expect, Failed, Range } from './scenario-file.ts'
 
 // An answer that is final is told at once; between both a program of a busy machine may have to wait for its turn.
-const mostSecondsToTell = 3
+const maxLogDelaySeconds = 3
 // What a timer may be early by its own clock.
 const earlySeconds = 0.01
 
@@ -69,7 +69,7 @@ function checkEnd(lines: Printed['lines'], noted: Noted[], endedAt: number, { ou
   const told = (last.at - Math.max(...noted.map((note) => note.endedAt ?? endedAt))) / 1000
   return [
     ...(late.length > 0 ? [`${late.length} requests after the end`] : []),
-    ...(noted.length > 0 && outcome !== 'left' && told > mostSecondsToTell
+    ...(noted.length > 0 && outcome !== 'left' && told > maxLogDelaySeconds
       ? [`the end was told ${told.toFixed(1)} s after the last answer`]
       : []),
   ]

@@ -1,5 +1,5 @@
 /** What must be true of the stored data when a scenario is over: as many turns, charges and messages as it says, and what callers were told. Pure. */
-import type { Found } from './scenario-house.ts'
+import type { Found } from './scenario-fixture.ts'
 import type { Completed, Scenario, Stored } from './scenario-file.ts'
 
 export function checkStored({ stored }: Scenario, found: Found, told: Completed[]): string[] {

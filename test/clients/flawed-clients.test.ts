@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { atOnce } from './run-all.ts'
 import { runScenario } from './run-scenario.ts'
 import { readScenarios } from './scenario-file.ts'
-import { House } from './scenario-house.ts'
+import { ScenarioFixture } from './scenario-fixture.ts'
 
 const driver = fileURLToPath(new URL('flawed-driver.ts', import.meta.url))
 const scenarios = readScenarios()
@@ -24,15 +24,15 @@ const flaws: [flaw: string, scenario: string, problem: RegExp][] = [
 ]
 
 void describe('clients: the scenarios find a flawed client', { concurrency: atOnce }, () => {
-  let house: House
+  let fixture: ScenarioFixture
   before(async () => {
-    house = await House.open()
+    fixture = await ScenarioFixture.open()
   })
-  after(() => house.close())
+  after(() => fixture.close())
 
   const problems = async (name: string, flaw: string): Promise<string[]> => {
     const scenario = scenarios.find((one) => one.name === name) ?? assert.fail(`there is no scenario ${name}`)
-    return (await runScenario(scenario, [process.execPath, driver, flaw], house)).problems
+    return (await runScenario(scenario, [process.execPath, driver, flaw], fixture)).problems
   }
   for (const name of new Set(flaws.map(([, scenario]) => scenario)))
     void test(`clients: one without a flaw passes: ${name}`, async () => assert.deepEqual(await problems(name, 'none'), []))

@@ -3,7 +3,7 @@ import type { Driver } from './drivers.ts'
 import { runScenario } from './run-scenario.ts'
 import type { Outcome } from './run-scenario.ts'
 import type { Scenario } from './scenario-file.ts'
-import type { House } from './scenario-house.ts'
+import type { ScenarioFixture } from './scenario-fixture.ts'
 import type { Column } from './scenario-table.ts'
 
 // Of drivers and servers together so many that two processors keep up with them.
@@ -13,7 +13,7 @@ export const atOnce = 8
 export async function runAll(
   scenarios: Scenario[],
   clients: readonly Driver[],
-  house: House,
+  fixture: ScenarioFixture,
   told: (one: { client: string; outcome: Outcome }) => void,
 ): Promise<Column[]> {
   const columns = clients.map(({ name }): Column => ({ client: name, outcomes: [] }))
@@ -23,7 +23,7 @@ export async function runAll(
   const next = runs.values()
   const work = async (): Promise<void> => {
     for (const { scenario, row, command, column } of next) {
-      const outcome = await runScenario(scenario, command, house)
+      const outcome = await runScenario(scenario, command, fixture)
       column.outcomes[row] = outcome
       told({ client: column.client, outcome })
     }

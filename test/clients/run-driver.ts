@@ -25,7 +25,7 @@ export type Printed = {
 }
 
 // No scenario takes a third of it.
-const mostMs = 60_000
+const maxMs = 60_000
 
 /** `leaveAfterDeltas`: the program is killed when it has printed so many. */
 export async function runDriver(command: readonly string[], order: Order, leaveAfterDeltas = Infinity): Promise<Printed> {
@@ -51,9 +51,9 @@ export async function runDriver(command: readonly string[], order: Order, leaveA
     child.kill('SIGKILL')
   })
   const tooLong = setTimeout(() => {
-    problems.push(`the driver did not end within ${mostMs / 1000} s`)
+    problems.push(`the driver did not end within ${maxMs / 1000} s`)
     child.kill('SIGKILL')
-  }, mostMs)
+  }, maxMs)
   child.stdin.end(`${JSON.stringify(order)}\n`)
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
   clearTimeout(tooLong)

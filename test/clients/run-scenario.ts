@@ -6,8 +6,8 @@ import { checkStored } from './check-stored.ts'
 import { runDriver } from './run-driver.ts'
 import type { Order } from './run-driver.ts'
 import type { Call, Completed, Scenario } from './scenario-file.ts'
-import { Service } from './scenario-house.ts'
-import type { House } from './scenario-house.ts'
+import { Service } from './scenario-fixture.ts'
+import type { ScenarioFixture } from './scenario-fixture.ts'
 import { otherMessage } from './scenario-model.ts'
 import { startScenarioProxy } from './scenario-proxy.ts'
 
@@ -23,15 +23,15 @@ export type Outcome = {
 
 const user = 'ann'
 
-export async function runScenario(scenario: Scenario, command: readonly string[], house: House): Promise<Outcome> {
+export async function runScenario(scenario: Scenario, command: readonly string[], fixture: ScenarioFixture): Promise<Outcome> {
   const failed = (problems: string[]): Outcome => ({ scenario: scenario.name, problems, requests: 0, seconds: 0 })
   await using stack = new AsyncDisposableStack()
   try {
-    const service = await serviceFor(scenario, house)
-    const outcome = await runIn(service, scenario, command, house, stack).catch((error: unknown) =>
+    const service = await serviceFor(scenario, fixture)
+    const outcome = await runIn(service, scenario, command, fixture, stack).catch((error: unknown) =>
       failed([`the harness: ${String(error)}`]),
     )
-    if (service !== house.shared) await service.end().catch((error: unknown) => outcome.problems.push(String(error)))
+    if (service !== fixture.shared) await service.end().catch((error: unknown) => outcome.problems.push(String(error)))
     return outcome
   } catch (error) {
     return failed([`the harness: ${String(error)}`])
@@ -39,7 +39,7 @@ export async function runScenario(scenario: Scenario, command: readonly string[]
 }
 
 /** A process of its own where the scenario does to it what others would feel. */
-async function serviceFor({ faults = [], again = [] }: Scenario, { shared, model }: House): Promise<Service> {
+async function serviceFor({ faults = [], again = [] }: Scenario, { shared, model }: ScenarioFixture): Promise<Service> {
   const all = [...faults, ...again.flatMap((call) => call.faults ?? [])].filter((fault) => fault !== 'pass')
   const limiterDown = faults.findIndex((fault) => fault !== 'pass' && 'limiter_down' in fault)
   if (limiterDown !== -1) return Service.start(model, limiterDown + 1)
@@ -50,13 +50,13 @@ async function runIn(
   service: Service,
   scenario: Scenario,
   command: readonly string[],
-  house: House,
+  fixture: ScenarioFixture,
   stack: AsyncDisposableStack,
 ): Promise<Outcome> {
-  const { house: given = {}, again = [] } = scenario
+  const { fixture: given = {}, again = [] } = scenario
   // Of its own for each run, so that those of two clients do not meet.
   const name = randomUUID()
-  const speaker = house.model.speak(name, scenario.model ?? [{ says: ['Hello'] }], given.other_turn)
+  const speaker = fixture.model.generate(name, scenario.model ?? [{ says: ['Hello'] }], given.other_turn)
   const caller = await service.admin.makeCaller({
     agent: { ...given.agent, model: `scripted/${name}` },
     ...(given.key ? { key: given.key } : {}),
@@ -64,7 +64,7 @@ async function runIn(
   })
   const proxy = await startScenarioProxy({
     target: () => service.url,
-    elsewhere: house.elsewhere,
+    elsewhere: fixture.elsewhere,
     asked: () => speaker.asked(),
     requestEnded: () => speaker.requestEnded(),
     kill: () => service.kill(),

@@ -12,7 +12,7 @@ import { drivers } from './drivers.ts'
 import type { Driver } from './drivers.ts'
 import { runAll } from './run-all.ts'
 import { readScenarios } from './scenario-file.ts'
-import { House } from './scenario-house.ts'
+import { ScenarioFixture } from './scenario-fixture.ts'
 import { replaceTable, writeTable } from './scenario-table.ts'
 
 const page = new URL('../../clients/README.md', import.meta.url)
@@ -37,13 +37,13 @@ function refuse(why: string): never {
   process.exit(2)
 }
 
-const house = await House.open()
-const columns = await runAll(scenarios, here, house, ({ client, outcome: { scenario, problems, requests, seconds } }) => {
+const fixture = await ScenarioFixture.open()
+const columns = await runAll(scenarios, here, fixture, ({ client, outcome: { scenario, problems, requests, seconds } }) => {
   console.error(`${problems.length === 0 ? 'passed' : 'FAILED'}  ${client}: ${scenario} (${requests} requests, ${seconds.toFixed(1)} s)`)
   for (const problem of problems) console.error(`        ${problem}`)
-}).finally(() => house.close())
-if (house.strayed.length > 0) console.error(`FAILED  redirects were followed: ${house.strayed.join(', ')}`)
+}).finally(() => fixture.close())
+if (fixture.strayed.length > 0) console.error(`FAILED  redirects were followed: ${fixture.strayed.join(', ')}`)
 const table = writeTable(columns)
 console.log(table)
 if (write) writeFileSync(page, replaceTable(readFileSync(page, 'utf8'), table))
-if (house.strayed.length > 0 || columns.some(({ outcomes }) => outcomes.some(({ problems }) => problems.length > 0))) process.exitCode = 1
+if (fixture.strayed.length > 0 || columns.some(({ outcomes }) => outcomes.some(({ problems }) => problems.length > 0))) process.exitCode = 1

@@ -9,7 +9,7 @@ import type { Schema } from '@cfworker/json-schema'
 export type Scenario = Call & {
   name: string
   says: string
-  house?: House
+  fixture?: ScenarioFixture
   model?: ModelCall[]
   caller_leaves_after_deltas?: number
   /** Later calls with the same key. */
@@ -25,7 +25,7 @@ export type Call = {
   expect: Expect
 }
 type Fields = Record<string, unknown>
-export type House = {
+export type ScenarioFixture = {
   balance_usd?: string
   agent?: Fields
   key?: Fields

@@ -9,7 +9,7 @@ import type { ModelCall, Part } from './scenario-file.ts'
 export type ScenarioModel = {
   baseUrl: string
   /** The speaker for one scenario; its agent's model is `scripted/<name>`. */
-  speak(name: string, calls: ModelCall[], otherTurn?: number): Speaker
+  generate(name: string, calls: ModelCall[], otherTurn?: number): Speaker
   close(): Promise<void>
 }
 
@@ -78,7 +78,7 @@ export async function startScenarioModel(): Promise<ScenarioModel> {
   )
   return {
     baseUrl: server.baseUrl,
-    speak(name, calls, otherTurn = 1) {
+    generate(name, calls, otherTurn = 1) {
       const speaker = new Speaker(calls, otherTurn)
       speakers.set(name, speaker)
       return speaker

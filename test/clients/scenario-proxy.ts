@@ -44,7 +44,7 @@ export type ScenarioProxy = {
 // Below those from which connections go out: a port where nobody listens for a second must be free again afterwards.
 const ports = [20_000, 32_768] as const
 
-export async function startScenarioProxy(house: Surroundings): Promise<ScenarioProxy> {
+export async function startScenarioProxy(fixture: Surroundings): Promise<ScenarioProxy> {
   const noted: Noted[] = []
   const problems: string[] = []
   let faults: Fault[] = []
@@ -60,7 +60,7 @@ export async function startScenarioProxy(house: Surroundings): Promise<ScenarioP
       })
       .finally(() => {
         note.endedAt ??= performance.now()
-        house.requestEnded()
+        fixture.requestEnded()
       })
   })
 
@@ -70,9 +70,9 @@ export async function startScenarioProxy(house: Surroundings): Promise<ScenarioP
     if (fault === 'pass' || 'limiter_down' in fault) return void (await forward(request, response, note))
     if ('answer' in fault) return answer(response, note, fault.answer)
     if ('bytes_each' in fault) return void (await forward(request, response, note, { write: inPieces(fault.bytes_each) }))
-    if ('slow_reader' in fault) return void (await forward(request, response, note, { readWhen: house.turnsEnded }))
+    if ('slow_reader' in fault) return void (await forward(request, response, note, { readWhen: fixture.turnsEnded }))
     if ('window_used_up' in fault) {
-      await house.useUpWindow()
+      await fixture.useUpWindow()
       return void (await forward(request, response, note))
     }
     const [kind, moment] = Object.entries(fault)[0] as ['cut' | 'stall' | 'kill_server', Moment]
@@ -87,7 +87,7 @@ export async function startScenarioProxy(house: Surroundings): Promise<ScenarioP
   /** Answers whether the moment has come; where the answer ended before it, the client has all of it. */
   async function forwardUntil(moment: Moment, request: IncomingMessage, response: ServerResponse, note: Noted): Promise<boolean> {
     if (moment === 'running') {
-      const asked = house.asked()
+      const asked = fixture.asked()
       // Its answer is of no interest to anybody.
       const sent = send(request, note)
       sent.on('error', () => undefined)
@@ -100,12 +100,12 @@ export async function startScenarioProxy(house: Surroundings): Promise<ScenarioP
 
   /** While the service is away nobody listens: whoever comes is refused. */
   async function killed(response: ServerResponse, note: Noted): Promise<void> {
-    await house.kill()
+    await fixture.kill()
     note.endedAt = performance.now()
     server.close()
     response.destroy()
     server.closeAllConnections()
-    await house.restart()
+    await fixture.restart()
     await listen()
   }
 
@@ -144,13 +144,13 @@ export async function startScenarioProxy(house: Surroundings): Promise<ScenarioP
 
   function send(request: IncomingMessage, note: Noted) {
     const { host: _, ...headers } = request.headers
-    const sent = ask(new URL(note.path, house.target()), { method: note.method, headers, agent: false })
+    const sent = ask(new URL(note.path, fixture.target()), { method: note.method, headers, agent: false })
     sent.end(note.body)
     return sent
   }
 
   function answer(response: ServerResponse, note: Noted, { status, headers = {}, body = '' }: AnswerGiven): void {
-    const given = Object.entries(headers).map(([name, value]) => [name, value.replace('{elsewhere}', house.elsewhere)] as const)
+    const given = Object.entries(headers).map(([name, value]) => [name, value.replace('{elsewhere}', fixture.elsewhere)] as const)
     const asked = given.find(([name]) => name.toLowerCase() === 'retry-after')?.[1]
     Object.assign(note, { status, retryAfter: asked === undefined ? undefined : Number(asked), endedAt: performance.now() })
     response.writeHead(status, Object.fromEntries(given)).end(body)

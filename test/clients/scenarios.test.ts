@@ -8,21 +8,21 @@ import { drivers } from './drivers.ts'
 import { atOnce } from './run-all.ts'
 import { runScenario } from './run-scenario.ts'
 import { readScenarios } from './scenario-file.ts'
-import { House } from './scenario-house.ts'
+import { ScenarioFixture } from './scenario-fixture.ts'
 
 void test('clients: every scenario on every client, and afterwards every invariant holds', { concurrency: atOnce }, async (t) => {
-  const house = await House.open()
+  const fixture = await ScenarioFixture.open()
   try {
     const runs = readScenarios().flatMap((scenario) => drivers.map((driver) => ({ scenario, ...driver })))
     await Promise.all(
       runs.map(({ scenario, name, command, missing: skip }) =>
         t.test(`clients: ${name}: ${scenario.name}`, { skip }, async () => {
-          assert.deepEqual((await runScenario(scenario, command, house)).problems, [], scenario.says)
+          assert.deepEqual((await runScenario(scenario, command, fixture)).problems, [], scenario.says)
         }),
       ),
     )
   } finally {
-    await house.close()
+    await fixture.close()
   }
-  assert.deepEqual(house.strayed, [], 'no redirect was followed')
+  assert.deepEqual(fixture.strayed, [], 'no redirect was followed')
 })

@@ -9,7 +9,7 @@ import { describe, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, settings } from '../../src/config/config.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
-import { startTestDoor } from '../support/test-door.ts'
+import { startTestDoor } from '../support/test-http-layer.ts'
 import { image, imageUser } from './image-root.ts'
 import { environmentOf } from './dockerfile.ts'
 

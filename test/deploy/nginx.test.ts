@@ -18,7 +18,7 @@ import { Fleet, noFleet } from '../support/fleet.ts'
 import { gate } from '../support/model-server.ts'
 import { parseEvents, startTestApp, TestClient } from '../support/test-app.ts'
 import type { TestApp, TestAppOptions } from '../support/test-app.ts'
-import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-door.ts'
+import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-http-layer.ts'
 import { nginxConf, startNginx, swap, withoutNginx } from './nginx-front.ts'
 
 const options = { skip: withoutNginx(), timeout: 60_000 }

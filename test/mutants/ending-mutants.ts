@@ -86,8 +86,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        '    const settlement = settlementOf(turn, spoken, newId)\n',
-        `    const settlement = settlementOf(turn, spoken, newId)
+        '    const settlement = settlementOf(turn, result, newId)\n',
+        `    const settlement = settlementOf(turn, result, newId)
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 }
     turn.finish({ kind: 'completed', reply: { ...settlement, ...early } })\n`,
       ),
@@ -132,8 +132,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        "return release(turn, 'service_unavailable', spoken.cause)",
-        "return fail(turn, 'failed', 'service_unavailable', spoken.cause)",
+        "return release(turn, 'service_unavailable', result.cause)",
+        "return fail(turn, 'failed', 'service_unavailable', result.cause)",
       ),
     ],
     caughtBy: { file: states, title: 'turn.states released: the model side failed' },
@@ -144,8 +144,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        "return fail(turn, 'failed', 'internal_error', spoken.cause)",
-        "return fail(turn, 'released', 'internal_error', spoken.cause)",
+        "return fail(turn, 'failed', 'internal_error', result.cause)",
+        "return fail(turn, 'released', 'internal_error', result.cause)",
       ),
     ],
     caughtBy: { file: states, title: 'turn.states failed: no text after one more try' },
@@ -242,8 +242,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        "turnedAway++\n    return { kind: 'refused', code: 'service_unavailable' }",
-        "turnedAway++\n    return { kind: 'refused', code: 'internal_error' }",
+        "rejected++\n    return { kind: 'refused', code: 'service_unavailable' }",
+        "rejected++\n    return { kind: 'refused', code: 'internal_error' }",
       ),
     ],
     caughtBy: { file: states, title: 'unavailable.unknown a full process' },
@@ -254,8 +254,8 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         turn,
-        "    turn.finish({ kind: 'failed', code: 'service_unavailable' })\n  }\n\n  async function speak",
-        "    turn.finish({ kind: 'failed', code: 'internal_error' })\n  }\n\n  async function speak",
+        "    turn.finish({ kind: 'failed', code: 'service_unavailable' })\n  }\n\n  async function generate",
+        "    turn.finish({ kind: 'failed', code: 'internal_error' })\n  }\n\n  async function generate",
       ),
     ],
     caughtBy: { file: 'race/crash.test.ts', title: unknown },

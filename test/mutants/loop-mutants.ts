@@ -65,7 +65,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'retry.continues',
     removes: 'what was said before the retry is heard on its stream',
-    edits: [edit(agent, "if (unheard !== '') speech.onDelta(unheard)")],
+    edits: [edit(agent, "if (unheard !== '') request.onDelta(unheard)")],
     caughtBy: { file: released, title: 'retry.continues again and again' },
   },
   {

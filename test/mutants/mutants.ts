@@ -2,7 +2,7 @@
 import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
-import { doorMutants } from './door-mutants.ts'
+import { doorMutants } from './http-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
 import { erasureMutants } from './erasure-mutants.ts'
 import { knowledgeMutants } from './knowledge-mutants.ts'

@@ -3,7 +3,7 @@ import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
 const turn = 'src/turn/turn.ts'
-const places = 'src/turn/places.ts'
+const places = 'src/turn/concurrency-limiter.ts'
 const flood = 'overload.queue what waits is bounded'
 
 export const overloadMutants: Mutant[] = [
@@ -11,13 +11,13 @@ export const overloadMutants: Mutant[] = [
     rule: 'overload.places',
     removes: 'an owner leaves something for others',
     edits: [edit(places, 'return isAlone || held < timesFree * (this.free - 1)', 'return isAlone || held >= 0')],
-    caughtBy: { file: 'unit/places.test.ts', title: 'overload.places two who flood take nearly half each' },
+    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places two who flood take nearly half each' },
   },
   {
     rule: 'overload.places',
     removes: 'an owner who is alone may take every place',
     edits: [edit(places, 'this.#monotonicMs() - this.#othersCameAt > othersForMs', 'this.#monotonicMs() < 0')],
-    caughtBy: { file: 'unit/places.test.ts', title: 'overload.places an owner who is alone takes every place' },
+    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places an owner who is alone takes every place' },
   },
   {
     rule: 'overload.places',
@@ -26,7 +26,7 @@ export const overloadMutants: Mutant[] = [
       edit(places, '    this.#notice(shareOf)\n'),
       edit(places, '    this.#taken++\n    this.#held', '    this.#notice(shareOf)\n    this.#taken++\n    this.#held'),
     ],
-    caughtBy: { file: 'unit/places.test.ts', title: 'overload.places what is given back goes to the owner with less' },
+    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places what is given back goes to the owner with less' },
   },
   {
     rule: 'overload.places',
@@ -55,7 +55,7 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.queue',
     removes: 'owners take turns where more wait than a batch holds',
-    edits: [edit('src/turn/lane.ts', 'this.#waiting.length > mostItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
-    caughtBy: { file: 'unit/lane.test.ts', title: 'overload.queue where more wait than a batch holds' },
+    edits: [edit('src/turn/batcher.ts', 'this.#waiting.length > maxItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
+    caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue where more wait than a batch holds' },
   },
 ]

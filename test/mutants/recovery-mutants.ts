@@ -17,7 +17,7 @@ export const recoveryMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'three attempts and no more',
     edits: [
-      edit(claim, 'const mostAttempts = 3', 'const mostAttempts = 4'),
+      edit(claim, 'const maxAttempts = 3', 'const maxAttempts = 4'),
       edit('src/store/sqlite/migrations/0001-turns.sql', 'check (attempt between 1 and 3)', 'check (attempt >= 1)'),
     ],
     caughtBy: { file: suite, title: orphan },
@@ -61,7 +61,7 @@ export const recoveryMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'recovery reads the journal: a step is asked and paid again',
-    edits: [edit('src/agent/agent.ts', 'new Steps(speech.journal, speech.stepsBefore)', 'new Steps([], 0)')],
+    edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], 0)')],
     caughtBy: { file: 'race/crash.test.ts', title: 'fault.kill-before-settlement turn.states a journalled step' },
   },
   {

@@ -62,7 +62,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.guesses',
     removes: 'an address that has guessed ten times is not heard',
-    edits: [edit(guesses, 'if (!window || window.wrong < mostWrong) return undefined', 'if (!window || mostWrong > 0) return undefined')],
+    edits: [edit(guesses, 'if (!window || window.wrong < maxWrong) return undefined', 'if (!window || maxWrong > 0) return undefined')],
     caughtBy: { file, title: 'session.guesses ten wrong tokens from an address' },
   },
   {
@@ -74,7 +74,7 @@ export const sessionMutants: Mutant[] = [
   {
     rule: 'session.guesses',
     removes: 'what is remembered is bounded',
-    edits: [edit(guesses, '      if (windows.size >= mostAddresses) windows.delete(windows.keys().next().value!)\n')],
+    edits: [edit(guesses, '      if (windows.size >= maxAddresses) windows.delete(windows.keys().next().value!)\n')],
     caughtBy: { file: 'unit/guess-limit.test.ts', title: 'session.guesses many addresses fill no memory' },
   },
 ]

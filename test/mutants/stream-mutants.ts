@@ -8,7 +8,7 @@ const agent = 'src/agent/agent.ts'
 const retry = 'src/agent/models/retry.ts'
 const paging = 'src/store/queries/paging.ts'
 const streamTest = 'spec/4-2-stream.test.ts'
-const doorStream = 'spec/door-stream.test.ts'
+const doorStream = 'spec/http-stream.test.ts'
 
 export const streamMutants: Mutant[] = [
   {
@@ -36,7 +36,7 @@ export const streamMutants: Mutant[] = [
     reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: response.created\\ndata: {}\\n\\n')\n`,
       ),
     ],
-    caughtBy: { file: 'spec/door-order.test.ts', title: 'rate.headers stream.established a refusal of the turn' },
+    caughtBy: { file: 'spec/http-order.test.ts', title: 'rate.headers stream.established a refusal of the turn' },
   },
   {
     rule: 'stream.after-delta',
@@ -53,7 +53,7 @@ export const streamMutants: Mutant[] = [
   {
     rule: 'stream.after-delta',
     removes: 'two retries and no more',
-    edits: [edit(retry, 'const mostRetries = 2', 'const mostRetries = 3')],
+    edits: [edit(retry, 'const maxRetries = 2', 'const maxRetries = 3')],
     caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: an unavailable model is called again at most twice' },
   },
   {

@@ -37,11 +37,11 @@ export async function runTrial({ tree, file, titles, testTimeoutMs, env }: Trial
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
   let late = false
-  const longestMs = timeouts * testTimeoutMs
+  const maxMs = timeouts * testTimeoutMs
   const timer = setTimeout(() => {
     late = true
     endGroup(child.pid)
-  }, longestMs)
+  }, maxMs)
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(timer)
   // Servers that a test started and could not end.
@@ -49,7 +49,7 @@ export async function runTrial({ tree, file, titles, testTimeoutMs, env }: Trial
   const { ran, failures } = readTap(output)
   const seconds = (performance.now() - startedAt) / 1000
   const crashed = code !== 0 && failures.length === 0 ? `the process ended with ${code ?? signal}: ${firstLine(errors)}` : undefined
-  return { ran, failures, broken: late ? `no end within ${longestMs / 1000} s` : crashed, seconds }
+  return { ran, failures, broken: late ? `no end within ${maxMs / 1000} s` : crashed, seconds }
 }
 
 function endGroup(pid: number | undefined): void {

@@ -12,7 +12,7 @@ import type { TestContext } from 'node:test'
 import { makeClock, noClock } from '../chaos/clock.ts'
 import type { Clock } from '../chaos/clock.ts'
 import { Fleet, noFleet, until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { gate } from '../support/model-server.ts'
 import { read } from '../support/test-app.ts'
 
@@ -123,8 +123,8 @@ void describe('a clock that jumps', { concurrency: true }, () => {
     { skip: noClock() },
     async (t) => {
       const clock = await makeOwnClock(t)
-      const lives = await Lives.begin(t, '', { env: clock.env })
-      const { client, model } = lives
+      const processRuns = await ProcessRuns.begin(t, '', { env: clock.env })
+      const { client, model } = processRuns
       const said: string[] = []
       for (const seconds of jumps) {
         const held = gate()
@@ -134,7 +134,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
         const calls = model.calls.length
         const asked = client.stream(message, { idempotencyKey })
         await model.waitForCalls(calls + 1)
-        await jump(clock, lives.server!.url, seconds)
+        await jump(clock, processRuns.server!.url, seconds)
         // Two rounds of the timer and more: what the jump would have let run out is claimed by the first.
         const from = performance.now()
         await until('some rounds', () => performance.now() - from > 2500)
@@ -158,23 +158,23 @@ void describe('a clock that jumps', { concurrency: true }, () => {
           said,
         )
       }
-      assert.equal(await lives.charges(), jumps.length)
+      assert.equal(await processRuns.charges(), jumps.length)
 
       // It dies an hour behind, and lives again two hours later.
       const idempotencyKey = randomUUID()
       model.when('orphan', ['never ', gate()])
       const asked = client.stream('orphan', { idempotencyKey }).catch(() => undefined)
       await model.waitForCalls(jumps.length + 1)
-      await lives.server!.kill()
+      await processRuns.server!.kill()
       await asked
       model.when('orphan', 'answered')
       clock.set(hour)
-      await lives.start()
-      const answer = await lives.retry('orphan', { idempotencyKey })
+      await processRuns.start()
+      const answer = await processRuns.retry('orphan', { idempotencyKey })
       assert.deepEqual([answer.status, answer.json.message?.content], [200, 'answered'], answer.text)
-      assert.equal(await lives.charges(), jumps.length + 1)
+      assert.equal(await processRuns.charges(), jumps.length + 1)
       assert.equal((await client.owner()).held_usd, '0.00000000')
-      await lives.verify()
+      await processRuns.verify()
     },
   )
 })

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FailpointName } from '../../src/failpoints.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 
 const killedAt: { point: FailpointName; fault: string; moment: string; modelCalls: number }[] = [
   { point: 'admit.before-commit', fault: 'fault.kill-before-admission', moment: 'P0', modelCalls: 1 },
@@ -29,113 +29,115 @@ const wanted = isFast ? killedAt.filter(({ moment }, at) => killedAt[at - 1]?.mo
 for (const [at, { point, fault, moment, modelCalls }] of wanted.entries()) {
   for (const transport of isFast ? [transports[at % 2]!] : transports) {
     void test(`${fault} ${moment} billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
-      const lives = await Lives.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
+      const processRuns = await ProcessRuns.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
       const idempotencyKey = randomUUID()
-      lives.model.when('hello', ['one ', 'two ', 'three ', 'four'])
+      processRuns.model.when('hello', ['one ', 'two ', 'three ', 'four'])
       await assert.rejects(
-        lives.client[transport]('hello', { idempotencyKey })
+        processRuns.client[transport]('hello', { idempotencyKey })
           .then((answer) => assert.equal(answer.text.includes('completed'), false))
           .then(dropped),
       )
-      assert.equal((await lives.server!.exited).signal, 'SIGKILL')
-      await lives.verify()
+      assert.equal((await processRuns.server!.exited).signal, 'SIGKILL')
+      await processRuns.verify()
       // `verify` holds that nothing is held for a turn that is not there.
-      const left = await readSnapshot(lives.folder, (sql) => sql.all('select 1 from turns'))
+      const left = await readSnapshot(processRuns.folder, (sql) => sql.all('select 1 from turns'))
       assert.equal(left.length, moment === 'P0' ? 0 : 1, 'what was not admitted has left no row')
-      await lives.start()
-      const answer = await lives.retry('hello', { idempotencyKey })
+      await processRuns.start()
+      const answer = await processRuns.retry('hello', { idempotencyKey })
       assert.equal(answer.status, 200, answer.text)
       assert.equal(answer.json.message.content, 'one two three four')
-      assert.equal(lives.model.calls.length, modelCalls)
-      assert.equal(await lives.charges(), 1)
+      assert.equal(processRuns.model.calls.length, modelCalls)
+      assert.equal(await processRuns.charges(), 1)
       assert.deepEqual(
-        (await lives.client.messages()).map(({ content }) => content),
+        (await processRuns.client.messages()).map(({ content }) => content),
         ['hello', 'one two three four'],
       )
-      assert.equal((await lives.client.owner()).held_usd, '0.00000000')
-      await lives.verify()
+      assert.equal((await processRuns.client.owner()).held_usd, '0.00000000')
+      await processRuns.verify()
     })
   }
 }
 
 void test('fault.kill-before-settlement turn.states a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
-  const lives = await Lives.begin(t, 'advance.after-commit=kill')
+  const processRuns = await ProcessRuns.begin(t, 'advance.after-commit=kill')
   const idempotencyKey = randomUUID()
   const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
   // The first answer has no text, so it is journalled and the model is asked once more.
-  lives.model.script([usage], ['second', usage])
-  await assert.rejects(lives.client.chat('hello', { idempotencyKey }))
-  await lives.server!.exited
-  await lives.verify()
-  await lives.start()
-  const { json } = await lives.retry('hello', { idempotencyKey })
+  processRuns.model.script([usage], ['second', usage])
+  await assert.rejects(processRuns.client.chat('hello', { idempotencyKey }))
+  await processRuns.server!.exited
+  await processRuns.verify()
+  await processRuns.start()
+  const { json } = await processRuns.retry('hello', { idempotencyKey })
   assert.equal(json.message.content, 'second')
-  assert.equal(lives.model.calls.length, 2, 'the first step was not asked again')
+  assert.equal(processRuns.model.calls.length, 2, 'the first step was not asked again')
   assert.deepEqual([json.usage.prompt_tokens, json.usage.completion_tokens], [200, 20], 'and counts')
-  await lives.verify()
+  await processRuns.verify()
 })
 
 void test('unavailable.unknown billing.once a settlement that cannot be stored is no answer: 503, then the same key gets its one reply', async (t) => {
-  const lives = await Lives.begin(t, 'settle.before-commit=throw')
+  const processRuns = await ProcessRuns.begin(t, 'settle.before-commit=throw')
   const idempotencyKey = randomUUID()
-  lives.model.when('hello', ['one ', 'two'])
-  const unknown = await lives.client.chat('hello', { idempotencyKey })
+  processRuns.model.when('hello', ['one ', 'two'])
+  const unknown = await processRuns.client.chat('hello', { idempotencyKey })
   assert.deepEqual([unknown.status, unknown.json.error?.code], [503, 'service_unavailable'], unknown.text)
-  assert.equal(await lives.charges(), 0)
-  await lives.server!.kill()
-  await lives.start()
-  const answer = await lives.retry('hello', { idempotencyKey })
+  assert.equal(await processRuns.charges(), 0)
+  await processRuns.server!.kill()
+  await processRuns.start()
+  const answer = await processRuns.retry('hello', { idempotencyKey })
   assert.deepEqual([answer.status, answer.json.request_id], [200, unknown.json.error.request_id])
-  assert.equal(await lives.charges(), 1)
-  await lives.verify()
+  assert.equal(await processRuns.charges(), 1)
+  await processRuns.verify()
 })
 
 void test('fault.kill-in-recovery kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
-  const lives = await Lives.begin(t, 'model.before-call=kill')
+  const processRuns = await ProcessRuns.begin(t, 'model.before-call=kill')
   const idempotencyKey = randomUUID()
-  await assert.rejects(lives.client.chat('hello', { idempotencyKey }))
-  await lives.server!.exited
+  await assert.rejects(processRuns.client.chat('hello', { idempotencyKey }))
+  await processRuns.server!.exited
   for (let attempt = 2; attempt <= 3; attempt++) {
-    await lives.start('recovery.before-run=kill').catch(() => undefined)
-    await lives.server!.exited
-    await lives.verify()
+    await processRuns.start('recovery.before-run=kill').catch(() => undefined)
+    await processRuns.server!.exited
+    await processRuns.verify()
   }
-  await lives.start()
-  const answer = await lives.retry('hello', { idempotencyKey })
+  await processRuns.start()
+  const answer = await processRuns.retry('hello', { idempotencyKey })
   assert.deepEqual([answer.status, answer.json.error.code], [500, 'internal_error'])
-  assert.equal(lives.model.calls.length, 0)
-  assert.equal(await lives.charges(), 0)
-  assert.equal((await lives.client.owner()).held_usd, '0.00000000')
-  await lives.verify()
+  assert.equal(processRuns.model.calls.length, 0)
+  assert.equal(await processRuns.charges(), 0)
+  assert.equal((await processRuns.client.owner()).held_usd, '0.00000000')
+  await processRuns.verify()
 })
 
 void test('fault.poison-turn a poison turn kills its process each time: it fails after three, and the others are answered', async (t) => {
-  const lives = await Lives.begin(t, 'model.before-call=kill if:poison')
+  const processRuns = await ProcessRuns.begin(t, 'model.before-call=kill if:poison')
   const others = [1, 2, 3].map((n) => ({ message: `hello ${n}`, idempotencyKey: randomUUID(), user: `user-${n}` }))
   const poison = randomUUID()
-  lives.model.when('hello', ['fine'])
-  const sent = others.map(({ message, ...options }) => lives.client.chat(message, options).catch(() => undefined))
-  await lives.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
+  processRuns.model.when('hello', ['fine'])
+  const sent = others.map(({ message, ...options }) => processRuns.client.chat(message, options).catch(() => undefined))
+  await processRuns.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
   await Promise.all(sent)
   let deaths = 1
-  await lives.server!.exited
+  await processRuns.server!.exited
   for (; deaths < 10; deaths++) {
-    const started = await lives.start('model.before-call=kill if:poison').then(
+    const started = await processRuns.start('model.before-call=kill if:poison').then(
       () => true,
       () => false,
     )
     if (!started) continue
-    const answer = await lives.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
+    const answer = await processRuns.client.chat('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
     const final =
-      answer?.status === 409 ? await lives.retry('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined) : answer
+      answer?.status === 409
+        ? await processRuns.retry('poison', { idempotencyKey: poison, user: 'mallory' }).catch(() => undefined)
+        : answer
     if (final?.status === 500) break
-    await lives.server!.exited
+    await processRuns.server!.exited
   }
   assert.equal(deaths, 3, 'three deaths, no more')
   // One of them may still be at work when the poison has failed.
-  for (const { message, ...options } of others) assert.equal((await lives.retry(message, options)).status, 200)
-  assert.equal(await lives.charges(), 3)
-  await lives.verify()
+  for (const { message, ...options } of others) assert.equal((await processRuns.retry(message, options)).status, 200)
+  assert.equal(await processRuns.charges(), 3)
+  await processRuns.verify()
 })
 
 const dropped = (): never => {

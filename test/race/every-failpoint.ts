@@ -6,10 +6,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { failpointDrops, failpointNames, failpointStores } from '../../src/failpoints.ts'
 import type { FailpointName } from '../../src/failpoints.ts'
-import { missing } from '../support/tool-lives.ts'
-import type { StoreKind } from '../support/tool-lives.ts'
-import { walkLives } from '../support/walked-lives.ts'
-import type { Life, Walk } from '../support/walked-lives.ts'
+import { missing } from '../support/tool-process-runs.ts'
+import type { StoreKind } from '../support/tool-process-runs.ts'
+import { walkProcessRuns } from '../support/walked-process-runs.ts'
+import type { ProcessRun, Walk } from '../support/walked-process-runs.ts'
 
 const all = Object.keys(failpointNames) as FailpointName[]
 /** Where PostgreSQL has a way of its own: its commits and its start. The other points stand in code that knows no store. */
@@ -27,40 +27,40 @@ const endsLife = (name: FailpointName): boolean => /^(start|drain)\./.test(name)
 const isAfterCommit = (name: FailpointName): boolean => name.endsWith('.after-commit')
 const armed = (names: FailpointName[], action: string): string => names.map((name) => `${name}=${action}@1`).join(';')
 
-function assertActed({ acted, pid, shown }: Life, names: FailpointName[], action: string): void {
+function assertActed({ acted, pid, shown }: ProcessRun, names: FailpointName[], action: string): void {
   const said = acted.filter((line) => line.action === action && line.hit === 1 && line.pid === pid).map(({ failpoint }) => failpoint)
   assert.deepEqual(said.toSorted(), names.toSorted(), shown)
 }
 
 async function killAtEach(walk: Walk, names: FailpointName[]): Promise<void> {
   for (const name of names) {
-    const life = await walk.live(`${name}=kill`)
-    assert.equal(life.signal, 'SIGKILL', `${name} was not come to\n${life.shown}`)
-    assertActed(life, [name], 'kill')
+    const processRun = await walk.live(`${name}=kill`)
+    assert.equal(processRun.signal, 'SIGKILL', `${name} was not come to\n${processRun.shown}`)
+    assertActed(processRun, [name], 'kill')
   }
   await walk.end()
 }
 
 async function throwAtEach(walk: Walk, names: FailpointName[]): Promise<void> {
   for (const name of names.filter(endsLife)) {
-    const life = await walk.live(`${name}=throw`)
-    assert.equal(life.code, 1, life.shown)
-    assertActed(life, [name], 'throw')
+    const processRun = await walk.live(`${name}=throw`)
+    assert.equal(processRun.code, 1, processRun.shown)
+    assertActed(processRun, [name], 'throw')
   }
   // A throw before a commit may keep the load from what comes after it, so those have a life of their own.
   const others = names.filter((name) => !endsLife(name))
   for (const half of [others.filter((name) => !isAfterCommit(name)), others.filter(isAfterCommit)]) {
-    const life = await walk.live(armed(half, 'throw'))
-    assert.equal(life.code, 0, `none of them ends the process\n${life.shown}`)
-    assertActed(life, half, 'throw')
+    const processRun = await walk.live(armed(half, 'throw'))
+    assert.equal(processRun.code, 0, `none of them ends the process\n${processRun.shown}`)
+    assertActed(processRun, half, 'throw')
   }
   await walk.end()
 }
 
 async function together(walk: Walk, names: FailpointName[], action: string): Promise<void> {
-  const life = await walk.live(armed(names, action))
-  assert.equal(life.code, 0, life.shown)
-  assertActed(life, names, action.split(':')[0]!)
+  const processRun = await walk.live(armed(names, action))
+  assert.equal(processRun.code, 0, processRun.shown)
+  assertActed(processRun, names, action.split(':')[0]!)
   await walk.end()
 }
 
@@ -78,16 +78,16 @@ export function walkEveryFailpoint(store: StoreKind): void {
     for (let chain = 0; chain < chains[store]; chain++) {
       const own = names.filter((_, index) => index % chains[store] === chain)
       void test(`${killFaults} turn.states kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) =>
-        killAtEach(await walkLives(t, store), own))
+        killAtEach(await walkProcessRuns(t, store), own))
     }
     void test('unavailable.unknown billing.once what throws loses nothing, and only a start or a drain that fails ends the process', async (t) =>
-      throwAtEach(await walkLives(t, store), names))
-    void test('billing.once a delay at each', async (t) => together(await walkLives(t, store), names, 'delay:20'))
+      throwAtEach(await walkProcessRuns(t, store), names))
+    void test('billing.once a delay at each', async (t) => together(await walkProcessRuns(t, store), names, 'delay:20'))
     const faults =
       store === 'sqlite'
         ? 'fault.caller-gone-before-text fault.caller-gone-mid-reply fault.model-stream-truncated stream.after-delta'
         : 'fault.postgres-connection-lost fault.commit-reply-lost'
     void test(`${faults} billing.once a connection dropped at each that has one`, async (t) =>
-      together(await walkLives(t, store), droppedOn(store), 'drop'))
+      together(await walkProcessRuns(t, store), droppedOn(store), 'drop'))
   })
 }

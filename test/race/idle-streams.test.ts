@@ -7,12 +7,12 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { gate } from '../support/model-server.ts'
 import { RawSocket } from '../support/raw-socket.ts'
 
 const streams = Number(process.env['STREAMS'] ?? 1200)
-const mostBytes = 2 ** 30
+const maxBytes = 2 ** 30
 const others = 40
 // So many callers connect in one moment.
 const atOnce = 200
@@ -28,8 +28,8 @@ void test(
   `fault.idle-streams stream.established ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all end whole`,
   { skip: process.platform !== 'linux' && '/proc is of Linux' },
   async (t) => {
-    const lives = await Lives.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })
-    const { client, model } = lives
+    const processRuns = await ProcessRuns.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })
+    const { client, model } = processRuns
     client.caller = await client.makeCaller({ balanceUsd: '1000' })
     // The model thinks aloud now and then, which no stream tells: a model that says nothing at all is given up after 30 s.
     const thoughts = Array.from({ length: 12 }, () => gate())
@@ -37,7 +37,7 @@ void test(
     let thought = 0
     const thinking = setInterval(() => thoughts[thought++]?.open(), 10_000)
     t.after(() => clearInterval(thinking))
-    const { pid } = lives.server!.child
+    const { pid } = processRuns.server!.child
     const [agentId, apiKey] = [client.caller.agentId, client.caller.apiKey]
 
     /** Times of callers who come one after the other. */
@@ -55,7 +55,7 @@ void test(
     const before = memoryOf(pid!).now
     const raws: RawSocket[] = []
     t.after(() => raws.forEach(({ socket }) => socket.destroy()))
-    const port = Number(new URL(lives.server!.url).port)
+    const port = Number(new URL(processRuns.server!.url).port)
     while (raws.length < streams) {
       const some = Array.from({ length: Math.min(atOnce, streams - raws.length) }, async (_, n) => {
         const body = JSON.stringify({ external_user_id: `idle ${raws.length + n}`, message: 'idle' })
@@ -80,7 +80,7 @@ void test(
     }
     await until('a heartbeat on each stream', () => !beatless(), 120_000)
     const { now, most } = memoryOf(pid!)
-    assert.ok(most <= mostBytes, `${most} bytes of memory`)
+    assert.ok(most <= maxBytes, `${most} bytes of memory`)
     const at = (share: number, times: number[]): number => Math.round(times[Math.floor(times.length * share)]! * 10) / 10
     t.diagnostic(
       `${streams} streams: ${Math.round(now / 2 ** 20)} MiB now, ${Math.round(most / 2 ** 20)} MiB at most, ${Math.round((now - before) / streams / 1024)} KiB ` +
@@ -92,6 +92,6 @@ void test(
     for (const raw of raws) assert.match(raw.answers[0]!.body, /\nevent: response\.completed\ndata: .*"content":"one two".*\n\n$/)
     assert.equal(model.calls.length, streams + 2 * others)
     assert.equal((await client.owner()).held_usd, '0.00000000')
-    await lives.verify()
+    await processRuns.verify()
   },
 )

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { hash, randomInt, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { gate } from '../support/model-server.ts'
 import type { Part } from '../support/model-server.ts'
 
@@ -13,13 +13,13 @@ const kills = 50
 const pieces = Array.from({ length: 20 }, (_, index) => `piece ${index} `)
 const reply = pieces.join('')
 // An orphan is answered within 15 s (rulings, Recovery); on the embedded store it is at once after the start.
-const longestMs = 15_000
+const maxMs = 15_000
 
 void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of a stream: each message one reply and one charge, verify clean after each', async (t) => {
   const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))
   t.diagnostic(`SEED=${seed}`)
   const random = seededRandom(seed)
-  const lives = await Lives.begin(t)
+  const processRuns = await ProcessRuns.begin(t)
   const waits: number[] = []
   for (let kill = 0; kill < kills; kill++) {
     const message = `message ${kill}`
@@ -30,27 +30,27 @@ void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of 
     const held = gate()
     const first: Part[] = moment > pieces.length ? pieces : [...pieces.slice(0, moment), held, ...pieces.slice(moment)]
     let calls = 0
-    lives.model.when(
+    processRuns.model.when(
       (call) => call.lastUserMessage === message,
       () => (calls++ === 0 ? first : pieces),
     )
-    await killAtMoment(lives, { message, user, idempotencyKey, moment, jitterMs: random() * 8 })
+    await killAtMoment(processRuns, { message, user, idempotencyKey, moment, jitterMs: random() * 8 })
     held.open()
-    await lives.verify()
+    await processRuns.verify()
 
     const killedAt = performance.now()
-    await lives.start()
-    const answer = await lives.retry(message, { idempotencyKey, user })
+    await processRuns.start()
+    const answer = await processRuns.retry(message, { idempotencyKey, user })
     waits.push(performance.now() - killedAt)
     assert.equal(answer.status, 200, `kill ${kill} at moment ${moment}: ${answer.text}`)
     assert.equal(answer.json.message.content, reply)
-    assert.ok(waits.at(-1)! <= longestMs, `answered after ${waits.at(-1)} ms`)
+    assert.ok(waits.at(-1)! <= maxMs, `answered after ${waits.at(-1)} ms`)
     assert.ok(calls <= 2, `the model was called ${calls} times`)
-    await lives.verify()
+    await processRuns.verify()
   }
-  assert.equal(await lives.charges(), kills)
+  assert.equal(await processRuns.charges(), kills)
   for (let user = 0; user < 5; user++) {
-    const messages = await lives.client.messages(`user-${user}`)
+    const messages = await processRuns.client.messages(`user-${user}`)
     const expected = Array.from({ length: kills / 5 }, (_, round) => [`message ${round * 5 + user}`, reply]).flat()
     assert.deepEqual(
       messages.map(({ content }) => content),
@@ -64,8 +64,8 @@ void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of 
 type Kill = { message: string; user: string; idempotencyKey: string; moment: number; jitterMs: number }
 
 /** Streams the message and kills the server when the moment has come; the stream never completes, unless the kill came after its settlement. */
-async function killAtMoment(lives: Lives, { message, user, idempotencyKey, moment, jitterMs }: Kill): Promise<void> {
-  const response = await lives.client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream' })
+async function killAtMoment(processRuns: ProcessRuns, { message, user, idempotencyKey, moment, jitterMs }: Kill): Promise<void> {
+  const response = await processRuns.client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream' })
   assert.equal(response.status, 200)
   let text = ''
   try {
@@ -78,7 +78,7 @@ async function killAtMoment(lives: Lives, { message, user, idempotencyKey, momen
     assert.fail('the stream broke before its server was killed')
   }
   if (moment > pieces.length) busyWait(jitterMs)
-  await lives.server!.kill()
+  await processRuns.server!.kill()
 }
 
 /** Lets a fraction of a millisecond pass without giving up the thread: the kill falls somewhere into the settlement. */

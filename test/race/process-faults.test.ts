@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { Fleet, noFleet, until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { gate } from '../support/model-server.ts'
 import { clockOf } from '../support/own-postgres.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -42,19 +42,19 @@ const transports = ['chat', 'stream'] as const
 for (const [at, { what, options, fault, ends }] of deaths.entries()) {
   for (const transport of isCi ? [transports[at % 2]!] : transports) {
     void test(`fault.process-crash billing.once ${what} while a turn runs on ${transport}: the process ends, the next life answers, once`, async (t) => {
-      const lives = await Lives.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
+      const processRuns = await ProcessRuns.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
       const idempotencyKey = randomUUID()
-      lives.model.script(['old ', gate(), 'never'], ['one ', 'two'])
-      const asked = lives.client[transport]('hello', { idempotencyKey }).then(
+      processRuns.model.script(['old ', gate(), 'never'], ['one ', 'two'])
+      const asked = processRuns.client[transport]('hello', { idempotencyKey }).then(
         ({ text }) => text.includes('completed'),
         () => false,
       )
-      await lives.model.waitForCalls(1)
-      lives.server!.child.kill('SIGUSR2')
-      assert.deepEqual(await lives.server!.exited, ends)
+      await processRuns.model.waitForCalls(1)
+      processRuns.server!.child.kill('SIGUSR2')
+      assert.deepEqual(await processRuns.server!.exited, ends)
       assert.equal(await asked, false, 'nothing was said to be complete')
-      await lives.verify()
-      await lives.startAndAnswer('hello', 'one two', idempotencyKey)
+      await processRuns.verify()
+      await processRuns.startAndAnswer('hello', 'one two', idempotencyKey)
     })
   }
 }

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { RawSocket } from '../support/raw-socket.ts'
-import { chatPath, startTestDoor } from '../support/test-door.ts'
+import { chatPath, startTestDoor } from '../support/test-http-layer.ts'
 
 const slow = 1500
 const head = `POST ${chatPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n`

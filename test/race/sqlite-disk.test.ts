@@ -12,7 +12,7 @@ import { openForWriting } from '../../src/store/sqlite/database.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
 import { makeDisk, noDisk } from '../chaos/disk.ts'
 import { until } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { gate } from '../support/model-server.ts'
 import { makeFolder } from '../support/test-app.ts'
 import type { Answer } from '../support/test-app.ts'
@@ -27,12 +27,12 @@ void test(
   async (t) => {
     const outer = await mkdtemp(join(tmpdir(), 'turnkeep-disk-'))
     const disk = makeDisk(join(outer, 'disk'))
-    const lives = await Lives.begin(t, '', { folder: join(disk.folder, 'data') })
+    const processRuns = await ProcessRuns.begin(t, '', { folder: join(disk.folder, 'data') })
     t.after(async () => {
       disk.remove()
       await rm(outer, { recursive: true })
     })
-    const { client, model } = lives
+    const { client, model } = processRuns
     const [beforeKey, slowKey] = [randomUUID(), randomUUID()]
     const before = await client.chat('before', { idempotencyKey: beforeKey, user: 'before' })
     assert.equal(before.status, 200)
@@ -60,26 +60,26 @@ void test(
     const told = await client.stream(refused[0]!.message, refused[0]!)
     assert.deepEqual(errorOf(told), [503, 'service_unavailable'], 'JSON with its status, no stream')
     held.open()
-    await until('a result that is kept', () => lives.server!.log.some(({ msg }) => msg === 'the store cannot keep a result yet'))
+    await until('a result that is kept', () => processRuns.server!.log.some(({ msg }) => msg === 'the store cannot keep a result yet'))
     const replay = await client.chat('before', { idempotencyKey: beforeKey, user: 'before' })
     assert.deepEqual([replay.status, replay.json], [200, before.json])
     assert.deepEqual(
       (await client.messages('before')).map(({ content }) => content),
       ['before', 'You said: before'],
     )
-    assert.equal((await fetch(`${lives.server!.url}/readyz`)).status, 200)
+    assert.equal((await fetch(`${processRuns.server!.url}/readyz`)).status, 200)
     assert.equal(model.calls.length, calls, 'no model was called for what was refused')
     for (const { user } of refused) assert.deepEqual(await client.messages(user), [])
-    await lives.verify()
+    await processRuns.verify()
 
     disk.free()
     const late = (await running).events.at(-1)!
     assert.deepEqual([late.event, late.data.message?.content], ['response.completed', 'one two'], 'told late, and not said again')
-    for (const sent of refused) assert.equal((await lives.retry(sent.message, sent)).status, 200)
-    assert.equal(await lives.charges(), 2 + answered + refused.length)
+    for (const sent of refused) assert.equal((await processRuns.retry(sent.message, sent)).status, 200)
+    assert.equal(await processRuns.charges(), 2 + answered + refused.length)
     assert.equal(model.calls.length, calls + refused.length)
     assert.equal((await client.owner()).held_usd, '0.00000000')
-    await lives.verify()
+    await processRuns.verify()
   },
 )
 
@@ -95,32 +95,32 @@ void test('fault.power-cut the connection that writes waits for the disk at ever
 
 // kill -9 leaves the system's own cache alone, so this shows the order of answer and commit, and nothing about a power cut (docs/exactly-once.md).
 void test('fault.power-cut kill -9 in the moment after an answer: none that was told is lost, and each is told again', async (t) => {
-  const lives = await Lives.begin(t)
+  const processRuns = await ProcessRuns.begin(t)
   const acked = new Map<string, { message: string; user: string; answer: Answer }>()
-  for (let life = 0; life < 3; life++) {
+  for (let processRun = 0; processRun < 3; processRun++) {
     const first = Promise.withResolvers<void>()
     const asked = Array.from({ length: 10 }, async (_, n) => {
       const idempotencyKey = randomUUID()
-      const message = `hello ${n} in life ${life}`
+      const message = `hello ${n} in life ${processRun}`
       // A user of an earlier life may still have a turn that is being finished.
-      const user = `user ${n} of life ${life}`
-      const answer = await lives.client.chat(message, { idempotencyKey, user }).catch(() => undefined)
+      const user = `user ${n} of life ${processRun}`
+      const answer = await processRuns.client.chat(message, { idempotencyKey, user }).catch(() => undefined)
       if (answer?.status !== 200) return
       acked.set(idempotencyKey, { message, user, answer })
       first.resolve()
     })
     await first.promise
-    await lives.server!.kill()
+    await processRuns.server!.kill()
     await Promise.all(asked)
-    const stored = await readSnapshot(lives.folder, (sql) => sql.all(`select idempotency_key from turns where state = 'completed'`))
+    const stored = await readSnapshot(processRuns.folder, (sql) => sql.all(`select idempotency_key from turns where state = 'completed'`))
     const keys = new Set(stored.map((row) => String(row['idempotency_key'])))
     for (const [key, { message }] of acked) assert.ok(keys.has(key), `${message} was answered and is not stored`)
-    await lives.verify()
-    await lives.start()
+    await processRuns.verify()
+    await processRuns.start()
   }
   for (const [idempotencyKey, { message, user, answer }] of acked) {
-    const replay = await lives.client.chat(message, { idempotencyKey, user })
+    const replay = await processRuns.client.chat(message, { idempotencyKey, user })
     assert.deepEqual([replay.status, replay.json], [200, answer.json])
   }
-  await lives.verify()
+  await processRuns.verify()
 })

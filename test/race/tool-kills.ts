@@ -8,8 +8,8 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import type { FailpointName } from '../../src/failpoints.ts'
 import { gate } from '../support/model-server.ts'
-import { call, missing, ToolLives } from '../support/tool-lives.ts'
-import type { StoreKind } from '../support/tool-lives.ts'
+import { call, missing, ToolProcessRuns } from '../support/tool-process-runs.ts'
+import type { StoreKind } from '../support/tool-process-runs.ts'
 
 type Killed = {
   point: FailpointName
@@ -46,9 +46,9 @@ const killed: Killed[] = [
 const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
 
 /** Calls the tool once, then says what it answered. However often it is asked, it says the same. */
-export function scriptOneCall(lives: ToolLives, tool: string): void {
-  lives.model.when(/./, [call(tool, { day: 'Monday' }), usage])
-  lives.model.when(
+export function scriptOneCall(processRuns: ToolProcessRuns, tool: string): void {
+  processRuns.model.when(/./, [call(tool, { day: 'Monday' }), usage])
+  processRuns.model.when(
     ({ messages }) => messages.some(({ role }) => role === 'tool'),
     ({ messages }) => [`It said: ${messages.at(-1)!.content}`, usage],
   )
@@ -59,32 +59,32 @@ async function killAndRetry(
   store: StoreKind,
   { point, at = 1, tool, toolCalls, modelCalls, status }: Killed,
 ): Promise<void> {
-  const lives = await ToolLives.begin(t, { store, failpoints: `${point}=kill@${at}` })
-  scriptOneCall(lives, tool)
+  const processRuns = await ToolProcessRuns.begin(t, { store, failpoints: `${point}=kill@${at}` })
+  scriptOneCall(processRuns, tool)
   const key = randomUUID()
-  assert.equal(await lives.send('do it', key), undefined)
-  assert.equal((await lives.server!.exited).signal, 'SIGKILL')
-  await lives.restart()
-  const answer = await lives.retry('do it', key)
+  assert.equal(await processRuns.send('do it', key), undefined)
+  assert.equal((await processRuns.server!.exited).signal, 'SIGKILL')
+  await processRuns.restart()
+  const answer = await processRuns.retry('do it', key)
   assert.equal(answer.status, status, answer.text)
-  assert.equal(lives.tools.calls.length, toolCalls, 'calls of the tool')
-  assert.equal(lives.model.calls.length, modelCalls, 'calls of the model')
+  assert.equal(processRuns.tools.calls.length, toolCalls, 'calls of the tool')
+  assert.equal(processRuns.model.calls.length, modelCalls, 'calls of the model')
   const requestId = status === 200 ? answer.json.request_id : answer.json.error.request_id
-  for (const { idempotencyKey } of lives.tools.calls) assert.equal(idempotencyKey, `${requestId}:1:1`)
-  assert.equal(await lives.charges(), status === 200 ? 1 : 0)
+  for (const { idempotencyKey } of processRuns.tools.calls) assert.equal(idempotencyKey, `${requestId}:1:1`)
+  assert.equal(await processRuns.charges(), status === 200 ? 1 : 0)
   if (status === 200) {
     assert.match(answer.json.message.content, new RegExp(`^It said: .*/${tool} done, call ${toolCalls}`, 's'))
     assert.deepEqual([answer.json.usage.prompt_tokens, answer.json.usage.completion_tokens], [200, 20], 'each step counts once')
   } else {
     assert.equal(answer.json.error.code, 'internal_error')
-    const turn = await lives.client.made('GET', `/turns/${requestId}`)
+    const turn = await processRuns.client.made('GET', `/turns/${requestId}`)
     assert.deepEqual([turn.state, turn.failure.code], ['failed', 'internal_error'])
     assert.match(turn.failure.cause, /side effects/)
-    assert.deepEqual((await lives.retry('do it', key)).json, answer.json, 'and stays so')
+    assert.deepEqual((await processRuns.retry('do it', key)).json, answer.json, 'and stays so')
   }
-  assert.equal((await lives.client.messages()).length, status === 200 ? 2 : 0)
-  assert.equal(lives.tools.calls.length, toolCalls)
-  await lives.verify()
+  assert.equal((await processRuns.client.messages()).length, status === 200 ? 2 : 0)
+  assert.equal(processRuns.tools.calls.length, toolCalls)
+  await processRuns.verify()
 }
 
 /** Every kill, on one of the stores. */
@@ -104,33 +104,33 @@ export function testKills(store: StoreKind): void {
     { skip: missing(store) },
     async (t) => {
       // The finish of `book` is the second commit; `look` is held until the process is dead.
-      const lives = await ToolLives.begin(t, { store, failpoints: 'tool.after-journal=kill' })
+      const processRuns = await ToolProcessRuns.begin(t, { store, failpoints: 'tool.after-journal=kill' })
       const held = gate()
-      lives.tools.when('/look', held)
-      lives.model.when(/./, [
+      processRuns.tools.when('/look', held)
+      processRuns.model.when(/./, [
         call('book', { day: 'Monday' }, 'a'),
         call('look', { day: 'Monday' }, 'b'),
         call('look', { day: 'Tuesday' }, 'c'),
       ])
-      lives.model.when(({ messages }) => messages.some(({ role }) => role === 'tool'), 'All done.')
+      processRuns.model.when(({ messages }) => messages.some(({ role }) => role === 'tool'), 'All done.')
       const key = randomUUID()
-      assert.equal(await lives.send('do all', key), undefined)
+      assert.equal(await processRuns.send('do all', key), undefined)
       held.open()
-      await lives.restart()
-      const answer = await lives.retry('do all', key)
+      await processRuns.restart()
+      const answer = await processRuns.retry('do all', key)
       assert.equal(answer.json.message?.content, 'All done.', answer.text)
-      const keys = (path: string): string[] => lives.tools.callsOf(path).map(({ idempotencyKey }) => idempotencyKey)
+      const keys = (path: string): string[] => processRuns.tools.callsOf(path).map(({ idempotencyKey }) => idempotencyKey)
       const keyed = (part: number): string => `${answer.json.request_id}:1:${part}`
       assert.deepEqual(keys('/book'), [keyed(1)])
       assert.deepEqual(new Set(keys('/look')), new Set([keyed(2), keyed(3)]))
       assert.deepEqual(
-        lives.model.calls.at(-1)!.messages.flatMap(({ role, tool_call_id: id }) => (role === 'tool' ? [id] : [])),
+        processRuns.model.calls.at(-1)!.messages.flatMap(({ role, tool_call_id: id }) => (role === 'tool' ? [id] : [])),
         ['a', 'b', 'c'],
         'the model reads every result, in its order',
       )
-      assert.equal(lives.model.calls.length, 2)
-      assert.equal(await lives.charges(), 1)
-      await lives.verify()
+      assert.equal(processRuns.model.calls.length, 2)
+      assert.equal(await processRuns.charges(), 1)
+      await processRuns.verify()
     },
   )
 }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Answer } from '../support/test-app.ts'
-import { call, dayTool, ToolLives } from '../support/tool-lives.ts'
+import { call, dayTool, ToolProcessRuns } from '../support/tool-process-runs.ts'
 import type { Part, Script } from '../support/model-server.ts'
 
 const canary = (place: string): string => `CANARY-${place}-4711`
@@ -32,8 +32,8 @@ const turns: { what: string; script: Script[]; code: string | undefined }[] = [
 ]
 
 void test('tools.private nothing of prompt, passages, tools, secrets and reasoning stands in streams, answers, errors or logs', async (t) => {
-  const lives = await ToolLives.begin(t, { store: 'sqlite', agent: { system_prompt: `Say little. ${canary('prompt')}` } })
-  const { client, model, tools } = lives
+  const processRuns = await ToolProcessRuns.begin(t, { store: 'sqlite', agent: { system_prompt: `Say little. ${canary('prompt')}` } })
+  const { client, model, tools } = processRuns
   const fields = { headers: { Authorization: 'Bearer {token}' }, secrets: { token: canary('secret') } }
   await client.made('PATCH', `/agents/${client.caller.agentId}`, {
     tools: [dayTool(tools, 'book', fields), dayTool(tools, 'fail', { ...fields, side_effects: false })],
@@ -44,7 +44,7 @@ void test('tools.private nothing of prompt, passages, tools, secrets and reasoni
   })
   tools.when('/book', { body: canary('result') })
   tools.when('/fail', { status: 500, body: canary('result') })
-  await indexed(lives)
+  await indexed(processRuns)
 
   const seen: Answer[] = []
   for (const [n, { what, script, code }] of turns.entries()) {
@@ -75,13 +75,13 @@ void test('tools.private nothing of prompt, passages, tools, secrets and reasoni
     assert.doesNotMatch(text, /CANARY/)
     assert.doesNotMatch(JSON.stringify([...headers]), /CANARY/)
   }
-  const { log, stdout } = lives.server!
+  const { log, stdout } = processRuns.server!
   assert.ok(log.some(({ msg, tool, outcome }) => msg === 'a tool was called' && tool === 'book' && outcome === 'answered'))
   assert.doesNotMatch(JSON.stringify(log) + stdout.join('\n'), /CANARY/)
-  await lives.verify()
+  await processRuns.verify()
 })
 
-async function indexed({ client }: ToolLives): Promise<void> {
+async function indexed({ client }: ToolProcessRuns): Promise<void> {
   for (const until = performance.now() + 60_000; ; assert.ok(performance.now() < until, 'not indexed in time')) {
     const { data } = await client.made('GET', `/agents/${client.caller.agentId}/documents`)
     if (data[0].status === 'ready') return

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Fleet, noFleet } from '../support/fleet.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { noPostgresServer } from '../support/postgres-server.ts'
 import { runCommand } from '../support/run-command.ts'
 import type { Answer, TestClient } from '../support/test-app.ts'
@@ -81,11 +81,17 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
 }
 
 void test('fault.maintenance-under-load on SQLite: checks, backups and erasures beside load leave the books whole and every reply as it was', async (t) => {
-  const lives = await Lives.begin(t)
-  const settings = { TURNKEEP_DATA_DIR: lives.folder }
-  const client = (): TestClient => lives.client
-  const answered = await keepUp({ client, settings, folder: lives.folder, verify: () => lives.verify(), balanceUsd: '10.00000000' })
-  assert.equal(lives.model.calls.length, answered)
+  const processRuns = await ProcessRuns.begin(t)
+  const settings = { TURNKEEP_DATA_DIR: processRuns.folder }
+  const client = (): TestClient => processRuns.client
+  const answered = await keepUp({
+    client,
+    settings,
+    folder: processRuns.folder,
+    verify: () => processRuns.verify(),
+    balanceUsd: '10.00000000',
+  })
+  assert.equal(processRuns.model.calls.length, answered)
   t.diagnostic(`${answered} turns`)
 })
 

@@ -119,7 +119,7 @@ const slow = [
   'retrieval',
   'simulation/simulation',
   'spec/admin-documents',
-  'spec/door-order',
+  'spec/http-order',
   'spec/failpoint-throws',
   'spec/model-faults',
   'spec/tools-released',

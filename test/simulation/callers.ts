@@ -4,8 +4,8 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredReply } from '../../src/store/turn-records.ts'
-import type { Begun, TurnRequest } from '../../src/turn/outcome.ts'
-import type { Accuse, Book } from './book.ts'
+import type { BeginResult, TurnRequest } from '../../src/turn/outcome.ts'
+import type { Accuse, StoreModel } from './store-model.ts'
 
 /** How a message that was sent came out; `open`: no answer yet, or none ever, where its process died. */
 export type Answer =
@@ -16,11 +16,11 @@ export type Answer =
 
 export type Sent = { request: TurnRequest; answer: Answer }
 
-export function createCallers({ book, accuse }: { book: Book; accuse: Accuse }) {
+export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; accuse: Accuse }) {
   const sent: Sent[] = []
   const told = new Map<string, StoredReply>()
 
-  function hear(one: Sent, begun: Begun, leaves: boolean): void {
+  function hear(one: Sent, begun: BeginResult, leaves: boolean): void {
     switch (begun.kind) {
       case 'replay':
         return hearReply(one, begun.reply)
@@ -51,7 +51,7 @@ export function createCallers({ book, accuse }: { book: Book; accuse: Accuse }) 
 
   function hearReply(one: Sent, reply: StoredReply): void {
     const { requestId } = reply
-    const turn = book.turns.get(requestId)
+    const turn = storeModel.turns.get(requestId)
     one.answer = { kind: 'reply', reply }
     if (turn?.state !== 'completed' || !isDeepStrictEqual(turn.reply, reply))
       accuse(

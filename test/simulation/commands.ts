@@ -9,9 +9,9 @@ import { recordLifetimeMs } from '../../src/store/turn-records.ts'
 import type { TurnRequest } from '../../src/turn/outcome.ts'
 import type { ModelFault, ToolFault } from './scripted-model.ts'
 import { agentId, apiKeyIds, contentOf, ownerId } from './simulated-database.ts'
-import type { World } from './world.ts'
+import type { Simulation } from './simulation.ts'
 
-export type Command = fc.AsyncCommand<World, World>
+export type Command = fc.AsyncCommand<Simulation, Simulation>
 
 const plans = [
   '',
@@ -25,7 +25,7 @@ const plans = [
 ]
 const modelFaults: ModelFault[] = ['unavailable', 'unavailable', 'cut', 'hang', 'hang', 'refused', 'empty', 'too_long']
 const toolFaults: ToolFault[] = ['hang', 'error']
-const operations = ['any', 'admit', 'settle', 'settle', 'fail', 'advance', 'advance', 'claim', 'renew', 'giveUp']
+const operations = ['any', 'admit', 'settle', 'settle', 'fail', 'advance', 'advance', 'claim', 'renew', 'release']
 // Each of the numbers a turn lives by, from just below to well beyond.
 const moves = [1, 20, 60, 250, 1000, 1000, 1000, 3000, 4000, 4000, 8000, 11_999, 12_000, 13_000, 13_000, 30_000, 110_000, 116_000]
 
@@ -35,23 +35,23 @@ const place = fc.nat(2)
 function command<Given extends object>(
   name: string,
   given: fc.Arbitrary<Given>,
-  run: (world: World, given: Given) => Promise<void> | void,
-  check: (world: World, given: Given) => boolean = () => true,
+  run: (simulation: Simulation, given: Given) => Promise<void> | void,
+  check: (simulation: Simulation, given: Given) => boolean = () => true,
 ): fc.Arbitrary<Command> {
   const events = fc.oneof({ weight: 3, arbitrary: fc.nat(3) }, { weight: 3, arbitrary: fc.nat(12) }, { weight: 1, arbitrary: fc.nat(60) })
   return fc.tuple(given, events).map(([given, events]) => ({
-    check: (world) => check(world, given),
-    async run(_, world) {
-      await run(world, given)
-      await world.steps(events)
-      world.commandEnded()
+    check: (simulation) => check(simulation, given),
+    async run(_, simulation) {
+      await run(simulation, given)
+      await simulation.steps(events)
+      simulation.commandEnded()
     },
     toString: () => `${name}(${JSON.stringify(given).slice(1, -1)}) +${events}`,
   }))
 }
 
-const at = (world: World, place: number): number => place % world.places
-const up = (world: World, { place }: { place: number }): boolean => world.isUp(at(world, place))
+const at = (simulation: Simulation, place: number): number => place % simulation.places
+const up = (simulation: Simulation, { place }: { place: number }): boolean => simulation.isUp(at(simulation, place))
 
 const send = command(
   'send',
@@ -65,18 +65,18 @@ const send = command(
     plan: fc.nat(plans.length - 1),
     leaves: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
   }),
-  (world, { place, leaves, ...drawn }) => request(world, at(world, place), messageOf(drawn), leaves),
+  (simulation, { place, leaves, ...drawn }) => request(simulation, at(simulation, place), messageOf(drawn), leaves),
 )
 
 /** What was sent before, once more, wherever: what callers do after a cut. */
 const sendAgain = command(
   'sendAgain',
   fc.record({ place, which: fc.nat() }),
-  (world, { place, which }) => {
-    const { sent } = world.callers
-    return request(world, at(world, place), sent[which % sent.length]!.request, false)
+  (simulation, { place, which }) => {
+    const { sent } = simulation.callers
+    return request(simulation, at(simulation, place), sent[which % sent.length]!.request, false)
   },
-  (world) => world.callers.sent.length > 0,
+  (simulation) => simulation.callers.sent.length > 0,
 )
 
 /** A key has one user and one plan, whoever sends it: what differs is the body. */
@@ -98,45 +98,49 @@ function messageOf({
 }
 
 /** Refused by a dead process at once, as a closed port does. */
-async function request(world: World, place: number, asked: TurnRequest, leaves: boolean): Promise<void> {
-  const life = world.lifeAt(place)
-  if (!life) return
-  const sent = world.callers.send(asked)
-  world.later(life, `${place} request`, () => void life.turns.begin(asked).then((begun) => world.callers.hear(sent, begun, leaves)))
+async function request(simulation: Simulation, place: number, asked: TurnRequest, leaves: boolean): Promise<void> {
+  const processRun = simulation.lifeAt(place)
+  if (!processRun) return
+  const sent = simulation.callers.send(asked)
+  simulation.later(
+    processRun,
+    `${place} request`,
+    () => void processRun.turns.begin(asked).then((begun) => simulation.callers.hear(sent, begun, leaves)),
+  )
 }
 
-const kill = command('kill', fc.record({ place }), (world, { place }) => world.kill(at(world, place)), up)
+const kill = command('kill', fc.record({ place }), (simulation, { place }) => simulation.kill(at(simulation, place)), up)
 const start = command(
   'start',
   fc.record({ place }),
-  (world, { place }) => world.start(at(world, place)),
-  (world, given) => !up(world, given),
+  (simulation, { place }) => simulation.start(at(simulation, place)),
+  (simulation, given) => !up(simulation, given),
 )
 /** Once more the same process, as after a crash of the program alone. */
-const restart = command('restart', fc.record({ place }), async (world, { place }) => {
-  if (world.isUp(at(world, place))) await world.kill(at(world, place))
-  await world.start(at(world, place))
+const restart = command('restart', fc.record({ place }), async (simulation, { place }) => {
+  if (simulation.isUp(at(simulation, place))) await simulation.kill(at(simulation, place))
+  await simulation.start(at(simulation, place))
 })
-const freeze = command('freeze', fc.record({ place }), (world, { place }) => world.freeze(at(world, place)), up)
-const thaw = command('thaw', fc.record({ place }), (world, { place }) => world.thaw(at(world, place)), up)
+const freeze = command('freeze', fc.record({ place }), (simulation, { place }) => simulation.freeze(at(simulation, place)), up)
+const thaw = command('thaw', fc.record({ place }), (simulation, { place }) => simulation.thaw(at(simulation, place)), up)
 const drain = command(
   'drain',
   fc.record({ place, limitMs: fc.constantFrom(0, 1000, 30_000) }),
-  (world, { place, limitMs }) => world.drain(at(world, place), limitMs),
+  (simulation, { place, limitMs }) => simulation.drain(at(simulation, place), limitMs),
   up,
 )
-const move = command('move', fc.record({ ms: fc.constantFrom(...moves) }), (world, { ms }) => world.move(ms))
+const move = command('move', fc.record({ ms: fc.constantFrom(...moves) }), (simulation, { ms }) => simulation.move(ms))
 /** To the end of a record's life, and a millisecond to either side. */
-const moveToExpiry = command('moveToExpiry', fc.record({ which: fc.nat(), by: fc.constantFrom(-1, 0, 1) }), (world, { which, by }) => {
-  const ended = [...world.book.turns.values()].filter(({ state }) => state !== 'running')
+const moveToExpiry = command('moveToExpiry', fc.record({ which: fc.nat(), by: fc.constantFrom(-1, 0, 1) }), (simulation, { which, by }) => {
+  const ended = [...simulation.storeModel.turns.values()].filter(({ state }) => state !== 'running')
   if (ended.length === 0) return
-  const ms = ended[which % ended.length]!.endedAt + recordLifetimeMs + by - world.now().now
-  if (ms > 0) world.move(ms)
+  const ms = ended[which % ended.length]!.endedAt + recordLifetimeMs + by - simulation.now().now
+  if (ms > 0) simulation.move(ms)
 })
 const skew = command(
   'skew',
   fc.record({ place, ms: fc.constantFrom(-3_600_000, -1000, 1000, 3_600_000) }),
-  (world, { place, ms }) => world.skew(at(world, place), ms),
+  (simulation, { place, ms }) => simulation.skew(at(simulation, place), ms),
   up,
 )
 
@@ -148,25 +152,31 @@ const storeFails = command(
     when: fc.constantFrom('before' as const, 'after' as const),
     times: fc.constantFrom(1, 1, 2, 6),
   }),
-  (world, { place, ...fault }) => void world.lifeAt(at(world, place))!.storeFaults.push(fault),
+  (simulation, { place, ...fault }) => void simulation.lifeAt(at(simulation, place))!.storeFaults.push(fault),
   up,
 )
-const diskFull = command('diskFull', fc.record({ times: fc.constantFrom(1, 2, 5) }), (world, { times }) => world.store.failCommits(times))
+const diskFull = command('diskFull', fc.record({ times: fc.constantFrom(1, 2, 5) }), (simulation, { times }) =>
+  simulation.store.failCommits(times),
+)
 const modelFails = command(
   'modelFails',
   fc.record({ fault: fc.constantFrom(...modelFaults) }),
-  (world, { fault }) => void world.upstream.faults.model.push(fault),
+  (simulation, { fault }) => void simulation.upstream.faults.model.push(fault),
 )
 const toolFails = command(
   'toolFails',
   fc.record({ fault: fc.constantFrom(...toolFaults) }),
-  (world, { fault }) => void world.upstream.faults.tool.push(fault),
+  (simulation, { fault }) => void simulation.upstream.faults.tool.push(fault),
 )
 
 /** What the operator asks of a process; where the store fails, it is for the operator to ask again. */
-function operate(world: World, place: number, act: (life: NonNullable<ReturnType<World['lifeAt']>>) => Promise<unknown>): void {
-  const life = world.lifeAt(at(world, place))!
-  world.later(life, `${place} operator`, () => void act(life).catch(ifUnavailable))
+function operate(
+  simulation: Simulation,
+  place: number,
+  act: (processRun: NonNullable<ReturnType<Simulation['lifeAt']>>) => Promise<unknown>,
+): void {
+  const processRun = simulation.lifeAt(at(simulation, place))!
+  simulation.later(processRun, `${place} operator`, () => void act(processRun).catch(ifUnavailable))
 }
 
 function ifUnavailable(error: unknown): void {
@@ -176,15 +186,15 @@ function ifUnavailable(error: unknown): void {
 const balance = command(
   'balance',
   fc.record({ place, amount: fc.constantFrom(-60_000, -20_000, 40_000, 200_000), entry: fc.nat(1_000_000_000) }),
-  (world, { place, amount, entry }) =>
-    operate(world, place, ({ store }) =>
+  (simulation, { place, amount, entry }) =>
+    operate(simulation, place, ({ store }) =>
       store.write('appendLedgerEntry', {
         id: `led_operator_${entry}`,
         ownerId,
         idempotencyKey: `entry ${entry}`,
         amount: BigInt(amount),
         note: null,
-        largestBalance: 10n ** 17n,
+        maxBalance: 10n ** 17n,
       }),
     ),
   up,
@@ -196,8 +206,8 @@ const editAgent = command(
     price: fc.constantFrom(0, 1, 3, 6),
     enabled: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   }),
-  (world, { place, price, enabled }) =>
-    operate(world, place, async ({ store }) => {
+  (simulation, { place, price, enabled }) =>
+    operate(simulation, place, async ({ store }) => {
       const agent = await store.read('findAgent', agentId)
       const next = { after: agent!.present.version, provider: null, content: contentOf(BigInt(price)) }
       await store.write('changeAgent', { id: agentId, enabled, next })
@@ -207,8 +217,8 @@ const editAgent = command(
 const eraseUser = command(
   'eraseUser',
   fc.record({ place, user: fc.nat(2) }),
-  (world, { place, user }) =>
-    operate(world, place, async ({ store }) => {
+  (simulation, { place, user }) =>
+    operate(simulation, place, async ({ store }) => {
       const conversationIds = await store.read('findConversationsOfEndUser', agentId, `user ${user}`)
       await store.write('eraseConversations', { conversationIds: conversationIds ?? [] })
     }),

@@ -6,7 +6,7 @@ import type { Metrics } from '../../src/observability/metrics.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createTurns } from '../../src/turn/turn.ts'
 import type { Turns } from '../../src/turn/turn.ts'
-import type { Accuse } from './book.ts'
+import type { Accuse } from './store-model.ts'
 import type { Pause, Upstream } from './scripted-model.ts'
 
 export type EngineOptions = { store: Store; upstream: Upstream; pause: Pause; accuse: Accuse; nextId(): string }

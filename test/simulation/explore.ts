@@ -8,8 +8,8 @@ import fc from 'fast-check'
 import { anyCommand } from './commands.ts'
 import { realMs } from './moved-time.ts'
 import { createSimulatedDatabase } from './simulated-database.ts'
-import { Broken, createWorld } from './world.ts'
-import type { World } from './world.ts'
+import { Broken, createSimulation } from './simulation.ts'
+import type { Simulation } from './simulation.ts'
 
 export type Explored = {
   schedules: number
@@ -33,13 +33,13 @@ export type ExploreOptions = {
   /** Smaller cases that fail too are looked for. */
   shrink?: boolean
   /** Ends sooner, after so many. */
-  mostSchedules?: number
+  maxSchedules?: number
 }
 
 // So many schedules have one seed; the next ones have the next.
 // Between two of them the time is looked at: fast-check's own limit would leave a schedule in the middle.
 const batch = 20
-const mostCommands = 40
+const commandLimit = 40
 // Parts of the names of events, and twice nothing.
 const slowOnes = [
   '',
@@ -60,11 +60,11 @@ const slowOnes = [
   '1 ',
 ]
 // One `Set` holds some 16 million; what is beyond is not counted as new.
-const mostStates = 16_000_000
+const maxStates = 16_000_000
 // Retries that a caller makes until an answer is final; a released turn and a conversation that is busy need a few.
-const mostRetries = 8
+const maxRetries = 8
 
-export async function explore({ seconds, seed, path, shrink = true, mostSchedules = Infinity }: ExploreOptions): Promise<Explored> {
+export async function explore({ seconds, seed, path, shrink = true, maxSchedules = Infinity }: ExploreOptions): Promise<Explored> {
   const database = await createSimulatedDatabase()
   const states = new Set<string>()
   const found: Explored = { schedules: 0, commands: 0, events: 0, kills: 0, starts: 0, states: 0, seconds: 0, seen: {}, failure: undefined }
@@ -75,43 +75,43 @@ export async function explore({ seconds, seed, path, shrink = true, mostSchedule
 
   const schedule = fc.asyncProperty(
     fc.scheduler(),
-    fc.commands([anyCommand], { maxCommands: mostCommands, size: 'max' }),
+    fc.commands([anyCommand], { maxCommands: commandLimit, size: 'max' }),
     fc.record({
       seed: fc.nat(),
       mode: fc.constantFrom('embedded' as const, 'shared' as const, 'shared' as const),
       slow: fc.constantFrom(...slowOnes),
     }),
     async (scheduler, commands, drawn) => {
-      const world = createWorld({ database, scheduler, commandEnded, ...drawn })
+      const simulation = createSimulation({ database, scheduler, commandEnded, ...drawn })
       try {
-        await world.start(0)
-        await fc.asyncModelRun(() => ({ model: world, real: world }), commands)
-        await finish(world)
+        await simulation.start(0)
+        await fc.asyncModelRun(() => ({ model: simulation, real: simulation }), commands)
+        await finish(simulation)
       } catch (error) {
         failedAt ??= found.schedules
         throw error
       } finally {
-        world.close()
+        simulation.close()
         if (failedAt === undefined) {
           found.schedules++
-          found.events += world.counts.steps
-          found.kills += world.counts.kills
-          found.starts += world.counts.starts
-          for (const [what, count] of world.book.seen) found.seen[what] = (found.seen[what] ?? 0) + count
+          found.events += simulation.counts.steps
+          found.kills += simulation.counts.kills
+          found.starts += simulation.counts.starts
+          for (const [what, count] of simulation.storeModel.seen) found.seen[what] = (found.seen[what] ?? 0) + count
         }
       }
     },
   )
 
-  function commandEnded(world: World): void {
+  function commandEnded(simulation: Simulation): void {
     if (failedAt !== undefined) return
     found.commands++
-    if (states.size < mostStates) states.add(stateOf(world))
+    if (states.size < maxStates) states.add(stateOf(simulation))
   }
 
   const longest = path === undefined ? seconds : Infinity
-  for (let next = seed; elapsed() < longest && found.schedules < mostSchedules; next++) {
-    const numRuns = Math.min(batch, mostSchedules - found.schedules)
+  for (let next = seed; elapsed() < longest && found.schedules < maxSchedules; next++) {
+    const numRuns = Math.min(batch, maxSchedules - found.schedules)
     const replay = path === undefined ? {} : { path }
     const result = await fc.check(schedule, { seed: next, numRuns, endOnFailure: !shrink, ...replay })
     if (result.failed && result.counterexample) {
@@ -137,63 +137,63 @@ export async function explore({ seconds, seed, path, shrink = true, mostSchedule
 }
 
 /** Everything ends, nothing is broken, and every message has one final answer that does not change. */
-async function finish(world: World): Promise<void> {
+async function finish(simulation: Simulation): Promise<void> {
   // What holds, holds at every moment, whoever is dead or frozen.
-  if (world.isLookedAt()) await world.verify()
-  await world.heal()
-  checkHolds(world)
-  const requests = new Map(world.callers.sent.map(({ request }) => [JSON.stringify(request), request]))
+  if (simulation.isLookedAt()) await simulation.verify()
+  await simulation.heal()
+  checkHolds(simulation)
+  const requests = new Map(simulation.callers.sent.map(({ request }) => [JSON.stringify(request), request]))
   for (const request of requests.values()) {
-    const first = await untilFinal(world, request)
-    const second = await untilFinal(world, request)
+    const first = await untilFinal(simulation, request)
+    const second = await untilFinal(simulation, request)
     if (!isDeepStrictEqual(first, second)) throw new Broken('replay', `${request.message}: ${JSON.stringify([first, second], plain)}`)
   }
-  await world.verify()
-  checkHolds(world)
-  checkTold(world)
+  await simulation.verify()
+  checkHolds(simulation)
+  checkTold(simulation)
 }
 
-async function untilFinal(world: World, request: World['callers']['sent'][number]['request']): Promise<object> {
+async function untilFinal(simulation: Simulation, request: Simulation['callers']['sent'][number]['request']): Promise<object> {
   const passing = new Set(['idempotency_in_progress', 'conversation_busy', 'service_unavailable'])
-  for (let tries = 0; tries < mostRetries; tries++) {
-    const sent = world.callers.send(request)
-    const life = world.lifeAt(0)!
-    await world.as(life, () => void life.turns.begin(request).then((begun) => world.callers.hear(sent, begun, false)))
-    await world.quiet()
+  for (let tries = 0; tries < maxRetries; tries++) {
+    const sent = simulation.callers.send(request)
+    const processRun = simulation.lifeAt(0)!
+    await simulation.as(processRun, () => void processRun.turns.begin(request).then((begun) => simulation.callers.hear(sent, begun, false)))
+    await simulation.quiet()
     const { answer } = sent
     if (answer.kind === 'open') throw new Broken('liveness', `${request.message} has no answer`)
     if (answer.kind === 'reply') return { content: answer.reply }
     // A turn that was released answers its first caller alone; a retry runs again.
-    const maySucceed = answer.kind === 'failed' && answer.code !== 'insufficient_balance' && isReleased(world, answer.requestId)
+    const maySucceed = answer.kind === 'failed' && answer.code !== 'insufficient_balance' && isReleased(simulation, answer.requestId)
     if (!passing.has(answer.code) && !maySucceed) return { code: answer.code }
   }
-  const answers = world.callers.sent.slice(-mostRetries).map(({ answer }) => JSON.stringify(answer, plain))
+  const answers = simulation.callers.sent.slice(-maxRetries).map(({ answer }) => JSON.stringify(answer, plain))
   throw new Broken('liveness', `${request.message} comes to no final answer without a fault: ${answers.join(' ')}`)
 }
 
-const isReleased = (world: World, requestId: string): boolean => world.book.turns.get(requestId)?.state === 'released'
+const isReleased = (simulation: Simulation, requestId: string): boolean => simulation.storeModel.turns.get(requestId)?.state === 'released'
 
-function checkHolds(world: World): void {
-  const held = Number(world.store.query('select sum(held) as held from owners')[0]!.held)
+function checkHolds(simulation: Simulation): void {
+  const held = Number(simulation.store.query('select sum(held) as held from owners')[0]!.held)
   if (held !== 0) throw new Broken('holds', `${held} are held and nothing runs`)
 }
 
-function checkTold(world: World): void {
-  for (const reply of world.callers.told.values()) {
-    if (world.book.turns.get(reply.requestId)!.erased) continue
-    const [row] = world.store.query('select content from messages where id = ? and request_id = ?', reply.messageId, reply.requestId)
+function checkTold(simulation: Simulation): void {
+  for (const reply of simulation.callers.told.values()) {
+    if (simulation.storeModel.turns.get(reply.requestId)!.erased) continue
+    const [row] = simulation.store.query('select content from messages where id = ? and request_id = ?', reply.messageId, reply.requestId)
     if (row?.content !== reply.content) throw new Broken('reply-stored', `${reply.requestId} was told and is gone`)
   }
 }
 
 const plain = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value)
 
-function stateOf(world: World): string {
+function stateOf(simulation: Simulation): string {
   const rows = [
-    ...world.store
+    ...simulation.store
       .query(`select state, run, attempt, fence, hold, message, idempotency_key, lease_until > 0 as leased, continues_from, charged, failure_code,
       erased_at is null as kept, agent_version, (select count(*) from journal j where j.request_id = t.request_id) as steps from turns t order by created_at, request_id`),
-    ...world.store.query('select balance, held from owners'),
+    ...simulation.store.query('select balance, held from owners'),
   ]
   return hash('sha1', JSON.stringify(rows, plain), 'base64').slice(0, 12)
 }

@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { ModelError } from '../../src/agent/models/model.ts'
 import type { Model, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
 import type { Toolbox } from '../../src/agent/tools/tools.ts'
-import { untilAborted } from '../../src/agent/until-aborted.ts'
-import type { Accuse, Book } from './book.ts'
+import { raceAbort } from '../../src/agent/race-abort.ts'
+import type { Accuse, StoreModel } from './store-model.ts'
 
 /** `cut`: after its first piece of text. `hang`: until it is aborted or the world is healed. */
 export type ModelFault = 'unavailable' | 'refused' | 'too_long' | 'cut' | 'hang' | 'empty'
@@ -21,7 +21,7 @@ const usage = { promptTokens: 10, completionTokens: 5 }
 const parameters = { type: 'object', properties: { part: { type: 'string' } } }
 const planOf = (message: string): string[] => (/plan: (.+)$/.exec(message)?.[1] ?? '').split(', ').filter((step) => step !== '')
 
-export function createUpstream({ book, accuse }: { book: Book; accuse: Accuse }) {
+export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel; accuse: Accuse }) {
   const modelFaults: ModelFault[] = []
   const toolFaults: ToolFault[] = []
   const hanging = new Set<() => void>()
@@ -39,7 +39,7 @@ export function createUpstream({ book, accuse }: { book: Book; accuse: Accuse })
     const at = messages.findLastIndex(({ role }) => role === 'user')
     const message = messages[at]!.content
     const step = messages.slice(at).filter(({ role }) => role === 'assistant').length
-    const own = book.attempts.filter((attempt) => attempt.message === message)
+    const own = storeModel.attempts.filter((attempt) => attempt.message === message)
     const dialog = messages.slice(0, at).filter(({ role }) => role !== 'system')
     // A model that finds its prompt too long is asked with less.
     if (!shortened && !own.some(({ history }) => isDeepStrictEqual(history, dialog)))
@@ -60,10 +60,10 @@ export function createUpstream({ book, accuse }: { book: Book; accuse: Accuse })
         const { message, step } = countCall(request, fault)
         const calls = planOf(message)[step]?.split('+') ?? []
         const text = calls.length > 0 ? [`Step ${step}. `] : [`Reply ${++replies} `, `to ${message}.`]
-        const piece = (): Promise<void> => untilAborted(pause('model'), signal)
+        const piece = (): Promise<void> => raceAbort(pause('model'), signal)
         await piece()
         if (fault === 'hang') {
-          await untilAborted(hang(pause), signal)
+          await raceAbort(hang(pause), signal)
           throw new ModelError('unavailable', 'the connection was lost')
         }
         if (fault === 'unavailable' || fault === 'refused' || fault === 'too_long') throw new ModelError(fault, 'by the script')
@@ -93,7 +93,7 @@ export function createUpstream({ book, accuse }: { book: Book; accuse: Accuse })
           accuse('side-effects', `${effect} was done as ${before} and again as ${idempotencyKey}`)
         effects.set(effect, idempotencyKey)
         const fault = toolFaults.shift()
-        await untilAborted(fault === 'hang' ? hang(pause) : pause('tool'), signal)
+        await raceAbort(fault === 'hang' ? hang(pause) : pause('tool'), signal)
         return { text: fault === 'error' ? 'Error: by the script.' : `Done: ${given}`, isError: fault === 'error', passages: [] }
       },
     }

@@ -13,11 +13,11 @@ import { createOwner } from '../../src/store/queries/owners.ts'
 import { sqlOf } from '../../src/store/sqlite/database.ts'
 import { Writer } from '../../src/store/sqlite/group-commit.ts'
 import type { Writable } from '../../src/store/sqlite/group-commit.ts'
-import { createHot } from '../../src/store/sqlite/turn-path.ts'
+import { createTurnPath } from '../../src/store/sqlite/turn-path.ts'
 import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
 import type { Row } from '../../src/store/sql.ts'
-import type { Moment } from './book.ts'
+import type { Moment } from './store-model.ts'
 
 export const ownerId = 'own_one'
 export const agentId = 'agt_one'
@@ -68,7 +68,7 @@ export async function createSimulatedDatabase() {
     const limits = { permission: 'full', rateLimit: 100, rateWindowSeconds: 60 } as const
     await createApiKey(sql, { id, keyId: `${id}_public`, agentId, name: null, ...limits, digest: new Uint8Array(32).fill(index) })
   }
-  const hot = createHot(db, { now: () => moment().now, leaseNow: () => moment().leaseNow })
+  const hot = createTurnPath(db, { now: () => moment().now, leaseNow: () => moment().leaseNow })
   let failingCommits = 0
   let inTransaction = false
   const transactions: Record<string, () => void> = {

@@ -13,7 +13,7 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 import type { Sql } from '../../src/store/sql.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { Random } from '../chaos/random.ts'
-import type { Accuse, Book, Moment } from './book.ts'
+import type { Accuse, StoreModel, Moment } from './store-model.ts'
 import type { SimulatedDatabase } from './simulated-database.ts'
 
 /** Whose call it is: a life of an engine. */
@@ -39,7 +39,7 @@ type Call = {
 
 export type SimulatedStoreOptions = {
   database: SimulatedDatabase
-  book: Book
+  storeModel: StoreModel
   accuse: Accuse
   random: Random
   /** Embedded: one process, whose thread takes all that waits and answers in order. Shared: several, each call on a connection of its own. */
@@ -54,7 +54,7 @@ const copyOf = (item: unknown): unknown => (typeof item === 'object' ? { ...item
 
 const away: WireOutcome = { error: toWire(new StoreUnavailable('the store is away')) }
 
-export function createSimulatedStore({ database, book, accuse, random, mode, moment, later }: SimulatedStoreOptions) {
+export function createSimulatedStore({ database, storeModel, accuse, random, mode, moment, later }: SimulatedStoreOptions) {
   const { hot, sql, writer } = database
   let waiting: Call[] = []
   /** Committed, and not told yet. */
@@ -83,9 +83,9 @@ export function createSimulatedStore({ database, book, accuse, random, mode, mom
     const at = moment()
     for (const [index, { operation, items }] of taken.entries())
       for (const [position, outcome] of answers[index]!.outcomes.entries())
-        if ('value' in outcome) book.committed(operation, items[position], outcome.value, at)
+        if ('value' in outcome) storeModel.committed(operation, items[position], outcome.value, at)
         else if (outcome.error.kind === 'fault') accuse('fault-of-ours', `${operation}: ${outcome.error.message}`)
-    book.compare(database.query('select request_id, state, run, attempt, fence from turns'))
+    storeModel.compare(database.query('select request_id, state, run, attempt, fence from turns'))
     const told = group.map((one) => ({
       one,
       outcomes: one.fault === undefined ? answers[taken.indexOf(one)]!.outcomes : one.items.map(() => away),
@@ -125,7 +125,7 @@ export function createSimulatedStore({ database, book, accuse, random, mode, mom
     open(of: Asking): Store {
       if (mode === 'embedded') {
         hot.endAllLeases()
-        book.endAllLeases()
+        storeModel.endAllLeases()
       }
       const close = async (): Promise<void> => undefined
       const reader = { ask: (_operation: string, item: unknown) => read(of, item), close }

@@ -10,7 +10,7 @@ import { realMs } from './moved-time.ts'
 const seconds = 60
 const isFast = (process.env['TEST_TIER'] ?? 'fast') === 'fast'
 // In a minute, a twentieth of what one slow core does.
-const leastSchedules = isFast ? 20 : 100
+const minSchedules = isFast ? 20 : 100
 /** What schedules are there for; each comes about many times in a minute. */
 const mustHappen = [
   'a renewal is lost',
@@ -27,15 +27,15 @@ const mustHappen = [
 
 void test('simulation: a minute of schedules keeps every promise', { timeout: 280_000 }, async (t) => {
   const seed = Math.floor(realMs() * 1000 + process.pid * 7919) % 2 ** 31
-  const { failure, seen, ...figures } = await explore({ seconds, seed, ...(isFast ? { mostSchedules: 20 } : {}) })
+  const { failure, seen, ...figures } = await explore({ seconds, seed, ...(isFast ? { maxSchedules: 20 } : {}) })
   t.diagnostic(`seed ${seed}: ${JSON.stringify(figures)}`)
   assert.equal(
     failure,
     undefined,
     failure && `${failure.what}\n${failure.schedule}\nnpm run simulate -- --seed ${failure.seed} --path '${failure.path}'`,
   )
-  assert.ok(figures.schedules >= leastSchedules, `only ${figures.schedules} schedules`)
-  if (!isFast && figures.schedules >= 10 * leastSchedules)
+  assert.ok(figures.schedules >= minSchedules, `only ${figures.schedules} schedules`)
+  if (!isFast && figures.schedules >= 10 * minSchedules)
     assert.deepEqual(
       mustHappen.filter((what) => !seen[what]),
       [],
@@ -45,8 +45,8 @@ void test('simulation: a minute of schedules keeps every promise', { timeout: 28
 
 void test('the simulation does the same again from the same seed', async () => {
   const [first, second] = [
-    await explore({ seconds: 60, seed: 1, mostSchedules: 20 }),
-    await explore({ seconds: 60, seed: 1, mostSchedules: 20 }),
+    await explore({ seconds: 60, seed: 1, maxSchedules: 20 }),
+    await explore({ seconds: 60, seed: 1, maxSchedules: 20 }),
   ]
   assert.equal(first.schedules, 20)
   assert.deepEqual({ ...second, seconds: 0 }, { ...first, seconds: 0 })

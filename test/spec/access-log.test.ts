@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Logger } from 'pino'
 import { createLog } from '../../src/observability/log.ts'
-import { Lives } from '../support/lives.ts'
+import { ProcessRuns } from '../support/process-runs.ts'
 import { RawSocket } from '../support/raw-socket.ts'
 import { adminToken } from '../support/test-app.ts'
-import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-door.ts'
+import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-http-layer.ts'
 
 type Line = Record<string, unknown>
 
@@ -162,8 +162,8 @@ void test('access log: above the level info there is none', async () => {
 
 void test('access log: no line of a whole life holds a text, a secret, a user or a key; each request has its line when the process has ended', async (t) => {
   const canary = (place: string): string => `canary-${place}`
-  const lives = await Lives.begin(t)
-  const { client, model, server } = lives
+  const processRuns = await ProcessRuns.begin(t)
+  const { client, model, server } = processRuns
   const secrets = [client.caller.apiKey, client.caller.apiKey.split('.')[1]!, adminToken, 'model-key']
   model.when('refuse', { status: 400, body: { error: { message: 'words of the provider' } } })
   model.when('answer', [{ reasoning: canary('reasoning') }, canary('reply')])

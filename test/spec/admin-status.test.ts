@@ -11,7 +11,7 @@ import { gate } from '../support/model-server.ts'
 import { storeKind } from '../support/store-under-test.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
-import { startTestDoor } from '../support/test-door.ts'
+import { startTestDoor } from '../support/test-http-layer.ts'
 
 const nothingCounted = { completed: 0, failed: 0, released: 0, lost: 0, replayed: 0, recovered: 0, refused: 0, model_retries: 0 }
 

@@ -8,7 +8,7 @@ import { startScriptedMcp, tool } from '../support/mcp-scripted-server.ts'
 import { gate } from '../support/model-server.ts'
 import { makeFolder, startTestApp } from '../support/test-app.ts'
 import type { Answer, Json, TestApp } from '../support/test-app.ts'
-import { dayTool, threeTools } from '../support/tool-lives.ts'
+import { dayTool, threeTools } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 
 const tools = await startToolServer()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
-import { call } from '../support/tool-lives.ts'
+import { call } from '../support/tool-process-runs.ts'
 
 const returns =
   '# Returns\n\n## Deadlines\n\nA zeppelin may be returned within thirty days.\n\n## Costs\n\nReturning a zeppelin costs nothing.'

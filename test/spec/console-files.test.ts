@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import type { DoorOptions } from '../../src/http/http.ts'
+import type { HttpLayerOptions } from '../../src/http/http.ts'
 import { visit } from '../support/console-visitor.ts'
 import { startTestApp } from '../support/test-app.ts'
-import { startTestDoor } from '../support/test-door.ts'
-import type { TestDoor } from '../support/test-door.ts'
+import { startTestDoor } from '../support/test-http-layer.ts'
+import type { TestDoor } from '../support/test-http-layer.ts'
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
@@ -34,7 +34,7 @@ await writeFile(join(folder, 'assets/picture-5e6f.png'), picture)
 
 /** A door with an admin API whose rooms nobody asks here. */
 async function openDoor(t: TestContext, consoleFolder: string): Promise<TestDoor> {
-  const admin = { admin: {}, adminToken: 'x', turns: {}, erasure: {}, apiUrl: () => null } as unknown as DoorOptions['admin']
+  const admin = { admin: {}, adminToken: 'x', turns: {}, erasure: {}, apiUrl: () => null } as unknown as HttpLayerOptions['admin']
   const door = await startTestDoor({ ...(admin ? { admin } : {}), consoleFolder })
   t.after(() => door.close())
   return door

@@ -1,8 +1,8 @@
 /** /docs: the reference is the description that /openapi.json serves, loads nothing from elsewhere and asks for nothing. Surfaces, Addresses. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startTestDoor } from '../support/test-door.ts'
-import type { TestDoor } from '../support/test-door.ts'
+import { startTestDoor } from '../support/test-http-layer.ts'
+import type { TestDoor } from '../support/test-http-layer.ts'
 
 type Described = { description?: string; properties?: Record<string, Described>; $ref?: string }
 type Document = {

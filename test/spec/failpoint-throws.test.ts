@@ -10,7 +10,7 @@ import type { FailpointName } from '../../src/failpoints.ts'
 import { storeKind } from '../support/store-under-test.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Answer, TestApp } from '../support/test-app.ts'
-import { call, threeTools } from '../support/tool-lives.ts'
+import { call, threeTools } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 
 /** A reply, or a code. */

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { failures } from '../../src/errors.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
-import { startTestDoor } from '../support/test-door.ts'
+import { startTestDoor } from '../support/test-http-layer.ts'
 
 async function describe(publicUrl?: string): Promise<Json> {
   await using door = await startTestDoor({ publicUrl })

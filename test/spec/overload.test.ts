@@ -74,7 +74,7 @@ void test('overload.queue a flood at a full process is 503 with Retry-After, sto
   assertRefused(flood)
   assert.deepEqual(await app.owner(), before)
   assert.equal(await turnsStored(app), 2)
-  assert.equal(app.app.turns.turnedAway, 320)
+  assert.equal(app.app.turns.rejected, 320)
   assert.deepEqual((await app.chat('first', { idempotencyKey, user: 'zoe' })).json, first.json, 'a replay needs no place')
   held.open()
   assert.equal((await running).status, 200)

@@ -11,7 +11,7 @@ import type { HostileServer } from '../support/hostile-server.ts'
 import { answeredOnce, makeSent, send, transports } from '../support/outcome.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
-import { call } from '../support/tool-lives.ts'
+import { call } from '../support/tool-process-runs.ts'
 
 let server: HostileServer
 let app: TestApp

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startTestApp } from '../support/test-app.ts'
-import { call, dayTool } from '../support/tool-lives.ts'
+import { call, dayTool } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 
 type Injected = { style: string; text: string; dictates: { name: string; arguments: string } }

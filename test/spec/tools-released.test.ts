@@ -7,7 +7,7 @@ import { gate } from '../support/model-server.ts'
 import type { ModelServer } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Answer, TestApp, TestAppOptions } from '../support/test-app.ts'
-import { call, threeTools } from '../support/tool-lives.ts'
+import { call, threeTools } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import type { ToolServer } from '../support/tool-server.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createAdmin } from '../../src/admin/admin.ts'
-import { largestAmount } from '../../src/ledger/ledger.ts'
+import { maxAmount } from '../../src/ledger/ledger.ts'
 import { createSealer } from '../../src/config/secrets.ts'
 import type { AgentContent } from '../../src/store/queries/agents.ts'
 import { agentRooms } from '../support/agent-rooms.ts'
@@ -28,7 +28,7 @@ const append = (bench: Bench, amount: bigint, idempotencyKey: string = randomUUI
     idempotencyKey,
     amount,
     note,
-    largestBalance: largestAmount,
+    maxBalance: maxAmount,
   })
 
 const kinds = (outcomes: { kind: string }[], kind: string): number => outcomes.filter((outcome) => outcome.kind === kind).length
@@ -66,15 +66,15 @@ check('one_entry_per_key: 20 calls at once with one key and body are one entry, 
 })
 
 check('ledger: a balance has an upper bound, and an unknown owner has none', async (bench) => {
-  assert.equal((await append(bench, largestAmount)).kind, 'above_largest_balance')
-  assert.equal((await append(bench, largestAmount - 1_000_000n)).kind, 'appended')
+  assert.equal((await append(bench, maxAmount)).kind, 'above_largest_balance')
+  assert.equal((await append(bench, maxAmount - 1_000_000n)).kind, 'appended')
   const unknown = await bench.store.write('appendLedgerEntry', {
     id: 'led_x',
     ownerId: 'own_x',
     idempotencyKey: 'k',
     amount: 1n,
     note: null,
-    largestBalance: largestAmount,
+    maxBalance: maxAmount,
   })
   assert.deepEqual(unknown, { kind: 'owner_not_found' })
 })

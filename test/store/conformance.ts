@@ -17,7 +17,7 @@ const leaseMs = 15_000
 const fixedTokens = 10
 const maxOutputTokens = 100
 const knowledgeMaxTokens = 50
-const longestMessage = 100_000
+const maxMessage = 100_000
 
 /** A store with one owner, agent and key, and short hands for what a turn does. */
 export class Bench {
@@ -65,7 +65,7 @@ export class Bench {
       historyMaxTokens: this.#historyMaxTokens,
       knowledgeMaxTokens,
       maxOutputTokens,
-      maxMessageLength: longestMessage,
+      maxMessageLength: maxMessage,
       price,
       ...changes,
     }
@@ -469,7 +469,7 @@ export function conformance(check: Check): void {
     const given = await bench.admitted()
     await store.moveClock(leaseMs / 2)
     assert.deepEqual(await store.renewLeases([kept], leaseMs), [])
-    await store.giveUpLeases([given])
+    await store.releaseLeases([given])
     const claim = () => store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
     assert.deepEqual(
       (await claim()).turns.map(({ requestId }) => requestId),

@@ -47,7 +47,7 @@ async function claimed({ store }: Bench, { requestId }: AdmittedTurn): Promise<A
 export async function raceForOneFinish(older: Bench, newer: Bench): Promise<'older' | 'newer'> {
   const turn = await older.admitted()
   const finish = (payload: string) => ({ entries: [entry('tool_finished', 1, 1, payload)], finishedSideEffects: true })
-  await older.store.giveUpLeases([turn])
+  await older.store.releaseLeases([turn])
   const [late, next] = await Promise.all([
     older.advance(turn, finish('"older"')),
     claimed(newer, turn).then(async (found) => ({ found, told: await newer.advance(found, finish('"newer"')) })),
@@ -103,7 +103,7 @@ export function journalConformance(check: Check): void {
     const items = turns.map((turn, index) => bench.advancing(turn, { entries: stepOf(1, `${index}`), hold: turn.hold + BigInt(index) }))
     assert.deepEqual(new Set(kindsOf(await store.advanceMany(items))), new Set(['advanced']))
     assert.equal((await bench.money()).held, before + BigInt((64 * 63) / 2))
-    await store.giveUpLeases(turns)
+    await store.releaseLeases(turns)
     const claims = await store.claimOrphans({ which: 'fresh', limit: 64, leaseMs, running: [] })
     const expected = turns.map(({ requestId, hold }, index) => ({ requestId, hold: hold + BigInt(index), journal: stepOf(1, `${index}`) }))
     const byId = <Item extends { requestId: string }>(items: Item[]): Item[] =>
@@ -125,7 +125,7 @@ export function journalConformance(check: Check): void {
     const more = [...stepOf(1, '"second"'), entry('tool_finished', 1, 2)]
     assert.equal((await bench.advance(turn, { entries: more, hold: turn.hold })).kind, 'advanced')
     assert.equal((await bench.money()).held, turn.hold + 7n, 'a hold never gets smaller')
-    await store.giveUpLeases([turn])
+    await store.releaseLeases([turn])
     const next = await claimed(bench, turn)
     assert.deepEqual(next.journal, [...stepOf(1, '"first"'), entry('tool_finished', 1, 2)])
     assert.equal((await bench.advance(next, { entries: stepOf(1, '"third"') })).kind, 'advanced', 'under a later fence')
@@ -164,7 +164,7 @@ export function journalConformance(check: Check): void {
     assert.deepEqual(journal, stepOf(1))
 
     await bench.advance(again, { entries: [entry('model', 2, 0)] })
-    await store.giveUpLeases([again])
+    await store.releaseLeases([again])
     const recovered = await claimed(bench, again)
     assert.deepEqual([recovered.agentVersion, recovered.run, recovered.price], [1, 2, first.price])
     assert.deepEqual(recovered.journal, [...stepOf(1), entry('model', 2, 0)])
@@ -183,7 +183,7 @@ export function journalConformance(check: Check): void {
     const again = await bench.admitted(admission)
     assert.deepEqual([again.agentVersion, again.price, again.run, again.journal], [2, price, 2, []])
     assert.ok(again.hold < first.hold)
-    await store.giveUpLeases([again])
+    await store.releaseLeases([again])
     assert.deepEqual((await claimed(bench, again)).journal, [], 'nothing of the run before it')
     assert.equal((await stepsOf(bench, again)).length, 3, 'though the operator sees it')
     await bench.verify()
@@ -209,7 +209,7 @@ export function journalConformance(check: Check): void {
     const last = await bench.admitted(admission)
     const kept = [...stepOf(1, '"kept"'), entry('model', 2, 0), ...stepOf(3)]
     assert.deepEqual(last.journal, kept)
-    await store.giveUpLeases([last])
+    await store.releaseLeases([last])
     const recovered = await claimed(bench, last)
     assert.deepEqual(recovered.journal, kept)
     await bench.settle(recovered)

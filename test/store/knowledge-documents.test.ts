@@ -11,7 +11,7 @@ const leaseMs = 30_000
 const top = { limit: 100, before: { createdAt: Number.MAX_SAFE_INTEGER, id: '' } }
 const hourMs = 60 * 60 * 1000
 
-class Desk {
+class DocumentsFixture {
   readonly store: OwnStore
   readonly agentId: string
 
@@ -68,19 +68,19 @@ class Desk {
 async function setUp(t: TestContext) {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000n)
-  const desk = new Desk(store, bench.agentId)
-  return { store, bench, desk }
+  const fixture = new DocumentsFixture(store, bench.agentId)
+  return { store, bench, fixture }
 }
 
 void test('knowledge: a document is queued, claimed, written and shown; its list and its row say how far it is', async (t) => {
-  const { store, desk } = await setUp(t)
-  assert.equal(await desk.put('doc_a', { title: 'First', source: 'file', mediaType: 'text/plain', fileName: 'a.txt', bytes: 7 }), 'put')
-  const queued = await desk.document('doc_a')
+  const { store, fixture } = await setUp(t)
+  assert.equal(await fixture.put('doc_a', { title: 'First', source: 'file', mediaType: 'text/plain', fileName: 'a.txt', bytes: 7 }), 'put')
+  const queued = await fixture.document('doc_a')
   assert.deepEqual(
     { ...queued, createdAt: 0, updatedAt: 0 },
     {
       id: 'doc_a',
-      agentId: desk.agentId,
+      agentId: fixture.agentId,
       title: 'First',
       source: 'file',
       mediaType: 'text/plain',
@@ -97,21 +97,21 @@ void test('knowledge: a document is queued, claimed, written and shown; its list
       sha256: null,
     },
   )
-  const claimed = (await desk.claim())!
+  const claimed = (await fixture.claim())!
   assert.deepEqual([claimed.status, claimed.progress, claimed.attempt, claimed.contentId], ['indexing', 0, 1, null])
   assert.deepEqual(claimed.knowledge, { language: null, embeddingModel: null })
-  assert.equal(await desk.claim('b'), undefined, 'it is claimed once')
+  assert.equal(await fixture.claim('b'), undefined, 'it is claimed once')
   assert.ok(await store.write('reportProgress', { documentId: 'doc_a', fence: claimed.fence, progress: 40.4, leaseMs }))
-  assert.equal((await desk.document('doc_a'))?.progress, 40)
-  assert.ok(await desk.add('doc_a', claimed.fence, ['parrots are green', 'zebras are striped']))
-  assert.deepEqual(await desk.find('parrot zebra'), [], 'nothing of it is found before all of it is there')
-  assert.ok(await desk.finish('doc_a', claimed.fence, 2))
-  assert.deepEqual((await desk.find('parrot zebra')).toSorted(), ['parrots are green', 'zebras are striped'])
-  const ready = (await desk.document('doc_a'))!
+  assert.equal((await fixture.document('doc_a'))?.progress, 40)
+  assert.ok(await fixture.add('doc_a', claimed.fence, ['parrots are green', 'zebras are striped']))
+  assert.deepEqual(await fixture.find('parrot zebra'), [], 'nothing of it is found before all of it is there')
+  assert.ok(await fixture.finish('doc_a', claimed.fence, 2))
+  assert.deepEqual((await fixture.find('parrot zebra')).toSorted(), ['parrots are green', 'zebras are striped'])
+  const ready = (await fixture.document('doc_a'))!
   assert.deepEqual([ready.status, ready.progress, ready.chunks, ready.indexedAt !== null], ['ready', null, 2, true])
-  await desk.put('doc_b')
+  await fixture.put('doc_b')
   assert.deepEqual(
-    (await store.read('listDocuments', desk.agentId, top)).map(({ id }) => id),
+    (await store.read('listDocuments', fixture.agentId, top)).map(({ id }) => id),
     ['doc_b', 'doc_a'],
   )
   assert.deepEqual(await store.read('listDocuments', 'agt_other', top), [])
@@ -119,145 +119,145 @@ void test('knowledge: a document is queued, claimed, written and shown; its list
 })
 
 void test('knowledge: two processes that claim at once get two documents, the oldest first', async (t) => {
-  const { desk } = await setUp(t)
+  const { fixture } = await setUp(t)
   for (const id of ['doc_a', 'doc_b', 'doc_c']) {
-    await desk.put(id)
-    await desk.store.moveClock(10)
+    await fixture.put(id)
+    await fixture.store.moveClock(10)
   }
-  const claimed = await Promise.all([desk.claim('a'), desk.claim('b')])
+  const claimed = await Promise.all([fixture.claim('a'), fixture.claim('b')])
   assert.deepEqual(claimed.map((one) => one?.id).toSorted(), ['doc_a', 'doc_b'])
-  assert.equal((await desk.claim())?.id, 'doc_c')
-  assert.equal(await desk.claim(), undefined)
+  assert.equal((await fixture.claim())?.id, 'doc_c')
+  assert.equal(await fixture.claim(), undefined)
 })
 
 void test('knowledge: a claim whose lease ran out is another one’s, and whoever had it writes nothing more', async (t) => {
-  const { store, desk } = await setUp(t)
-  await desk.put('doc_a')
-  const first = (await desk.claim())!
-  assert.ok(await desk.add('doc_a', first.fence, ['of the first claim']))
+  const { store, fixture } = await setUp(t)
+  await fixture.put('doc_a')
+  const first = (await fixture.claim())!
+  assert.ok(await fixture.add('doc_a', first.fence, ['of the first claim']))
   await store.moveClock(leaseMs - 1_000)
   assert.ok(await store.write('reportProgress', { documentId: 'doc_a', fence: first.fence, progress: 50, leaseMs }))
   await store.moveClock(leaseMs - 1_000)
-  assert.equal(await desk.claim('b'), undefined, 'a report of progress renews the lease')
+  assert.equal(await fixture.claim('b'), undefined, 'a report of progress renews the lease')
   await store.moveClock(leaseMs)
-  const second = (await desk.claim('b'))!
+  const second = (await fixture.claim('b'))!
   assert.deepEqual([second.attempt, second.fence > first.fence], [2, true])
   assert.equal(await store.write('reportProgress', { documentId: 'doc_a', fence: first.fence, progress: 60, leaseMs }), false)
-  assert.equal(await desk.add('doc_a', first.fence, ['late'], 1), false)
-  assert.equal(await desk.finish('doc_a', first.fence, 2), false)
+  assert.equal(await fixture.add('doc_a', first.fence, ['late'], 1), false)
+  assert.equal(await fixture.finish('doc_a', first.fence, 2), false)
   assert.equal(await store.write('failDocument', { documentId: 'doc_a', fence: first.fence, reason: 'late' }), false)
-  assert.ok(await desk.add('doc_a', second.fence, ['of the second claim']))
-  assert.ok(await desk.finish('doc_a', second.fence, 1))
-  assert.ok(await desk.finish('doc_a', second.fence, 1), 'asked again it is done')
-  assert.deepEqual(await desk.find('claim'), ['of the second claim'])
-  await desk.clearAll()
-  assert.deepEqual(await desk.find('claim'), ['of the second claim'])
+  assert.ok(await fixture.add('doc_a', second.fence, ['of the second claim']))
+  assert.ok(await fixture.finish('doc_a', second.fence, 1))
+  assert.ok(await fixture.finish('doc_a', second.fence, 1), 'asked again it is done')
+  assert.deepEqual(await fixture.find('claim'), ['of the second claim'])
+  await fixture.clearAll()
+  assert.deepEqual(await fixture.find('claim'), ['of the second claim'])
 })
 
 void test('knowledge: a document that was tried three times has failed, with a reason; put in again it starts anew', async (t) => {
-  const { store, desk } = await setUp(t)
-  await desk.put('doc_a')
+  const { store, fixture } = await setUp(t)
+  await fixture.put('doc_a')
   for (const attempt of [1, 2, 3]) {
-    assert.equal((await desk.claim())?.attempt, attempt)
+    assert.equal((await fixture.claim())?.attempt, attempt)
     await store.moveClock(leaseMs + 1)
   }
-  assert.equal(await desk.claim(), undefined)
-  const failed = (await desk.document('doc_a'))!
+  assert.equal(await fixture.claim(), undefined)
+  const failed = (await fixture.document('doc_a'))!
   assert.equal(failed.status, 'failed')
   assert.match(failed.reason!, /three times/)
-  assert.equal(await desk.put('doc_a'), 'put')
-  assert.deepEqual([(await desk.document('doc_a'))?.reason, (await desk.claim())?.attempt], [null, 1])
+  assert.equal(await fixture.put('doc_a'), 'put')
+  assert.deepEqual([(await fixture.document('doc_a'))?.reason, (await fixture.claim())?.attempt], [null, 1])
 })
 
 void test('knowledge: chunks that are written twice stand there once', async (t) => {
-  const { desk } = await setUp(t)
-  await desk.put('doc_a')
-  const { fence } = (await desk.claim())!
-  assert.ok(await desk.add('doc_a', fence, ['parrot one', 'parrot two']))
-  assert.ok(await desk.add('doc_a', fence, ['parrot one', 'parrot two']))
-  assert.ok(await desk.finish('doc_a', fence, 2))
-  assert.deepEqual((await desk.find('parrot')).toSorted(), ['parrot one', 'parrot two'])
+  const { fixture } = await setUp(t)
+  await fixture.put('doc_a')
+  const { fence } = (await fixture.claim())!
+  assert.ok(await fixture.add('doc_a', fence, ['parrot one', 'parrot two']))
+  assert.ok(await fixture.add('doc_a', fence, ['parrot one', 'parrot two']))
+  assert.ok(await fixture.finish('doc_a', fence, 2))
+  assert.deepEqual((await fixture.find('parrot')).toSorted(), ['parrot one', 'parrot two'])
 })
 
 void test('knowledge: knowledge.serving what a document was goes on serving while it is indexed anew, also where that fails; then all of it changes at once', async (t) => {
-  const { store, desk } = await setUp(t)
-  await desk.index('doc_a', ['parrots of old', 'more parrots of old'])
-  await desk.put('doc_a', { title: 'again' })
-  assert.equal((await desk.find('parrot')).length, 2)
-  const failing = (await desk.claim())!
-  await desk.add('doc_a', failing.fence, ['parrots that never come'])
+  const { store, fixture } = await setUp(t)
+  await fixture.index('doc_a', ['parrots of old', 'more parrots of old'])
+  await fixture.put('doc_a', { title: 'again' })
+  assert.equal((await fixture.find('parrot')).length, 2)
+  const failing = (await fixture.claim())!
+  await fixture.add('doc_a', failing.fence, ['parrots that never come'])
   assert.ok(await store.write('failDocument', { documentId: 'doc_a', fence: failing.fence, reason: 'It cannot be read.' }))
-  assert.deepEqual((await desk.find('parrot')).toSorted(), ['more parrots of old', 'parrots of old'])
-  const failed = (await desk.document('doc_a'))!
+  assert.deepEqual((await fixture.find('parrot')).toSorted(), ['more parrots of old', 'parrots of old'])
+  const failed = (await fixture.document('doc_a'))!
   assert.deepEqual([failed.status, failed.reason, failed.chunks], ['failed', 'It cannot be read.', 2])
-  await desk.put('doc_a')
-  const { fence } = (await desk.claim())!
-  await desk.add('doc_a', fence, ['parrots of today'])
-  assert.equal((await desk.find('parrot')).length, 2)
-  await desk.finish('doc_a', fence, 1)
-  assert.deepEqual(await desk.find('parrot'), ['parrots of today'])
-  await desk.clearAll(1)
-  assert.deepEqual(await desk.find('parrot'), ['parrots of today'])
+  await fixture.put('doc_a')
+  const { fence } = (await fixture.claim())!
+  await fixture.add('doc_a', fence, ['parrots of today'])
+  assert.equal((await fixture.find('parrot')).length, 2)
+  await fixture.finish('doc_a', fence, 1)
+  assert.deepEqual(await fixture.find('parrot'), ['parrots of today'])
+  await fixture.clearAll(1)
+  assert.deepEqual(await fixture.find('parrot'), ['parrots of today'])
 })
 
 void test('knowledge: knowledge.serving a deleted document is not found any more, whatever is still to be cleared; nobody writes to it', async (t) => {
-  const { store, desk } = await setUp(t)
-  await desk.index('doc_a', ['parrot'])
-  await desk.index('doc_b', ['parrot too'])
-  await desk.put('doc_a')
-  const { fence } = (await desk.claim())!
-  await desk.add('doc_a', fence, ['parrot that is being made'])
+  const { store, fixture } = await setUp(t)
+  await fixture.index('doc_a', ['parrot'])
+  await fixture.index('doc_b', ['parrot too'])
+  await fixture.put('doc_a')
+  const { fence } = (await fixture.claim())!
+  await fixture.add('doc_a', fence, ['parrot that is being made'])
   assert.equal(await store.write('deleteDocument', { agentId: 'agt_other', id: 'doc_a' }), false)
-  assert.equal(await store.write('deleteDocument', { agentId: desk.agentId, id: 'doc_a' }), true)
-  assert.equal(await store.write('deleteDocument', { agentId: desk.agentId, id: 'doc_a' }), false)
-  assert.deepEqual(await desk.find('parrot'), ['parrot too'])
-  assert.equal(await desk.document('doc_a'), undefined)
+  assert.equal(await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' }), true)
+  assert.equal(await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' }), false)
+  assert.deepEqual(await fixture.find('parrot'), ['parrot too'])
+  assert.equal(await fixture.document('doc_a'), undefined)
   assert.deepEqual(
-    (await store.read('listDocuments', desk.agentId, top)).map(({ id }) => id),
+    (await store.read('listDocuments', fixture.agentId, top)).map(({ id }) => id),
     ['doc_b'],
   )
-  assert.equal(await desk.add('doc_a', fence, ['late'], 1), false)
-  assert.equal(await desk.finish('doc_a', fence, 1), false)
-  assert.equal(await desk.put('doc_a'), 'document_not_found')
-  const [found] = await store.read('searchChunks', { agentId: desk.agentId, query: 'parrot', limit: 1, languages: [null] })
-  await desk.clearAll()
-  assert.deepEqual(await desk.find('parrot'), ['parrot too'])
-  assert.equal((await store.read('readChunks', { agentId: desk.agentId, chunkIds: [found!.chunkId] })).length, 1)
-  assert.equal(await desk.put('doc_a'), 'put', 'its rows are gone')
+  assert.equal(await fixture.add('doc_a', fence, ['late'], 1), false)
+  assert.equal(await fixture.finish('doc_a', fence, 1), false)
+  assert.equal(await fixture.put('doc_a'), 'document_not_found')
+  const [found] = await store.read('searchChunks', { agentId: fixture.agentId, query: 'parrot', limit: 1, languages: [null] })
+  await fixture.clearAll()
+  assert.deepEqual(await fixture.find('parrot'), ['parrot too'])
+  assert.equal((await store.read('readChunks', { agentId: fixture.agentId, chunkIds: [found!.chunkId] })).length, 1)
+  assert.equal(await fixture.put('doc_a'), 'put', 'its rows are gone')
 })
 
 void test('knowledge: clearing takes no more at once than it is asked to, and ends', async (t) => {
-  const { store, desk } = await setUp(t)
-  await desk.index(
+  const { store, fixture } = await setUp(t)
+  await fixture.index(
     'doc_a',
     Array.from({ length: 25 }, (_, n) => `parrot number ${n}`),
   )
-  await store.write('deleteDocument', { agentId: desk.agentId, id: 'doc_a' })
-  const steps = await desk.clearAll(10)
+  await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' })
+  const steps = await fixture.clearAll(10)
   assert.deepEqual(steps, [10, 10, 6, 1, 0], 'chunks by tens, the generation with the last of them, the document, nothing')
 })
 
 void test('knowledge: contents come in parts; those that nobody refers to go after an hour', async (t) => {
-  const { store, desk } = await setUp(t)
+  const { store, fixture } = await setUp(t)
   const part = (value: number): Uint8Array => new Uint8Array(256 * 1024).fill(value)
   const read = async (contentId: string, index: number) => (await store.read('readContentPart', contentId, index))?.[0]
   for (const [index, value] of [1, 2, 3].entries())
     await store.write('putContentPart', { contentId: 'cnt_a', part: index, bytes: part(value) })
   await store.write('putContentPart', { contentId: 'cnt_a', part: 1, bytes: part(9) })
   await store.write('putContentPart', { contentId: 'cnt_left', part: 0, bytes: part(4) })
-  await desk.put('doc_a', { contentId: 'cnt_a' })
-  assert.equal((await desk.claim())?.contentId, 'cnt_a')
+  await fixture.put('doc_a', { contentId: 'cnt_a' })
+  assert.equal((await fixture.claim())?.contentId, 'cnt_a')
   await store.moveClock(hourMs - 60_000)
-  await desk.clearAll()
+  await fixture.clearAll()
   assert.equal(await read('cnt_left', 0), 4)
   await store.moveClock(120_000)
-  await desk.clearAll()
+  await fixture.clearAll()
   assert.equal(await read('cnt_left', 0), undefined)
   assert.deepEqual([await read('cnt_a', 0), await read('cnt_a', 1), await read('cnt_a', 2), await read('cnt_a', 3)], [1, 9, 3, undefined])
   await store.write('putContentPart', { contentId: 'cnt_b', part: 0, bytes: part(5) })
-  await desk.put('doc_a', { contentId: 'cnt_b' })
+  await fixture.put('doc_a', { contentId: 'cnt_b' })
   await store.moveClock(hourMs + 1)
-  await desk.clearAll()
+  await fixture.clearAll()
   assert.deepEqual([await read('cnt_a', 0), await read('cnt_a', 2), await read('cnt_b', 0)], [undefined, undefined, 5])
   await assert.rejects(
     store.write('putContentPart', { contentId: 'cnt_c', part: 0, bytes: new Uint8Array(256 * 1024 + 1) }),
@@ -266,53 +266,53 @@ void test('knowledge: contents come in parts; those that nobody refers to go aft
 })
 
 void test('knowledge: documents are put in for an agent that is there, under ids of its own', async (t) => {
-  const { store, desk } = await setUp(t)
+  const { store, fixture } = await setUp(t)
   const other = await Bench.make(store, 1n)
-  assert.equal(await desk.put('doc_a', { agentId: 'agt_unknown' }), 'agent_not_found')
-  await desk.put('doc_a')
-  assert.equal(await desk.put('doc_a', { agentId: other.agentId }), 'document_not_found')
-  assert.equal((await store.read('knowledgeState', desk.agentId)).documents, 1)
+  assert.equal(await fixture.put('doc_a', { agentId: 'agt_unknown' }), 'agent_not_found')
+  await fixture.put('doc_a')
+  assert.equal(await fixture.put('doc_a', { agentId: other.agentId }), 'document_not_found')
+  assert.equal((await store.read('knowledgeState', fixture.agentId)).documents, 1)
   assert.equal((await store.read('knowledgeState', other.agentId)).documents, 0)
 })
 
 void test('knowledge: nothing is indexed for a deleted agent', async (t) => {
-  const { store, desk } = await setUp(t)
-  await desk.put('doc_a')
-  await store.write('deleteAgent', desk.agentId)
-  assert.equal(await desk.claim(), undefined)
-  assert.equal(await desk.put('doc_b'), 'agent_not_found')
-  assert.equal(await store.write('requeueDocuments', { agentId: desk.agentId }), 0)
+  const { store, fixture } = await setUp(t)
+  await fixture.put('doc_a')
+  await store.write('deleteAgent', fixture.agentId)
+  assert.equal(await fixture.claim(), undefined)
+  assert.equal(await fixture.put('doc_b'), 'agent_not_found')
+  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0)
 })
 
 void test('knowledge: a change of language queues what is indexed otherwise; both languages are found meanwhile', async (t) => {
-  const { store, desk } = await setUp(t)
-  await desk.index('doc_a', ['Die Lieferungen kommen an'])
-  await desk.index('doc_b', ['Rückgaben und Lieferungen'])
-  const agent = (await store.read('findAgent', desk.agentId))!
+  const { store, fixture } = await setUp(t)
+  await fixture.index('doc_a', ['Die Lieferungen kommen an'])
+  await fixture.index('doc_b', ['Rückgaben und Lieferungen'])
+  const agent = (await store.read('findAgent', fixture.agentId))!
   const { id: _, agentId: __, version, createdAt: ___, ...content } = agent.present
   const next = { after: version, provider: null, content: { ...content, config: JSON.stringify({ language: 'german' }) } }
-  assert.equal((await store.write('changeAgent', { id: desk.agentId, next })).kind, 'changed')
-  assert.equal(await store.write('requeueDocuments', { agentId: desk.agentId }), 2)
-  assert.equal(await store.write('requeueDocuments', { agentId: desk.agentId }), 0, 'queued once')
-  const claimed = (await desk.claim())!
+  assert.equal((await store.write('changeAgent', { id: fixture.agentId, next })).kind, 'changed')
+  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 2)
+  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0, 'queued once')
+  const claimed = (await fixture.claim())!
   assert.equal(claimed.knowledge.language, 'german')
-  await desk.add(claimed.id, claimed.fence, [claimed.id === 'doc_a' ? 'Die Lieferungen kommen an' : 'Rückgaben und Lieferungen'])
-  await assert.rejects(desk.finish(claimed.id, claimed.fence, 1, null), /another language/)
-  assert.ok(await desk.finish(claimed.id, claimed.fence, 1, 'german'))
-  const { languages } = await store.read('knowledgeState', desk.agentId)
+  await fixture.add(claimed.id, claimed.fence, [claimed.id === 'doc_a' ? 'Die Lieferungen kommen an' : 'Rückgaben und Lieferungen'])
+  await assert.rejects(fixture.finish(claimed.id, claimed.fence, 1, null), /another language/)
+  assert.ok(await fixture.finish(claimed.id, claimed.fence, 1, 'german'))
+  const { languages } = await store.read('knowledgeState', fixture.agentId)
   assert.deepEqual(languages.toSorted(), ['german', null])
-  assert.equal((await desk.find('Lieferungen', languages)).length, 2, 'each by its own stems')
-  assert.equal((await desk.find('Lieferung', ['german'])).length, 1)
-  assert.equal(await store.write('requeueDocuments', { agentId: desk.agentId }), 0, 'one is queued still, the other is as it should be')
+  assert.equal((await fixture.find('Lieferungen', languages)).length, 2, 'each by its own stems')
+  assert.equal((await fixture.find('Lieferung', ['german'])).length, 1)
+  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0, 'one is queued still, the other is as it should be')
 })
 
 void test('knowledge: its revision rises with what a search would find otherwise, and names what changed; who missed a deletion begins anew', async (t) => {
-  const { store, desk } = await setUp(t)
+  const { store, fixture } = await setUp(t)
   const vector = (...values: number[]): Float32Array => Float32Array.from(values)
-  const changes = (after: number) => store.read('listIndexChanges', { agentId: desk.agentId, after, limit: 10 })
+  const changes = (after: number) => store.read('listIndexChanges', { agentId: fixture.agentId, after, limit: 10 })
   const index = async (id: string, vectors: (Float32Array | null)[]) => {
-    await desk.put(id)
-    const { fence } = (await desk.claim())!
+    await fixture.put(id)
+    const { fence } = (await fixture.claim())!
     const chunks = vectors.map((one, n) => ({ headings: '', text: `parrot ${n}`, vector: one }))
     await store.write('addChunks', { documentId: id, fence, from: 0, chunks })
     const finished = { documentId: id, fence, title: id, bytes: 1, chunks: vectors.length, language: null, embeddingModel: 'p/m' }
@@ -320,7 +320,7 @@ void test('knowledge: its revision rises with what a search would find otherwise
   }
   await index('doc_a', [vector(3, 4), null, vector(0, 0)])
   await index('doc_b', [vector(0, 2)])
-  const { revision } = await store.read('knowledgeState', desk.agentId)
+  const { revision } = await store.read('knowledgeState', fixture.agentId)
   const all = await changes(0)
   assert.deepEqual(
     all.changes.map(({ documentId, chunks, embeddingModel }) => [documentId, chunks, embeddingModel]),
@@ -331,7 +331,7 @@ void test('knowledge: its revision rises with what a search would find otherwise
   )
   assert.equal(all.changes.at(-1)!.revision, revision)
   assert.deepEqual((await changes(revision)).changes, [])
-  const asked = { agentId: desk.agentId, documents: all.changes, dimensions: 2, from: 0, to: 10 }
+  const asked = { agentId: fixture.agentId, documents: all.changes, dimensions: 2, from: 0, to: 10 }
   const page = await store.read('readVectors', asked)
   const floats = new Float32Array(new Uint8Array(page.vectors).buffer)
   assert.deepEqual(page.documentIds, ['doc_a', 'doc_b'], 'a chunk without a direction has no vector')
@@ -343,7 +343,7 @@ void test('knowledge: its revision rises with what a search would find otherwise
   assert.deepEqual((await store.read('readVectors', { ...asked, to: 1 })).chunkIds.length, 2)
   assert.equal((await store.read('readVectors', { ...asked, from: 1 })).chunkIds.length, 0)
   assert.deepEqual((await store.read('readVectors', { ...asked, dimensions: 3 })).chunkIds, [], 'another model’s length')
-  await store.write('deleteDocument', { agentId: desk.agentId, id: 'doc_a' })
+  await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' })
   const deleted = await changes(revision)
   assert.deepEqual(
     deleted.changes.map(({ documentId, generation }) => [documentId, generation]),
@@ -351,7 +351,7 @@ void test('knowledge: its revision rises with what a search would find otherwise
   )
   assert.equal(deleted.clearedRevision, 0)
   assert.deepEqual((await store.read('readVectors', asked)).documentIds, ['doc_b'])
-  await desk.clearAll()
+  await fixture.clearAll()
   const cleared = await changes(revision)
   assert.deepEqual(cleared.changes, [])
   assert.ok(cleared.clearedRevision > revision)

@@ -110,11 +110,11 @@ void test('knowledge: vectors in memory are bounded: who was asked for last stay
   await index('doc_a', ['to the north of it', 'to the south of it'])
   await index('doc_other', ['to the north of it', 'to the south of it'], '', other.agentId)
   // Room for two vectors of three dimensions and not for four; then for one.
-  for (const [mostBytes, expected] of [
+  for (const [maxBytes, expected] of [
     [70, 2],
     [40, undefined],
   ] as const) {
-    const search = createVectorSearch({ store, log, mostBytes })
+    const search = createVectorSearch({ store, log, maxBytes })
     for (const asker of [agentId, other.agentId, agentId, agentId]) {
       const { revision } = await store.read('knowledgeState', asker)
       const found = await search.search({ agentId: asker, embeddingModel, revision, vector: meaningOf('north'), limit: 5 })

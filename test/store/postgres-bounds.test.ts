@@ -8,7 +8,7 @@ import { ownPostgres, until } from '../support/own-postgres.ts'
 import { noPostgres, withClient } from '../support/postgres-server.ts'
 import { Bench } from './conformance.ts'
 
-const longestMessage = 32_000
+const maxMessage = 32_000
 const slackMs = 5_000
 const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
 const odd = `\u{2028}\u{2029}"'\\\\u0041 \${x} $1 %s ' ; \u{1}\u{7f}\r\n\t\u{fffd}\u{feff}e\u{301}é\u{10ffff}{"a":[1]}--`
@@ -20,9 +20,9 @@ void test(
     const database = await ownPostgres(t)
     const store = await database.open({ deadlines })
     const bench = await Bench.make(store, 10n ** 15n, 200_000)
-    const message = odd + '😀'.repeat(longestMessage - [...odd].length)
-    assert.equal([...message].length, longestMessage)
-    const content = '\u{10ffff}'.repeat(longestMessage) + odd
+    const message = odd + '😀'.repeat(maxMessage - [...odd].length)
+    assert.equal([...message].length, maxMessage)
+    const content = '\u{10ffff}'.repeat(maxMessage) + odd
     const admission = bench.admission({
       message,
       externalUserId: '\u{10ffff}'.repeat(255 - [...odd].length) + odd,
@@ -48,7 +48,7 @@ void test(
     const payload = JSON.stringify({ text: odd, nul: '\0', half: '\ud83d' })
     const entry = { step: 1, part: 2, kind: 'tool_finished' as const, payload }
     assert.equal((await bench.advance(next, { entries: [entry] })).kind, 'advanced')
-    await store.giveUpLeases([next])
+    await store.releaseLeases([next])
     const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })
     assert.deepEqual(turns[0]!.journal, [entry])
     assert.equal(turns[0]!.history.length, 2)
@@ -78,7 +78,7 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
   const store = await database.open({ deadlines })
   const largest = 10n ** 17n
   const bench = await Bench.make(store, largest - 1n)
-  const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 1n, note: null, largestBalance: largest }
+  const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 1n, note: null, maxBalance: largest }
   assert.equal((await store.write('appendLedgerEntry', credit)).kind, 'appended')
   const more = { ...credit, id: 'led_2', idempotencyKey: 'k2' }
   assert.equal((await store.write('appendLedgerEntry', more)).kind, 'above_largest_balance')
@@ -87,7 +87,7 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
   assert.deepEqual(await bench.advance(turn, { hold: largest + 1n }), { kind: 'insufficient_balance' })
   assert.deepEqual(await bench.advance(turn, { hold }), { kind: 'advanced' })
   assert.deepEqual(await bench.money(), { balance: largest, held: hold })
-  await store.giveUpLeases([turn])
+  await store.releaseLeases([turn])
   const { turns } = await store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 15_000, running: [] })
   assert.equal(turns[0]!.hold, hold)
   const settled = await bench.settle(turns[0]!, { charged: hold, writtenOff: largest })

@@ -41,7 +41,7 @@ void test(
     await store.write('eraseConversations', { conversationIds: [] })
     const turn = await bench.admitted()
     await bench.settle(turn)
-    const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, largestBalance: 10n ** 17n }
+    const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, maxBalance: 10n ** 17n }
     await store.write('appendLedgerEntry', credit)
     assert.equal((await settled()) - before, 1, 'nobody keeps any of it')
     assert.ok(own > 0, 'a store tells its own writes too')

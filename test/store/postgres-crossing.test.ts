@@ -92,7 +92,7 @@ void test(
           running = running.filter((turn) => !lost.some(({ requestId, fence }) => requestId === turn.requestId && fence === turn.fence))
         },
         async () => {
-          await store.giveUpLeases(several(4, () => any(running)).filter((turn) => turn !== undefined))
+          await store.releaseLeases(several(4, () => any(running)).filter((turn) => turn !== undefined))
         },
         async () => {
           const claims = await store.claimOrphans({ which: any(['fresh', 'suspect']), limit: 10, leaseMs, running: [] })
@@ -114,7 +114,7 @@ void test(
             idempotencyKey: id,
             amount: 1000n,
             note: null,
-            largestBalance: 10n ** 17n,
+            maxBalance: 10n ** 17n,
           })
         },
         () => store.write('renameOwner', any(benches).ownerId, 'renamed'),

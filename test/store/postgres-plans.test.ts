@@ -63,10 +63,10 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
     const orphans = await Promise.all(
       [1, 2].map(() => bench.admitted({ externalUserId: `${user}-orphan-${++count}`, idempotencyKey: `${user}-${count}` })),
     )
-    await store.giveUpLeases(orphans)
+    await store.releaseLeases(orphans)
     const { turns } = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
     assert.equal(turns.length, 2)
-    await store.giveUpLeases(turns)
+    await store.releaseLeases(turns)
     const suspects = await store.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })
     assert.equal(suspects.turns.length, 1)
     const left = turns.find(({ requestId }) => requestId !== suspects.turns[0]!.requestId)

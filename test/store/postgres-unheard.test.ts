@@ -98,7 +98,7 @@ for (const [words, cut] of Object.entries(losses)) {
       }
 
       const orphan = await bench.admitted()
-      await direct.giveUpLeases([orphan])
+      await direct.releaseLeases([orphan])
       lost = lose('claim_v1')
       const { turns } = await store.claimOrphans({ which: 'fresh', limit: 10, leaseMs, running: [] })
       await lost
@@ -110,7 +110,7 @@ for (const [words, cut] of Object.entries(losses)) {
       assert.equal((await bench.settle(turns[0]!)).kind, 'settled')
 
       lost = lose('insert into ledger')
-      const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, largestBalance: 10n ** 17n }
+      const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, maxBalance: 10n ** 17n }
       assert.equal((await store.write('appendLedgerEntry', credit)).kind, 'appended')
       await lost
       const entries = await database.row(`select count(*) from ledger where idempotency_key = 'k'`)

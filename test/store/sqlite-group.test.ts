@@ -10,7 +10,7 @@ import { noFailpoints } from '../../src/failpoints.ts'
 import { createClock } from '../../src/store/sqlite/clock.ts'
 import { openForWriting, sqlOf } from '../../src/store/sqlite/database.ts'
 import { Writer } from '../../src/store/sqlite/group-commit.ts'
-import { createHot } from '../../src/store/sqlite/turn-path.ts'
+import { createTurnPath } from '../../src/store/sqlite/turn-path.ts'
 import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { Bench } from './conformance.ts'
@@ -31,7 +31,7 @@ void test('sqlite: of a group in which an item fails every other one is stored, 
   const db = openForWriting(folder)
   migrate(db, readMigrations(), folder)
   const clock = createClock(new SharedArrayBuffer(8))
-  const writer = new Writer(db, createHot(db, clock), sqlOf(db, clock.now), noFailpoints)
+  const writer = new Writer(db, createTurnPath(db, clock), sqlOf(db, clock.now), noFailpoints)
   const owner = (id: string) => ({ name: 'createOwner', args: [{ id, name: id, credit: undefined }] })
   const answers = await writer.answer([
     { id: 1, operation: 'settle', items: [bench.settlement(running)] },

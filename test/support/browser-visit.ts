@@ -21,14 +21,14 @@ export type VisitOptions = {
 }
 
 /** Whose console it is. */
-export type House = { adminUrl: string; close(): Promise<void> }
+export type ScenarioFixture = { adminUrl: string; close(): Promise<void> }
 
-export type Visitor<App extends House = House> = {
+export type Visitor<App extends ScenarioFixture = ScenarioFixture> = {
   page: Page
   context: BrowserContext
   app: App
   /** What may not be, so far. */
-  troubles: string[]
+  pageErrors: string[]
   /** Opens a page of the console and waits until it has been read. */
   open(path: string): Promise<void>
   /** Resolves when nothing of the page is being read or moved any more. */
@@ -37,21 +37,21 @@ export type Visitor<App extends House = House> = {
   say(text: string): void
 }
 
-type Visit<App extends House> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
+type Visit<App extends ScenarioFixture> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
 
 // A bound for what never comes, not a measure: the machine may be very busy.
 const waitsMs = 20_000
 
 /** Every test gets one of its own. Where it fails, a picture of what was seen lies in artifacts/console/failed. */
-export async function visitConsole<App extends House>(
+export async function visitConsole<App extends ScenarioFixture>(
   { app, browser, options, title, say }: Visit<App>,
   body: (visitor: Visitor<App>) => Promise<void>,
 ): Promise<void> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options.context })
   context.setDefaultTimeout(waitsMs)
-  const troubles: string[] = []
+  const pageErrors: string[] = []
   try {
-    await watch(context, { origin: new URL(app.adminUrl).origin, refusals: options.refusals ?? [], troubles })
+    await watch(context, { origin: new URL(app.adminUrl).origin, refusals: options.refusals ?? [], pageErrors })
     if (options.signedIn !== false) await signIn(context, app.adminUrl)
     const page = await context.newPage()
     const settled = (): Promise<void> => settle(page)
@@ -60,15 +60,15 @@ export async function visitConsole<App extends House>(
       await settled()
     }
     try {
-      await body({ page, context, app, troubles, open, settled, say })
-      await lookForTraces(page, troubles)
+      await body({ page, context, app, pageErrors, open, settled, say })
+      await lookForTraces(page, pageErrors)
     } catch (error) {
       await takePicture(page, 'failed', title)
-      if (troubles.length > 0) throw new Error(`${String(error)}\nand there was:\n${troubles.join('\n')}`, { cause: error })
+      if (pageErrors.length > 0) throw new Error(`${String(error)}\nand there was:\n${pageErrors.join('\n')}`, { cause: error })
       throw error
     }
-    if (troubles.length > 0) await takePicture(page, 'failed', title)
-    assert.deepEqual(troubles, [])
+    if (pageErrors.length > 0) await takePicture(page, 'failed', title)
+    assert.deepEqual(pageErrors, [])
   } finally {
     await context.close()
   }
@@ -76,18 +76,18 @@ export async function visitConsole<App extends House>(
 
 async function watch(
   context: BrowserContext,
-  { origin, refusals, troubles }: { origin: string; refusals: number[]; troubles: string[] },
+  { origin, refusals, pageErrors }: { origin: string; refusals: number[]; pageErrors: string[] },
 ): Promise<void> {
   await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
     console.error('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`)
   const noSecret = (url: string): void => {
-    if (url.includes(adminToken) || url.includes('svc_live_')) troubles.push(`a secret stands in an address: ${url}`)
+    if (url.includes(adminToken) || url.includes('svc_live_')) pageErrors.push(`a secret stands in an address: ${url}`)
   }
   context.on('request', (request) => {
     const url = request.url()
     noSecret(url)
     const stays = url.startsWith('data:') || url.startsWith('blob:') || new URL(url).origin === origin
-    if (!stays) troubles.push(`a request left the origin: ${request.method()} ${url}`)
+    if (!stays) pageErrors.push(`a request left the origin: ${request.method()} ${url}`)
   })
   context.on('console', (message) => {
     if (message.type() !== 'error') return
@@ -95,11 +95,11 @@ async function watch(
     const { url } = message.location()
     // Whoever is not signed in is told so when the page asks who is.
     const isExpected = refusals.includes(Number(status)) || (status === '401' && url.endsWith('/admin/v1/session'))
-    if (!isExpected) troubles.push(`on the console: ${message.text()} (${url})`)
+    if (!isExpected) pageErrors.push(`on the console: ${message.text()} (${url})`)
   })
-  context.on('weberror', (error) => void troubles.push(`an exception: ${error.error().stack ?? error.error().message}`))
+  context.on('weberror', (error) => void pageErrors.push(`an exception: ${error.error().stack ?? error.error().message}`))
   context.on('dialog', (dialog) => {
-    troubles.push(`a dialog: ${dialog.message()}`)
+    pageErrors.push(`a dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
   context.on('page', (page) => {
@@ -132,11 +132,11 @@ export async function becomes(page: Page, expression: string): Promise<void> {
   assert.ok(found, `it has not come to be that ${expression}`)
 }
 
-async function lookForTraces(page: Page, troubles: string[]): Promise<void> {
+async function lookForTraces(page: Page, pageErrors: string[]): Promise<void> {
   if (!page.url().startsWith('http')) return
   const left = await page.evaluate<string[]>('[...Object.keys(localStorage), ...Object.keys(sessionStorage)]')
-  for (const key of left) if (key !== 'mantine-color-scheme-value') troubles.push(`stored in the browser: ${key}`)
-  if ((await page.evaluate('window.__xss')) !== undefined) troubles.push('a text was executed')
+  for (const key of left) if (key !== 'mantine-color-scheme-value') pageErrors.push(`stored in the browser: ${key}`)
+  if ((await page.evaluate('window.__xss')) !== undefined) pageErrors.push('a text was executed')
 }
 
 export async function takePicture(page: Page, folder: string, name: string): Promise<void> {

@@ -21,12 +21,12 @@ export async function visit(
   const browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
   try {
     const page = await (await browser.newContext(options)).newPage()
-    const troubles: string[] = []
-    page.on('pageerror', (error) => troubles.push(String(error)))
-    page.on('request', (request) => !origins.includes(new URL(request.url()).origin) && troubles.push(request.url()))
+    const pageErrors: string[] = []
+    page.on('pageerror', (error) => pageErrors.push(String(error)))
+    page.on('request', (request) => !origins.includes(new URL(request.url()).origin) && pageErrors.push(request.url()))
     mkdirSync(pictures, { recursive: true })
     await body(page, async (name) => void (await page.screenshot({ path: join(pictures, `${name}.png`) })))
-    assert.deepEqual(troubles, [])
+    assert.deepEqual(pageErrors, [])
   } finally {
     await browser.close()
   }

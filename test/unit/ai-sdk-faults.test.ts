@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { answerLimit, largestAnswer } from '../../src/agent/models/answer-limit.ts'
+import { answerLimit, maxAnswer } from '../../src/agent/models/answer-limit.ts'
 import { defaultDeadlines } from '../../src/agent/models/transport/exchange.ts'
 import { apiKey, withModels, withTcpServer } from '../support/ask-model.ts'
 import { startProviderAsker } from '../support/ask-provider.ts'
@@ -53,7 +53,7 @@ for (const kind of hostedKinds) {
     assert.match((await failureOf(kind, [mebibyte])).message, /too large/)
     const halves = Array.from({ length: 17 }, () => mebibyte.slice(0, 512 * 1024))
     const error = await failureOf(kind, halves, { request: { maxOutputTokens: 1_000_000 } })
-    assert.deepEqual([error.kind, error.text.length], ['unavailable', largestAnswer])
+    assert.deepEqual([error.kind, error.text.length], ['unavailable', maxAnswer])
   })
 
   test(`fault.model-stream-malformed ${kind}: an answer that cannot have kept to the cap it was given is cut as unavailable`, async () => {

@@ -25,15 +25,17 @@ after(() => server.close())
 const sealer = createSealer([randomBytes(32)])
 const never = new AbortController().signal
 
-type House = Embeddings & { addProvider(name: string, kind: NewProvider['kind'], baseUrl: string | null, sealedTo?: string): Promise<void> }
+type ScenarioFixture = Embeddings & {
+  addProvider(name: string, kind: NewProvider['kind'], baseUrl: string | null, sealedTo?: string): Promise<void>
+}
 
 /** Embeddings on a store of their own, with a provider named `own` that is the test's server. */
-async function open(t: TestContext, options: ModelsOptions = {}): Promise<House> {
+async function open(t: TestContext, options: ModelsOptions = {}): Promise<ScenarioFixture> {
   const store = await openOwnStore(t)
   const models = createModels(options)
   t.after(() => models.close())
   let made = 0
-  const house: House = {
+  const house: ScenarioFixture = {
     ...createEmbeddings({ store, sealer, models }),
     async addProvider(name, kind, baseUrl, sealedTo) {
       const id = `prv_${made++}`

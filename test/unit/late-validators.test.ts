@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fastify } from 'fastify'
 import { lateValidators } from '../../src/http/edge/late-validators.ts'
-import { startTestDoor } from '../support/test-door.ts'
+import { startTestDoor } from '../support/test-http-layer.ts'
 
 const named = { $id: 'Named', type: 'object', properties: { name: { type: 'string', maxLength: 3 } }, required: ['name'] }
 const good = { body: { type: 'object', properties: { one: { $ref: 'Named#' } }, required: ['one'] } }

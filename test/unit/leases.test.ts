@@ -8,7 +8,7 @@ import type { AdmittedTurn } from '../../src/store/turn-records.ts'
 import type { Store } from '../../src/store/store.ts'
 import { keepLeases } from '../../src/turn/leases.ts'
 import { LiveTurn } from '../../src/turn/live-turn.ts'
-import { createStoreTrouble } from '../../src/turn/store-trouble.ts'
+import { createStoreWarnings } from '../../src/turn/store-warnings.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
 
 const admitted: AdmittedTurn = {
@@ -47,7 +47,7 @@ async function claimComesBack(fence: number): Promise<{ own: LiveTurn; launched:
     live,
     log,
     failpoints: noFailpoints,
-    trouble: createStoreTrouble(log),
+    warnings: createStoreWarnings(log),
     metrics: createMetrics(),
     settings: turnDefaults,
     capacity: () => 1,

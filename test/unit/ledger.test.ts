@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { charge, cost, formatUsd, largestAmount, parseUsd } from '../../src/ledger/ledger.ts'
+import { charge, cost, formatUsd, maxAmount, parseUsd } from '../../src/ledger/ledger.ts'
 
-const amounts = fc.bigInt({ min: -largestAmount, max: largestAmount })
+const amounts = fc.bigInt({ min: -maxAmount, max: maxAmount })
 const tokens = fc.record({ promptTokens: fc.nat(1_000_000), completionTokens: fc.nat(1_000_000) })
 const prices = fc.record({
   promptPerMillion: fc.bigInt({ min: 0n, max: 1_000_000_000_000n }),

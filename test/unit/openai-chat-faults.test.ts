@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { answerLimit, largestAnswer } from '../../src/agent/models/answer-limit.ts'
+import { answerLimit, maxAnswer } from '../../src/agent/models/answer-limit.ts'
 import { defaultDeadlines } from '../../src/agent/models/transport/exchange.ts'
 import { apiKey, startAsker, usualRequest, withModels, withTcpServer } from '../support/ask-model.ts'
 import { completion, cut, gate } from '../support/model-server.ts'
@@ -112,7 +112,7 @@ test('fault.model-stream-malformed an answer over 8 MiB is unavailable, whatever
   const half = 'x'.repeat(512 * 1024)
   asker.server.script(Array.from({ length: 17 }, () => half))
   const error = await asker.failure({ request: { maxOutputTokens: 1_000_000 } })
-  assert.deepEqual([error.kind, error.text.length], ['unavailable', largestAnswer])
+  assert.deepEqual([error.kind, error.text.length], ['unavailable', maxAnswer])
 })
 
 // Statuses

@@ -10,7 +10,7 @@ import { createFailpoints } from '../../src/failpoints.ts'
 import { createIds } from '../../src/ids.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { Begun } from '../../src/turn/outcome.ts'
+import type { BeginResult } from '../../src/turn/outcome.ts'
 import { watchOverload } from '../../src/turn/overload-watch.ts'
 import { createTurns } from '../../src/turn/turn.ts'
 import { Bench } from '../store/conformance.ts'
@@ -23,7 +23,7 @@ async function openRoom(t: TestContext, maxTurns: number) {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 10n ** 12n)
   const held = Promise.withResolvers<void>()
-  const speak = Promise.withResolvers<void>()
+  const generate = Promise.withResolvers<void>()
   const asked: string[] = []
   const slow: Store = {
     ...store,
@@ -34,8 +34,8 @@ async function openRoom(t: TestContext, maxTurns: number) {
     },
   }
   const agents: Agents = {
-    async speak() {
-      await speak.promise
+    async generate() {
+      await generate.promise
       return { kind: 'reply', text: 'good day', usage, usageEstimated: false, citations: [] }
     },
   }
@@ -44,16 +44,16 @@ async function openRoom(t: TestContext, maxTurns: number) {
   const rooms = { store: slow, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), settings }
   const turns = createTurns({ ...rooms, ...createIds() })
   const { apiKeyId, agentId } = bench
-  const begin = (key: string, shareOf = 'ann'): Promise<Begun> =>
+  const begin = (key: string, shareOf = 'ann'): Promise<BeginResult> =>
     turns.begin({ apiKeyId, agentId, idempotencyKey: key, externalUserId: `user ${key}`, message: 'hello', shareOf })
-  return { store, bench, held, speak, asked, turns, begin }
+  return { store, bench, held, generate, asked, turns, begin }
 }
 
-const codeOf = (begun: Begun): string => (begun.kind === 'refused' ? begun.code : begun.kind)
+const codeOf = (begun: BeginResult): string => (begun.kind === 'refused' ? begun.code : begun.kind)
 
 void test('overload.queue what waits is bounded: the rest of a flood is refused at once, without a question to the store', async (t) => {
-  const { store, bench, held, speak, asked, turns, begin } = await openRoom(t, 40)
-  const begun: Begun[] = []
+  const { store, bench, held, generate, asked, turns, begin } = await openRoom(t, 40)
+  const begun: BeginResult[] = []
   const flood = Array.from({ length: 5000 }, (_, index) => begin(`flood ${index}`).then((one) => begun.push(one)))
   await new Promise((resolve) => setImmediate(resolve))
   // One batch of 64 is on its way; 40 may run, and 128 may ask for what is stored.
@@ -65,13 +65,13 @@ void test('overload.queue what waits is bounded: the rest of a flood is refused 
   const codes = Object.groupBy(begun.map(codeOf), (code) => code)
   assert.deepEqual([codes['running']?.length, codes['service_unavailable']?.length], [40, 4960])
   assert.equal(asked.length, 40 + 128)
-  assert.equal(turns.turnedAway, 4960)
+  assert.equal(turns.rejected, 4960)
   const count = async (): Promise<number> =>
     (await store.read('listTurns', { state: undefined, agentId: undefined }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })).length
   assert.equal(await count(), 40, 'nothing is stored of what was refused')
 
   // A moment later everything is as before the flood, and a key that was refused is a new one.
-  speak.resolve()
+  generate.resolve()
   await Promise.all(begun.map((one) => one.kind === 'running' && one.turn.end))
   while (turns.running > 0) await wait(1)
   const again = await begin('flood 4999')
@@ -84,9 +84,9 @@ void test('overload.queue what waits is bounded: the rest of a flood is refused 
 })
 
 void test('overload.queue a full process still answers what is stored, and a drain does too', async (t) => {
-  const { held, speak, turns, begin } = await openRoom(t, 1)
+  const { held, generate, turns, begin } = await openRoom(t, 1)
   held.resolve()
-  speak.resolve()
+  generate.resolve()
   const first = await begin('first')
   assert.ok(first.kind === 'running' && (await first.turn.end).kind === 'completed')
   while (turns.running > 0) await wait(1)
@@ -94,16 +94,16 @@ void test('overload.queue a full process still answers what is stored, and a dra
   assert.equal((await begin('first')).kind, 'replay')
   assert.equal(codeOf(await begin('second')), 'service_unavailable')
   await drained
-  assert.equal(turns.turnedAway, 0, 'a drain is no overload')
+  assert.equal(turns.rejected, 0, 'a drain is no overload')
 })
 
 void test('overload.places a place is given back by every end of an admission and of a turn', async (t) => {
-  const { bench, held, speak, turns, begin } = await openRoom(t, 1)
+  const { bench, held, generate, turns, begin } = await openRoom(t, 1)
   held.resolve()
   const running = await begin('first')
   assert.equal(codeOf(await begin('first')), 'idempotency_in_progress')
   assert.equal(codeOf(await begin('second')), 'service_unavailable')
-  speak.resolve()
+  generate.resolve()
   assert.ok(running.kind === 'running')
   await running.turn.end
   while (turns.running > 0) await wait(1)
@@ -118,11 +118,11 @@ void test('overload.places a place is given back by every end of an admission an
 void test('overload is told in the log with figures: what was turned away, once, and a loop that is late', async () => {
   const lines: Record<string, unknown>[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
-  const turns = { running: 7, turnedAway: 0, waiting: () => ({ admission: 3, advance: 0, settlement: 0, failure: 0 }) }
+  const turns = { running: 7, rejected: 0, waiting: () => ({ admission: 3, advance: 0, settlement: 0, failure: 0 }) }
   const watch = watchOverload({ log, turns, lookEveryMs: 1000 })
   watch.start()
   try {
-    turns.turnedAway = 5
+    turns.rejected = 5
     while (lines.length === 0) await wait(20)
     assert.deepEqual([lines[0]!['turned_away'], lines[0]!['running']], [5, 7])
     assert.match(String(lines[0]!['msg']), /refused/)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError } from '../../src/agent/models/model.ts'
 import type { Model, ModelCall, ModelRequest, ModelStep } from '../../src/agent/models/model.ts'
-import { generateWithRetries, longestWaitMs } from '../../src/agent/models/retry.ts'
+import { generateWithRetries, maxWaitMs } from '../../src/agent/models/retry.ts'
 import type { RetriedCall } from '../../src/agent/models/retry.ts'
 
 const request: ModelRequest = { modelId: 'm', messages: [], tools: [], maxOutputTokens: 10, temperature: null, passages: [] }
@@ -74,7 +74,7 @@ test("a provider's Retry-After is never undercut, and one that nobody can wait f
   await patient.result
   assert.deepEqual(patient.waits, [3188])
 
-  const model = playing(failing(unavailable(longestWaitMs + 1)))
+  const model = playing(failing(unavailable(maxWaitMs + 1)))
   await assert.rejects(run(model).result, ModelError)
   assert.equal(model.calls, 1)
 })
@@ -95,7 +95,7 @@ test('the signal ends it at once with its reason: before a call, within a call a
 
   // the real timer, which would hold the test for 20 seconds
   const waiting = new AbortController()
-  const model = playing(failing(unavailable(longestWaitMs)))
+  const model = playing(failing(unavailable(maxWaitMs)))
   const result = generateWithRetries(
     model,
     request,

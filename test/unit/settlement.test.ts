@@ -27,7 +27,7 @@ void test('billing.once a settlement that is asked again is the same one: its id
     },
   }
   const usage = { promptTokens: 20, completionTokens: 5 }
-  const agents: Agents = { speak: async () => ({ kind: 'reply', text: 'good day', usage, usageEstimated: false, citations: [] }) }
+  const agents: Agents = { generate: async () => ({ kind: 'reply', text: 'good day', usage, usageEstimated: false, citations: [] }) }
   const log = pino({ level: 'silent' })
   const turns = createTurns({ store: lost, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), ...createIds() })
   const { apiKeyId, agentId, ownerId: shareOf } = bench

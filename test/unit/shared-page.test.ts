@@ -13,7 +13,7 @@ function workerOf(page: SharedPage, number: number, running = 0, store: 'ok' | '
   const metrics = createMetrics()
   metrics.watch({
     running: () => running,
-    mostRunning: 10,
+    maxRunning: 10,
     waiting: () => ({ admission: number, advance: 0, settlement: 0, failure: 0 }),
     ready: async () => ({ store, limiter: 'ok' }),
   })
@@ -87,10 +87,10 @@ void test('metrics: what dead workers had counted stays in the sums, however man
   const page = createSharedPage()
   const living = workerOf(page, 1)
   living.metrics.replayed()
-  for (let life = 1; life <= 30; life++) {
+  for (let processRun = 1; processRun <= 30; processRun++) {
     const dying = workerOf(page, 2, 5)
     dying.metrics.replayed()
-    assert.equal((await read(page, [living, dying])).get('turnkeep_replays_total'), 1 + life)
+    assert.equal((await read(page, [living, dying])).get('turnkeep_replays_total'), 1 + processRun)
     page.ended(2)
     page.restarted()
     const values = await read(page, [living])
@@ -98,7 +98,7 @@ void test('metrics: what dead workers had counted stays in the sums, however man
       ['turnkeep_replays_total', 'turnkeep_turns_running', 'turnkeep_workers', 'turnkeep_worker_restarts_total'].map((series) =>
         values.get(series),
       ),
-      [1 + life, 0, 1, life],
+      [1 + processRun, 0, 1, processRun],
     )
   }
 })

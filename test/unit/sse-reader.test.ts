@@ -5,11 +5,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { ModelError } from '../../src/agent/models/model.ts'
-import { SseReader, largestEventBytes } from '../../src/agent/models/transport/sse-reader.ts'
+import { SseReader, maxEventBytes } from '../../src/agent/models/transport/sse-reader.ts'
 
-function read(chunks: Buffer[], largestBytes?: number): string[] {
+function read(chunks: Buffer[], maxBytes?: number): string[] {
   const events: string[] = []
-  const reader = new SseReader((data) => void events.push(data), largestBytes)
+  const reader = new SseReader((data) => void events.push(data), maxBytes)
   for (const chunk of chunks) reader.push(chunk)
   return events
 }
@@ -86,7 +86,7 @@ test('the caps hold wherever the bytes are cut: a line or an event at the cap is
 })
 
 test('a line of 10 MB ends the call at 1 MiB', () => {
-  const megabyte = Buffer.alloc(largestEventBytes, 'x')
+  const megabyte = Buffer.alloc(maxEventBytes, 'x')
   const reader = new SseReader(() => assert.fail('no event'))
   reader.push(megabyte)
   assert.throws(() => reader.push(megabyte.subarray(0, 1)), ModelError)

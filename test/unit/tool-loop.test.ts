@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { largestContinuation } from '../../src/agent/models/model.ts'
+import { maxContinuation } from '../../src/agent/models/model.ts'
 import type { ModelRequest, ModelStep, PromptMessage } from '../../src/agent/models/model.ts'
 import { startAsker } from '../support/ask-model.ts'
 import { startProviderAsker } from '../support/ask-provider.ts'
@@ -241,11 +241,11 @@ test('a text that was cleaned since goes back whole where the first one stood', 
 })
 
 test('a continuation has a bound: reasoning beyond it is left out, and nothing of it stays', async () => {
-  const half = 'x'.repeat(largestContinuation / 2 + 1)
+  const half = 'x'.repeat(maxContinuation / 2 + 1)
   const request = { maxOutputTokens: 100_000 }
   hosted.server.script([{ reasoning: half }, { reasoning: half }, { toolCall: oslo }])
   assert.equal((await hosted.ask('anthropic', { request })).continuation, undefined)
-  hosted.server.script([{ reasoning: 'short', seal: 'x'.repeat(largestContinuation) }, { toolCall: oslo }])
+  hosted.server.script([{ reasoning: 'short', seal: 'x'.repeat(maxContinuation) }, { toolCall: oslo }])
   assert.equal((await hosted.ask('anthropic', { request })).continuation, undefined)
   chat.server.script([{ reasoning: half }, { reasoning: half }, { toolCall: oslo }])
   assert.equal((await chat.ask({ request })).continuation, undefined)

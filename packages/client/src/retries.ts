@@ -26,16 +26,16 @@ export function sentAgain(error: unknown): 'fails' | 'runs' | undefined {
 
 const firstWaitMs = 500
 // Long enough for a restart, short enough for a person who waits.
-const longestWaitMs = 8_000
-const longestJitterMs = 1_000
+const maxWaitMs = 8_000
+const maxJitterMs = 1_000
 
 /**
  * Milliseconds before the next attempt; `sent` attempts came before the one that failed, `random` is in [0, 1). Never less than `retryAfter` seconds;
  * zero of them is no wait that anyone would ask for in earnest, and counts as none.
  */
 export function waitMs(retryAfter: number | undefined, sent: number, random: number): number {
-  if (retryAfter) return retryAfter * 1_000 + random * Math.min(longestJitterMs, retryAfter * 200)
-  return Math.min(longestWaitMs, firstWaitMs * 2 ** sent) * (1 - random / 2)
+  if (retryAfter) return retryAfter * 1_000 + random * Math.min(maxJitterMs, retryAfter * 200)
+  return Math.min(maxWaitMs, firstWaitMs * 2 ** sent) * (1 - random / 2)
 }
 
 /** Seconds, of a number or an HTTP date; undefined where the header is missing or neither. */

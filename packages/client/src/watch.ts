@@ -5,9 +5,9 @@
 import { APIConnectionTimeoutError, APIUserAbortError } from './errors.ts'
 
 // The longest that setTimeout can wait; beyond it, it would fire at once.
-const longestTimerMs = 2 ** 31 - 1
+const maxTimerMs = 2 ** 31 - 1
 
-export const makeTimer = (run: () => void, ms: number): ReturnType<typeof setTimeout> => setTimeout(run, Math.min(ms, longestTimerMs))
+export const makeTimer = (run: () => void, ms: number): ReturnType<typeof setTimeout> => setTimeout(run, Math.min(ms, maxTimerMs))
 
 export const aborted = (signal: AbortSignal): APIUserAbortError =>
   new APIUserAbortError('The call was aborted. Its turn may go on: the same idempotency key brings the reply.', { cause: signal.reason })

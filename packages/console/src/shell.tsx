@@ -112,7 +112,7 @@ function SchemeToggle() {
 }
 
 // Timers hold 31 bits; a session that lasts longer is asked about once more.
-const longestTimerMs = 2 ** 31 - 1
+const maxTimerMs = 2 ** 31 - 1
 // The server's clock says when it ends: asked a moment later, it has.
 const afterwardsMs = 1_000
 
@@ -121,7 +121,7 @@ function useEndOfSession({ expires_at: expiresAt }: Session): void {
   const { refetch } = useSession()
   useEffect(() => {
     const leftMs = Math.max(0, Date.parse(expiresAt) - Date.now()) + afterwardsMs
-    const timer = setTimeout(() => void refetch(), Math.min(leftMs, longestTimerMs))
+    const timer = setTimeout(() => void refetch(), Math.min(leftMs, maxTimerMs))
     return () => clearTimeout(timer)
   }, [expiresAt, refetch])
 }

@@ -50,7 +50,7 @@ const defaults = {
 } satisfies Partial<AgentConfig>
 
 // Surfaces: some thirty exchanges of ordinary length, at a price that stays bounded.
-const mostHistoryTokens = 8000
+const maxHistoryTokens = 8000
 // Room for a message of some two pages, where a model's window is small.
 const messageTokens = 2000
 
@@ -61,7 +61,7 @@ const messageTokens = 2000
 export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }, known: KnownModel): AgentFields {
   const { name, systemPrompt, model } = given
   const price = priceFor(model, given.price, known)
-  const fields = merge({ ...defaults, historyMaxTokens: mostHistoryTokens, name, systemPrompt, model, price }, given)
+  const fields = merge({ ...defaults, historyMaxTokens: maxHistoryTokens, name, systemPrompt, model, price }, given)
   return given.historyMaxTokens === undefined ? { ...fields, historyMaxTokens: fittingHistory(fields, known.contextWindow) } : fields
 }
 
@@ -77,7 +77,7 @@ export function changedFields(present: AgentFields, given: GivenFields, known: K
 /** What the window leaves once everything else has its share. Counted by our bounds, which are twice what most texts cost. */
 function fittingHistory(fields: AgentFields, contextWindow = Infinity): number {
   const rest = fixedTokens(fields) + fields.knowledge.maxTokens + fields.maxOutputTokens + messageTokens
-  return Math.max(0, Math.min(mostHistoryTokens, contextWindow - rest))
+  return Math.max(0, Math.min(maxHistoryTokens, contextWindow - rest))
 }
 
 export function fieldsOf(version: AgentVersion): AgentFields {

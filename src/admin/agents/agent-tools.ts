@@ -45,7 +45,7 @@ export type ToolsOfAgents = {
 export type Asked = Map<string, Promise<PinnedTool[]>>
 
 // With all else at its largest the hold stays below two million tokens (http/admin/agents/agents.ts), and a prompt that is half tools is none.
-const mostToolTokens = 100_000
+const maxToolTokens = 100_000
 
 type Options = { sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'> }
 
@@ -168,8 +168,8 @@ export function refuseDefinitions(tools: ToolConfig[]): void {
   const twice = definitions.find(({ name }, index) => definitions.findIndex((other) => other.name === name) !== index)
   if (twice) throw invalid(`Two tools would be called ${twice.name}.`)
   const tokens = toolTokens(definitions)
-  if (tokens > mostToolTokens)
-    throw invalid(`The tools are described in up to ${tokens} tokens, which stand in every prompt; at most ${mostToolTokens} are taken.`)
+  if (tokens > maxToolTokens)
+    throw invalid(`The tools are described in up to ${tokens} tokens, which stand in every prompt; at most ${maxToolTokens} are taken.`)
 }
 
 export function showTool(tool: ToolConfig): ShownTool {

@@ -9,7 +9,7 @@ import type { Knowledge } from '../../agent/knowledge/knowledge.ts'
 import type { Passage } from '../../agent/models/model.ts'
 import { ApiError } from '../../errors.ts'
 import type { Ids } from '../../ids.ts'
-import { mostDocuments, partsOf } from '../../store/queries/knowledge/documents.ts'
+import { maxDocuments, partsOf } from '../../store/queries/knowledge/documents.ts'
 import type { StoredDocument } from '../../store/queries/knowledge/documents.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
 import type { Page, PageWanted } from '../../store/queries/paging.ts'
@@ -74,7 +74,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
       case 'document_not_found':
         throw noSuchDocument()
       case 'limit':
-        throw new ApiError('conflict', `This agent has ${mostDocuments} documents, as many as an agent may have. Delete one first.`)
+        throw new ApiError('conflict', `This agent has ${maxDocuments} documents, as many as an agent may have. Delete one first.`)
     }
   }
 

@@ -23,7 +23,7 @@ export type ShownStep = Pick<TurnStep, 'run' | 'step' | 'part' | 'createdAt'> &
   )
 
 // As much as a person reads in a list; the whole of it stands in the turn.
-const longestShown = 2000
+const maxShown = 2000
 
 /** In the order of the model's asking, results shortened. */
 export function toolCallsOf(steps: TurnStep[]): ToolCall[] {
@@ -62,6 +62,6 @@ const showCall = (step: number, { name, arguments: given, result }: StepCall): T
 })
 
 function shorten(text: string): string {
-  const characters = Array.from(text.slice(0, 2 * longestShown))
-  return characters.length > longestShown ? `${characters.slice(0, longestShown).join('')}…` : text
+  const characters = Array.from(text.slice(0, 2 * maxShown))
+  return characters.length > maxShown ? `${characters.slice(0, maxShown).join('')}…` : text
 }

@@ -42,10 +42,10 @@ export function createToolTrials({ store, tools, closing }: Options): ToolTrials
 }
 
 // A sentence, where an agent may have 128 tools.
-const mostNames = 20
+const maxNames = 20
 
 function noSuchTool(names: string[]): ApiError {
-  const more = names.length > mostNames ? ', …' : ''
-  const known = names.length === 0 ? 'none' : `these: ${names.slice(0, mostNames).join(', ')}${more}`
+  const more = names.length > maxNames ? ', …' : ''
+  const known = names.length === 0 ? 'none' : `these: ${names.slice(0, maxNames).join(', ')}${more}`
   return new ApiError('validation_error', `tool is not one of this agent's; it has ${known}.`)
 }

@@ -1,6 +1,6 @@
 /** The ledger as the operator writes and reads it: credits and adjustments, once per Idempotency-Key, never below what is available. Surfaces: /owners/{id}/ledger. */
 import { ApiError } from '../../errors.ts'
-import { formatUsd, largestAmount } from '../../ledger/ledger.ts'
+import { formatUsd, maxAmount } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { LedgerEntry } from '../../store/queries/ledger.ts'
 import { pageOf, pageRequest } from '../../store/queries/paging.ts'
@@ -21,7 +21,7 @@ export type LedgerAdmin = {
 export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): LedgerAdmin {
   return {
     async addLedgerEntry(given) {
-      const outcome = await store.write('appendLedgerEntry', { ...given, id: newId('led'), largestBalance: largestAmount })
+      const outcome = await store.write('appendLedgerEntry', { ...given, id: newId('led'), maxBalance: maxAmount })
       switch (outcome.kind) {
         case 'appended':
           return outcome.entry
@@ -32,7 +32,7 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
         case 'below_zero_available':
           throw new ApiError('conflict', `Only ${formatUsd(outcome.available)} USD are available; the rest is held for running turns.`)
         case 'above_largest_balance':
-          throw new ApiError('conflict', `A balance can be at most ${formatUsd(largestAmount)} USD.`)
+          throw new ApiError('conflict', `A balance can be at most ${formatUsd(maxAmount)} USD.`)
       }
     },
     async listLedger(ownerId, page) {

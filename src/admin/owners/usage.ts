@@ -24,19 +24,18 @@ const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
 /** A report must not keep the reader from other work: some 750 buckets at most. `shown` is a day of hours, or a month of days. */
 const spans = {
-  hour: { bucketMs: hourMs, longestMs: 31 * dayMs, longest: '31 days', shownMs: dayMs },
-  day: { bucketMs: dayMs, longestMs: 400 * dayMs, longest: '400 days', shownMs: 30 * dayMs },
+  hour: { bucketMs: hourMs, maxMs: 31 * dayMs, longest: '31 days', shownMs: dayMs },
+  day: { bucketMs: dayMs, maxMs: 400 * dayMs, longest: '400 days', shownMs: 30 * dayMs },
 }
 
 export function createUsageAdmin({ store }: { store: AdminStore }): UsageAdmin {
   return {
     async readUsage({ ownerId, agentId, keyId, bucket, from, to }) {
-      const { bucketMs, longestMs, longest, shownMs } = spans[bucket]
+      const { bucketMs, maxMs, longest, shownMs } = spans[bucket]
       const end = to ?? (await store.read('storeTime')) + 1
       const start = from ?? end - shownMs
       if (start >= end) throw new ApiError('validation_error', 'from must be before to.')
-      if (end - start > longestMs)
-        throw new ApiError('validation_error', `from and to must be within ${longest} for buckets of one ${bucket}.`)
+      if (end - start > maxMs) throw new ApiError('validation_error', `from and to must be within ${longest} for buckets of one ${bucket}.`)
       const apiKeyId = keyId === undefined ? undefined : ((await store.read('findApiKeyId', keyId)) ?? keyId)
       return store.read('usageByBucket', { ownerId, agentId, apiKeyId, from: start, to: end, bucketMs })
     },

@@ -4,7 +4,7 @@
  * Rulings, Money.
  */
 import type { ConditionalPrice, ModelPrice, PriceCalculation, PriceOptions } from '@pydantic/genai-prices'
-import { largestPricePerMillion } from '../../ledger/ledger.ts'
+import { maxPricePerMillion } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { Provider } from '../../store/queries/providers.ts'
 
@@ -57,5 +57,5 @@ export function toAmount(usdPerMillion: number): Amount | undefined {
   const digits = BigInt(whole! + fraction)
   const power = Number(exponent) - fraction.length + 8
   const amount = power >= 0 ? digits * 10n ** BigInt(power) : (digits + 10n ** BigInt(-power) - 1n) / 10n ** BigInt(-power)
-  return amount <= largestPricePerMillion ? amount : undefined
+  return amount <= maxPricePerMillion ? amount : undefined
 }

@@ -9,7 +9,7 @@ export type Encoded = { bytes: Uint8Array; mediaType: string | null; isHtml: boo
 // How far browsers look for a page's own word on its encoding.
 const metaWithinBytes = 1024
 // UTF-16 without its mark is often valid UTF-8, with a control character in every second place (Latin, Cyrillic). A text has a slip here and there.
-const mostControls = 0.1
+const maxControls = 0.1
 // All but tab, line feed, form feed and carriage return.
 // oxlint-disable-next-line no-control-regex
 const controls = /[\0-\x08\x0b\x0e-\x1f]/g
@@ -17,7 +17,7 @@ const controls = /[\0-\x08\x0b\x0e-\x1f]/g
 /** Without its mark. Throws DocumentRefused. */
 export function decodeText({ bytes, mediaType, isHtml }: Encoded): string {
   const text = decoded(bytes, [markOf(bytes), charsetOf(mediaType), isHtml ? metaCharset(bytes) : undefined], isHtml)
-  if (text.length - text.replace(controls, '').length > text.length * mostControls)
+  if (text.length - text.replace(controls, '').length > text.length * maxControls)
     throw new DocumentRefused('This is no text: it is full of control characters. If it is UTF-16, save it as UTF-8.')
   return text
 }

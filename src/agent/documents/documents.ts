@@ -36,7 +36,7 @@ export type IndexerSettings = {
   leaseMs: number
   /** The first rest when there is nothing to do, and the longest. */
   restMs: number
-  longestRestMs: number
+  maxRestMs: number
   /** Before the tries of a provider of embeddings, and of an address, that fail for the moment. */
   retriesMs: { embedding: number[]; address: number[] }
   extractor: Omit<ExtractorOptions, 'log'>
@@ -47,7 +47,7 @@ const defaults: IndexerSettings = {
   leaseMs: 15_000,
   // Whoever puts a document in through this process wakes it; this is for what other processes put in behind a pooler.
   restMs: 2_000,
-  longestRestMs: 10_000,
+  maxRestMs: 10_000,
   // A provider that restarts or has enough for a minute is waited for; nobody sits before it as before a turn.
   retriesMs: { embedding: [1_000, 4_000, 15_000, 30_000, 60_000], address: [1_000, 5_000] },
   extractor: {},
@@ -67,7 +67,7 @@ const gatherMs = 50
 const stopMs = 900
 
 export function createIndexer({ store, guard, embeddings, log, settings }: IndexerOptions): Indexer {
-  const { leaseMs, restMs, longestRestMs, retriesMs, extractor: extractorOptions } = { ...defaults, ...settings }
+  const { leaseMs, restMs, maxRestMs, retriesMs, extractor: extractorOptions } = { ...defaults, ...settings }
   const extractor = createExtractor({ ...extractorOptions, log })
   const holder = `${hostname()} ${process.pid}`
   const stopping = new AbortController()
@@ -90,7 +90,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
         continue
       }
       if (!woken) await rest(pause)
-      pause = woken ? restMs : Math.min(pause * 2, longestRestMs)
+      pause = woken ? restMs : Math.min(pause * 2, maxRestMs)
       if (woken) await rest(gatherMs, { mayWake: false })
     }
   }
@@ -137,7 +137,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       const { chunks } = await indexDocument(document, claim, { store, extractor, guard, embeddings, retriesMs })
       log.info({ ...told, chunks, ms: Math.round(performance.now() - startedAt) }, 'a document is ready')
     } catch (error) {
-      await giveUp(document, error)
+      await abandon(document, error)
     } finally {
       await end()
       extractor.release()
@@ -146,7 +146,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     return true
   }
 
-  async function giveUp({ id, agentId, fence }: ClaimedDocument, error: unknown): Promise<void> {
+  async function abandon({ id, agentId, fence }: ClaimedDocument, error: unknown): Promise<void> {
     const told = { documentId: id, agentId }
     if (stopping.signal.aborted) {
       // Others may have it at once; where this cannot be said, at the end of the lease.
@@ -169,11 +169,11 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     const lost = new AbortController()
     let progress = 0
     let toldProgress = 0
-    let toldAt = performance.now()
+    let warnedAt = performance.now()
     let telling: Promise<void> | undefined
 
     async function tell(): Promise<void> {
-      ;[toldProgress, toldAt] = [progress, performance.now()]
+      ;[toldProgress, warnedAt] = [progress, performance.now()]
       try {
         if (!(await store.write('reportProgress', { documentId, fence, progress, leaseMs }))) lost.abort(new ClaimLost())
       } catch (error) {
@@ -184,7 +184,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
 
     const timer = setInterval(
       () => {
-        const due = progress !== toldProgress || performance.now() - toldAt >= leaseMs / renewalsPerLease
+        const due = progress !== toldProgress || performance.now() - warnedAt >= leaseMs / renewalsPerLease
         if (due) telling ??= tell().finally(() => (telling = undefined))
       },
       Math.min(progressEveryMs, leaseMs / renewalsPerLease),

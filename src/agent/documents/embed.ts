@@ -25,12 +25,10 @@ export async function embedWithRetries(texts: string[], { embeddings, model, sig
       const pause = retriesMs[attempt]
       if (pause === undefined) throw new DocumentRefused(`The embedding model ${model} cannot be reached: ${error.message}`)
       // The timer rejects with an error of its own; the caller is promised the signal's reason.
-      await wait(Math.max(pause, Math.min(error.retryAfterMs ?? 0, longestAskedMs)), undefined, { signal }).catch(() =>
-        signal.throwIfAborted(),
-      )
+      await wait(Math.max(pause, Math.min(error.retryAfterMs ?? 0, maxAskedMs)), undefined, { signal }).catch(() => signal.throwIfAborted())
     }
   }
 }
 
 // A provider may ask for an hour; what cannot be had within the minute is put in again when it can.
-const longestAskedMs = 60_000
+const maxAskedMs = 60_000

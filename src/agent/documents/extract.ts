@@ -8,7 +8,7 @@ import type { Chunk } from '../knowledge/chunk.ts'
 import { decodeText } from './decode.ts'
 import { kindOf } from './kind.ts'
 import type { Told } from './kind.ts'
-import { inMebibytes, mostChunks, mostTextBytes, DocumentRefused } from './limits.ts'
+import { inMebibytes, maxChunks, maxTextBytes, DocumentRefused } from './limits.ts'
 
 export type Source = Told & {
   bytes: Uint8Array
@@ -26,16 +26,16 @@ export async function extractDocument(source: Source, onProgress: (share: number
   if (source.bytes.length === 0) throw new DocumentRefused('This document is empty.')
   const { title, sections } = await read(source, onProgress)
   const size = sections.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-  if (size > mostTextBytes)
-    throw new DocumentRefused(`This document holds more than ${inMebibytes(mostTextBytes)} of text. Split it into smaller ones.`)
+  if (size > maxTextBytes)
+    throw new DocumentRefused(`This document holds more than ${inMebibytes(maxTextBytes)} of text. Split it into smaller ones.`)
   const chunks: Chunk[] = []
   // The title is told beside the way to a passage, and need not stand in it too.
   const wayTo = (headings: string): string =>
     headings === title ? '' : headings.startsWith(`${title} › `) ? headings.slice(title!.length + 3) : headings
   for (const { name, text } of sections) {
     for (const chunk of chunkDocument(cleanText(text))) chunks.push({ headings: name || wayTo(chunk.headings), text: chunk.text })
-    if (chunks.length > mostChunks)
-      throw new DocumentRefused(`This document falls into more than ${mostChunks} passages. Split it into smaller ones.`)
+    if (chunks.length > maxChunks)
+      throw new DocumentRefused(`This document falls into more than ${maxChunks} passages. Split it into smaller ones.`)
   }
   if (chunks.length === 0) throw new DocumentRefused('This document holds no text.')
   return { title: title && cleanText(title), chunks }

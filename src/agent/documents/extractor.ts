@@ -6,7 +6,7 @@
 import type { Chunk } from '../knowledge/chunk.ts'
 import type { Source } from './extract.ts'
 import type { ReadingLimits } from './extract-messages.ts'
-import { DocumentRefused, longestReadMs, mostHeapMegabytes, mostOutsideBytes, needsTooLong } from './limits.ts'
+import { DocumentRefused, maxReadMs, maxHeapMegabytes, maxOutsideBytes, needsTooLong } from './limits.ts'
 import { startReadingProcess } from './reading-process.ts'
 import type { ReadingProcess } from './reading-process.ts'
 
@@ -35,11 +35,11 @@ export interface Extractor {
 /** Other limits than the named ones, for tests. */
 export type ExtractorOptions = {
   log: ExtractorLog
-  longestReadMs?: number
+  maxReadMs?: number
   patience?: number
   idleMs?: number
-  mostHeapMegabytes?: number
-  mostOutsideBytes?: number
+  maxHeapMegabytes?: number
+  maxOutsideBytes?: number
 }
 export type ExtractorLog = { warn(fields: object, message: string): void }
 
@@ -52,9 +52,9 @@ const pieceBytes = 256 * 1024
 
 export function createExtractor(options: ExtractorOptions): Extractor {
   const limits: ReadingLimits = {
-    computingMs: options.longestReadMs ?? longestReadMs,
-    heapMegabytes: options.mostHeapMegabytes ?? mostHeapMegabytes,
-    outsideBytes: options.mostOutsideBytes ?? mostOutsideBytes,
+    computingMs: options.maxReadMs ?? maxReadMs,
+    heapMegabytes: options.maxHeapMegabytes ?? maxHeapMegabytes,
+    outsideBytes: options.maxOutsideBytes ?? maxOutsideBytes,
   }
   let reading: ReadingProcess | undefined
   let idle: NodeJS.Timeout | undefined

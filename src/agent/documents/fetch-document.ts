@@ -5,12 +5,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import type { Guard, GuardedAnswer } from '../guard/guard.ts'
-import { DocumentRefused, inMebibytes, largestFileBytes } from './limits.ts'
+import { DocumentRefused, inMebibytes, maxFileBytes } from './limits.ts'
 
 // `http` to `https`, without and with a `www`, and one for a page that moved.
-const mostRedirects = 3
+const maxRedirects = 3
 // A file of 20 MiB over a line of 6 Mbit/s.
-const longestFetchMs = 30_000
+const maxFetchMs = 30_000
 const timesAgain = new Set([408, 425, 429, 500, 502, 503, 504])
 const wanted =
   'text/html, application/xhtml+xml, text/markdown, text/plain, application/pdf, application/vnd.openxmlformats-officedocument.wordprocessingml.document, */*;q=0.1'
@@ -38,14 +38,14 @@ async function fetchOnce(url: string, guard: Pick<Guard, 'fetch'>, signal: Abort
       method: 'GET',
       headers: { accept: wanted },
       signal,
-      timeoutMs: longestFetchMs,
-      mostBytes: largestFileBytes,
-      redirects: mostRedirects,
+      timeoutMs: maxFetchMs,
+      maxBytes: maxFileBytes,
+      redirects: maxRedirects,
     })
     const { status } = answer
     if (status !== 200)
       return { reason: `The address answered with the status ${status} and no document.`, mayPass: timesAgain.has(status) }
-    if (answer.truncated) return { reason: `The document at this address is larger than ${inMebibytes(largestFileBytes)}.`, mayPass: false }
+    if (answer.truncated) return { reason: `The document at this address is larger than ${inMebibytes(maxFileBytes)}.`, mayPass: false }
     return answer
   } catch (error) {
     signal.throwIfAborted()

@@ -25,7 +25,7 @@ const around =
 
 // Readability looks for one article. Of a page that is a list of questions, or a table, it may keep a paragraph: less than this share of the words
 // is no article, and then everything is kept that is not marked as something around it.
-const leastShare = 0.4
+const minShare = 0.4
 
 /** Any text is accepted: HTML has no wrong syntax. */
 export function readPage(html: string): Page {
@@ -35,7 +35,7 @@ export function readPage(html: string): Page {
   const body = bodyOf(html)
   const wordsOf = (text: string | null | undefined): number => text?.replace(/\s+/g, '').length ?? 0
   const title = oneLine(article?.title) ?? ownTitle
-  if (article?.content && wordsOf(article.textContent) >= wordsOf(body.textContent) * leastShare)
+  if (article?.content && wordsOf(article.textContent) >= wordsOf(body.textContent) * minShare)
     return { title, markdown: toMarkdown(bodyOf(article.content)) }
   return { title: ownTitle ?? title, markdown: toMarkdown(body) }
 }

@@ -10,7 +10,7 @@ import type { Chunk } from '../knowledge/chunk.ts'
 import { embedWithRetries } from './embed.ts'
 import type { Extractor, ReadDocument } from './extractor.ts'
 import { fetchDocument } from './fetch-document.ts'
-import { DocumentRefused, inMebibytes, largestFileBytes } from './limits.ts'
+import { DocumentRefused, inMebibytes, maxFileBytes } from './limits.ts'
 
 /** The document is no longer this process's to index. */
 export class ClaimLost extends Error {}
@@ -82,8 +82,8 @@ export async function indexDocument(
       const bytes = await store.read('readContentPart', contentId, part)
       if (!bytes) return
       size += bytes.length
-      if (size > largestFileBytes)
-        throw new DocumentRefused(`This file is larger than ${inMebibytes(largestFileBytes)}. Split it into smaller ones.`)
+      if (size > maxFileBytes)
+        throw new DocumentRefused(`This file is larger than ${inMebibytes(maxFileBytes)}. Split it into smaller ones.`)
       yield bytes
     }
   }

@@ -4,28 +4,28 @@
  */
 
 // Of a file as it is sent and of an answer from an address: a book with pictures, and little enough to hold twice in memory.
-export const largestFileBytes = 20 * 1024 * 1024
+export const maxFileBytes = 20 * 1024 * 1024
 
 // The longest manuals; at 4 ms a page a reader is done well before its time.
-export const mostPages = 2_000
+export const maxPages = 2_000
 
 // Of the reading thread's own computing, so that a busy machine refuses nothing. The longest documents that pass the other limits take a third of it.
-export const longestReadMs = 60_000
+export const maxReadMs = 60_000
 
 // The XML of a DOCX file of 5,000 pages. Twenty megabytes can be made to inflate to twenty gigabytes.
-export const mostInflatedBytes = 64 * 1024 * 1024
+export const maxInflatedBytes = 64 * 1024 * 1024
 
 // Twice the whole of Shakespeare; some 10,000 chunks, which is what a search over one agent's documents stays quick with.
-export const mostTextBytes = 10 * 1024 * 1024
+export const maxTextBytes = 10 * 1024 * 1024
 
 // A text of 10 MiB has half as many; only a heap of headings and short pages has more.
-export const mostChunks = 20_000
+export const maxChunks = 20_000
 
 // Of JavaScript objects: a page of HTML is fifteen times its size as a tree. Beyond it V8 ends the thread, or the process that reads.
-export const mostHeapMegabytes = 384
+export const maxHeapMegabytes = 384
 
 // Of bytes outside that heap, where V8 does not count: a PDF of 1.5 MB was seen to inflate its pages to 3,400 MB there.
-export const mostOutsideBytes = 256 * 1024 * 1024
+export const maxOutsideBytes = 256 * 1024 * 1024
 
 /** The document cannot be indexed as it is; the message is for the operator: whole sentences, the cause and, where there is one, the way out. */
 export class DocumentRefused extends Error {}
@@ -38,5 +38,5 @@ export const needsTooLong = (limitMs: number): DocumentRefused =>
   new DocumentRefused(`This document could not be read within ${limitMs / 1000} seconds of computing. Split it into smaller ones.`)
 export const needsTooMuch = (): DocumentRefused =>
   new DocumentRefused(
-    `This document needs more memory to be read than a document is given (${mostHeapMegabytes} MB, and ${inMebibytes(mostOutsideBytes)} for what it decompresses to). Split it into smaller ones.`,
+    `This document needs more memory to be read than a document is given (${maxHeapMegabytes} MB, and ${inMebibytes(maxOutsideBytes)} for what it decompresses to). Split it into smaller ones.`,
   )

@@ -3,7 +3,7 @@
  * lines. Pictures and fonts are not drawn and nothing in it is run; a page without text stays without.
  */
 import { getDocumentProxy } from 'unpdf'
-import { mostPages, DocumentRefused } from './limits.ts'
+import { maxPages, DocumentRefused } from './limits.ts'
 
 export type Pages = { title: string | null; pages: string[] }
 
@@ -17,8 +17,8 @@ const paragraphGap = 1.6
 export async function readPdf(bytes: Uint8Array, onPage: (share: number) => void): Promise<Pages> {
   try {
     const document = await getDocumentProxy(bytes, { verbosity: 0, useSystemFonts: false, disableFontFace: true })
-    if (document.numPages > mostPages)
-      throw new DocumentRefused(`This PDF has ${document.numPages} pages, and at most ${mostPages} are read. Split it into smaller ones.`)
+    if (document.numPages > maxPages)
+      throw new DocumentRefused(`This PDF has ${document.numPages} pages, and at most ${maxPages} are read. Split it into smaller ones.`)
     const pages: string[] = []
     for (let number = 1; number <= document.numPages; number++) {
       const page = await document.getPage(number)

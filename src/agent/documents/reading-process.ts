@@ -28,7 +28,7 @@ export type ReadingProcess = {
 }
 
 // V8 says why it ends a process within its first lines, before pages about its stack.
-const mostWords = 16 * 1024
+const maxWords = 16 * 1024
 
 /** Throws ReadingBrokenOff where the machine starts no process. */
 export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
@@ -73,7 +73,7 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
   }
 
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    if (words.length < mostWords) words += text
+    if (words.length < maxWords) words += text
   })
   child.on('message', (message: FromReading) => {
     switch (message.kind) {

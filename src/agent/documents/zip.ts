@@ -5,25 +5,25 @@
 import { crc32 } from 'node:zlib'
 import { fromBufferPromise } from 'yauzl'
 import type { Entry, ZipFile } from 'yauzl'
-import { inMebibytes, mostInflatedBytes, DocumentRefused } from './limits.ts'
+import { inMebibytes, maxInflatedBytes, DocumentRefused } from './limits.ts'
 
 export type Archive = {
   /** The names of all files in it. */
   names: Set<string>
-  /** The files of XML by name, at most `mostInflatedBytes` together. */
+  /** The files of XML by name, at most `maxInflatedBytes` together. */
   xml: Map<string, Buffer>
 }
 
 // A document of Word has some twenty files and as many pictures; an archive of 20 MiB can name 400,000.
-const mostEntries = 10_000
+const maxEntries = 10_000
 
 /** Throws DocumentRefused. */
 export async function readArchive(bytes: Uint8Array): Promise<Archive> {
   const archive: Archive = { names: new Set(), xml: new Map() }
-  let left = mostInflatedBytes
+  let left = maxInflatedBytes
   try {
     const zip = await fromBufferPromise(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), { lazyEntries: true })
-    if (zip.entryCount > mostEntries)
+    if (zip.entryCount > maxEntries)
       throw new DocumentRefused(`This DOCX file is an archive of ${zip.entryCount} files; no document has so many.`)
     for await (const entry of zip.eachEntry()) {
       archive.names.add(entry.fileName)
@@ -48,7 +48,7 @@ async function inflate(zip: ZipFile, entry: Entry, most: number): Promise<Buffer
     size += piece.length
     if (size > most)
       throw new DocumentRefused(
-        `This DOCX file decompresses to more than ${inMebibytes(mostInflatedBytes)}, which no document needs. Split it into smaller ones.`,
+        `This DOCX file decompresses to more than ${inMebibytes(maxInflatedBytes)}, which no document needs. Split it into smaller ones.`,
       )
     pieces.push(piece)
   }

@@ -1,5 +1,5 @@
 /** The time of one guarded request: ends it when its caller, its clock or the guard says so. Knows nothing of what it bounds. */
-import { untilAborted } from '../until-aborted.ts'
+import { raceAbort } from '../race-abort.ts'
 import { failure, GuardFailed } from './refusal.ts'
 
 export class Deadline {
@@ -30,7 +30,7 @@ export class Deadline {
 
   /** Whatever the promise waits for: rejects with the signal's reason as soon as there is one. */
   bound<T>(promise: Promise<T>): Promise<T> {
-    return untilAborted(promise, this.signal)
+    return raceAbort(promise, this.signal)
   }
 
   /** What the caller is told of an error: why the request was ended, where it was, and else what failed. */

@@ -19,7 +19,7 @@ export type HopRequest = {
   headers: Record<string, string>
   body: string | Uint8Array | undefined
   /** What the body may be once decoded; on the wire it may be little more. */
-  mostBytes: number
+  maxBytes: number
   signal: AbortSignal
   /** There is a connection: from now on the request may have left. */
   onConnection(): void
@@ -35,7 +35,7 @@ export type HopAnswer = {
 }
 
 // Twice what Node's own servers send.
-const mostHeaderBytes = 32_768
+const maxHeaderBytes = 32_768
 // Codings make a body shorter or hardly longer; what needs more than this beside what it decodes to is made to keep us busy.
 const spareWireBytes = 65_536
 // The next address is tried beside one that has not answered for so long.
@@ -52,7 +52,7 @@ export async function exchange(target: Target, addresses: Address[], request: Ho
     connect: connectorTo(target, addresses, over.signal, request.onConnection),
     // one request, one connection
     pipelining: 0,
-    maxHeaderSize: mostHeaderBytes,
+    maxHeaderSize: maxHeaderBytes,
     // the deadlines are the caller's signal
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -70,7 +70,7 @@ export async function exchange(target: Target, addresses: Address[], request: Ho
       body: request.body ?? null,
     })
     const headers = headersOf(answer.headers)
-    const wire = bounded(answer.body, request.mostBytes + spareWireBytes)
+    const wire = bounded(answer.body, request.maxBytes + spareWireBytes)
     const coding = (headers.get('content-encoding') ?? '').trim().toLowerCase()
     return { status: answer.statusCode, headers, body: ending(decoded(wire, coding), close), close }
   } catch (error) {

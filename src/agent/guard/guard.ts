@@ -20,7 +20,7 @@ export type GuardedRequest = {
   /** For all of it: look-up, connection, redirects, headers and body. */
   timeoutMs: number
   /** Of the body once it is decoded; what is longer is cut there. */
-  mostBytes: number
+  maxBytes: number
   /** How many redirects are followed; 0: a redirect is refused. */
   redirects: number
 }
@@ -30,7 +30,7 @@ export type GuardedAnswer = {
   /** Names in any case. */
   headers: Pick<Headers, 'get'>
   body: Uint8Array
-  /** The body was longer and is cut at `mostBytes`. */
+  /** The body was longer and is cut at `maxBytes`. */
   truncated: boolean
   /** After all redirects. */
   url: string
@@ -78,10 +78,10 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
   const permitted = permittedPairs(allowPrivateHosts)
   const running = new Set<Deadline>()
 
-  async function send(hop: Hop, within: Set<string>, mostBytes: number, { signal }: Deadline, way: Way): Promise<HopAnswer> {
+  async function send(hop: Hop, within: Set<string>, maxBytes: number, { signal }: Deadline, way: Way): Promise<HopAnswer> {
     const target = readTarget(hop.url, within)
     const addresses = await resolveTarget(target, nameServers, signal)
-    return exchange(target, addresses, { ...hop, mostBytes, signal, onConnection: () => void (way.sent = true) })
+    return exchange(target, addresses, { ...hop, maxBytes, signal, onConnection: () => void (way.sent = true) })
   }
 
   return {
@@ -102,9 +102,9 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
         let hop: Hop = { url, method: request.method.toUpperCase(), headers: lowered(request.headers ?? {}), body: request.body }
         const within = reachableFrom(url, permitted)
         for (let followed = 0; ; followed++) {
-          const answer = await deadline.bound(send(hop, within, request.mostBytes, deadline, way))
+          const answer = await deadline.bound(send(hop, within, request.maxBytes, deadline, way))
           const next = redirected(hop, answer)
-          if (!next) return { ...(await deadline.bound(read(answer, request.mostBytes))), url: hop.url }
+          if (!next) return { ...(await deadline.bound(read(answer, request.maxBytes))), url: hop.url }
           answer.close()
           if (followed === request.redirects) throw tooManyRedirects(request.redirects)
           hop = next
@@ -145,15 +145,15 @@ function marked(reason: unknown, { sent }: Way): unknown {
   return reason
 }
 
-async function read({ status, headers, body }: HopAnswer, mostBytes: number): Promise<Omit<GuardedAnswer, 'url'>> {
+async function read({ status, headers, body }: HopAnswer, maxBytes: number): Promise<Omit<GuardedAnswer, 'url'>> {
   const pieces: Buffer[] = []
   let bytes = 0
   for await (const piece of body) {
     pieces.push(piece)
     bytes += piece.length
-    if (bytes > mostBytes) break
+    if (bytes > maxBytes) break
   }
-  return { status, headers, body: new Uint8Array(Buffer.concat(pieces, Math.min(bytes, mostBytes))), truncated: bytes > mostBytes }
+  return { status, headers, body: new Uint8Array(Buffer.concat(pieces, Math.min(bytes, maxBytes))), truncated: bytes > maxBytes }
 }
 
 // Of these a web Response may have no body.

@@ -19,7 +19,7 @@ export type Target = {
 export type Address = { address: string; family: number }
 
 // What servers and proxies commonly take of a request line.
-const longestUrl = 16_384
+const maxUrl = 16_384
 // A public name is answered in well under a second; a lost packet is asked for once more.
 const lookupMs = 2000
 const lookupTries = 2
@@ -37,7 +37,7 @@ export function permittedPairs(pairs: string[]): Set<string> {
 
 /** Reads an address as browsers do, so that every spelling of an IP address (decimal, octal, hex, short) has become its plain one. */
 export function readTarget(text: string, permitted: Set<string>): Target {
-  if (text.length > longestUrl) throw new GuardRefused(`the address is longer than ${longestUrl} characters`)
+  if (text.length > maxUrl) throw new GuardRefused(`the address is longer than ${maxUrl} characters`)
   const url = URL.parse(text)
   if (!url) throw new GuardRefused('the address is no URL')
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new GuardRefused('the address must begin with https://')

@@ -7,11 +7,11 @@
 export type Chunk = { headings: string; text: string }
 
 // In UTF-8 bytes, as the budget of passages is: about a paragraph or two, so that two or three fit a budget of 1,500 tokens in any script.
-const mostBytes = 1_200
+const maxBytes = 1_200
 // A piece this long is whole enough: the next paragraph begins another one, and the pieces of a long text come out even.
 const enoughBytes = 800
 // The way to a chunk is kept with each of them; a heading of this many characters is a paragraph in disguise.
-const longestHeading = 120
+const maxHeading = 120
 // Where a long text is cut, best first: after a line, a sentence, a word.
 const breaks = [/\n/g, /[.!?…]\s|[。！？]/g, /\s/g]
 
@@ -24,7 +24,7 @@ export function chunkDocument(document: string): Chunk[] {
   for (const { headings, text, isHeading } of blocksOf(document)) {
     // A heading begins a chunk, unless there is nothing but headings above it in the open one.
     const joins: boolean =
-      open !== undefined && (isHeading ? onlyHeadings : bytes(open.text) < enoughBytes) && bytes(open.text) + 2 + bytes(text) <= mostBytes
+      open !== undefined && (isHeading ? onlyHeadings : bytes(open.text) < enoughBytes) && bytes(open.text) + 2 + bytes(text) <= maxBytes
     if (open && !joins) chunks.push(open)
     onlyHeadings = isHeading && (onlyHeadings || !joins)
     open = { headings, text: open && joins ? `${open.text}\n\n${text}` : text }
@@ -32,7 +32,7 @@ export function chunkDocument(document: string): Chunk[] {
   return open ? [...chunks, open] : chunks
 }
 
-/** The document's headings and paragraphs in order, each at most `mostBytes` long. */
+/** The document's headings and paragraphs in order, each at most `maxBytes` long. */
 function* blocksOf(document: string): Generator<Block> {
   const path: string[] = []
   let paragraph: string[] = []
@@ -49,14 +49,14 @@ function* blocksOf(document: string): Generator<Block> {
     yield* block(paragraph.join('\n'), false)
     paragraph = []
     if (level === 0) continue
-    path[level - 1] = line.slice(level).trim().slice(0, longestHeading)
+    path[level - 1] = line.slice(level).trim().slice(0, maxHeading)
     path.length = level
     yield* block(line, true)
   }
   yield* block(paragraph.join('\n'), false)
 }
 
-/** Pieces of at most `mostBytes`, none of them empty; the cut falls into the second half of a piece, or else between two characters. */
+/** Pieces of at most `maxBytes`, none of them empty; the cut falls into the second half of a piece, or else between two characters. */
 function cut(text: string): string[] {
   const pieces: string[] = []
   let rest = text
@@ -69,14 +69,14 @@ function cut(text: string): string[] {
   return pieces
 }
 
-/** How much of the text, in UTF-16 units and whole characters, has at most `mostBytes` bytes. */
+/** How much of the text, in UTF-16 units and whole characters, has at most `maxBytes` bytes. */
 function fittingLength(text: string): number {
-  if (text.length <= mostBytes && bytes(text) <= mostBytes) return text.length
+  if (text.length <= maxBytes && bytes(text) <= maxBytes) return text.length
   let length = 0
   let size = 0
   for (const character of text) {
     size += bytes(character)
-    if (size > mostBytes) break
+    if (size > maxBytes) break
     length += character.length
   }
   return length

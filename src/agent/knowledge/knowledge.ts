@@ -14,7 +14,7 @@ import { createVectorSearch } from './vector-search.ts'
 import type { Passage } from '../models/model.ts'
 import { passageTokens } from '../prompt.ts'
 import { SharedReads } from '../shared-reads.ts'
-import { untilAborted } from '../until-aborted.ts'
+import { raceAbort } from '../race-abort.ts'
 
 export { passageTokens }
 
@@ -50,11 +50,11 @@ export type KnowledgeOptions = { store: Store; embeddings?: Embeddings; log?: Pi
 // How old the knowledge of what an agent has may be: what another process puts in is found within this time.
 const knownForMs = 1000
 // Agents in use within one second; more of them are read again.
-const mostKnown = 10_000
+const maxKnown = 10_000
 // A turn waits for its passages before its model is asked: providers answer a short text in a tenth of this.
 const meaningMs = 2000
 // Of each list: deeper ones let what both find far down push out what one of them finds first (0.67 against 0.64, docs/decisions/0019-retrieval.md).
-const leastFused = 10
+const minFused = 10
 
 export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): Knowledge {
   const vectors = createVectorSearch({ store, log })
@@ -77,7 +77,7 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
   async function readState(agentId: string): Promise<KnowledgeState> {
     const asked = { readAt: performance.now(), changes }
     const state = await store.read('knowledgeState', agentId)
-    if (known.size >= mostKnown) known.clear()
+    if (known.size >= maxKnown) known.clear()
     // What was read before a change is not kept after it.
     if (asked.changes === changes) known.set(agentId, { state, readAt: asked.readAt })
     return state
@@ -92,9 +92,9 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     const inTime = AbortSignal.timeout(meaningMs)
     const either = signal ? AbortSignal.any([signal, inTime]) : inTime
     try {
-      const [vector] = await untilAborted(embeddings.embed(embeddingModel, [query], either), either)
-      return await untilAborted(
-        vectors.search({ agentId, embeddingModel, revision: state.revision, vector: vector!, limit: Math.max(limit, leastFused) }),
+      const [vector] = await raceAbort(embeddings.embed(embeddingModel, [query], either), either)
+      return await raceAbort(
+        vectors.search({ agentId, embeddingModel, revision: state.revision, vector: vector!, limit: Math.max(limit, minFused) }),
         either,
       )
     } catch (error) {
@@ -108,7 +108,7 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
   async function searchBoth(asked: KnowledgeQuery, state: KnowledgeState): Promise<FoundChunk[]> {
     const { agentId, query, limit, language, embeddingModel } = asked
     const languages = [...new Set([language, ...state.languages])]
-    const depth = embeddings && embeddingModel !== null ? Math.max(limit, leastFused) : limit
+    const depth = embeddings && embeddingModel !== null ? Math.max(limit, minFused) : limit
     const byWords = store.read('searchChunks', { agentId, query, limit: depth, languages })
     const [words, meaning] = await Promise.all([byWords, searchMeaning(asked, state)])
     if (!meaning) return words.slice(0, limit)

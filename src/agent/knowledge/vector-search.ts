@@ -26,7 +26,7 @@ export interface VectorSearch {
 }
 
 // Of one process: 240,000 vectors of 512 dimensions, or 80,000 of 1,536; a quarter of the gigabyte that a small machine has for all of it.
-const mostVectorBytes = 256 * 1024 * 1024
+const maxVectorBytes = 256 * 1024 * 1024
 // A page of vectors is two or three megabytes, and keeps the store's thread for a few milliseconds.
 const vectorsAPage = 500
 const changesAPage = 1_000
@@ -49,11 +49,11 @@ type Copy = {
 export function createVectorSearch({
   store,
   log,
-  mostBytes = mostVectorBytes,
+  maxBytes = maxVectorBytes,
 }: {
   store: Store
   log: Pick<Logger, 'warn'> | undefined
-  mostBytes?: number
+  maxBytes?: number
 }): VectorSearch {
   /** The least recently used first. */
   const copies = new Map<string, Copy>()
@@ -135,17 +135,17 @@ export function createVectorSearch({
 
   /** False where the agent alone is above the bound. */
   function makeRoomFor(copy: Copy): boolean {
-    if (copy.bytes > mostBytes) {
+    if (copy.bytes > maxBytes) {
       beginAnew(copy)
       copy.tooLarge = true
       if (!warned.has(copy.agentId))
-        log?.warn({ agentId: copy.agentId, mostBytes }, 'an agent has too many vectors to be kept: it is searched by words alone')
+        log?.warn({ agentId: copy.agentId, maxBytes }, 'an agent has too many vectors to be kept: it is searched by words alone')
       warned.add(copy.agentId)
       return false
     }
     let all = sum([...copies.values()].map(({ bytes }) => bytes))
     for (const other of copies.values()) {
-      if (all <= mostBytes) break
+      if (all <= maxBytes) break
       if (other === copy || other.refreshing) continue
       all -= other.bytes
       forget(other)

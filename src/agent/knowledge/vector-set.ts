@@ -6,9 +6,9 @@
 export type Nearest = { chunkId: number; score: number }
 
 // Below it every vector is compared by its values, which takes a few milliseconds; above it the bits choose which ones are.
-const mostCompared = 8_192
+const maxCompared = 8_192
 // Of a first pass; recall@10 stays above 0.98 on sets of 20,000 and 100,000 (docs/decisions/0019-retrieval.md).
-const leastChosen = 2_000
+const minChosen = 2_000
 const chosenShare = 0.04
 const firstRoom = 256
 
@@ -77,7 +77,7 @@ export class VectorSet {
 
   /** By cosine, best first. `query` has unit length. */
   nearest(query: Float32Array, limit: number): Nearest[] {
-    const rows = this.#count <= mostCompared ? undefined : this.#choose(query)
+    const rows = this.#count <= maxCompared ? undefined : this.#choose(query)
     const best: Nearest[] = []
     const count = rows?.length ?? this.#count
     for (let index = 0; index < count; index++) {
@@ -127,7 +127,7 @@ export class VectorSet {
       if (score < low) low = score
       if (score > high) high = score
     }
-    return highest(scores, { low, high, wanted: Math.max(leastChosen, Math.ceil(this.#count * chosenShare)) })
+    return highest(scores, { low, high, wanted: Math.max(minChosen, Math.ceil(this.#count * chosenShare)) })
   }
 
   /** For each eight dimensions and each value of their signs: what they add to a product with the query. */

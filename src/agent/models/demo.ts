@@ -8,13 +8,13 @@ import type { Model, ModelRequest, ModelStep, Passage } from './model.ts'
 import { estimatedTokens } from '../tokens.ts'
 
 // Two passages answer most questions; a third only makes the reader search.
-const mostQuoted = 2
+const maxQuoted = 2
 // Code points: about 100 words of a passage, and enough of a question to know it again.
-const longestQuote = 600
-const longestQuestion = 100
+const maxQuote = 600
+const maxQuestion = 100
 // 80 pieces of 10 ms each: a long answer still takes less than a second.
-const mostPieces = 80
-const leastWords = 3
+const maxPieces = 80
+const minWords = 3
 
 const whatIAm =
   'I am the built-in demo model, not a language model: I can only quote the knowledge base. To connect a real model, add a ' +
@@ -36,7 +36,7 @@ export function demoModel({ paceMs }: { paceMs: number }): Model {
 }
 
 function answer(request: ModelRequest): ModelStep {
-  const quotes = request.passages.slice(0, mostQuoted).map(quote)
+  const quotes = request.passages.slice(0, maxQuoted).map(quote)
   const said = [...(quotes.length > 0 ? quotes : [nothingFits(request)]), whatIAm].join('\n\n')
   const text = firstTokens(said, request.maxOutputTokens)
   const promptTokens = request.messages.reduce((total, message) => total + estimatedTokens(message.content), 0)
@@ -49,11 +49,11 @@ function answer(request: ModelRequest): ModelStep {
 }
 
 // A passage begins with its Markdown heading, which the title says already.
-const quote = ({ title, text }: Passage): string => `From "${title}":\n> ${excerpt(text.replaceAll(/^#+ .*$/gm, ''), longestQuote)}`
+const quote = ({ title, text }: Passage): string => `From "${title}":\n> ${excerpt(text.replaceAll(/^#+ .*$/gm, ''), maxQuote)}`
 
 function nothingFits(request: ModelRequest): string {
   const question = request.messages.findLast((message) => message.role === 'user')?.content ?? ''
-  return `Nothing in the knowledge base fits "${excerpt(question, longestQuestion)}". Ask about what its documents say, in their words.`
+  return `Nothing in the knowledge base fits "${excerpt(question, maxQuestion)}". Ask about what its documents say, in their words.`
 }
 
 /** One line of at most `longest` code points, cut between words. */
@@ -73,6 +73,6 @@ function firstTokens(text: string, tokens: number): string {
 /** Groups of words that add up to the text. */
 function pieces(text: string): string[] {
   const words = text.match(/^\s+|\S+\s*/g) ?? []
-  const wordsEach = Math.max(leastWords, Math.ceil(words.length / mostPieces))
+  const wordsEach = Math.max(minWords, Math.ceil(words.length / maxPieces))
   return Array.from({ length: Math.ceil(words.length / wordsEach) }, (_, n) => words.slice(n * wordsEach, (n + 1) * wordsEach).join(''))
 }

@@ -10,9 +10,9 @@ import { HttpRefusal } from './transport/http-refusal.ts'
 import { operatorText } from './transport/operator-text.ts'
 
 /** The largest that any provider's model makes; more would be paid for in every search. */
-const mostDimensions = 4096
+const maxDimensions = 4096
 /** A number as JSON takes up to 25 bytes, and 64 texts of 4,096 numbers are a batch; what is larger is no answer to it. */
-const largestVectors = 8 * 1024 * 1024
+const maxVectors = 8 * 1024 * 1024
 
 export type EmbedOptions = {
   dispatcher: Dispatcher
@@ -109,7 +109,7 @@ function soundVectors(read: unknown, count: number): Float32Array[] {
 function readNumbers(value: unknown): number[] {
   const numbers = typeof value === 'string' ? fromBase64(value) : value
   if (!Array.isArray(numbers) || numbers.length === 0) throw notSound('what is no vector')
-  if (numbers.length > mostDimensions) throw notSound(`a vector of more than ${mostDimensions} numbers`)
+  if (numbers.length > maxDimensions) throw notSound(`a vector of more than ${maxDimensions} numbers`)
   if (!numbers.every((number: unknown) => typeof number === 'number' && Number.isFinite(number))) throw notSound('what is no number')
   return numbers
 }
@@ -135,7 +135,7 @@ async function readText(response: Response): Promise<string> {
   let bytes = 0
   for await (const piece of response.body ?? []) {
     bytes += piece.length
-    if (bytes > largestVectors) throw notSound('too much')
+    if (bytes > maxVectors) throw notSound('too much')
     pieces.push(piece)
   }
   return Buffer.concat(pieces).toString()

@@ -15,9 +15,9 @@ import type { Sealer } from '../../config/secrets.ts'
 import type { Store } from '../../store/store.ts'
 
 // Every provider takes as many at once, and a batch of the largest vectors is answered within a few seconds.
-const mostTexts = 64
+const maxTexts = 64
 // Whoever waits for a vector has better to do than to wait longer for a provider that is busy: a turn goes on without, a document tries later.
-const longestWaitMs = 5000
+const maxWaitMs = 5000
 
 export interface Embeddings {
   /**
@@ -39,9 +39,9 @@ export function createEmbeddings({ store, sealer, models, failpoints = noFailpoi
       if (!name) throw new ModelError('refused', 'an embedding model is named as <provider name>/<model id>')
       const embed = await openProvider(name.provider)
       const vectors: Float32Array[] = []
-      for (let at = 0; at < texts.length; at += mostTexts) {
-        const batch = texts.slice(at, at + mostTexts)
-        vectors.push(...(await withRetries(() => embed(name.modelId, batch, signal), { signal, longestWaitMs })))
+      for (let at = 0; at < texts.length; at += maxTexts) {
+        const batch = texts.slice(at, at + maxTexts)
+        vectors.push(...(await withRetries(() => embed(name.modelId, batch, signal), { signal, maxWaitMs })))
       }
       if (vectors.some(({ length }) => length !== vectors[0]!.length))
         throw new ModelError('refused', 'the provider was asked for vectors and answered with vectors of different lengths')

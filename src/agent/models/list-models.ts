@@ -8,7 +8,7 @@ import { isObject } from './transport/fields.ts'
 import { operatorText } from './transport/operator-text.ts'
 
 // OpenRouter's list, the longest known, is half a megabyte.
-const longestList = 4 * 1024 * 1024
+const maxList = 4 * 1024 * 1024
 
 export type ListOptions = {
   dispatcher: Dispatcher
@@ -47,7 +47,7 @@ async function readText(response: Response): Promise<string> {
   let bytes = 0
   for await (const piece of response.body ?? []) {
     bytes += piece.length
-    if (bytes > longestList) throw failed('is too long')
+    if (bytes > maxList) throw failed('is too long')
     pieces.push(piece)
   }
   return Buffer.concat(pieces).toString()

@@ -44,13 +44,13 @@ export type ModelStep = {
   usage: ModelUsage | undefined
   /**
    * What the provider wants back, beside this answer, when the loop goes on: reasoning and signatures. JSON that the provider's own dialect
-   * wrote and alone reads, at most `largestContinuation` long; goes back in the assistant's message, unchanged. Absent where nothing is wanted.
+   * wrote and alone reads, at most `maxContinuation` long; goes back in the assistant's message, unchanged. Absent where nothing is wanted.
    */
   continuation?: unknown
 }
 
 /** Characters of JSON. Reasoning of 100,000 tokens in its sealed form; what is longer is dropped, and the model thinks again. */
-export const largestContinuation = 512 * 1024
+export const maxContinuation = 512 * 1024
 
 export type ModelErrorKind = 'unavailable' | 'refused' | 'too_long'
 

@@ -7,7 +7,7 @@ import { isObject } from './transport/fields.ts'
 
 /** What all four dialects take: OpenAI's rule is the narrowest, and Gemini wants no digit first. */
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
-const longestName = 64
+const maxName = 64
 
 export function namedTools(model: Model): Model {
   return {
@@ -59,7 +59,7 @@ function makeName(name: string, used: Map<string, string>): string {
   const base = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').replace(/^(?![a-zA-Z_])/, '_')
   for (let n = 0; ; n++) {
     const mark = n === 0 ? '' : `_${n + 1}`
-    const made = base.slice(0, longestName - mark.length) + mark
+    const made = base.slice(0, maxName - mark.length) + mark
     if (!used.has(made)) return made
   }
 }

@@ -8,11 +8,11 @@ import { ModelError } from './model.ts'
 import type { Model, ModelCall, ModelRequest, ModelStep } from './model.ts'
 
 /** `stream.after-delta`: "the model call is retried, at most twice". */
-const mostRetries = 2
+const maxRetries = 2
 // The first wait; the second is four times as long. A dropped connection is worth an instant retry, an overload a second of peace.
 const firstBackoffMs = 250
 /** A provider that asks for more is not asked again: the caller gets its 503 instead of a hanging request (callers give up after 120 s). */
-export const longestWaitMs = 20_000
+export const maxWaitMs = 20_000
 
 export type RetriedCall = ModelCall & {
   /** Asked after a failure; false once text of the turn has left. */
@@ -31,13 +31,13 @@ export function generateWithRetries(
   call: RetriedCall,
   options: RetryOptions = {},
 ): Promise<ModelStep> {
-  return withRetries(() => model.generate(request, call), { ...call, longestWaitMs }, options)
+  return withRetries(() => model.generate(request, call), { ...call, maxWaitMs }, options)
 }
 
 export type Retried = Pick<RetriedCall, 'signal' | 'onRetry'> & {
   mayRetry?: () => boolean
   /** A provider that asks for more is not asked again. */
-  longestWaitMs: number
+  maxWaitMs: number
 }
 
 /** Makes a call of a provider, and makes it again, at most twice, where it is `unavailable`. */
@@ -50,9 +50,9 @@ export async function withRetries<Result>(make: () => Promise<Result>, retried: 
       return await make()
     } catch (error) {
       signal.throwIfAborted()
-      if (!(error instanceof ModelError) || error.kind !== 'unavailable' || attempt === mostRetries || !mayRetry()) throw error
+      if (!(error instanceof ModelError) || error.kind !== 'unavailable' || attempt === maxRetries || !mayRetry()) throw error
       const askedMs = error.retryAfterMs ?? 0
-      if (askedMs > retried.longestWaitMs) throw error
+      if (askedMs > retried.maxWaitMs) throw error
       const waitMs = askedMs + backoffMs(attempt, random())
       onRetry?.(error, waitMs)
       // the timer rejects with an error of its own; the caller is promised the signal's reason

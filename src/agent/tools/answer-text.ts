@@ -8,9 +8,9 @@ import { encodeComponent } from './placeholders.ts'
 export type HttpAnswer = { status: number; contentType: string | null; body: Uint8Array; truncated: boolean }
 
 // Some 8,000 tokens; a tool that answers more has to be asked a narrower question.
-const mostBytes = 32_768
+const maxBytes = 32_768
 // Of an error, which says what is wrong at its beginning or nowhere.
-const mostErrorBytes = 4096
+const maxErrorBytes = 4096
 const cutNote = '\n[The answer is longer and is cut here.]'
 
 export function answerText(answer: HttpAnswer, secrets: string[]): { text: string; isError: boolean } {
@@ -21,7 +21,7 @@ export function answerText(answer: HttpAnswer, secrets: string[]): { text: strin
   const said = textOf(answer, type)
   if (said === undefined) return { text: `${head}: the answer is not text and is left out.`, isError }
   const text = withoutSecrets(`${head}:\n${cleanText(said)}`, secrets)
-  return { text: fitting(text, isError ? mostErrorBytes : mostBytes, answer.truncated), isError }
+  return { text: fitting(text, isError ? maxErrorBytes : maxBytes, answer.truncated), isError }
 }
 
 /** What may be a tool's own word: type and subtype alone, since a server may write anything there. */
@@ -58,11 +58,11 @@ function decoderOf(contentType: string | null): InstanceType<typeof TextDecoder>
 }
 
 // A shorter word may well be said by a tool itself; tokens and passwords in use are longer. None shorter is saved (`checkTools`).
-export const shortestSecret = 4
+export const minSecret = 4
 
 /** Also as they look in a URL, in JSON and in base64. */
 export function withoutSecrets(text: string, secrets: string[]): string {
-  const forms = secrets.filter((secret) => secret.length >= shortestSecret).flatMap(formsOf)
+  const forms = secrets.filter((secret) => secret.length >= minSecret).flatMap(formsOf)
   const longestFirst = [...new Set(forms)].toSorted((one, other) => other.length - one.length)
   return longestFirst.reduce((shown, form) => shown.replaceAll(form, '[secret]'), text)
 }
@@ -88,7 +88,7 @@ const escaped = (text: string, characters: RegExp, write = (hex: string): string
   text.replaceAll(characters, (character) => `\\u00${write(character.charCodeAt(0).toString(16))}`)
 
 /** At most so many bytes with the note, cut between two characters. */
-export function fitting(text: string, most = mostBytes, truncated = false): string {
+export function fitting(text: string, most = maxBytes, truncated = false): string {
   const bytes = Buffer.from(text)
   if (bytes.length + (truncated ? cutNote.length : 0) <= most) return truncated ? text + cutNote : text
   // a decoder that waits for more keeps a character back that is not whole

@@ -16,16 +16,16 @@ export interface ArgumentsReader {
 }
 
 // As long as two long pages of text; what is longer belongs into a document.
-const mostBytes = 65_536
+const maxBytes = 65_536
 // Real ones are nested four deep.
 const deepest = 32
 // A schema in use is checked within a millisecond. What takes this long has an expression in it that never ends, and holds up the whole process.
-const mostMs = 100
+const maxMs = 100
 // One that is made to wait this often is not made to wait by chance.
-const mostTries = 10
+const maxTries = 10
 // Enough to mend a call by.
-const mostErrors = 5
-const mostCharacters = 1000
+const maxErrors = 5
+const maxCharacters = 1000
 
 export function createArgumentsReader(): ArgumentsReader {
   const validators = new WeakMap<JsonSchema, Validator>()
@@ -38,15 +38,15 @@ export function createArgumentsReader(): ArgumentsReader {
     let result: T | undefined
     context['run'] = () => void (result = work())
     const before = process.threadCpuUsage()
-    for (let tries = 0; tries < mostTries; tries++) {
+    for (let tries = 0; tries < maxTries; tries++) {
       try {
-        script.runInContext(context, { timeout: mostMs })
+        script.runInContext(context, { timeout: maxMs })
         return result
       } catch (error) {
         if (!isTimeout(error)) throw error
       }
       const { user, system } = process.threadCpuUsage(before)
-      if ((user + system) / 1000 >= mostMs) return undefined
+      if ((user + system) / 1000 >= maxMs) return undefined
     }
     return undefined
   }
@@ -93,7 +93,7 @@ export function isUsable(schema: JsonSchema): boolean {
 
 /** The object, or what is wrong. */
 function parse(text: string): Record<string, unknown> | string {
-  if (Buffer.byteLength(text) > mostBytes) return `The arguments are longer than ${mostBytes} bytes.`
+  if (Buffer.byteLength(text) > maxBytes) return `The arguments are longer than ${maxBytes} bytes.`
   // Models leave them away where there are none.
   if (text.trim() === '') return {}
   if (depthOf(text) > deepest) return `The arguments are nested more than ${deepest} deep.`
@@ -172,12 +172,12 @@ const wrappers = ['properties', 'items', 'prefixItems', 'patternProperties', '$r
 
 function say(errors: OutputUnit[]): string {
   const own = errors.filter(({ keyword }) => !wrappers.includes(keyword))
-  const sentences = (own.length > 0 ? own : errors).slice(0, mostErrors).map(({ instanceLocation, error }) => {
+  const sentences = (own.length > 0 ? own : errors).slice(0, maxErrors).map(({ instanceLocation, error }) => {
     const place = instanceLocation.replace(/^#\/?/, '')
-    return (place === '' ? error : `at ${place}: ${error}`).slice(0, mostCharacters)
+    return (place === '' ? error : `at ${place}: ${error}`).slice(0, maxCharacters)
   })
   // names of the model's own stand in them, and cuts between two halves of a character
-  return cleanText(sentences.join(' ').slice(0, mostCharacters))
+  return cleanText(sentences.join(' ').slice(0, maxCharacters))
 }
 
 /** It may come from the context of the script, whose Error is not ours. */

@@ -4,21 +4,21 @@
  * guard's, at each call. Pure.
  */
 import { cleanText } from '../clean-text.ts'
-import { shortestSecret } from './answer-text.ts'
+import { minSecret } from './answer-text.ts'
 import { isUsable } from './arguments.ts'
 import { fillText, partsOf, placeholdersIn, queryNames } from './placeholders.ts'
 import { mcpToolName } from './tool-config.ts'
 import type { OpenHttpTool, OpenMcpServer, OpenTool } from './tool-config.ts'
 
 // As many as the large providers take in one request.
-const mostTools = 128
-const mostSchemaBytes = 65_536
-const mostDescriptionBytes = 8192
-const mostUrlCharacters = 2048
+const maxTools = 128
+const maxSchemaBytes = 65_536
+const maxDescriptionBytes = 8192
+const maxUrlCharacters = 2048
 // More than any server reads of a header.
-const mostValueBytes = 8192
-const mostTexts = 32
-const longestSeconds = 60
+const maxValueBytes = 8192
+const maxTexts = 32
+const maxSeconds = 60
 
 const toolName = /^[a-zA-Z0-9_-]{1,64}$/
 const headerName = /^[!#$%&'*+.^_`|~0-9a-zA-Z-]{1,64}$/
@@ -35,7 +35,7 @@ export function checkTools(tools: OpenTool[]): string | undefined {
   const servers = tools.filter(({ type }) => type === 'mcp').map(({ name }) => name)
   const twice = [names, servers].map((all) => all.find((name, index) => all.indexOf(name) !== index)).find(Boolean)
   if (twice !== undefined) return `Two tools are called ${twice}.`
-  if (names.length > mostTools) return `An agent has at most ${mostTools} tools.`
+  if (names.length > maxTools) return `An agent has at most ${maxTools} tools.`
   return tools.map(problemOf).find((problem) => problem !== undefined)
 }
 
@@ -49,9 +49,9 @@ function problemOf(tool: OpenTool): string | undefined {
 
 function httpProblem(tool: OpenHttpTool): string | undefined {
   const { description, timeoutSeconds, headers, secrets } = tool
-  if (Buffer.byteLength(description) > mostDescriptionBytes) return `its description is longer than ${mostDescriptionBytes} bytes`
+  if (Buffer.byteLength(description) > maxDescriptionBytes) return `its description is longer than ${maxDescriptionBytes} bytes`
   if (cleanText(description) !== description) return 'its description is not well-formed text'
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= longestSeconds)) return `its timeout is not between 1 and ${longestSeconds} seconds`
+  if (!(timeoutSeconds >= 1 && timeoutSeconds <= maxSeconds)) return `its timeout is not between 1 and ${maxSeconds} seconds`
   return parametersProblem(tool) ?? secretsProblem(tool) ?? addressProblem(tool) ?? headersProblem(headers, secrets)
 }
 
@@ -61,7 +61,7 @@ function mcpProblem({ url, headers }: OpenMcpServer): string | undefined {
 
 function parametersProblem({ parameters }: OpenHttpTool): string | undefined {
   if (parameters['type'] !== 'object') return 'its parameters must be a JSON Schema of type "object"'
-  if (Buffer.byteLength(JSON.stringify(parameters)) > mostSchemaBytes) return `its parameters are longer than ${mostSchemaBytes} bytes`
+  if (Buffer.byteLength(JSON.stringify(parameters)) > maxSchemaBytes) return `its parameters are longer than ${maxSchemaBytes} bytes`
   return isUsable(parameters)
     ? undefined
     : 'its parameters are not a usable JSON Schema: a pattern or a reference in it is none, or it is too deep'
@@ -69,13 +69,13 @@ function parametersProblem({ parameters }: OpenHttpTool): string | undefined {
 
 function secretsProblem({ secrets, parameters }: OpenHttpTool): string | undefined {
   const entries = Object.entries(secrets)
-  if (entries.length > mostTexts) return `it has more than ${mostTexts} secrets`
+  if (entries.length > maxTexts) return `it has more than ${maxTexts} secrets`
   const odd = entries.find(([name]) => !toolName.test(name))
   if (odd) return `the name ${JSON.stringify(odd[0].slice(0, 64))} of a secret is not 1 to 64 letters, digits, _ and -`
   for (const [name, value] of entries) {
-    if (value.length < shortestSecret)
-      return `the secret ${name} is shorter than ${shortestSecret} letters, so that it could not be kept out of answers`
-    if (Buffer.byteLength(value) > mostValueBytes) return `the secret ${name} is longer than ${mostValueBytes} bytes`
+    if (value.length < minSecret)
+      return `the secret ${name} is shorter than ${minSecret} letters, so that it could not be kept out of answers`
+    if (Buffer.byteLength(value) > maxValueBytes) return `the secret ${name} is longer than ${maxValueBytes} bytes`
     if (cleanText(value) !== value) return `the secret ${name} is not well-formed text`
   }
   const both = entries.find(([name]) => propertiesOf(parameters).includes(name))
@@ -104,7 +104,7 @@ function addressProblem({ url, parameters, secrets }: OpenHttpTool): string | un
 
 function plainAddressProblem(url: string): string | undefined {
   const parsed = URL.parse(url)
-  if (url.length > mostUrlCharacters || !parsed || !/^https?:\/\/[^/?#\\@]+([/?]|$)/i.test(url)) {
+  if (url.length > maxUrlCharacters || !parsed || !/^https?:\/\/[^/?#\\@]+([/?]|$)/i.test(url)) {
     return 'its url is not an absolute https address without user name, or longer than 2,048 characters'
   }
   // what a parser of addresses silently drops or changes
@@ -113,7 +113,7 @@ function plainAddressProblem(url: string): string | undefined {
 
 function headersProblem(headers: Record<string, string>, secrets: Record<string, string> | undefined): string | undefined {
   const names = Object.keys(headers).map((name) => name.toLowerCase())
-  if (names.length > mostTexts) return `it has more than ${mostTexts} headers`
+  if (names.length > maxTexts) return `it has more than ${maxTexts} headers`
   const odd = Object.keys(headers).find((name) => !headerName.test(name))
   if (odd !== undefined)
     return `${JSON.stringify(odd.slice(0, 64))} is no name of a header: that has 1 to 64 letters, digits and marks as -, and no space`
@@ -123,7 +123,7 @@ function headersProblem(headers: Record<string, string>, secrets: Record<string,
     const unknown = secrets && placeholdersIn(value).find((placeholder) => !Object.hasOwn(secrets, placeholder))
     if (unknown !== undefined) return `{${unknown}} in its header ${name} is no secret`
     const filled = secrets ? fillText(value, (placeholder) => secrets[placeholder]!) : value
-    if (!headerValue.test(filled) || filled.length > mostValueBytes)
+    if (!headerValue.test(filled) || filled.length > maxValueBytes)
       return `the value of its header ${name} is no line of Latin letters, or too long`
   }
   return undefined

@@ -21,8 +21,8 @@ export type HttpToolCall = {
 export type HttpToolAnswer = { text: string; isError: boolean; failure?: string }
 
 // Of the decoded body. fault.tool-hostile
-const mostBytes = 1_048_576
-const mostRedirects = 3
+const maxBytes = 1_048_576
+const maxRedirects = 3
 
 /** Rejects with `signal.reason`, or for a fault of ours. */
 export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpToolCall, guard: Guard): Promise<HttpToolAnswer> {
@@ -37,8 +37,8 @@ export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpT
       ...(body === undefined ? {} : { body }),
       signal,
       timeoutMs: tool.timeoutSeconds * 1000,
-      mostBytes,
-      redirects: mostRedirects,
+      maxBytes,
+      redirects: maxRedirects,
     })
     return answerText({ ...answer, contentType: answer.headers.get('content-type') }, secrets)
   } catch (error) {
@@ -106,7 +106,7 @@ function withQuery(url: string, args: [string, unknown][]): string {
 const plainHeaders = ['accept', 'accept-language', 'content-type', 'user-agent']
 
 // A shorter value that is no `{secret}` says how to answer (`true`, `acme`), and its letters stand in answers of their own right.
-const shortestCredential = 12
+const minCredential = 12
 
 /** What must not come back: the secrets, and of the other headers' values the whole and each word, as what follows Bearer. */
 function secretTexts({ headers, secrets }: OpenHttpTool): string[] {
@@ -114,5 +114,5 @@ function secretTexts({ headers, secrets }: OpenHttpTool): string[] {
     .filter(([name]) => !plainHeaders.includes(name.toLowerCase()))
     .map(([, value]) => fillText(value, (name) => secrets[name] ?? ''))
   const words = values.flatMap((value) => [value, ...value.split(/\s+/)])
-  return [...Object.values(secrets), ...words.filter((word) => word.length >= shortestCredential)]
+  return [...Object.values(secrets), ...words.filter((word) => word.length >= minCredential)]
 }

@@ -15,13 +15,13 @@ type Offered = ListToolsResult['tools'][number]
 export type Differences = { added: PinnedTool[]; removed: PinnedTool[]; changed: { before: PinnedTool; now: PinnedTool }[] }
 
 // As many as the large providers take in one request.
-const mostTools = 128
+const maxTools = 128
 // Some 64,000 tokens: more than any prompt should spend on what could be done.
-const mostDefinitionBytes = 256 * 1024
+const maxDefinitionBytes = 256 * 1024
 // Pages of four tools are the smallest that make sense.
-const mostPages = 32
+const maxPages = 32
 // The longest that are published have 3 KiB.
-const mostDescriptionBytes = 8 * 1024
+const maxDescriptionBytes = 8 * 1024
 // Real ones are nested five deep; what is compared by recursion must have an end.
 const deepestSchema = 64
 /** The protocol's own advice on names; they go into a header as they are. */
@@ -32,16 +32,16 @@ export async function listTools(client: MCPClient, signal: AbortSignal): Promise
   const tools: Offered[] = []
   let bytes = 0
   let cursor: string | undefined
-  for (let page = 0; page < mostPages; page++) {
+  for (let page = 0; page < maxPages; page++) {
     const answer = await client.listTools({ ...(cursor === undefined ? {} : { params: { cursor } }), options: { signal } })
     tools.push(...answer.tools)
     bytes += Buffer.byteLength(JSON.stringify(answer.tools))
-    if (tools.length > mostTools) throw new ToolServerError(`the server offers more than ${mostTools} tools`)
-    if (bytes > mostDefinitionBytes) throw new ToolServerError('the server describes its tools in more than 256 KiB')
+    if (tools.length > maxTools) throw new ToolServerError(`the server offers more than ${maxTools} tools`)
+    if (bytes > maxDefinitionBytes) throw new ToolServerError('the server describes its tools in more than 256 KiB')
     cursor = answer.nextCursor
     if (cursor === undefined || cursor === '') return tools
   }
-  throw new ToolServerError(`the server's list of tools does not end within ${mostPages} pages`)
+  throw new ToolServerError(`the server's list of tools does not end within ${maxPages} pages`)
 }
 
 /** Of what is offered the allowed, or all; in the server's order. Throws ToolServerError, which names the tool. */
@@ -60,7 +60,7 @@ function pinnedTool(tool: Offered): PinnedTool {
     throw new ToolServerError(`the tool ${shown(tool)} has a name that is not 1 to 128 letters, digits and _ - . /`)
   if (cleanText(description) !== description)
     throw new ToolServerError(`the description of the tool ${shown(tool)} is not well-formed text`)
-  if (Buffer.byteLength(description) > mostDescriptionBytes)
+  if (Buffer.byteLength(description) > maxDescriptionBytes)
     throw new ToolServerError(`the description of the tool ${shown(tool)} is longer than 8 KiB`)
   if (tool.inputSchema.type !== 'object') throw new ToolServerError(`the tool ${shown(tool)} has a schema that is not of an object`)
   if (canonical(tool.inputSchema) === undefined)

@@ -11,19 +11,19 @@ export class SessionForgotten extends ToolServerError {}
 export class OutcomeUnknown extends ToolServerError {}
 
 // Of a header of several words: longer than Bearer, Basic or Digest, and shorter than every token in use.
-const shortestWord = 8
+const minWord = 8
 // A server's error message is one or two sentences.
-const mostCharacters = 500
+const maxCharacters = 500
 
 /** What of the headers must not be said again, whole and word by word (`Bearer …`): for `withoutSecrets`. */
 export function secretsIn(headers: Record<string, string>): string[] {
-  return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/).filter((word) => word.length >= shortestWord)])
+  return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/).filter((word) => word.length >= minWord)])
 }
 
 /** Somebody else's words on one line. */
 export function oneLine(text: string): string {
   return text
-    .slice(0, mostCharacters)
+    .slice(0, maxCharacters)
     .replaceAll(/[\s\p{Cc}]+/gu, ' ')
     .trim()
     .toWellFormed()

@@ -8,7 +8,7 @@ import { secretsIn } from './mcp-failure.ts'
 import type { ToolResult } from './tool-config.ts'
 
 // What a resource is called is a label here, not content.
-const mostLabel = 200
+const maxLabel = 200
 
 export function resultOf(answer: CallToolResult, headers: Record<string, string>): ToolResult {
   const parts = (Array.isArray(answer['content']) ? answer['content'] : []).filter(isObject).map(partText)
@@ -46,5 +46,5 @@ function partText(part: Fields): string {
 }
 
 function label(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, mostLabel).replaceAll(/[\s\p{Cc}[\]]+/gu, ' ') : 'unnamed'
+  return typeof value === 'string' ? value.slice(0, maxLabel).replaceAll(/[\s\p{Cc}[\]]+/gu, ' ') : 'unnamed'
 }

@@ -30,14 +30,14 @@ const keyInMeta = 'turnkeep/idempotency-key'
 /** From it on the protocol has no sessions and wants the method's name in a header. */
 const withoutSessions = '2026-07-28'
 // The protocol allows any visible ASCII; a UUID has 36.
-const longestSessionId = 1024
+const maxSessionId = 1024
 // Sampling, elicitation and roots are refused, each by a POST of ours: a server that goes on asking is not worth more of them.
-const mostRefusals = 4
+const maxRefusals = 4
 // Each part of a list is checked against every kind of part that there is, which takes a hundred times as long as to read it. Real answers have a
 // few dozen.
-const mostParts = 8192
+const maxParts = 8192
 // To find out that something is no JSON takes as long. Some servers begin with an empty event, or send one as a sign of life.
-const mostNoise = 8192
+const maxNoise = 8192
 // Farewells and refusals, which nobody waits for.
 const courtesyMs = 2000
 
@@ -131,13 +131,13 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
       // A server's word that is no answer (progress, logs) is passed over before it costs more than its bytes.
       if (signal.aborted || !isObject(data) || !('id' in data)) return false
       if ('method' in data) {
-        const request = refusals++ < mostRefusals ? valid(data) : undefined
+        const request = refusals++ < maxRefusals ? valid(data) : undefined
         if (request) transport.onmessage?.(request)
         return false
       }
       if (data['id'] !== to.id) return false
       if (isObject(data['result']) && Object.values(data['result']).some(isTooLong))
-        throw new ToolServerError(`the server answered with more than ${mostParts} parts`)
+        throw new ToolServerError(`the server answered with more than ${maxParts} parts`)
       const message = valid(data)
       if (!message) throw new ToolServerError('the server answered with what is no JSON-RPC message')
       transport.onmessage?.(message)
@@ -164,8 +164,8 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
       if (done) return
       const message = parsed(data)
       // An event that is no JSON is none of the protocol's.
-      if (message === undefined && ++noise > mostNoise)
-        throw new ToolServerError(`the server sent more than ${mostNoise} events that are no JSON`)
+      if (message === undefined && ++noise > maxNoise)
+        throw new ToolServerError(`the server sent more than ${maxNoise} events that are no JSON`)
       done = answered(message)
     })
     try {
@@ -207,7 +207,7 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
 
 type Request = Extract<JSONRPCMessage, { id: string | number; method: string }>
 
-const isTooLong = (field: unknown): boolean => Array.isArray(field) && field.length > mostParts
+const isTooLong = (field: unknown): boolean => Array.isArray(field) && field.length > maxParts
 
 /** Without its cause, which would show the value. */
 function validHeaders(headers: Record<string, string>): Headers {
@@ -231,7 +231,7 @@ function keyHeader(call: OneCall | undefined): Record<string, string> {
 function sessionIdOf(response: Response): string | undefined {
   const id = response.headers.get('mcp-session-id')
   if (id === null) return undefined
-  if (id.length > longestSessionId) throw new ToolServerError('the server gave a session id that is too long')
+  if (id.length > maxSessionId) throw new ToolServerError('the server gave a session id that is too long')
   return id
 }
 

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import { GuardRefused } from '../guard/guard.ts'
 import type { Guard } from '../guard/guard.ts'
-import { untilAborted } from '../until-aborted.ts'
+import { raceAbort } from '../race-abort.ts'
 import { fingerprint, pinnedTools } from './mcp-definitions.ts'
 import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'
 import { refusal, resultOf } from './mcp-result.ts'
@@ -127,7 +127,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     one.users++
     clearTimeout(one.idle)
     try {
-      return await use(await untilAborted(one.session, signal))
+      return await use(await raceAbort(one.session, signal))
     } catch (error) {
       if (error instanceof SessionForgotten) forget(key, one)
       throw error
@@ -166,7 +166,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
   async function isAsPinned(session: McpSession, pinned: PinnedTool, begun: number, signal: AbortSignal): Promise<boolean> {
     const approved = fingerprint(pinned)
     for (const since of [begun - listedMs, begun]) {
-      const known = await untilAborted(session.known(since), signal)
+      const known = await raceAbort(session.known(since), signal)
       if (known.get(pinned.name) === approved) return true
     }
     return false

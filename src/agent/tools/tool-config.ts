@@ -53,7 +53,7 @@ export type ToolResult = { text: string; isError: boolean; passages: Passage[] }
 export class ToolServerError extends Error {}
 
 // What the providers accept as the name of a tool.
-const longestName = 64
+const maxName = 64
 
 /** The name under which a tool of an MCP server is offered: one that every provider accepts, the same for the same two names always. */
 export function mcpToolName(server: string, tool: string): string {
@@ -61,7 +61,7 @@ export function mcpToolName(server: string, tool: string): string {
   if (/^[a-zA-Z0-9_-]{1,64}$/.test(name)) return name
   // Two names that differ only in what is replaced or cut off must not become one.
   const mark = createHash('sha256').update(name).digest('hex').slice(0, 8)
-  return `${name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, longestName - mark.length - 1)}_${mark}`
+  return `${name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, maxName - mark.length - 1)}_${mark}`
 }
 
 /** What the model is told of the tools, in their order. */

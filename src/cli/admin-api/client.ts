@@ -27,7 +27,7 @@ export type AdminClient = {
 const timeoutMs = 30_000
 // 20 MiB at half a megabit a second.
 const uploadMs = 330_000
-const largestPage = 100
+const maxPage = 100
 
 /** Throws CommandFailed with code 2 where no address or no token is known. */
 export function createAdminClient(environment: Environment, { url: flag }: { url?: string | undefined }): AdminClient {
@@ -70,7 +70,7 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
   async function* pages(path: string, limit = Infinity, query: Query = {}, signal?: AbortSignal): AsyncGenerator<Page> {
     let cursor: string | undefined
     for (let left = limit; left > 0;) {
-      const page = readPage(await call('GET', path, { query: { ...query, limit: String(Math.min(left, largestPage)), cursor }, signal }))
+      const page = readPage(await call('GET', path, { query: { ...query, limit: String(Math.min(left, maxPage)), cursor }, signal }))
       yield page
       if (page.nextCursor === null) return
       cursor = page.nextCursor

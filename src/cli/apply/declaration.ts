@@ -39,9 +39,9 @@ export type WantedOwner = Omit<GivenOwner, 'agents'> & { agents: WantedAgent[] |
 export type Declaration = { providers: GivenProvider[] | undefined; owners: WantedOwner[] | undefined }
 
 // A document's limit on the server.
-const largestFile = 20 * 1024 * 1024
+const maxFile = 20 * 1024 * 1024
 // As JSON it must fit the largest body, of 1 MiB.
-const largestText = 500_000
+const maxText = 500_000
 // The server gets another name than these: forms write `"` and line breaks as %22, %0D and %0A, and a name that really has %22 in it as it is, so
 // that no server can tell them apart; and of a name with a backslash it keeps what stands after it, since some senders give a whole path.
 const nameOfNoForm = /["\\\r\n]/
@@ -142,7 +142,7 @@ function wantedDocument(document: GivenDocument, problems: Problems): WantedDocu
   if (url !== undefined) return { ...named(url), content: { source: 'url', url } }
   if (text !== undefined) {
     if (title === undefined) return problems.add(place, 'a document of text needs a title')
-    if (Buffer.byteLength(text) > largestText) return problems.add(place, 'a text of this length goes into a file')
+    if (Buffer.byteLength(text) > maxText) return problems.add(place, 'a text of this length goes into a file')
     return { ...named(''), content: { source: 'text', text, ...digestOf(Buffer.from(text)) } }
   }
   const at = document.placeOf('file')
@@ -157,7 +157,7 @@ function wantedDocument(document: GivenDocument, problems: Problems): WantedDocu
   const bytes = read(path, at, problems)
   if (!bytes) return undefined
   if (bytes.length === 0) return problems.add(at, `${file} is empty`)
-  if (bytes.length > largestFile) return problems.add(at, `${file} is larger than 20 MiB`)
+  if (bytes.length > maxFile) return problems.add(at, `${file} is larger than 20 MiB`)
   return { ...named(fileName), content: { source: 'file', path, fileName, ...digestOf(bytes) } }
 }
 

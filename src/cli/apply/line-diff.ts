@@ -5,7 +5,7 @@ export type DiffLine = { sign: ' ' | '+' | '-'; text: string } | { count: number
 
 const context = 2
 // A table of so many cells is made in a moment; what differs more is shown as a whole.
-const mostCells = 1_000_000
+const maxCells = 1_000_000
 
 export function diffLines(from: string, to: string): DiffLine[] {
   const [before, after] = [from.split('\n'), to.split('\n')]
@@ -22,7 +22,7 @@ export function diffLines(from: string, to: string): DiffLine[] {
 function diffMiddle(before: string[], after: string[]): DiffLine[] {
   const removed = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: '-', text }))
   const added = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: '+', text }))
-  if (before.length * after.length > mostCells) return [...removed(before), ...added(after)]
+  if (before.length * after.length > maxCells) return [...removed(before), ...added(after)]
   const width = after.length + 1
   const common = new Uint32Array((before.length + 1) * width)
   for (let i = before.length - 1; i >= 0; i--)

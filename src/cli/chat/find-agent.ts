@@ -20,7 +20,7 @@ export async function findAgent(client: AdminClient, given: string | undefined):
 }
 
 // More than a person reads; all of them: npx turnkeep agent list.
-const mostLines = 20
+const maxLines = 20
 
 function listLines(agents: Fields[]): string[] {
   const table = new Table([
@@ -28,6 +28,6 @@ function listLines(agents: Fields[]): string[] {
     { title: 'model', path: 'model' },
     { title: 'name', path: 'name' },
   ])
-  const more = agents.length > mostLines ? [`  … and ${agents.length - mostLines} more: npx turnkeep agent list`] : []
-  return [...table.lines(agents.slice(0, mostLines)).map((line) => `  ${line}`), ...more]
+  const more = agents.length > maxLines ? [`  … and ${agents.length - maxLines} more: npx turnkeep agent list`] : []
+  return [...table.lines(agents.slice(0, maxLines)).map((line) => `  ${line}`), ...more]
 }

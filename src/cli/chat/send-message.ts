@@ -34,22 +34,22 @@ const passing: Record<string, string> = {
   rate_limit_exceeded: 'the rate limit is reached',
 }
 // A whole turn takes at most 110 s; a server that starts again, its recovery and one more attempt are in it.
-const longestMs = 300_000
+const maxMs = 300_000
 // The server sends a comment every 15 s: three missed are a dead connection.
 const silentMs = 45_000
-const [shortestPause, longestPause] = [0.5, 8]
+const [minPause, maxPause] = [0.5, 8]
 
 type Attempt = Exclude<Sent, { kind: 'unreachable' }> | { kind: 'again'; why: string; afterSeconds: number | undefined; last: Sent }
 
 export async function sendMessage(client: AdminClient, message: Message, listener: Listener, signal: AbortSignal): Promise<Sent> {
-  const until = performance.now() + longestMs
+  const until = performance.now() + maxMs
   const text = new GrowingText(listener)
   for (let tries = 0; ; tries++) {
     text.beginAttempt()
     const attempt = await attemptOnce(client, message, text, listener, signal)
     if (signal.aborted && attempt.kind !== 'completed') return { kind: 'stopped' }
     if (attempt.kind !== 'again') return attempt
-    const seconds = attempt.afterSeconds ?? Math.min(longestPause, shortestPause * 2 ** tries)
+    const seconds = attempt.afterSeconds ?? Math.min(maxPause, minPause * 2 ** tries)
     if (performance.now() + seconds * 1000 > until) return attempt.last
     listener.waits(attempt.why, seconds)
     try {

@@ -28,7 +28,7 @@ const tellThenBlank = (text: string): void => {
 }
 const width = (): number => stdout.columns || 80
 // Enough to remember where it stood; /history shows more.
-const [shownAtStart, shownOnAsking, mostAtStart] = [6, 50, 240]
+const [shownAtStart, shownOnAsking, maxAtStart] = [6, 50, 240]
 
 /** `nameAnew` answers the external user of a conversation of its own. Resolves when somebody leaves. */
 export async function chatAtTerminal(talk: Talk, nameAnew: () => string): Promise<void> {
@@ -71,7 +71,7 @@ async function greet(talk: Talk): Promise<void> {
   if (agent['enabled'] === false) tell(`The agent is switched off: npx turnkeep agent enable ${talk.agentId}`)
   const said = await talk.lastSaid(shownAtStart)
   if (said.length > 0) stdout.write('\n')
-  for (const one of said) showSaid(one, mostAtStart)
+  for (const one of said) showSaid(one, maxAtStart)
   stdout.write('\n')
 }
 

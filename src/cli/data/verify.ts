@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
-import { mostRows, verify } from '../../store/queries/invariants.ts'
+import { maxRows, verify } from '../../store/queries/invariants.ts'
 import type { Verdict } from '../../store/queries/invariants.ts'
 import { SchemaRefused } from '../../store/schema-refused.ts'
 import { inspectFolder, readSnapshot } from '../../store/sqlite/sqlite.ts'
@@ -73,7 +73,7 @@ function print(verdicts: Verdict[], broken: number): void {
   for (const { id, name, sentence, rows } of verdicts) {
     console.log(`${rows.length === 0 ? 'ok    ' : 'BROKEN'}  ${id.padEnd(3)}  ${name.padEnd(width)}  ${sentence}`)
     for (const row of rows) console.log(`        ${JSON.stringify(plain(row))}`)
-    if (rows.length === mostRows) console.log(`        only the first ${mostRows} rows are shown`)
+    if (rows.length === maxRows) console.log(`        only the first ${maxRows} rows are shown`)
   }
   console.log(broken === 0 ? `all ${verdicts.length} invariants hold` : `broken: ${broken} of ${verdicts.length} invariants`)
 }

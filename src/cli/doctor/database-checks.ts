@@ -13,7 +13,7 @@ import { checkVerdicts } from './store-checks.ts'
 const connectionsEach = 11
 const kept = 3
 // Below this, network and the two clocks' own steps explain it.
-const mostSkewMs = 5_000
+const maxSkewMs = 5_000
 // A turn waits for the database at least twice.
 const slowMs = 50
 
@@ -102,7 +102,7 @@ function* checkRoom({ maxConnections, usedConnections }: PostgresInspection, wor
 
 export function checkDatabaseClock({ now, roundTripMs }: Pick<PostgresInspection, 'now' | 'roundTripMs'>, here: number): Finding {
   const skewMs = here - now - roundTripMs / 2
-  if (Math.abs(skewMs) <= mostSkewMs) return ok('db clock', 'agrees with this machine’s')
+  if (Math.abs(skewMs) <= maxSkewMs) return ok('db clock', 'agrees with this machine’s')
   const says = `the database’s clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'behind' : 'ahead of'} this machine’s`
   return warn('db clock', says, 'Turns go by the database’s clock alone and are safe; logs and bills disagree. Let both set it by NTP.')
 }

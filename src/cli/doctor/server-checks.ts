@@ -17,7 +17,7 @@ export type Probe =
 // A local server answers in milliseconds, one across the world in one second.
 const probeTimeoutMs = 5_000
 // `Date` has whole seconds, and the answer took a moment: below this it is no skew.
-const mostSkewMs = 5_000
+const maxSkewMs = 5_000
 
 export async function probe(url: string): Promise<Probe> {
   try {
@@ -83,7 +83,7 @@ export function checkServer(url: string, found: Probe, expected: boolean): Findi
 
 export function checkClock(skewMs: number): Finding {
   const seconds = Math.round(Math.abs(skewMs) / 1000)
-  if (Math.abs(skewMs) <= mostSkewMs) return ok('clock', 'agrees with the server’s')
+  if (Math.abs(skewMs) <= maxSkewMs) return ok('clock', 'agrees with the server’s')
   if (Number.isNaN(skewMs)) return warn('clock', 'the server’s answer has no date', 'A proxy took it out; compare the clocks by hand.')
   return warn(
     'clock',

@@ -29,10 +29,10 @@ const KeyChange = Type.Object(
   { ...closed, examples: [{ name: 'Web shop, read alone', permission: 'read-only' }] },
 )
 // 30 days: the slowest release of a caller's; longer, and the old secret was never meant to end.
-const longestGraceSeconds = 30 * 24 * 60 * 60
+const maxGraceSeconds = 30 * 24 * 60 * 60
 /** May be left out: the former secret ends at once. */
 const Rotation = Type.Union(
-  [Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: longestGraceSeconds })) }, closed), Type.Null()],
+  [Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: maxGraceSeconds })) }, closed), Type.Null()],
   { examples: [{ grace_seconds: 3600 }] },
 )
 

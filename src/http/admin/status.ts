@@ -1,6 +1,6 @@
 /** /status and /verify, on the wire: how the service is, and whether what it stores is sound. For the console's operations page; both only read. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { longestVerificationMs } from '../../admin/verification.ts'
+import { maxVerificationMs } from '../../admin/verification.ts'
 import type { Verification, Verify } from '../../admin/verification.ts'
 import type { Status } from '../../observability/status.ts'
 import { about, answers } from './answers.ts'
@@ -49,7 +49,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (ap
     },
     async (_request, reply) => {
       // Nobody says anything for as long as the store is read, and a silent connection is closed sooner.
-      reply.raw.setTimeout(longestVerificationMs + graceMs)
+      reply.raw.setTimeout(maxVerificationMs + graceMs)
       return writeVerification(await verify())
     },
   )
@@ -64,7 +64,7 @@ const writeStatus = (status: Status): object => ({
   limiter: status.limiter,
   workers: status.workers,
   process: { rss_bytes: status.rssBytes, event_loop_p99_ms: status.eventLoopP99Ms },
-  turns: { running: status.running, most: status.mostRunning, waiting: status.waiting },
+  turns: { running: status.running, most: status.maxRunning, waiting: status.waiting },
   counted: writeCounted(status.counted),
 })
 

@@ -12,10 +12,10 @@ export type GuessLimit = {
 }
 
 // Ten slips of the clipboard; at two a minute nobody guesses even a poor token.
-const mostWrong = 10
+const maxWrong = 10
 const windowMs = 5 * 60 * 1000
 // Half a megabyte. Beyond it the address is forgotten whose first guess is the longest ago.
-const mostAddresses = 4096
+const maxAddresses = 4096
 
 export function createGuessLimit(monotonicMs: () => number): GuessLimit {
   const windows = new Map<string, { endsAt: number; wrong: number }>()
@@ -26,7 +26,7 @@ export function createGuessLimit(monotonicMs: () => number): GuessLimit {
   return {
     waitSeconds(address) {
       const window = openWindow(networkOf(address))
-      if (!window || window.wrong < mostWrong) return undefined
+      if (!window || window.wrong < maxWrong) return undefined
       return Math.max(1, Math.ceil((window.endsAt - monotonicMs()) / 1000))
     },
     wrong(address) {
@@ -35,7 +35,7 @@ export function createGuessLimit(monotonicMs: () => number): GuessLimit {
       if (window) return void window.wrong++
       // Anew at the end: the first one of the map is the oldest.
       windows.delete(network)
-      if (windows.size >= mostAddresses) windows.delete(windows.keys().next().value!)
+      if (windows.size >= maxAddresses) windows.delete(windows.keys().next().value!)
       windows.set(network, { endsAt: monotonicMs() + windowMs, wrong: 1 })
     },
     right: (address) => void windows.delete(networkOf(address)),

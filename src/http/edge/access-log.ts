@@ -6,7 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { ApiError, FailureCode } from '../../errors.ts'
-import type { Begun } from '../../turn/outcome.ts'
+import type { BeginResult } from '../../turn/outcome.ts'
 
 /** All of it ours: ids we gave out, a route's pattern, words of our tables. */
 export type Noted = {
@@ -35,7 +35,7 @@ export function note(request: IncomingMessage, noted: Noted): void {
 }
 
 /** What a message became: whose answer it is, whether it is a replay, and how a stream ended. */
-export function noteBegun(request: IncomingMessage, begun: Begun, transport?: 'stream'): void {
+export function noteBeginResult(request: IncomingMessage, begun: BeginResult, transport?: 'stream'): void {
   const streamed = transport && begun.kind !== 'replayed_failure' ? { transport } : {}
   switch (begun.kind) {
     case 'refused':

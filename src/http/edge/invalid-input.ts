@@ -5,7 +5,7 @@ import type { FastifySchemaValidationError } from 'fastify'
 export const wellFormedPattern = '^[^\\u0000\\p{Cs}]*$'
 
 /** Code points of a message that no agent can be set to take more of: what the door can say before it is known what the agent takes. */
-export const longestMessage = 1_000_000
+export const maxMessage = 1_000_000
 
 // A field's name is repeated only where it looks like one; what else a caller may send as a name is not ours to print.
 const plainName = /^[\w.-]{1,64}$/

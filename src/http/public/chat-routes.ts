@@ -2,8 +2,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
-import type { Begun, TurnRequest } from '../../turn/outcome.ts'
-import { noteBegun } from '../edge/access-log.ts'
+import type { BeginResult, TurnRequest } from '../../turn/outcome.ts'
+import { noteBeginResult } from '../edge/access-log.ts'
 import { chatSchema, chatStreamSchema } from './schemas.ts'
 import type { ChatRequest } from './schemas.ts'
 import { rateHeaders } from './caller.ts'
@@ -17,7 +17,7 @@ import { tooLong } from '../edge/invalid-input.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
 
 /** The turn room, as much of it as the door needs. */
-export type Turns = { begin(request: TurnRequest): Promise<Begun> }
+export type Turns = { begin(request: TurnRequest): Promise<BeginResult> }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -36,7 +36,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
   app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {
     const { message } = request.body
     const begun = await turns.begin(turnRequest(request))
-    noteBegun(request.raw, begun)
+    noteBeginResult(request.raw, begun)
     if (begun.kind === 'running') await begun.turn.end
     await streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
     switch (begun.kind) {
@@ -58,19 +58,19 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
   })
 
   app.post('/v1/agents/:agent_id/chat/stream', { schema: chatStreamSchema }, async (request, reply) => {
-    return sendBegun(request, reply, await turns.begin(turnRequest(request)), request.body.message, streams)
+    return sendBeginResult(request, reply, await turns.begin(turnRequest(request)), request.body.message, streams)
   })
 }
 
 /** A turn as an event stream; what was refused before the stream is established is JSON with its status. Throws ApiError. */
-export async function sendBegun(
+export async function sendBeginResult(
   request: FastifyRequest,
   reply: FastifyReply,
-  begun: Begun,
+  begun: BeginResult,
   message: string,
   streams: StreamOptions,
 ): Promise<void> {
-  noteBegun(request.raw, begun, 'stream')
+  noteBeginResult(request.raw, begun, 'stream')
   switch (begun.kind) {
     case 'refused':
       throw new ApiError(begun.code)

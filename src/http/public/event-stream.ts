@@ -29,14 +29,14 @@ const unsentLimitBytes = 262_144
  * rejects: a stream that fails by a fault of ours breaks off, which its caller understands and the turn does not feel.
  */
 export async function streamTurn(response: ServerResponse, turn: RunningTurn, message: string, options: StreamOptions): Promise<void> {
-  const orBreak = breakingOff(response, turn.requestId, options)
-  const stream = orBreak(() => new EventStream(response, turn, message, options))
+  const closeOnError = breakingOff(response, turn.requestId, options)
+  const stream = closeOnError(() => new EventStream(response, turn, message, options))
   if (!stream) return
-  const stopListening = turn.listen((delta) => orBreak(() => stream.delta(delta)))
+  const stopListening = turn.listen((delta) => closeOnError(() => stream.delta(delta)))
   response.once('close', stopListening)
   const end = await turn.end
   stopListening()
-  orBreak(() => (end.kind === 'completed' ? stream.complete(end.reply) : stream.fail(new ApiError(end.code), turn.requestId)))
+  closeOnError(() => (end.kind === 'completed' ? stream.complete(end.reply) : stream.fail(new ApiError(end.code), turn.requestId)))
 }
 
 /** `idempotency.replay`: created, then completed; deltas are not replayed. Never throws, as `streamTurn`. */

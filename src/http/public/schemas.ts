@@ -5,7 +5,7 @@
 import type { Static, TSchema } from 'typebox'
 import { describeFailures, describeHeaders, rateLimitHeaders } from './answers.ts'
 import * as examples from './examples.ts'
-import { longestMessage, wellFormedPattern } from '../edge/invalid-input.ts'
+import { maxMessage, wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 
 const closed = { additionalProperties: false } as const
@@ -33,7 +33,7 @@ const ChatRequest = define(
       external_user_id: ExternalUserId,
       message: Type.String({
         minLength: 1,
-        maxLength: longestMessage,
+        maxLength: maxMessage,
         pattern: wellFormedPattern,
         description: 'Text of the end user. At most 32,000 characters unless the agent is set otherwise.',
         examples: ['What does the premium plan cost?'],

@@ -40,9 +40,9 @@ export type Connection = {
 // Reaching a server of the same network takes milliseconds; one that does not answer in a second is told as gone (fault.postgres-unreachable).
 const connectMs = 1_000
 // A moment for a server that restarts; a try costs one connection, so each pause is twice the one before it.
-const [shortestPauseMs, longestPauseMs] = [50, 1_000]
+const [minPauseMs, maxPauseMs] = [50, 1_000]
 // One may be a process of ours that froze, which is no reason to refuse what others send; more than these are the database's own trouble.
-const mostStuck = 3
+const maxStuck = 3
 // What is under way may end; a server that says nothing says no farewell either.
 const closeMs = 2_500
 
@@ -78,7 +78,7 @@ export function createConnections(url: string, log: Log): Connections {
       } catch (error) {
         if (error instanceof Unheard) inDoubt = true
         const worthAnother = isWorthAnother(error) || isConnectionLost(error)
-        const pauseMs = Math.min(longestPauseMs, shortestPauseMs * 2 ** tries)
+        const pauseMs = Math.min(maxPauseMs, minPauseMs * 2 ** tries)
         if (!worthAnother || performance.now() + pauseMs >= until) throw asStoreError(error)
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
@@ -123,7 +123,7 @@ async function refuseWhileCommitsWait(connection: Connection): Promise<void> {
     where usename = current_user and datname = current_database() and state = 'active' and wait_event_type is distinct from 'Client' and (
       wait_event = 'SyncRep' and query_start < clock_timestamp() - interval '500 milliseconds'
       or query ~ '^select [a-z_]+_v[0-9]+' and query_start < clock_timestamp() - interval '2500 milliseconds')`)
-  if (Number(rows[0].stuck) < mostStuck) return
+  if (Number(rows[0].stuck) < maxStuck) return
   throw new StoreUnavailable('the database does not end what it has begun: it waits for a standby or for its disk')
 }
 

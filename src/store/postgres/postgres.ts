@@ -7,12 +7,12 @@ import type { Failpoints } from '../../failpoints.ts'
 import { unseen } from '../queries/writes.ts'
 import { SchemaRefused } from '../schema-refused.ts'
 import type { SharedStore } from '../store.ts'
-import { createCold, sqlOf } from './queries.ts'
+import { createQueries, sqlOf } from './queries.ts'
 import { refuseHalfCopied } from './copy/mark.ts'
 import { createConnections } from './connections.ts'
 import type { Connection, Connections, Log } from './connections.ts'
 import { TakesNoWrites } from './failure.ts'
-import { createHot } from './turn-path.ts'
+import { createTurnPath } from './turn-path.ts'
 import type { Deadlines } from './turn-path.ts'
 import { listen } from './listen.ts'
 import { migrate, readMigrations, readState } from './migrate.ts'
@@ -47,7 +47,7 @@ export async function openPostgresStore({ url, failpoints: spec = '', deadlines,
   const failpoints = createFailpoints(spec)
   const connections = createConnections(url, log)
   const waiting = setTimeout(
-    () => log.warn({ longestSeconds: firstContactMs / 1000 }, 'the database cannot be used yet: waiting for it'),
+    () => log.warn({ maxSeconds: firstContactMs / 1000 }, 'the database cannot be used yet: waiting for it'),
     tellAfterMs,
   )
   try {
@@ -81,11 +81,11 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
   const tell = (): void => listeners.forEach((listener) => listener())
   // Behind a pooler a connection is another one at each transaction: what it once listened to is not ours.
   const listener = pooled ? undefined : listen(url, tell, log)
-  const cold = createCold(connections, failpoints)
+  const cold = createQueries(connections, failpoints)
   let vacuumedAt = 0
 
   return {
-    ...createHot({ connections, failpoints, named: !pooled, deadlines }),
+    ...createTurnPath({ connections, failpoints, named: !pooled, deadlines }),
     read: (name, ...args) => cold.read(name, args) as never,
     async write(name, ...args) {
       const value = await cold.write({ name, args, author: undefined })

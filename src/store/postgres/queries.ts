@@ -34,16 +34,16 @@ const writeMs = 10_000
 // A process that freezes or vanishes between two statements would hold its locks until its connection is found dead, which may take hours.
 const leaving = `set local idle_in_transaction_session_timeout = ${15_000}`
 // One lock for all cold writes of all processes in this database; the number means nothing.
-const coldWrites = 7_264_011
+const adminWriteLockId = 7_264_011
 
 export const beginSnapshot = 'begin isolation level repeatable read, read only'
 
-export type Cold = {
+export type AdminQueries = {
   read(name: keyof Reads, args: unknown[]): Promise<unknown>
   write(call: { name: keyof Writes; args: unknown[]; author: Author | undefined }): Promise<unknown>
 }
 
-export function createCold(connections: Connections, failpoints: Failpoints): Cold {
+export function createQueries(connections: Connections, failpoints: Failpoints): AdminQueries {
   return {
     read(name, args) {
       const purpose = reports.has(name) ? 'report' : searches.has(name) ? 'search' : 'look-up'
@@ -60,7 +60,9 @@ export function createCold(connections: Connections, failpoints: Failpoints): Co
     },
     write: ({ name, args, author }) =>
       connections.askDurably('write', writeMs, async (connection) => {
-        await connection.query(`begin; set local lock_timeout = ${writeMs / 2}; ${leaving}; select pg_advisory_xact_lock(${coldWrites})`)
+        await connection.query(
+          `begin; set local lock_timeout = ${writeMs / 2}; ${leaving}; select pg_advisory_xact_lock(${adminWriteLockId})`,
+        )
         const value = await performWrite(sqlOf(connection), { name, args: args as never, author })
         const statement = unseen.has(name) ? 'commit' : `select pg_notify('${changed}', ''); commit`
         const committed =

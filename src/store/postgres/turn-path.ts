@@ -44,11 +44,11 @@ export type Deadlines = {
   windowMs: number
 }
 
-export type HotOptions = { connections: Connections; failpoints: Failpoints; named: boolean; deadlines: Deadlines }
+export type TurnPathOptions = { connections: Connections; failpoints: Failpoints; named: boolean; deadlines: Deadlines }
 
-export type Hot = Pick<
+export type TurnPath = Pick<
   SharedStore,
-  'admitMany' | 'settleMany' | 'failMany' | 'advanceMany' | 'renewLeases' | 'giveUpLeases' | 'claimOrphans' | 'spendWindows'
+  'admitMany' | 'settleMany' | 'failMany' | 'advanceMany' | 'renewLeases' | 'releaseLeases' | 'claimOrphans' | 'spendWindows'
 >
 
 // Another process was first: by the second time it is past that, or takes a moment.
@@ -56,11 +56,11 @@ const pauseMs = 20
 // Long enough for a full queue to be told, short enough that the next caller asks the database itself.
 const awayMs = 100
 
-export function createHot({ connections, failpoints, named, deadlines }: HotOptions): Hot {
+export function createTurnPath({ connections, failpoints, named, deadlines }: TurnPathOptions): TurnPath {
   /** One call of a function in one transaction, with the failpoints around its commit where there are any. */
   function call<Answer>(
     purpose: Purpose,
-    name: HotFunction,
+    name: TurnPathFunction,
     values: unknown[],
     deadlineMs: number,
     around: CommitPoints | undefined = commitPoints[name],
@@ -187,8 +187,8 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
       const lost = new Set(await call<string[]>('settlement', 'renew_v1', [writeLeases(leases), leaseMs], settlementMs))
       return leases.filter(({ requestId }) => lost.has(requestId))
     },
-    async giveUpLeases(leases) {
-      await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs, giveUpPoints)
+    async releaseLeases(leases) {
+      await call('settlement', 'renew_v1', [writeLeases(leases), null], settlementMs, releasePoints)
     },
     async claimOrphans({ which, limit, leaseMs, running }): Promise<Claims> {
       const claimed = await call<ClaimsAnswer>('settlement', 'claim_v1', [which, limit, leaseMs, running, claimers[which]], settlementMs)
@@ -201,13 +201,13 @@ export function createHot({ connections, failpoints, named, deadlines }: HotOpti
   }
 }
 
-type HotFunction = 'admit_v1' | 'settle_v1' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
+type TurnPathFunction = 'admit_v1' | 'settle_v1' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
 
 /** Their commits wait for no disk and no standby. */
-const withoutFlush = new Set<HotFunction>(['renew_v1', 'spend_windows_v1'])
+const withoutFlush = new Set<TurnPathFunction>(['renew_v1', 'spend_windows_v1'])
 
 /** A failpoint may stand before and after the commit of these. */
-const commitPoints: Partial<Record<HotFunction, CommitPoints>> = {
+const commitPoints: Partial<Record<TurnPathFunction, CommitPoints>> = {
   admit_v1: ['admit.before-commit', 'admit.after-commit'],
   settle_v1: ['settle.before-commit', 'settle.after-commit'],
   fail_v1: ['fail.before-commit', 'fail.after-commit'],
@@ -215,11 +215,11 @@ const commitPoints: Partial<Record<HotFunction, CommitPoints>> = {
   claim_v1: ['claim.before-commit', 'claim.after-commit'],
 }
 /** Leases are given up by the function that renews them. */
-const giveUpPoints: CommitPoints = ['give-up.before-commit', 'give-up.after-commit']
+const releasePoints: CommitPoints = ['give-up.before-commit', 'give-up.after-commit']
 
 type Batch<Item, Outcome, Answer> = {
   purpose: Purpose
-  name: HotFunction
+  name: TurnPathFunction
   deadlineMs: number
   keysOf(item: Item): string[]
   /** Items with another answer need none of the rows that one of them may wait for. */

@@ -6,11 +6,11 @@
 import type { Connections } from './connections.ts'
 
 // A process that ends waits for it; what takes longer goes on in the database, and is asked for again an hour later.
-const longestMs = 60 * 1000
+const maxMs = 60 * 1000
 
 /** Does nothing where nothing was erased after `since`; answers the time of the newest erasure that is now done with. */
 export function vacuumErased(connections: Connections, since: number): Promise<number> {
-  return connections.ask('vacuum', longestMs, async (connection) => {
+  return connections.ask('vacuum', maxMs, async (connection) => {
     const { rows } = await connection.query('select max(erased_at) as newest from turns where erased_at is not null')
     const newest = rows[0].newest === null ? 0 : Number(rows[0].newest)
     if (newest <= since) return since

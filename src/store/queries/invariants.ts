@@ -9,14 +9,14 @@ export type Invariant = {
   name: string
   /** What holds, for a person. */
   sentence: string
-  /** The rows that break it: at most `mostRows`. Amounts 10⁻⁸ USD. */
+  /** The rows that break it: at most `maxRows`. Amounts 10⁻⁸ USD. */
   query(sql: Sql): Promise<Row[]>
 }
 
 export type Verdict = { id: string; name: string; sentence: string; rows: Row[] }
 
 /** Enough to see what is wrong; a store with more broken rows is not read whole into memory. */
-export const mostRows = 100
+export const maxRows = 100
 
 /** Every invariant with the rows that break it, in order; all hold where every list is empty. Call it inside one read snapshot. */
 export async function verify(sql: Sql): Promise<Verdict[]> {
@@ -26,7 +26,7 @@ export async function verify(sql: Sql): Promise<Verdict[]> {
 }
 
 function invariant(id: string, name: string, sentence: string, text: string): Invariant {
-  return { id, name, sentence, query: (sql) => sql.all(`select * from (${text}) as broken limit ${mostRows}`) }
+  return { id, name, sentence, query: (sql) => sql.all(`select * from (${text}) as broken limit ${maxRows}`) }
 }
 
 export const invariants: readonly Invariant[] = [
@@ -66,7 +66,7 @@ export const invariants: readonly Invariant[] = [
     'I5',
     'charge-is-usage-at-price',
     'A charge is the stored figure of its turn, and with what was written off it is usage times snapshotted price, rounded up once.',
-    // Beyond two million tokens a side the product leaves 64 bits; what is written off ends at 10^17 (ledger.ts, largestAmount).
+    // Beyond two million tokens a side the product leaves 64 bits; what is written off ends at 10^17 (ledger.ts, maxAmount).
     `select t.request_id, t.prompt_tokens, t.completion_tokens, t.prompt_price, t.completion_price, t.charged, l.amount, l.written_off
      from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
      where t.state = 'completed' and (l.amount <> -t.charged or t.prompt_tokens is null or t.completion_tokens is null

@@ -24,7 +24,7 @@ export type NewLedgerEntry = {
   /** Not zero. */
   amount: Amount
   note: string | null
-  largestBalance: Amount
+  maxBalance: Amount
 }
 
 export type AppendOutcome =
@@ -52,7 +52,7 @@ export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promis
   const balance = bigInteger(owner!, 'balance')
   const available = balance - bigInteger(owner!, 'held')
   if (available + amount < 0n) return { kind: 'below_zero_available', available }
-  if (balance + amount > given.largestBalance) return { kind: 'above_largest_balance' }
+  if (balance + amount > given.maxBalance) return { kind: 'above_largest_balance' }
 
   const entry: LedgerEntry = {
     id: given.id,

@@ -19,7 +19,7 @@ export type Page<Item> = { data: Item[]; nextCursor: string | null }
 /** Before the first row of any list. */
 const top: Position = { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
 // A 16-digit time, a colon and an id of at most 64 characters, in base64: what is longer was not made here.
-const longestCursor = 120
+const maxCursor = 120
 const shape = /^(\d{1,16}):([\w-]{1,64})$/
 
 /** The request for one page: one row more than is shown, which tells whether there is a next page. Throws as `decodeCursor` does. */
@@ -40,7 +40,7 @@ export function encodeCursor({ createdAt, id }: Position): string {
 
 /** Throws ApiError `validation_error` for a text that was not made by `encodeCursor`. */
 export function decodeCursor(cursor: string): Position {
-  const text = cursor.length <= longestCursor ? Buffer.from(cursor, 'base64url').toString('latin1') : ''
+  const text = cursor.length <= maxCursor ? Buffer.from(cursor, 'base64url').toString('latin1') : ''
   const [, createdAt, id] = shape.exec(text) ?? []
   const position = { createdAt: Number(createdAt), id: id ?? '' }
   // Encoded again: there is one spelling of a position, and base64 readers skip what they do not know.

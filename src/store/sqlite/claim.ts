@@ -7,7 +7,7 @@ import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
 
 /** A run's attempts: one more crash than bad luck explains. The schema's check has the same number. */
-const mostAttempts = 3
+const maxAttempts = 3
 
 export type Claim = { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }
 
@@ -21,9 +21,9 @@ export function claim(sql: Statements, clock: Clock, item: Claim): Claims {
     const requestId = orphan.request_id as string
     if (own.has(requestId)) continue
     const attempt = Number(orphan.attempt)
-    if (attempt >= mostAttempts) {
+    if (attempt >= maxAttempts) {
       if (item.which === 'fresh') continue
-      endWithoutReply(sql, clock, orphan, 'failed', 'internal_error', `the process died in each of ${mostAttempts} attempts`)
+      endWithoutReply(sql, clock, orphan, 'failed', 'internal_error', `the process died in each of ${maxAttempts} attempts`)
       exhausted.push(requestId)
       continue
     }

@@ -6,7 +6,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 // Some 2 s of standstill on an ordinary disk. Larger files are the operator's to rebuild, at an hour of the operator's choice.
-const largestRebuiltBytes = 256 * 1024 * 1024
+const maxRebuiltBytes = 256 * 1024 * 1024
 
 /** See store.ts. `file` does nothing where nothing was erased since the last time. */
 export function forget(
@@ -19,7 +19,7 @@ export function forget(
     .get()
   if (!erased) return foldLog(db)
   const bytes = db.prepare('select page_count * page_size as bytes from pragma_page_count, pragma_page_size').get()?.['bytes']
-  if (typeof bytes !== 'bigint' || bytes > largestRebuiltBytes) return 'too_large'
+  if (typeof bytes !== 'bigint' || bytes > maxRebuiltBytes) return 'too_large'
   const rebuiltAt = db.prepare('select max(erased_at) + 1 as at from turns where erased_at is not null').get()!['at']!
   db.exec('vacuum')
   db.exec('begin immediate')

@@ -13,7 +13,7 @@ import type { Author } from '../queries/audit.ts'
 import { writePoints } from '../queries/writes.ts'
 import type { Writes } from '../queries/writes.ts'
 import type { Sql } from '../sql.ts'
-import type { Hot } from './turn-path.ts'
+import type { TurnPath } from './turn-path.ts'
 import { forget } from './forget.ts'
 import { toWire } from './protocol.ts'
 import type { Answer, Call, WireOutcome } from './protocol.ts'
@@ -25,10 +25,10 @@ const commitPoints: Record<string, [FailpointName, FailpointName]> = {
   fail: ['fail.before-commit', 'fail.after-commit'],
   advance: ['advance.before-commit', 'advance.after-commit'],
   claim: ['claim.before-commit', 'claim.after-commit'],
-  giveUp: ['give-up.before-commit', 'give-up.after-commit'],
+  release: ['give-up.before-commit', 'give-up.after-commit'],
 }
 
-type ColdWrite = { name: keyof Writes; args: never; author: Author | undefined }
+type AdminWrite = { name: keyof Writes; args: never; author: Author | undefined }
 type Item = { operation: string; argument: unknown; keep(outcome: WireOutcome): void }
 
 /** What it needs of the connection. */
@@ -36,11 +36,11 @@ export type Writable = Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>
 
 export class Writer {
   readonly #db: Writable
-  readonly #hot: Hot
+  readonly #hot: TurnPath
   readonly #sql: Sql
   readonly #failpoints: Failpoints
 
-  constructor(db: Writable, hot: Hot, sql: Sql, failpoints: Failpoints) {
+  constructor(db: Writable, hot: TurnPath, sql: Sql, failpoints: Failpoints) {
     this.#db = db
     this.#hot = hot
     this.#sql = sql
@@ -155,13 +155,13 @@ export class Writer {
   }
 
   #operate({ operation, argument }: Item): unknown {
-    if (operation === 'write') return performWrite(this.#sql, argument as ColdWrite)
-    return (this.#hot[operation as keyof Hot] as (item: unknown) => unknown)(argument)
+    if (operation === 'write') return performWrite(this.#sql, argument as AdminWrite)
+    return (this.#hot[operation as keyof TurnPath] as (item: unknown) => unknown)(argument)
   }
 }
 
 /** What is committed: a hot operation, or a cold write by its name. */
-const keyOf = ({ operation, argument }: Item): string => (operation === 'write' ? (argument as ColdWrite).name : operation)
+const keyOf = ({ operation, argument }: Item): string => (operation === 'write' ? (argument as AdminWrite).name : operation)
 
 const pointsAround = ({ operation, argument }: Item): [FailpointName, FailpointName] | undefined =>
-  operation === 'write' ? writePoints((argument as ColdWrite).name) : commitPoints[operation]
+  operation === 'write' ? writePoints((argument as AdminWrite).name) : commitPoints[operation]

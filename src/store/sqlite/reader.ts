@@ -10,7 +10,7 @@ import { serveThread } from './serve-thread.ts'
 serveThread(({ folder, clockOffset }) => {
   const db = openForReading(folder)
   const sql = sqlOf(db, createClock(clockOffset).now)
-  return { db, answer: async ([call]) => [{ id: call!.id, outcomes: [await readInSnapshot(call!)] }], mostCalls: 1 }
+  return { db, answer: async ([call]) => [{ id: call!.id, outcomes: [await readInSnapshot(call!)] }], maxCalls: 1 }
 
   async function readInSnapshot({ operation, items }: Call): Promise<WireOutcome> {
     if (operation === 'ping') return { value: true }

@@ -10,7 +10,7 @@ export type OpenThread = {
   /** Never rejects. Awaits nothing but settled promises, so that a group is answered before the next one is taken. */
   answer(calls: Call[]): Promise<Answer[]>
   /** How many waiting calls `answer` takes at once. */
-  mostCalls: number
+  maxCalls: number
 }
 
 export function serveThread(open: (data: ThreadData) => OpenThread): void {
@@ -34,7 +34,7 @@ export function serveThread(open: (data: ThreadData) => OpenThread): void {
     let next: Call | undefined = first
     while (next && next.operation !== 'close') {
       calls.push(next)
-      next = calls.length < thread.mostCalls ? (receiveMessageOnPort(port)?.message as Call | undefined) : undefined
+      next = calls.length < thread.maxCalls ? (receiveMessageOnPort(port)?.message as Call | undefined) : undefined
     }
     if (calls.length > 0) for (const answer of await thread.answer(calls)) port.postMessage(answer)
     if (next?.operation !== 'close') return

@@ -88,8 +88,8 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
         return outcome.value === false
       })
     },
-    async giveUpLeases(leases) {
-      for (const outcome of await writer.call('giveUp', leases)) if ('error' in outcome) throw fromWire(outcome.error)
+    async releaseLeases(leases) {
+      for (const outcome of await writer.call('release', leases)) if ('error' in outcome) throw fromWire(outcome.error)
     },
     claimOrphans: (claim) => writer.ask('claim', claim) as never,
     read: (name, ...args) => readerOf(name).ask('read', { name, args }) as never,

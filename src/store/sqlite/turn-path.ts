@@ -11,9 +11,9 @@ import type { Clock } from './clock.ts'
 import { fail, settle } from './end-turn.ts'
 import { prepareStatements } from './statements.ts'
 
-export type Hot = ReturnType<typeof createHot>
+export type TurnPath = ReturnType<typeof createTurnPath>
 
-export function createHot(db: DatabaseSync, clock: Clock) {
+export function createTurnPath(db: DatabaseSync, clock: Clock) {
   const sql = prepareStatements(db)
 
   function advance(item: Advance): AdvanceOutcome {
@@ -41,7 +41,7 @@ export function createHot(db: DatabaseSync, clock: Clock) {
     return sql.renewLease.run(Math.ceil(clock.leaseNow() + lease.leaseMs), lease.requestId, lease.fence).changes === 1n
   }
 
-  function giveUp(lease: Lease): void {
+  function release(lease: Lease): void {
     sql.renewLease.run(0, lease.requestId, lease.fence)
   }
 
@@ -57,7 +57,7 @@ export function createHot(db: DatabaseSync, clock: Clock) {
     claim: (item: Claim) => claim(sql, clock, item),
     advance,
     renew,
-    giveUp,
+    release,
     endAllLeases,
     ping: () => true,
   }

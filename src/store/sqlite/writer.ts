@@ -3,14 +3,14 @@ import { createFailpoints } from '../../failpoints.ts'
 import { createClock } from './clock.ts'
 import { openForWriting, sqlOf } from './database.ts'
 import { Writer } from './group-commit.ts'
-import { createHot } from './turn-path.ts'
+import { createTurnPath } from './turn-path.ts'
 import { migrate, readMigrations } from './migrate.ts'
 import { pack } from './protocol.ts'
 import type { Answer, Call } from './protocol.ts'
 import { serveThread } from './serve-thread.ts'
 
 // The most calls of one group: a group's commit delays everyone in it, and 64 items a lane is what the lanes send (house, Batching).
-const mostCallsInGroup = 128
+const maxCallsInGroup = 128
 
 serveThread(({ folder, failpoints: spec, clockOffset }) => {
   const failpoints = createFailpoints(spec)
@@ -19,11 +19,11 @@ serveThread(({ folder, failpoints: spec, clockOffset }) => {
   migrate(db, readMigrations(), folder)
   failpoints.hit('start.after-migrations')
   const clock = createClock(clockOffset)
-  const hot = createHot(db, clock)
+  const hot = createTurnPath(db, clock)
   hot.endAllLeases()
   failpoints.hit('start.after-leases-ended')
   const writer = new Writer(db, hot, sqlOf(db, clock.now), failpoints)
-  return { db, answer, mostCalls: mostCallsInGroup }
+  return { db, answer, maxCalls: maxCallsInGroup }
 
   async function answer(calls: Call[]): Promise<Answer[]> {
     const answers = await writer.answer(calls)

@@ -27,7 +27,7 @@ export type Turn = { key: Key; user: string; idempotencyKey: string; message: st
 /** How one try is made; all of it is left out of the retries that follow. */
 export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final'> & {
   transport: CallEvent['transport']
-  place?: number
+  supervised?: number
 }
 
 /** `refused`: final, and nothing was stored. */
@@ -49,10 +49,10 @@ const comeBack = new Set([
   'rate_limit_exceeded',
 ])
 // Callers obey Retry-After up to here: a run has more to see in its minutes.
-const longestPauseMs = 1000
+const maxPauseMs = 1000
 // A provider that refuses may be mended, a released turn runs again; what is still the same after so many is the turn's stored failure.
-const mostFailures = 3
-const mostEmptyBalances = 5
+const maxFailures = 3
+const maxEmptyBalances = 5
 
 type AskingOptions = {
   target: Target
@@ -65,7 +65,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
   const counts = { calls: 0, retries: 0, left: 0 }
 
   async function once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Came> {
-    const { place = random.int(0, target.urls.length - 1), transport, flaw, ...how } = manner
+    const { supervised = random.int(0, target.urls.length - 1), transport, flaw, ...how } = manner
     const { key, user, idempotencyKey, message } = turn
     const call = ++counts.calls
     const header = flaw === 'no Idempotency-Key' ? null : flaw === 'long Idempotency-Key' ? idempotencyKey.padEnd(256, 'x') : idempotencyKey
@@ -78,13 +78,13 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
       idempotencyKey: header,
       transport,
       message,
-      place,
+      supervised,
       ...(flaw === undefined ? {} : { flaw }),
       ...how,
     })
     const came = await send({
       ...how,
-      url: `${target.urls[place]}/v1/agents/${flaw === 'another agent' ? `${key.agentId}x` : key.agentId}/${transport === 'chat' ? 'chat' : 'chat/stream'}`,
+      url: `${target.urls[supervised]}/v1/agents/${flaw === 'another agent' ? `${key.agentId}x` : key.agentId}/${transport === 'chat' ? 'chat' : 'chat/stream'}`,
       headers: {
         'content-type': 'application/json',
         ...(header === null ? {} : { 'idempotency-key': Buffer.from(header).toString('latin1') }),
@@ -109,8 +109,8 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
     for (;;) {
       const code = codeOf(came)
       if (code === 'reply') return 'replied'
-      if (code === 'internal_error' && ++failures >= mostFailures) return 'failed'
-      if (code === 'insufficient_balance' && ++emptyBalances >= mostEmptyBalances) return 'refused'
+      if (code === 'internal_error' && ++failures >= maxFailures) return 'failed'
+      if (code === 'insufficient_balance' && ++emptyBalances >= maxEmptyBalances) return 'refused'
       const again = code === undefined || comeBack.has(code) || code === 'internal_error' || code === 'insufficient_balance'
       if (!again) return 'refused'
       if (over.aborted) return 'open'
@@ -139,7 +139,7 @@ export function codeOf({ end, status, body, events }: Came): string | undefined 
 
 function pauseOf({ headers }: Came, random: Random): number {
   const asked = Number(headers['retry-after'] ?? 0) * 1000
-  return asked > 0 ? Math.min(asked, longestPauseMs) : random.int(100, longestPauseMs)
+  return asked > 0 ? Math.min(asked, maxPauseMs) : random.int(100, maxPauseMs)
 }
 
 function bodyOf({ user, message }: Turn, flaw: Flaw | undefined): string {

@@ -10,7 +10,7 @@ import { drawMessage } from '../messages.ts'
 import type { Random } from '../random.ts'
 import { keptAlive } from './ask.ts'
 import type { Asking, Key, Manner, Outcome, Turn } from './ask.ts'
-import type { World } from './operator.ts'
+import type { Testbed } from './operator.ts'
 
 export type Book = {
   /** Every turn, and how it ended; the last look reads them all again. */
@@ -19,7 +19,7 @@ export type Book = {
 
 export type CallerOptions = {
   number: number
-  world: World
+  testbed: Testbed
   asking: Asking
   random: Random
   book: Book
@@ -47,12 +47,12 @@ const roles = [
 // Some seconds of a conversation, some tens of thousands of turns in twenty minutes.
 const restMs: [least: number, most: number] = [50, 900]
 
-export async function runCaller({ number, world, asking, random, book, erase, stopped }: CallerOptions): Promise<void> {
+export async function runCaller({ number, testbed, asking, random, book, erase, stopped }: CallerOptions): Promise<void> {
   const connections = keptAlive()
-  const key = world.key(roles[number % roles.length]!)
-  const tenant = world.tenantOf(key)
+  const key = testbed.key(roles[number % roles.length]!)
+  const tenant = testbed.tenantOf(key)
   const hasTools = tenant.name === 'tools'
-  const sibling = world.tenants.flatMap(({ keys }) => keys).find(({ name }) => name === `${key.name}-2`)
+  const sibling = testbed.tenants.flatMap(({ keys }) => keys).find(({ name }) => name === `${key.name}-2`)
   const answered: Turn[] = []
   let conversation = 0
   let left = 0
@@ -79,13 +79,13 @@ export async function runCaller({ number, world, asking, random, book, erase, st
   }
 
   /** A message as most are, in one of the manners of callers. */
-  function speak(count: number, draw: Random): Promise<void> {
+  function generate(count: number, draw: Random): Promise<void> {
     next(draw)
     return resolve(turnOf(count, draw), mannerOf(draw), draw)
   }
 
   const acts: Record<string, { share: number; act(count: number, draw: Random): Promise<unknown> }> = {
-    speak: { share: 66, act: speak },
+    generate: { share: 66, act: generate },
     'the same key many times': {
       share: 8,
       act(count, draw) {
@@ -149,7 +149,7 @@ export async function runCaller({ number, world, asking, random, book, erase, st
       share: 6,
       async act(count, draw) {
         const flaw = draw.pick(Object.keys(flaws) as Flaw[])
-        const by = flaw === 'read-only' ? world.key('plain-read') : key
+        const by = flaw === 'read-only' ? testbed.key('plain-read') : key
         await asking.once(
           { ...turnOf(count, draw, '', 'nobody'), key: by },
           { transport: draw.pick(['chat', 'stream']), flaw },

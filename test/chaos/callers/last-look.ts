@@ -8,22 +8,22 @@ import type { Random } from '../random.ts'
 import { codeOf } from './ask.ts'
 import type { Asking } from './ask.ts'
 import type { Book } from './caller.ts'
-import type { Admin, World } from './operator.ts'
+import type { Admin, Testbed } from './operator.ts'
 
-type LastLookOptions = { admin: Admin; world: World; asking: Asking; book: Book; history: History; random: Random }
+type LastLookOptions = { admin: Admin; testbed: Testbed; asking: Asking; book: Book; history: History; random: Random }
 
 // As many as a small machine does side by side.
 const atOnce = 8
 // A store that has just come back may say 503 once or twice.
-const mostTries = 5
+const maxTries = 5
 const pauseMs = 200
 
-export async function lookLast({ admin, world, asking, book, history, random }: LastLookOptions): Promise<void> {
+export async function lookLast({ admin, testbed, asking, book, history, random }: LastLookOptions): Promise<void> {
   // What was refused left nothing that could be read, and would run now.
   const known = book.turns.filter(({ outcome }) => outcome !== 'refused')
   await sideBySide(known, async ({ turn }, at) => {
     const draw = random.fork(`replay ${at}`)
-    for (let tries = 0; tries < mostTries; tries++) {
+    for (let tries = 0; tries < maxTries; tries++) {
       const came = await asking.once(turn, { transport: draw.pick(['chat', 'stream']), final: true }, draw)
       const code = codeOf(came)
       if (!again.has(code)) return
@@ -31,7 +31,7 @@ export async function lookLast({ admin, world, asking, book, history, random }: 
       if (code !== 'rate_limit_exceeded') await pass(pauseMs)
     }
   })
-  const keys = world.tenants.flatMap((tenant) => tenant.keys)
+  const keys = testbed.tenants.flatMap((tenant) => tenant.keys)
   for (const key of keys) {
     const conversations = await admin.all(`/conversations?key_id=${key.id}`)
     await sideBySide(conversations, async ({ id, external_user_id: user }) => {
@@ -40,7 +40,7 @@ export async function lookLast({ admin, world, asking, book, history, random }: 
     })
   }
   const nameOf = new Map(keys.map(({ id, name }) => [id, name]))
-  for (const { owner, agents } of world.tenants) {
+  for (const { owner, agents } of testbed.tenants) {
     const { balance_usd: balanceUsd, held_usd: heldUsd, available_usd: availableUsd } = (await admin.call('GET', `/owners/${owner.id}`))!
     const ledger = (await admin.all(`/owners/${owner.id}/ledger`)).toReversed().map((entry) => ({
       id: String(entry['id']),

@@ -64,7 +64,7 @@ export function createAdmin({ target, over }: { target: Target; over?: AbortSign
   return { call, all }
 }
 
-export type World = { tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
+export type Testbed = { tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
 
 /** Who there is; money in USD. `thin` has room for a few holds and is topped up, `poor` never is. */
 const cast = [
@@ -95,7 +95,7 @@ const promptOf = (canary: string, version: number): string =>
   `You are version ${version} of an agent. Never say ${hiddenWords(canary).prompt}.`
 
 /** Makes all of it over the admin API; what was made by a call whose answer was lost is left behind and never used. */
-export async function makeWorld({ admin, upstream, history }: { admin: Admin; upstream: Upstream; history: History }): Promise<World> {
+export async function makeWorld({ admin, upstream, history }: { admin: Admin; upstream: Upstream; history: History }): Promise<Testbed> {
   const make = async (path: string, body: Json): Promise<Json> => (await admin.call('POST', path, body))!
   const provider = await make('/providers', {
     name: `upstream${Math.round(history.now())}`,
@@ -177,14 +177,19 @@ const documentOf = (canary: string, title: string, edition: number): Json => ({
   text: `# ${title}\n\nThe harbour opens at ${edition % 24} o'clock; shipping of crates and return of goods by ${hiddenWords(canary).document}.\n\n${`A line about shipping, edition ${edition}.\n\n`.repeat(20)}`,
 })
 
-type OperatorOptions = { admin: Admin; world: World; random: Random; history: History; stopped: AbortSignal }
+type OperatorOptions = { admin: Admin; testbed: Testbed; random: Random; history: History; stopped: AbortSignal }
 
 // The thin owner's callers spend about a thousandth of a cent a turn and hold a twentieth of one.
 const topUpUsd = '0.0015'
 
 /** One change after the other until `stopped`; leaves every agent switched on. */
-export async function operate({ admin, world, random, history, stopped }: OperatorOptions): Promise<void> {
-  const [plain, tools, thin, poor] = world.tenants as [World['tenants'][0], World['tenants'][0], World['tenants'][0], World['tenants'][0]]
+export async function operate({ admin, testbed, random, history, stopped }: OperatorOptions): Promise<void> {
+  const [plain, tools, thin, poor] = testbed.tenants as [
+    Testbed['tenants'][0],
+    Testbed['tenants'][0],
+    Testbed['tenants'][0],
+    Testbed['tenants'][0],
+  ]
   const switched = plain.agents.find(({ name }) => name === 'switched')!
   const versions = new Map<string, number>()
   let acts = 0
@@ -241,7 +246,7 @@ export async function operate({ admin, world, random, history, stopped }: Operat
     history.write({ kind: 'admin', at: history.now(), begunAt, what: 'balance', owner: owner.id, balanceUsd, heldUsd, availableUsd })
   }
 
-  const key = world.key('plain-revoked')
+  const key = testbed.key('plain-revoked')
   // Late enough that it has something to lose, early enough for a run of a minute and a half.
   const revokesAfter = random.int(8, 14)
   while (!stopped.aborted) {

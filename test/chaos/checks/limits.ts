@@ -67,9 +67,9 @@ function* withinWindow(reading: Reading): Generator<Violation> {
 /** H7: what is sent while the window cannot be asked is never answered with a 2xx. */
 function* failsClosed({ events, tries }: Reading): Generator<Violation> {
   for (const { from, to, id } of spansOf(events, limiterDown)) {
-    for (const { call, answer, events: places } of tries) {
+    for (const { call, answer, events: supervisedServers } of tries) {
       if (answer?.status !== null && answer !== undefined && answer.status < 300 && call.at >= from && answer.headAt! <= to)
-        yield { check: 'H7', what: `a ${answer.status} while the window could not be asked (fault ${id})`, events: places }
+        yield { check: 'H7', what: `a ${answer.status} while the window could not be asked (fault ${id})`, events: supervisedServers }
     }
   }
 }
@@ -85,13 +85,13 @@ function* spansOf(events: HistoryEvent[], names: Set<string>): Generator<{ from:
 
 /** A process has the window of a server that stands alone; otherwise it is Redis's, and no start of a process loses it. */
 function lossesOf(events: HistoryEvent[]): number[] {
-  const places = new Set<number>()
+  const supervisedServers = new Set<number>()
   const isShared = events.some((event) => event.kind === 'begin' && 'store' in event.options && event.options.store === 'postgres')
   return events.flatMap((event) => {
     if (event.kind === 'process' && event.what === 'started') {
       if (isShared) return []
-      const isFirst = !places.has(event.place)
-      places.add(event.place)
+      const isFirst = !supervisedServers.has(event.supervised)
+      supervisedServers.add(event.supervised)
       return isFirst ? [] : [event.at]
     }
     // Told four times, and lost once.

@@ -1,6 +1,6 @@
 /** What the model was asked: H3 (how often), H8 (not at all where it was refused), H10 (with exactly the stored history). Sections 1 and 4; `turn.states`. Pure. */
 import type { ModelCallEvent } from '../history.ts'
-import { mostCallsPerAttempt, ruledOf } from '../messages.ts'
+import { maxCallsPerAttempt, ruledOf } from '../messages.ts'
 import { isUnheard } from './reading.ts'
 import type { Reading, Request, Try, Violation } from './reading.ts'
 
@@ -28,7 +28,7 @@ function* howOften(reading: Reading): Generator<Violation> {
     const events = [...(tries[0]?.events ?? []), ...calls.map(({ index }) => index)]
     if (reply && calls.length === 0) yield { check: 'H3', what: `a reply to "${message}" without a model call`, events }
     const runs = [...request.requestIds].map((id) => reading.runs.get(id)).find(Boolean)
-    if (runs && calls.length > ((runs.run - 1) * attemptsPerRun + runs.attempts) * mostCallsPerAttempt(message))
+    if (runs && calls.length > ((runs.run - 1) * attemptsPerRun + runs.attempts) * maxCallsPerAttempt(message))
       yield {
         check: 'H3',
         what: `${calls.length} model calls for "${message}" in ${runs.run} runs, ${runs.attempts} attempts in the last`,
@@ -72,7 +72,7 @@ function* notWhenRefused(reading: Reading): Generator<Violation> {
     const request = reading.byMessage.get(message)
     const [first] = calls
     const sent = (request?.tries ?? []).filter(({ call }) => call.at <= first!.at)
-    const isLong = mostCallsPerAttempt(message) > mostCallsPerAttempt('')
+    const isLong = maxCallsPerAttempt(message) > maxCallsPerAttempt('')
     const mayRun = sent.some((one) => mayBegin(one) || (isLong && one.code === 'insufficient_balance'))
     if (mayRun) continue
     const refused = reading.tries.filter(({ call }) => call.message === message)

@@ -1,6 +1,6 @@
 /** Every amount, against the usage that was told, the prices, and the ledger: charged once, never more than it costs, never below zero. Section 2; rulings, Money. Pure. */
 import type { StoredOwner, Tenant } from '../history.ts'
-import { mostCallsPerAttempt } from '../messages.ts'
+import { maxCallsPerAttempt } from '../messages.ts'
 import type { Reading, Reply, Request, Violation } from './reading.ts'
 
 export function checkMoney(reading: Reading): Violation[] {
@@ -13,8 +13,8 @@ type Owner = StoredOwner & { index: number }
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 /** As an operator writes it, with fewer places. */
 const unitsOf = (usd: string): bigint => {
-  const [whole, places = ''] = usd.split('.')
-  return BigInt(whole! + places.padEnd(8, '0'))
+  const [whole, supervisedServers = ''] = usd.split('.')
+  return BigInt(whole! + supervisedServers.padEnd(8, '0'))
 }
 
 /** No balance that anybody read was below zero, and its parts add up. */
@@ -110,13 +110,13 @@ function costOf({ usage }: Reply, { agents }: Tenant, { key }: Request): bigint 
   return (exact + 999_999n) / 1_000_000n
 }
 
-const oneStep = mostCallsPerAttempt('')
+const oneStep = maxCallsPerAttempt('')
 
 /** The tokens of a reply of one step are those that its model call reported, or a quarter of its bytes where it reported none. */
 function* usage({ requests, models }: Reading): Generator<Violation> {
   const calls = new Map(models.map((model) => [model.serial, model]))
   for (const { reply, message, tries } of requests) {
-    if (!reply || mostCallsPerAttempt(message) !== oneStep) continue
+    if (!reply || maxCallsPerAttempt(message) !== oneStep) continue
     const [, serial] = /\[c(\d+)\]/.exec(reply.said.message.content) ?? []
     const model = calls.get(Number(serial))
     // An empty answer before it has cost something too.

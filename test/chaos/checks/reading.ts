@@ -198,10 +198,10 @@ function disturbances(events: HistoryEvent[]): { from: number; to: number }[] {
     }
     if (event.kind !== 'process') continue
     if (event.what === 'started' || event.what === 'continued') {
-      const from = down.get(event.place)
+      const from = down.get(event.supervised)
       if (from !== undefined) spans.push({ from, to: event.at })
-      down.delete(event.place)
-    } else if (!down.has(event.place)) down.set(event.place, event.at)
+      down.delete(event.supervised)
+    } else if (!down.has(event.supervised)) down.set(event.supervised, event.at)
   }
   for (const from of [...begun.values(), ...down.values()]) spans.push({ from, to: Infinity })
   return spans

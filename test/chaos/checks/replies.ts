@@ -82,11 +82,11 @@ function* storedForEver(reading: Reading): Generator<Violation> {
       yield {
         check: 'H2',
         what: `an acknowledged reply to "${request.message}" is not told again at the end`,
-        events: [first!, ...asked.flatMap(({ events: places }) => places)],
+        events: [first!, ...asked.flatMap(({ events: supervisedServers }) => supervisedServers)],
       }
-    for (const { call, code, events: places } of tries) {
+    for (const { call, code, events: supervisedServers } of tries) {
       if (call.final && code !== undefined && code !== 'reply' && !transient.has(code) && !isRevoked(reading, request, call.at))
-        yield { check: 'H2', what: `an acknowledged reply is answered with ${code} at the end`, events: [first!, ...places] }
+        yield { check: 'H2', what: `an acknowledged reply is answered with ${code} at the end`, events: [first!, ...supervisedServers] }
     }
   }
 }
@@ -166,21 +166,21 @@ function* ownWords({ requests, models, events }: Reading): Generator<Violation> 
     if (!reply) continue
     const { content } = reply.said.message
     const serials = [...content.matchAll(/\[c(\d+)\]/g)].map(([, serial]) => Number(serial))
-    const places = eventsOf(tries, 'reply').slice(0, 2)
-    if (content === '') yield { check: 'envelope', what: 'a reply without text', events: places }
+    const supervisedServers = eventsOf(tries, 'reply').slice(0, 2)
+    if (content === '') yield { check: 'envelope', what: 'a reply without text', events: supervisedServers }
     else if (serials.length === 0 || serials.some((serial) => calls.get(serial)?.message !== message))
-      yield { check: 'own', what: `the reply to "${message}" was said about something else`, events: places }
+      yield { check: 'own', what: `the reply to "${message}" was said about something else`, events: supervisedServers }
     else if (serials.map((serial) => calls.get(serial)!.text).join(betweenSteps) !== content)
       yield {
         check: 'own',
         what: `the reply is not what the model said: ${content}`,
-        events: [...places, calls.get(serials.at(-1)!)!.index],
+        events: [...supervisedServers, calls.get(serials.at(-1)!)!.index],
       }
     else if (serials.some((serial) => !whole.has(serial)))
       yield {
         check: 'own',
         what: `the model never finished what is the reply to "${message}"`,
-        events: [...places, calls.get(serials.at(-1)!)!.index],
+        events: [...supervisedServers, calls.get(serials.at(-1)!)!.index],
       }
   }
 }

@@ -9,12 +9,12 @@ import type { FaultName } from '../schedule.ts'
 
 const command = fileURLToPath(new URL('../../../bin/turnkeep.js', import.meta.url))
 // What takes a second; a database that was just killed may keep it waiting.
-const longestMs = 60_000
+const maxMs = 60_000
 
-async function run({ world, signal }: Making, args: string[]): Promise<{ code: number | null; said: string }> {
-  const env = { PATH: process.env['PATH'] ?? '', HOME: world.folder, ...world.storeEnv }
-  const over = AbortSignal.any([signal, AbortSignal.timeout(longestMs)])
-  const child = spawn(process.execPath, [world.program ?? command, ...args], {
+async function run({ testbed, signal }: Making, args: string[]): Promise<{ code: number | null; said: string }> {
+  const env = { PATH: process.env['PATH'] ?? '', HOME: testbed.folder, ...testbed.storeEnv }
+  const over = AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
+  const child = spawn(process.execPath, [testbed.program ?? command, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
     signal: over,
@@ -30,14 +30,14 @@ async function run({ world, signal }: Making, args: string[]): Promise<{ code: n
 const verify: Make = async (making) => {
   const { code, said } = await run(making, ['verify'])
   // 2: no database could be read at that moment, which a fault beside it may do.
-  if (code === 1) making.troubles.add('verify', `verify beside the load: ${said}`)
+  if (code === 1) making.logWatch.add('verify', `verify beside the load: ${said}`)
   return undefined
 }
 
 const backup: Make = async (making) => {
-  const file = join(making.world.folder, `backup-${making.fault.id}`)
+  const file = join(making.testbed.folder, `backup-${making.fault.id}`)
   const { code, said } = await run(making, ['backup', file])
-  if (code === 1) making.troubles.add('verify', `backup beside the load: ${said}`)
+  if (code === 1) making.logWatch.add('verify', `backup beside the load: ${said}`)
   await rm(file, { force: true })
   return undefined
 }

@@ -2,18 +2,18 @@
 import { setTimeout as pass } from 'node:timers/promises'
 import type { Random } from '../random.ts'
 import type { PlannedFault } from '../schedule.ts'
-import type { Troubles } from '../troubles.ts'
-import type { World } from '../world.ts'
+import type { LogWatch } from '../log-watch.ts'
+import type { Testbed } from '../testbed.ts'
 
 export type Heal = () => unknown
 
 export type Making = {
-  world: World
+  testbed: Testbed
   fault: PlannedFault
   /** Comes behind it in the same lane, so that the life which follows can be begun for it. */
   next: PlannedFault | undefined
   random: Random
-  troubles: Troubles
+  logWatch: LogWatch
   /** The run's time is over, and what takes long ends early. */
   signal: AbortSignal
 }

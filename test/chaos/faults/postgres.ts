@@ -9,21 +9,21 @@ import { rest } from './making.ts'
 import type { FaultName } from '../schedule.ts'
 
 /** Of one server or of all of them. */
-function proxiesOf({ world, fault, random }: Making): FaultProxy[] {
-  const { proxies } = world.shared!
-  return random.chance(0.5) ? proxies : [proxies[fault.place]!]
+function proxiesOf({ testbed, fault, random }: Making): FaultProxy[] {
+  const { proxies } = testbed.shared!
+  return random.chance(0.5) ? proxies : [proxies[fault.supervised]!]
 }
 
-const terminate: Make = async ({ world, fault }) => {
-  const { server, database } = world.shared!
+const terminate: Make = async ({ testbed, fault }) => {
+  const { server, database } = testbed.shared!
   // The checks that look beside the load are not meant.
   const sessions = `select pid from pg_stat_activity where datname = $1 and application_name not like 'pg_dump%' order by random() ${fault.way === 'one' ? 'limit 1' : ''}`
   await withClient(server.url, (client) => client.query(`select pg_terminate_backend(pid) from (${sessions}) as sessions`, [database.name]))
   return undefined
 }
 
-const restart: Make = async ({ world, fault }) => {
-  const { server } = world.shared!
+const restart: Make = async ({ testbed, fault }) => {
+  const { server } = testbed.shared!
   if (fault.way === 'kill9') await server.kill9()
   else await server.halt(fault.way === 'fast' ? 'fast' : 'immediate')
   return () => server.restart()
@@ -49,8 +49,8 @@ const away: Make = async (making) => {
 const lostWithinMs = 30_000
 
 /** The database commits, and the server never hears of it. */
-const lostCommit: Make = async ({ world, fault, random, signal }) => {
-  const proxy = world.shared!.proxies[fault.place]!
+const lostCommit: Make = async ({ testbed, fault, random, signal }) => {
+  const proxy = testbed.shared!.proxies[fault.supervised]!
   const pattern = random.pick(['admit_v1', 'settle_v1'])
   const lost = proxy.cutAt(pattern, { lose: 'answer', how: fault.way === 'fin' ? 'fin' : 'rst' })
   await Promise.race([lost, rest(lostWithinMs, signal)])

@@ -5,91 +5,93 @@
 import { writeFileSync } from 'node:fs'
 import type { Make, Making } from './making.ts'
 import { rest } from './making.ts'
-import type { NextLife, Place } from '../place.ts'
+import type { NextProcessRun, SupervisedServer } from '../supervised-server.ts'
 import { isOfDrain } from '../schedule.ts'
 import type { FaultName, PlannedFault } from '../schedule.ts'
 
 /** A server that listens at the planned place, or at the next one where another fault is at work there. It is this fault's own until `free`. */
-async function takePlace({ world: { places }, fault }: Making): Promise<Place> {
+async function takePlace({ testbed: { supervisedServers }, fault }: Making): Promise<SupervisedServer> {
   for (;;) {
-    const inOrder = [...places.slice(fault.place), ...places.slice(0, fault.place)]
-    const place = inOrder.find(({ reserved }) => !reserved)
-    if (place) {
-      place.reserved = true
-      await place.listening()
-      return place
+    const inOrder = [...supervisedServers.slice(fault.supervised), ...supervisedServers.slice(0, fault.supervised)]
+    const supervised = inOrder.find(({ reserved }) => !reserved)
+    if (supervised) {
+      supervised.reserved = true
+      await supervised.listening()
+      return supervised
     }
     await rest(20, new AbortController().signal)
   }
 }
 
 /** For what ends a life: the next fault's failpoints are in the life that follows. */
-function ender(work: (making: Making, place: Place) => Promise<void>): Make {
+function ender(work: (making: Making, supervised: SupervisedServer) => Promise<void>): Make {
   return async (making) => {
     const armed = placeArmedFor(making)
-    const place = armed ?? (await takePlace(making))
-    place.reserved = true
+    const supervised = armed ?? (await takePlace(making))
+    supervised.reserved = true
     try {
-      await work(making, place)
+      await work(making, supervised)
     } finally {
-      place.reserved = false
+      supervised.reserved = false
     }
     return undefined
   }
 }
 
 /** Where the fault before it has already begun a life with these points. */
-const placeArmedFor = ({ world, fault }: Making): Place | undefined =>
-  fault.points.length === 0 ? undefined : world.places.find(({ armedLife, reserved }) => armedLife?.armed === fault.points && !reserved)
+const placeArmedFor = ({ testbed, fault }: Making): SupervisedServer | undefined =>
+  fault.points.length === 0
+    ? undefined
+    : testbed.supervisedServers.find(({ armedLife, reserved }) => armedLife?.armed === fault.points && !reserved)
 
-function prepareNext({ next }: Making, place: Place): void {
-  if (next?.name === 'failpoint' && next.place === place.number) place.prepare(nextLife(next))
+function prepareNext({ next }: Making, supervised: SupervisedServer): void {
+  if (next?.name === 'failpoint' && next.supervised === supervised.number) supervised.prepare(nextLife(next))
 }
 
 /** At a limit of 0 every turn under way is given up. */
-function nextLife({ points }: PlannedFault): NextLife {
+function nextLife({ points }: PlannedFault): NextProcessRun {
   if (!points.some(({ name }) => isOfDrain(name))) return { points }
   return { points, drainSeconds: points.some(({ name }) => name.includes('give-up')) ? 0 : 1 }
 }
 
-const kill = ender(async (making, place) => {
+const kill = ender(async (making, supervised) => {
   const { way, lastsMs } = making.fault
   if (way === 'starting') {
-    await place.kill()
+    await supervised.kill()
     // Once more, somewhere in the start that follows.
     await rest(lastsMs, making.signal)
   }
-  prepareNext(making, place)
-  await place.kill()
+  prepareNext(making, supervised)
+  await supervised.kill()
 })
 
 // A life that was refused by a store that is away comes back with the same points.
 const beginsWithinMs = 20_000
 
 /** A life in which the planned points act; it goes on where none of them ends it. */
-const failpoint = ender(async (making, place) => {
+const failpoint = ender(async (making, supervised) => {
   const { fault, signal } = making
-  let life = place.armedLife
-  if (life?.armed !== fault.points) {
-    const before = place.life
-    place.prepare(nextLife(fault))
-    await place.kill()
-    life = await place.after(before)
+  let processRun = supervised.armedLife
+  if (processRun?.armed !== fault.points) {
+    const before = supervised.processRun
+    supervised.prepare(nextLife(fault))
+    await supervised.kill()
+    processRun = await supervised.after(before)
   }
   const begins = AbortSignal.any([signal, AbortSignal.timeout(beginsWithinMs)])
-  while (!(await Promise.race([life.listening, whenAborted(begins)])) && life.acted.size === 0 && !begins.aborted)
-    life = await place.after(life)
-  prepareNext(making, place)
-  if (!life.listens) return
+  while (!(await Promise.race([processRun.listening, whenAborted(begins)])) && processRun.acted.size === 0 && !begins.aborted)
+    processRun = await supervised.after(processRun)
+  prepareNext(making, supervised)
+  if (!processRun.listens) return
   if (fault.points.some(({ name }) => isOfDrain(name))) {
     // Until turns are under way.
     await rest(drainedAfterMs, signal)
-    if (!life.end) await place.drain()
+    if (!processRun.end) await supervised.drain()
     return
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(fault.lastsMs)])
-  while (!limit.aborted && !life.end && fault.points.some(({ name }) => !life.acted.has(name)))
-    await Promise.race([life.news(), life.ended, whenAborted(limit)])
+  while (!limit.aborted && !processRun.end && fault.points.some(({ name }) => !processRun.acted.has(name)))
+    await Promise.race([processRun.news(), processRun.ended, whenAborted(limit)])
 })
 
 const drainedAfterMs = 700
@@ -101,55 +103,55 @@ function whenAborted(signal: AbortSignal): Promise<false> {
   })
 }
 
-const drain = ender(async (making, place) => {
-  prepareNext(making, place)
+const drain = ender(async (making, supervised) => {
+  prepareNext(making, supervised)
   // A second signal counts from half a second on.
-  await place.drain(making.fault.way === 'twice' ? making.fault.lastsMs : undefined)
+  await supervised.drain(making.fault.way === 'twice' ? making.fault.lastsMs : undefined)
 })
 
 // An order is obeyed at once, but a heap has to be filled.
 const diesWithinMs = 60_000
 
-const crash = ender(async (making, place) => {
-  const { world, fault, troubles } = making
-  prepareNext(making, place)
-  writeFileSync(world.ordersOf(place.number), fault.way)
-  const life = place.order({ ends: true })
-  await Promise.race([life.ended, rest(diesWithinMs, new AbortController().signal)])
-  if (life.end) return
-  troubles.add('process', `place ${place.number}: a process lives on after ${fault.way} that nobody catches`)
-  await place.kill()
+const crash = ender(async (making, supervised) => {
+  const { testbed, fault, logWatch } = making
+  prepareNext(making, supervised)
+  writeFileSync(testbed.ordersOf(supervised.number), fault.way)
+  const processRun = supervised.order({ ends: true })
+  await Promise.race([processRun.ended, rest(diesWithinMs, new AbortController().signal)])
+  if (processRun.end) return
+  logWatch.add('process', `place ${supervised.number}: a process lives on after ${fault.way} that nobody catches`)
+  await supervised.kill()
 })
 
 const stop: Make = async (making) => {
-  const place = await takePlace(making)
-  const { life } = place
-  const { history } = making.world
+  const supervised = await takePlace(making)
+  const { processRun } = supervised
+  const { history } = making.testbed
   const tell = (what: 'stopped' | 'continued'): void =>
-    history.write({ kind: 'process', at: history.now(), place: place.number, what, why: 'stop' })
-  place.signal('SIGSTOP')
+    history.write({ kind: 'process', at: history.now(), supervised: supervised.number, what, why: 'stop' })
+  supervised.signal('SIGSTOP')
   tell('stopped')
   return () => {
-    if (!life.end) place.signal('SIGCONT')
+    if (!processRun.end) supervised.signal('SIGCONT')
     tell('continued')
-    place.reserved = false
+    supervised.reserved = false
   }
 }
 
 /** A loop that is busy beyond its lease: what it holds is claimed elsewhere, and nothing of it counts twice. */
 const block: Make = async (making) => {
-  const place = await takePlace(making)
-  writeFileSync(making.world.ordersOf(place.number), `block ${making.fault.lastsMs}`)
-  place.order({ ends: false })
+  const supervised = await takePlace(making)
+  writeFileSync(making.testbed.ordersOf(supervised.number), `block ${making.fault.lastsMs}`)
+  supervised.order({ ends: false })
   return () => {
-    place.reserved = false
+    supervised.reserved = false
   }
 }
 
 const hour = 3600
 
-const clock: Make = async ({ world, fault, random, signal }) => {
-  const moved = world.clock!
+const clock: Make = async ({ testbed, fault, random, signal }) => {
+  const moved = testbed.clock!
   const offset = random.int(hour / 60, hour)
   if (fault.way === 'to and fro') {
     for (let jumps = 0; jumps < 3 && !signal.aborted; jumps++) {
@@ -160,9 +162,9 @@ const clock: Make = async ({ world, fault, random, signal }) => {
   return () => moved.set(0)
 }
 
-const disk: Make = ({ world }) => {
-  world.disk!.fill()
-  return () => world.disk!.free()
+const disk: Make = ({ testbed }) => {
+  testbed.disk!.fill()
+  return () => testbed.disk!.free()
 }
 
 export const processFaults = { kill, failpoint, drain, crash, stop, block, clock, disk } satisfies Partial<Record<FaultName, Make>>

@@ -3,37 +3,37 @@ import type { Redis } from 'ioredis'
 import { withRedis } from '../../support/redis-server.ts'
 import type { Make } from './making.ts'
 import type { FaultName } from '../schedule.ts'
-import type { World } from '../world.ts'
+import type { Testbed } from '../testbed.ts'
 
-const redisOf = (world: World) => world.shared!.redis
-const ask = <Result>(world: World, use: (client: Redis) => Promise<Result>): Promise<Result> => withRedis(redisOf(world).url, use)
+const redisOf = (testbed: Testbed) => testbed.shared!.redis
+const ask = <Result>(testbed: Testbed, use: (client: Redis) => Promise<Result>): Promise<Result> => withRedis(redisOf(testbed).url, use)
 
-const kill: Make = async ({ world }) => {
-  await redisOf(world).kill9()
-  return () => redisOf(world).restart()
+const kill: Make = async ({ testbed }) => {
+  await redisOf(testbed).kill9()
+  return () => redisOf(testbed).restart()
 }
 
-const freeze: Make = ({ world }) => {
-  redisOf(world).pause()
-  return () => redisOf(world).resume()
+const freeze: Make = ({ testbed }) => {
+  redisOf(testbed).pause()
+  return () => redisOf(testbed).resume()
 }
 
 // Longer than any fault; it is ended before.
 const forLongMs = '600000'
 
-const pause: Make = async ({ world }) => {
-  await ask(world, (client) => client.call('CLIENT', 'PAUSE', forLongMs, 'WRITE'))
-  return () => ask(world, (client) => client.call('CLIENT', 'UNPAUSE'))
+const pause: Make = async ({ testbed }) => {
+  await ask(testbed, (client) => client.call('CLIENT', 'PAUSE', forLongMs, 'WRITE'))
+  return () => ask(testbed, (client) => client.call('CLIENT', 'UNPAUSE'))
 }
 
-const flush: Make = async ({ world }) => {
-  await ask(world, (client) => client.flushall())
+const flush: Make = async ({ testbed }) => {
+  await ask(testbed, (client) => client.flushall())
   return undefined
 }
 
-const full: Make = async ({ world }) => {
-  await ask(world, (client) => client.config('SET', 'maxmemory', '1'))
-  return () => ask(world, (client) => client.config('SET', 'maxmemory', '0'))
+const full: Make = async ({ testbed }) => {
+  await ask(testbed, (client) => client.config('SET', 'maxmemory', '1'))
+  return () => ask(testbed, (client) => client.config('SET', 'maxmemory', '0'))
 }
 
 export const redisFaults = {

@@ -2,7 +2,7 @@
 
 const unitsPerUsd = 100_000_000n
 /** The server's own bound, a billion. */
-const largestAmount = 1_000_000_000n * unitsPerUsd
+const maxAmount = 1_000_000_000n * unitsPerUsd
 
 export const oneDollar = unitsPerUsd
 
@@ -12,7 +12,7 @@ export function readAmount(text: string): bigint | undefined {
   if (!match) return undefined
   const [, sign, whole = '0', places = ''] = match
   const amount = BigInt(whole) * unitsPerUsd + BigInt(places.padEnd(8, '0'))
-  if (amount > largestAmount) return undefined
+  if (amount > maxAmount) return undefined
   return sign === '-' || sign === '−' ? -amount : amount
 }
 

@@ -6,7 +6,7 @@ import type { Query } from './client.ts'
 import type { Agent, Key, Owner, Page, Provider } from './types.ts'
 
 /** As many as the server gives at once. */
-export const longestPage = 100
+export const maxPage = 100
 
 export type List<Item> = { items: Item[]; more: boolean; query: UseInfiniteQueryResult<unknown, Error>; loadMore(): void }
 
@@ -39,7 +39,7 @@ async function readAll<Item>(path: string, signal: AbortSignal): Promise<Item[]>
   const items: Item[] = []
   let cursor: string | null | undefined
   do {
-    const page: Page<Item> = await call<Page<Item>>(path, { query: { limit: longestPage, cursor }, signal })
+    const page: Page<Item> = await call<Page<Item>>(path, { query: { limit: maxPage, cursor }, signal })
     items.push(...page.data)
     cursor = page.next_cursor
   } while (cursor && items.length < 1000)

@@ -5,9 +5,9 @@
 export type PacedText = { add(piece: string): void; /** Everything so far; nothing is shown from then on. */ end(): string }
 
 // A twentieth of a second is seen as flowing; half a second as still coming. Between them a millisecond for each hundred characters, some times what drawing takes.
-const shortestMs = 50
-const longestMs = 500
-const pauseMs = (length: number): number => Math.min(longestMs, shortestMs + length / 100)
+const minMs = 50
+const maxMs = 500
+const pauseMs = (length: number): number => Math.min(maxMs, minMs + length / 100)
 
 /** `show` gets the whole text so far: the first piece at once, the next ones together. */
 export function pacedText(show: (text: string) => void): PacedText {

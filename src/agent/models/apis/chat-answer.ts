@@ -6,7 +6,7 @@ import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
 import { answerLimit, bodyLimit } from '../answer-limit.ts'
 import { ChatReasoning } from './chat-reasoning.ts'
-import { ChunkMould, stringOf } from './chunk-mould.ts'
+import { FastChunkParser, stringOf } from './fast-chunk-parser.ts'
 import type { AnswerReader, Progress } from '../transport/exchange.ts'
 import { isObject } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
@@ -31,7 +31,7 @@ export class ChatAnswer implements AnswerReader {
   readonly #events = new SseReader((data) => this.#readEvent(data))
   /** The body of a server that ignores `stream: true`; undefined while the answer is a stream. */
   #whole: Buffer[] | undefined
-  readonly #mould = new ChunkMould(content, contentOf)
+  readonly #parser = new FastChunkParser(content, contentOf)
   #progress: Progress = 'waiting'
   #size = 0
   #text = ''
@@ -89,7 +89,7 @@ export class ChatAnswer implements AnswerReader {
       this.#progress = 'done'
       return
     }
-    const text = this.#mould.read(data)
+    const text = this.#parser.read(data)
     if (text !== undefined) return this.#say(text)
     const body = parse(data)
     const choice = this.#readChoice(body)
@@ -104,7 +104,7 @@ export class ChatAnswer implements AnswerReader {
     const { content } = delta
     if (typeof content !== 'string' || content === '') return
     if (Object.keys(delta).every((key) => key === 'content' || key === 'role' || !holdsSomething(delta[key])))
-      this.#mould.learn(data, content)
+      this.#parser.learn(data, content)
   }
 
   #readWhole(body: string): void {

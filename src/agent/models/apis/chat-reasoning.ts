@@ -2,7 +2,7 @@
  * What a Chat Completions server wants back of its model's reasoning between two rounds of tools, and how it goes back: under the name it came by.
  * Never reads it. Servers differ: without it DeepSeek refuses the next round, and others think everything again.
  */
-import { largestContinuation } from '../model.ts'
+import { maxContinuation } from '../model.ts'
 import { isObject } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 
@@ -27,7 +27,7 @@ export class ChatReasoning {
   /** `extras` is what came with each tool call. Undefined where nothing is to go back. */
   continuation(extras: (Fields | null)[]): Fields | undefined {
     const kept: Fields = {}
-    if (this.#size <= largestContinuation) {
+    if (this.#size <= maxContinuation) {
       const said: Fields = { ...this.#texts, reasoning_details: this.#details }
       const name = names.find((one) => holds(said[one]))
       if (name !== undefined) kept[name] = said[name]
@@ -35,12 +35,12 @@ export class ChatReasoning {
     if (extras.some((extra) => extra !== null)) kept.extra_contents = extras
     if (Object.keys(kept).length === 0) return undefined
     const continuation = { of: 'chat', ...kept }
-    return JSON.stringify(continuation).length > largestContinuation ? undefined : continuation
+    return JSON.stringify(continuation).length > maxContinuation ? undefined : continuation
   }
 
   #fits(size: number): boolean {
     this.#size += size
-    return this.#size <= largestContinuation
+    return this.#size <= maxContinuation
   }
 
   /** A streamed detail comes in pieces of the same index and type; one that is sealed comes whole. */

@@ -52,7 +52,7 @@ export class PartsAnswer {
         return this.#continuation.read('text', part.id, '', part.providerMetadata)
       case 'text-delta':
         this.#continuation.read('text', part.id, part.delta, part.providerMetadata)
-        return this.#speak(part.delta)
+        return this.#generate(part.delta)
       case 'text-end':
         return this.#continuation.end('text', part.id, part.providerMetadata)
       case 'reasoning-start':
@@ -92,7 +92,7 @@ export class PartsAnswer {
     }
   }
 
-  #speak(delta: string): void {
+  #generate(delta: string): void {
     if (delta.length === 0) return
     this.#options.onSpeaking()
     this.#grow(delta.length)

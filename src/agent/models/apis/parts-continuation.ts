@@ -3,7 +3,7 @@
  * OpenAI's sealed reasoning, Anthropic's thinking and signatures, Gemini's thought signatures. Written and read here alone, as JSON.
  */
 import type { JSONObject, SharedV4ProviderMetadata } from '@ai-sdk/provider'
-import { largestContinuation } from '../model.ts'
+import { maxContinuation } from '../model.ts'
 import { isObject } from '../transport/fields.ts'
 
 /** The text of a `text` is the step's own, of which it takes so many characters; a `call` stands for the step's next tool call. */
@@ -54,9 +54,9 @@ export class PartsContinuation {
       const marks = Object.fromEntries(Object.entries(part.marks).filter(([name]) => !unwanted.includes(name)))
       return part.kind === 'text' && part.characters === 0 && !holdsMarks({ marks }) ? [] : [{ ...part, marks }]
     })
-    if (this.#reasoningSize > largestContinuation || !parts.some(holdsMarks)) return undefined
+    if (this.#reasoningSize > maxContinuation || !parts.some(holdsMarks)) return undefined
     const continuation = { of: this.#of, parts }
-    return JSON.stringify(continuation).length > largestContinuation ? undefined : continuation
+    return JSON.stringify(continuation).length > maxContinuation ? undefined : continuation
   }
 
   #begin(kind: 'reasoning' | 'text', id: string): KeptPart & { kind: 'reasoning' | 'text' } {
@@ -68,7 +68,7 @@ export class PartsContinuation {
 
   #fits(size: number): boolean {
     this.#reasoningSize += size
-    return this.#reasoningSize <= largestContinuation
+    return this.#reasoningSize <= maxContinuation
   }
 
   /** Later marks add to earlier ones; one that is null says nothing, since a seal may come at the end alone. */

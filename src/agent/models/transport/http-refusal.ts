@@ -10,7 +10,7 @@ import { refusesLength } from './too-long.ts'
 // Enough for any provider's error object; more would only fill memory and logs.
 const bodyBytes = 4096
 // What asks for longer than a day is no use to anybody who waits, and would overflow a timer.
-const longestRetryAfterMs = 86_400_000
+const maxRetryAfterMs = 86_400_000
 
 export class HttpRefusal {
   readonly #status: number
@@ -47,5 +47,5 @@ export class HttpRefusal {
 function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
   const value = headers['retry-after']?.trim() ?? ''
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.parse(headers.date ?? '')
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestRetryAfterMs)
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), maxRetryAfterMs)
 }

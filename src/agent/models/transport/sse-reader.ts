@@ -5,7 +5,7 @@
 import { ModelError } from '../model.ts'
 
 /** 1 MiB for a line, and for all data lines of one event: 400 times what a chunk of any provider holds, and small enough to lose. */
-export const largestEventBytes = 1024 * 1024
+export const maxEventBytes = 1024 * 1024
 
 // A first line that is cut once rarely needs more; it doubles up to the cap.
 const firstHeldBytes = 4096
@@ -19,7 +19,7 @@ const byteOrderMark = 0xfeff
 
 export class SseReader {
   readonly #onData: (data: string) => void
-  readonly #largestBytes: number
+  readonly #maxBytes: number
   /** The beginning of a line whose end has not come yet. */
   #held: Buffer = nothing
   #heldBytes = 0
@@ -31,9 +31,9 @@ export class SseReader {
   #dataBytes = 0
 
   /** `onData` is called synchronously within `push`, once for each event that has data; what it throws comes out of `push`. */
-  constructor(onData: (data: string) => void, largestBytes = largestEventBytes) {
+  constructor(onData: (data: string) => void, maxBytes = maxEventBytes) {
     this.#onData = onData
-    this.#largestBytes = largestBytes
+    this.#maxBytes = maxBytes
   }
 
   /** Throws ModelError `unavailable` for a line or an event over the cap. An event whose blank line never comes is never handed over. */
@@ -50,9 +50,9 @@ export class SseReader {
       start = end + 1
     }
     // more than one line may be, which the network never hands over at once: line by line, each measured
-    while (bytes.length - start > this.#largestBytes) {
+    while (bytes.length - start > this.#maxBytes) {
       const end = firstLineEnd(bytes, start)
-      if (end === -1 || end - start > this.#largestBytes) throw tooLarge()
+      if (end === -1 || end - start > this.#maxBytes) throw tooLarge()
       this.#readLines(bytes.toString('utf8', start, end + 1))
       start = end + 1
     }
@@ -103,7 +103,7 @@ export class SseReader {
     // a copy: a slice would keep all that was read with it, which the cap does not count
     const bytes = Buffer.from(line)
     this.#dataBytes += bytes.length + 1
-    if (this.#dataBytes > this.#largestBytes) throw tooLarge()
+    if (this.#dataBytes > this.#maxBytes) throw tooLarge()
     this.#data += `\n${bytes.toString()}`
   }
 
@@ -117,7 +117,7 @@ export class SseReader {
 
   #hold(bytes: Buffer, start: number, end: number): void {
     const needed = this.#heldBytes + end - start
-    if (needed > this.#largestBytes) throw tooLarge()
+    if (needed > this.#maxBytes) throw tooLarge()
     if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafe(Math.max(needed, this.#held.length * 2, firstHeldBytes))
       this.#held.copy(larger, 0, 0, this.#heldBytes)

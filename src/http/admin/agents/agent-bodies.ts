@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import { newAgentExample } from '../examples.ts'
 import { Name, Usd, idGiven, wellFormed } from '../fields.ts'
 import { Tools } from './tools.ts'
-import { longestMessage } from '../../edge/invalid-input.ts'
+import { maxMessage } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
 
 const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
@@ -23,7 +23,7 @@ const options = {
   temperature: Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 2 }), Type.Null()])),
   max_steps: Type.Optional(whole(1, 32)),
   max_tool_calls: Type.Optional(whole(0, 128)),
-  max_message_length: Type.Optional(whole(1, longestMessage)),
+  max_message_length: Type.Optional(whole(1, maxMessage)),
   history: Type.Optional(
     Type.Object(
       {

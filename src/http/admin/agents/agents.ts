@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
-import { formatUsd, largestPricePerMillion } from '../../../ledger/ledger.ts'
+import { formatUsd, maxPricePerMillion } from '../../../ledger/ledger.ts'
 import type { Amount, Price } from '../../../ledger/ledger.ts'
 import { Agent as AgentAnswer, AgentVersion as VersionAnswer, ToolDifferences } from './agent-answers.ts'
 import { AgentChange, NewAgent, Refresh, Rollback } from './agent-bodies.ts'
@@ -187,8 +187,8 @@ const readPrice = (price: NonNullable<AgentOptions['price']>): Price => ({
 
 function readPerMillion(field: string, text: string): Amount {
   const amount = readUsd(field, text)
-  if (amount < 0n || amount > largestPricePerMillion) {
-    throw new ApiError('validation_error', `${field} must be between 0 and ${formatUsd(largestPricePerMillion)}.`)
+  if (amount < 0n || amount > maxPricePerMillion) {
+    throw new ApiError('validation_error', `${field} must be between 0 and ${formatUsd(maxPricePerMillion)}.`)
   }
   return amount
 }

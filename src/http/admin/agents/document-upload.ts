@@ -20,15 +20,15 @@ declare module 'fastify' {
 }
 
 // Surfaces: a manual of some thousand pages. It stands in memory while it comes in.
-const largestFile = 20 * 1024 * 1024
+const maxFile = 20 * 1024 * 1024
 // Boundaries, part headers and a title.
-const largestFrame = 64 * 1024
+const maxFrame = 64 * 1024
 // 160 MiB of files under way in a process; an operator's own script that sends more at once is told to come again.
-const mostUploads = 8
+const maxUploads = 8
 // As long as file systems take it.
-const longestName = 255
+const maxName = 255
 const wellFormed = new RegExp(wellFormedPattern, 'u')
-const limits = { files: 1, fields: 1, fileSize: largestFile, fieldNameSize: 100, fieldSize: 4096, headerPairs: 20 }
+const limits = { files: 1, fields: 1, fileSize: maxFile, fieldNameSize: 100, fieldSize: 4096, headerPairs: 20 }
 
 export const isMultipart = ({ headers }: FastifyRequest): boolean => /^\s*multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '')
 
@@ -39,8 +39,8 @@ export async function receiveUploads(app: FastifyInstance): Promise<void> {
   app.decorateRequest('upload', undefined)
   app.addHook('preValidation', async (request, reply) => {
     if (!request.routeOptions.config.takesFile || !isMultipart(request)) return
-    if (underWay >= mostUploads) throw new ApiError('service_unavailable', 'Too many files are being received. Send it again.')
-    if (Number(request.headers['content-length']) > largestFile + largestFrame) throw tooLarge()
+    if (underWay >= maxUploads) throw new ApiError('service_unavailable', 'Too many files are being received. Send it again.')
+    if (Number(request.headers['content-length']) > maxFile + maxFrame) throw tooLarge()
     underWay++
     // Whoever stops sending half-way is answered elsewhere (refusals.ts), and the reader of the parts is told nothing of it.
     const answered = Promise.withResolvers<never>()
@@ -65,7 +65,7 @@ async function receive(request: FastifyRequest, reply: FastifyReply): Promise<vo
         if (part.fieldname !== 'file') throw unknownField(part.fieldname)
         // Undefined where the sender named none, whatever its type says.
         const fileName: string | undefined = part.filename
-        if (!fileName || fileName.length > longestName || !wellFormed.test(fileName))
+        if (!fileName || fileName.length > maxName || !wellFormed.test(fileName))
           throw invalid('The name of the file must have 1 to 255 characters, and none of them U+0000.')
         request.upload = { fileName, contentType: part.mimetype, bytes: await part.toBuffer() }
         body['file'] = fileName

@@ -9,16 +9,16 @@ import { AgentParams, wellFormed } from '../fields.ts'
 import { describeFailures, describeHeaders } from '../../public/answers.ts'
 import { chatEvents } from '../../public/examples.ts'
 import { ChatEvent } from '../../public/schemas.ts'
-import { sendBegun } from '../../public/chat-routes.ts'
+import { sendBeginResult } from '../../public/chat-routes.ts'
 import type { Turns } from '../../public/chat-routes.ts'
 import type { StreamOptions } from '../../public/event-stream.ts'
 import { readIdempotencyKey } from '../../public/idempotency-key.ts'
-import { longestMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
+import { maxMessage, wellFormedPattern } from '../../edge/invalid-input.ts'
 import { Type } from '../../edge/schema.ts'
 
 const Message = Type.Object(
   {
-    message: Type.String({ minLength: 1, maxLength: longestMessage, pattern: wellFormedPattern }),
+    message: Type.String({ minLength: 1, maxLength: maxMessage, pattern: wellFormedPattern }),
     external_user_id: Type.Optional(wellFormed({ minLength: 1, maxLength: 255 })),
   },
   { additionalProperties: false, examples: [{ message: 'What does the premium plan cost?' }] },
@@ -66,6 +66,6 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams
     const agentId = request.params.id
     const apiKeyId = await request.admin.openPlayground(agentId)
     const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, shareOf: 'operator' })
-    return sendBegun(request, reply, begun, message, streams)
+    return sendBeginResult(request, reply, begun, message, streams)
   })
 }

@@ -56,11 +56,11 @@ export function termsLiteral({ heading, text }: FoundBy): string {
   const place = (term: string, at: string): void => void (places.get(term)?.push(at) ?? places.set(term, [at]))
   heading.forEach((term, index) => place(term, `${Math.min(index + 1, lastPlace)}A`))
   text.forEach((term, index) => place(term, `${Math.min(heading.length + index + 1, lastPlace)}`))
-  return [...places].map(([term, at]) => `'${term}':${at.slice(0, mostPlaces).join(',')}`).join(' ')
+  return [...places].map(([term, at]) => `'${term}':${at.slice(0, maxPlaces).join(',')}`).join(' ')
 }
 
 // Limits of tsvector; what stands further back is counted there.
-const [lastPlace, mostPlaces] = [16_383, 255]
+const [lastPlace, maxPlaces] = [16_383, 255]
 
 async function insertChunk(sql: Sql, of: ChunksOf, chunk: NewChunk, found: FoundBy): Promise<number | undefined> {
   const made =

@@ -52,17 +52,17 @@ export type NewDocument = Pick<StoredDocument, 'id' | 'agentId' | 'title' | 'sou
 export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found' | 'limit'
 
 /** As many as a search of one agent stays quick with; stands in the schema too, as `knowledge_is_bounded`. */
-export const mostDocuments = 10_000
+export const maxDocuments = 10_000
 
 /** As the schema has it, `content_parts_are_small`: no write holds the store's one writer for longer than a commit of this takes. */
-const largestPart = 256 * 1024
+const maxPart = 256 * 1024
 
 /** A content as the parts that `putContentPart` takes; an empty one has one. */
 export function partsOf(contentId: string, content: Uint8Array): ContentPart[] {
-  return Array.from({ length: Math.max(1, Math.ceil(content.length / largestPart)) }, (_, part) => ({
+  return Array.from({ length: Math.max(1, Math.ceil(content.length / maxPart)) }, (_, part) => ({
     contentId,
     part,
-    bytes: content.subarray(part * largestPart, (part + 1) * largestPart),
+    bytes: content.subarray(part * maxPart, (part + 1) * maxPart),
   }))
 }
 
@@ -96,7 +96,7 @@ export async function putDocument(sql: Sql, document: NewDocument): Promise<PutD
   // The rows of a deleted document are on their way out; its id is not given out again.
   if (present && (text(present, 'agent_id') !== agentId || present['deleted_at'] !== null)) return 'document_not_found'
   const base = await openBase(sql, agentId)
-  if (!present && base.documents >= mostDocuments) return 'limit'
+  if (!present && base.documents >= maxDocuments) return 'limit'
   const now = await sql.now()
   await sql.run(
     `insert into documents (id, agent_id, title, source, media_type, file_name, url, content_id, bytes, status, created_at, updated_at)

@@ -50,7 +50,7 @@ export type IndexedDocument = {
 }
 
 // A crash may be the machine's, a second one too; a document that ended three processes would end the next.
-const mostAttempts = 3
+const maxAttempts = 3
 
 /** The oldest that is queued, or whose indexing stopped being heard of; undefined where there is nothing to do. */
 export async function claimDocument(
@@ -68,7 +68,7 @@ export async function claimDocument(
     if (!row) return undefined
     const id = text(row, 'id')
     await discardGenerations(sql, id, 'unfinished')
-    if (integer(row, 'attempt') === mostAttempts) {
+    if (integer(row, 'attempt') === maxAttempts) {
       await endIndexing(sql, id, 'Indexing was begun three times and never came to its end.')
       continue
     }

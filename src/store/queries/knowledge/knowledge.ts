@@ -116,10 +116,10 @@ async function rankInPostgres(sql: Sql, { agentId, weighed, base, limit }: Ranki
     JSON.stringify(weighed.map(({ term, weight }) => ({ word: `'${term}'`, weight }))),
     tsquery(weighed, base.chunks),
     agentId,
-    mostRanked,
+    maxRanked,
     limit,
   )
 }
 
 // More than `tsquery` asks for; words that come together more often than chance has it would make a search slow.
-const mostRanked = 2_000
+const maxRanked = 2_000

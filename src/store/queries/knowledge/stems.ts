@@ -47,7 +47,7 @@ const load = createRequire(import.meta.url)
 const stemmers = new Map<string, Stem>()
 const onlyLetters = /^[\p{L}\p{N}\p{M}\p{Co}]+$/u
 // A stem costs microseconds and the words of a language come again and again; a few megabytes for each language in use.
-const mostKnown = 50_000
+const maxKnown = 50_000
 
 /** A language that is not known leaves words as they are. */
 export function stemmerOf(language: string | null): Stem {
@@ -69,7 +69,7 @@ function remembered(stemmer: Stem): Stem {
     const made = stemmer(word)
     // A stem goes into a query's text unquoted by anything but this.
     const stem = onlyLetters.test(made) ? made : word
-    if (stems.size >= mostKnown) stems.clear()
+    if (stems.size >= maxKnown) stems.clear()
     stems.set(word, stem)
     return stem
   }

@@ -13,10 +13,10 @@ const word = /[\p{L}\p{N}\p{M}\p{Co}]+/gu
 // Accents and harakat are left out by many who write; vowel signs of other scripts never are.
 const leftOut = /[\u0300-\u036f\u064b-\u065f]/g
 // A question has a few dozen words; of a pasted text the beginning is enough, and thousands of words would make one search slow for all.
-const mostTerms = 64
-const mostCharacters = 4_000
+const maxTerms = 64
+const maxCharacters = 4_000
 // Longer than any word that is looked up; keeps 32,000 equal letters out of the index and the query.
-const longestWord = 64
+const maxWord = 64
 // BM25 makes little of words that many chunks have; in a small knowledge base hardly any chunk has "there", and it would count like a name.
 const stopWords = new Set(
   `a about all also am an and any are as at be been but by can could did do does for from get had has have he her him his how i if in into is it
@@ -37,7 +37,7 @@ export const marked = (number: number, term: string): string => `${number}:${ter
 
 /** The distinct terms that a text is searched by, as each of the languages stems them; stop words only where there is nothing else. */
 export function queryTerms(text: string, languages: readonly (string | null)[]): string[] {
-  const words = wordsOf(text.slice(0, mostCharacters))
+  const words = wordsOf(text.slice(0, maxCharacters))
   // "Who are The Who?"
   const telling = words.filter((one) => !stopWords.has(one))
   const stems = languages.map(stemmerOf)
@@ -48,7 +48,7 @@ export function queryTerms(text: string, languages: readonly (string | null)[]):
       pushTerms(made, one, stem, 'query')
       for (const term of made) {
         terms.add(term)
-        if (terms.size === mostTerms) return [...terms]
+        if (terms.size === maxTerms) return [...terms]
       }
     }
   }
@@ -65,13 +65,13 @@ function wordsOf(text: string): string[] {
 /** Of a run of unspaced characters a query needs the pairs alone; the characters are indexed for who asks for a single one. */
 function pushTerms(terms: string[], found: string, stem: Stem, use: 'index' | 'query'): void {
   if (isAscii(found)) {
-    if (found.length <= longestWord) terms.push(stem(found))
+    if (found.length <= maxWord) terms.push(stem(found))
     return
   }
   const parts = found.replace(unspaced, ' $& ').split(' ').filter(Boolean)
   for (const [index, part] of parts.entries()) {
     if (!isUnspaced(part)) {
-      if (part.length <= longestWord) terms.push(plain(stem(part)))
+      if (part.length <= maxWord) terms.push(plain(stem(part)))
       continue
     }
     const next = parts[index + 1]

@@ -21,8 +21,8 @@ export function weigh(counts: ReadonlyMap<string, number>, all: number): Weighed
 // Steps between the least and the most telling term; a term costs its postings each time it stands in the expression.
 const steps = 4
 // BM25 of FTS5 takes a microsecond or two for each chunk that matches: so many by single terms, and by pairs of what is more common than that.
-const mostMatched = 5_000
-const mostPaired = 6
+const maxMatched = 5_000
+const maxPaired = 6
 
 /**
  * The MATCH expression for chunks with any of the terms; of many chunks, for those with a rarer term or with two of the common ones, which tell
@@ -31,15 +31,15 @@ const mostPaired = 6
  */
 export function matchExpression(weighed: Weighed[], all: number, everywhere: number): string {
   let matched = 0
-  const rare = weighed.filter(({ chunks }, index) => (matched += chunks) <= mostMatched || (index === 0 && weighed.length === 1))
-  const common = weighed.slice(rare.length, rare.length + mostPaired)
+  const rare = weighed.filter(({ chunks }, index) => (matched += chunks) <= maxMatched || (index === 0 && weighed.length === 1))
+  const common = weighed.slice(rare.length, rare.length + maxPaired)
   const times = timesOf(rare, everywhere)
   const singles = rare.flatMap(({ term }, index) => Array.from({ length: times[index]! }, () => `"${term}"`))
   const pairs = common
     .flatMap((a, index) => common.slice(index + 1).map((b) => ({ a, b, expected: (a.chunks * b.chunks) / Math.max(all, 1) })))
     .toSorted((one, other) => one.expected - other.expected)
   let paired = 0
-  const few = pairs.filter(({ expected }, index) => (paired += expected) <= mostMatched || (index === 0 && singles.length === 0))
+  const few = pairs.filter(({ expected }, index) => (paired += expected) <= maxMatched || (index === 0 && singles.length === 0))
   if (few.length === 0 && singles.length === 0) return common.map(({ term }) => `"${term}"`).join(' OR ')
   return [...singles, ...few.map(({ a, b }) => `("${a.term}" AND "${b.term}")`)].join(' OR ')
 }
@@ -55,7 +55,7 @@ function timesOf(weighed: Weighed[], everywhere: number): number[] {
 }
 
 // PostgreSQL takes some twenty microseconds for each; the best six of 100,000 chunks are among far fewer.
-const mostWanted = 600
+const maxWanted = 600
 
 /**
  * The tsquery that finds what is worth ranking: chunks with a rare term, and with two or three of the others together, as many as are expected
@@ -76,7 +76,7 @@ export function tsquery(weighed: Weighed[], all: number): string {
   let expected = 0
   for (const unit of units.toSorted((a, b) => a.expected - b.expected || a.terms.length - b.terms.length)) {
     if (chosen.some((terms) => terms.every((term) => unit.terms.includes(term)))) continue
-    if (chosen.length > 0 && expected + unit.expected > mostWanted) break
+    if (chosen.length > 0 && expected + unit.expected > maxWanted) break
     chosen.push(unit.terms)
     expected += unit.expected
   }

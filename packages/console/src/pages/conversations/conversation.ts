@@ -1,7 +1,7 @@
 /** One conversation beside its messages: whose it is, and its turns that have none, which are running, failed or released. */
 import { useQuery } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
-import { longestPage } from '../../api/lists.ts'
+import { maxPage } from '../../api/lists.ts'
 import type { Conversation, Page, Turn } from '../../api/types.ts'
 
 export const useConversation = (id: string) =>
@@ -24,9 +24,7 @@ export function useUnanswered(conversationId: string) {
     queryKey: ['turns', 'unanswered', conversationId],
     queryFn: async ({ signal }): Promise<Unanswered> => {
       const found = await Promise.all(
-        states.map((status) =>
-          call<Page<Turn>>('/turns', { query: { conversation_id: conversationId, status, limit: longestPage }, signal }),
-        ),
+        states.map((status) => call<Page<Turn>>('/turns', { query: { conversation_id: conversationId, status, limit: maxPage }, signal })),
       )
       // A conversation with more than a page of them is in trouble that its newest ones show.
       const ends = found.flatMap(({ data, next_cursor: next }) => (next === null ? [] : (data.at(-1)?.created_at ?? [])))

@@ -10,7 +10,7 @@ import type { Filters } from './filter-query.ts'
 type FilterBarProps = { filters: Filters; onChange: (filters: Filters) => void }
 
 // Specification 2.
-const longestId = 255
+const maxId = 255
 
 export function FilterBar({ filters, onChange }: FilterBarProps) {
   const [draft, setDraft] = useState(filters)
@@ -46,7 +46,7 @@ export function FilterBar({ filters, onChange }: FilterBarProps) {
           <TextInput
             label="External user ID"
             placeholder="Exact ID"
-            maxLength={longestId}
+            maxLength={maxId}
             autoComplete="off"
             spellCheck={false}
             {...field('external_user_id')}

@@ -4,7 +4,7 @@
  */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
-import { longestPage } from '../../api/lists.ts'
+import { maxPage } from '../../api/lists.ts'
 import type { Message, Page } from '../../api/types.ts'
 
 export const useMessages = (conversationId: string) =>
@@ -12,7 +12,7 @@ export const useMessages = (conversationId: string) =>
     queryKey: ['conversations', conversationId, 'transcript'],
     queryFn: ({ pageParam, signal }) =>
       call<Page<Message>>(`/conversations/${segment(conversationId)}/messages`, {
-        query: { limit: longestPage, cursor: pageParam },
+        query: { limit: maxPage, cursor: pageParam },
         signal,
       }),
     initialPageParam: undefined as string | undefined,

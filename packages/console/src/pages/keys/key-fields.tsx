@@ -1,7 +1,7 @@
 /** The fields of a key, the same where one is made and where one is changed. */
 import { Group, NumberInput, Radio, Stack, Text, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
-import { longestName, longestWindowSeconds, mostRequests } from './key-form.ts'
+import { maxName, maxWindowSeconds, maxRequests } from './key-form.ts'
 import type { KeyForm } from './key-form.ts'
 
 export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
@@ -10,7 +10,7 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
       <TextInput
         label="Name"
         description="Who uses the key, such as “Acme’s server”. Optional."
-        maxLength={longestName}
+        maxLength={maxName}
         autoComplete="off"
         data-autofocus
         key={form.key('name')}
@@ -36,7 +36,7 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
           allowDecimal={false}
           allowNegative={false}
           min={1}
-          max={mostRequests}
+          max={maxRequests}
           clampBehavior="none"
           thousandSeparator=","
           required
@@ -48,7 +48,7 @@ export function KeyFields({ form }: { form: UseFormReturnType<KeyForm> }) {
           allowDecimal={false}
           allowNegative={false}
           min={1}
-          max={longestWindowSeconds}
+          max={maxWindowSeconds}
           clampBehavior="none"
           thousandSeparator=","
           required

@@ -8,9 +8,9 @@ export type KeyForm = { name: string; permission: Key['permission']; limit: numb
 export const newKey: KeyForm = { name: '', permission: 'full', limit: 120, windowSeconds: 60 }
 
 // The bounds of src/http/admin/keys.ts.
-export const longestName = 200
-export const mostRequests = 1_000_000
-export const longestWindowSeconds = 86_400
+export const maxName = 200
+export const maxRequests = 1_000_000
+export const maxWindowSeconds = 86_400
 
 export const formOf = ({ name, permission, rate_limit: rate }: Key): KeyForm => ({
   name: name ?? '',
@@ -23,9 +23,9 @@ export const isWhole = (value: number | string, least: number, most: number): bo
   value !== '' && Number.isInteger(Number(value)) && Number(value) >= least && Number(value) <= most
 
 export const validateKey = {
-  limit: (value: number | string) => (isWhole(value, 1, mostRequests) ? null : 'Enter a whole number from 1 to 1,000,000.'),
+  limit: (value: number | string) => (isWhole(value, 1, maxRequests) ? null : 'Enter a whole number from 1 to 1,000,000.'),
   windowSeconds: (value: number | string) =>
-    isWhole(value, 1, longestWindowSeconds) ? null : 'Enter a whole number from 1 to 86,400 (1 day).',
+    isWhole(value, 1, maxWindowSeconds) ? null : 'Enter a whole number from 1 to 86,400 (1 day).',
 }
 
 const rateOf = ({ limit, windowSeconds }: KeyForm): Key['rate_limit'] => ({ limit: Number(limit), window_seconds: Number(windowSeconds) })

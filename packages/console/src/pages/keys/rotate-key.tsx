@@ -8,7 +8,7 @@ import { calledOf, isWhole } from './key-form.ts'
 import { useRotateKey } from './key-writes.ts'
 
 // 30 days, the longest that the server takes.
-const longestGraceSeconds = 2_592_000
+const maxGraceSeconds = 2_592_000
 const graces = [
   { seconds: '0', label: 'Immediately', means: 'The old secret is rejected from now on. Choose this if it may have leaked.' },
   { seconds: '3600', label: '1 hour', means: 'For a caller that you update now.' },
@@ -24,7 +24,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     const seconds = choice === 'own' ? own : choice
-    if (!isWhole(seconds, 0, longestGraceSeconds)) return setWrong('Enter a whole number from 0 to 2,592,000 (30 days).')
+    if (!isWhole(seconds, 0, maxGraceSeconds)) return setWrong('Enter a whole number from 0 to 2,592,000 (30 days).')
     setWrong(null)
     // `onShown` closes this dialog; nothing here may close what it opens.
     rotate.mutate(Number(seconds))
@@ -54,7 +54,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
               allowDecimal={false}
               allowNegative={false}
               min={0}
-              max={longestGraceSeconds}
+              max={maxGraceSeconds}
               clampBehavior="none"
               thousandSeparator=","
               required

@@ -2,13 +2,13 @@
 import { ApiFailure, addressOf, consoleHeader, failureOf } from '../../api/client.ts'
 
 // What the server takes, so that nobody waits for an upload that is refused at its end.
-const largestFile = 20 * 1024 * 1024
+const maxFile = 20 * 1024 * 1024
 
 type Sent = { method: 'POST' | 'PUT'; onProgress(percent: number): void }
 
 /** The answer's JSON. Throws ApiFailure. */
 export async function sendFile<Answer>(path: string, file: File, { method, onProgress }: Sent): Promise<Answer> {
-  if (file.size > largestFile) throw tooLarge
+  if (file.size > maxFile) throw tooLarge
   const response = await answerTo(path, file, { method, onProgress })
   if (!response.ok) throw await failureOf(response)
   return (await response.json()) as Answer

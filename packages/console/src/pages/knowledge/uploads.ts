@@ -16,7 +16,7 @@ export type Upload = {
 }
 
 // The server takes 8 files at a time of all operators.
-const mostAtOnce = 3
+const maxAtOnce = 3
 
 export type Uploads = { all: Upload[]; add(files: readonly File[]): void; retry(id: string): void; clear(): void }
 
@@ -45,7 +45,7 @@ export function useUploads(agentId: string): Uploads {
   })
 
   async function next(): Promise<void> {
-    const upload = underWay.current < mostAtOnce ? line.current.shift() : undefined
+    const upload = underWay.current < maxAtOnce ? line.current.shift() : undefined
     if (!upload) return
     underWay.current++
     // Its failure stands in its line.

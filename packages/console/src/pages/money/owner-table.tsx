@@ -13,7 +13,7 @@ import { useSpentOfLow } from '../../api/spend.ts'
 
 /** More than a screen has: from here on one looks for a name. */
 const searchedFrom = 12
-const mostShown = 100
+const maxShown = 100
 
 export function OwnerTable({ owners }: { owners: Owner[] }) {
   const [sought, setSought] = useState('')
@@ -25,7 +25,7 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
   }
   const found = owners.filter(({ name }) => name.toLowerCase().includes(sought.trim().toLowerCase()))
   // Who runs low stands first, or nobody would see it below a hundred others; the rest stays newest first.
-  const shown = found.toSorted((a, b) => Number(lowById.has(b.id)) - Number(lowById.has(a.id))).slice(0, mostShown)
+  const shown = found.toSorted((a, b) => Number(lowById.has(b.id)) - Number(lowById.has(a.id))).slice(0, maxShown)
   return (
     <Stack>
       {lowById.size > 0 ? (
@@ -71,7 +71,7 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
       </Table.ScrollContainer>
       <Text size="sm" c="dimmed" aria-live="polite">
         {found.length === 0 ? 'No matching owners.' : null}
-        {found.length > mostShown ? `Showing ${mostShown} of ${found.length} owners. Enter more of the name to narrow the list.` : null}
+        {found.length > maxShown ? `Showing ${maxShown} of ${found.length} owners. Enter more of the name to narrow the list.` : null}
       </Text>
     </Stack>
   )

@@ -7,7 +7,7 @@ import { usePlayedUsers } from './stored-conversation.ts'
 type ConversationChoiceProps = { agentId: string; user: string; onChoose(user: string): void }
 
 // Specification 2.
-const longestId = 255
+const maxId = 255
 
 export function ConversationChoice({ agentId, user, onChoose }: ConversationChoiceProps) {
   const [draft, setDraft] = useState(user)
@@ -34,7 +34,7 @@ export function ConversationChoice({ agentId, user, onChoose }: ConversationChoi
           if (event.key === 'Enter' && !event.nativeEvent.isComposing) choose(draft)
         }}
         filter={({ options }) => options}
-        maxLength={longestId}
+        maxLength={maxId}
         w="100%"
         maw={320}
       />

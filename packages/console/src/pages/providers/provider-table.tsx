@@ -83,7 +83,7 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
 }
 
 // More would make the line a page of its own.
-const mostShown = 3
+const maxShown = 3
 
 /** Undefined: not known yet. */
 function UsedBy({ agents }: { agents: Agent[] | undefined }) {
@@ -96,12 +96,12 @@ function UsedBy({ agents }: { agents: Agent[] | undefined }) {
     )
   return (
     <>
-      {agents.slice(0, mostShown).map(({ id, name }) => (
+      {agents.slice(0, maxShown).map(({ id, name }) => (
         <Anchor key={id} component={Link} href={`/agents/${id}`} display="block" underline="always" inherit>
           {name}
         </Anchor>
       ))}
-      {agents.length > mostShown ? <Text size="sm">and {agents.length - mostShown} more</Text> : null}
+      {agents.length > maxShown ? <Text size="sm">and {agents.length - maxShown} more</Text> : null}
     </>
   )
 }

@@ -9,21 +9,21 @@ import { StateBadge } from '../../show/state-badge.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 
 // What is seen without scrolling; the rest stands under Operations.
-const mostShown = 5
+const maxShown = 5
 const refreshMs = 30_000
 
 /** Failed is for good; released may be run again by its caller. The operator wants to know of both. */
 async function readNewest(signal: AbortSignal): Promise<Turn[]> {
-  const read = (status: Turn['state']) => call<Page<Turn>>('/turns', { query: { status, limit: mostShown }, signal })
+  const read = (status: Turn['state']) => call<Page<Turn>>('/turns', { query: { status, limit: maxShown }, signal })
   const [failed, released] = await Promise.all([read('failed'), read('released')])
-  return [...failed.data, ...released.data].toSorted((one, other) => endOf(other).localeCompare(endOf(one))).slice(0, mostShown)
+  return [...failed.data, ...released.data].toSorted((one, other) => endOf(other).localeCompare(endOf(one))).slice(0, maxShown)
 }
 
 const endOf = (turn: Turn): string => turn.ended_at ?? turn.started_at
 
 export function TurnsWithoutReply({ agents }: { agents: Agent[] }) {
   const turns = useQuery({
-    queryKey: ['turns', 'without a reply', mostShown],
+    queryKey: ['turns', 'without a reply', maxShown],
     queryFn: ({ signal }) => readNewest(signal),
     refetchInterval: refreshMs,
   })

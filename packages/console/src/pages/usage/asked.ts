@@ -21,9 +21,9 @@ export type SpanWrong = { field: 'from' | 'to'; wrong: string }
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 /** Hours of so many days can still be told apart on a phone. */
-const mostDaysByHour = 3
+const maxHourlyDays = 3
 /** The server's bound for days. */
-const mostDays = 400
+const maxDays = 400
 
 export function readAsked(params: URLSearchParams): Asked {
   const range = rangeNames.find((name) => name === params.get('range')) ?? '7d'
@@ -69,9 +69,9 @@ function ownSpan(from: string, to: string): Span | SpanWrong {
   if (lastDay === undefined) return { field: 'to', wrong: 'Choose an end date.' }
   if (lastDay < start) return { field: 'to', wrong: 'The end date is before the start date.' }
   const days = (lastDay - start) / dayMs + 1
-  if (days > mostDays) return { field: 'to', wrong: `Choose at most ${mostDays} days; this range has ${days}.` }
+  if (days > maxDays) return { field: 'to', wrong: `Choose at most ${maxDays} days; this range has ${days}.` }
   return {
-    bucket: days <= mostDaysByHour ? 'hour' : 'day',
+    bucket: days <= maxHourlyDays ? 'hour' : 'day',
     from: new Date(start).toISOString(),
     to: new Date(lastDay + dayMs).toISOString(),
   }

@@ -15,7 +15,7 @@ import { writeAsked } from './asked.ts'
 import type { Asked, Span } from './asked.ts'
 
 /** So many reports at most: each walks over the turns of the whole range. */
-const mostAgents = 20
+const maxAgents = 20
 
 type Compared = { agent: Agent; totals: Usage['totals'] }
 
@@ -47,7 +47,7 @@ export function Compare({ asked, span }: { asked: Asked; span: Span }) {
 }
 
 function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; span: Span }) {
-  const asking = agents.slice(0, mostAgents)
+  const asking = agents.slice(0, maxAgents)
   const { rows, error, pending } = useQueries({
     queries: asking.map(({ id }) => {
       const query = { ...span, owner_id: asked.ownerId, agent_id: id }
@@ -66,8 +66,8 @@ function AgentTotals({ agents, asked, span }: { agents: Agent[]; asked: Asked; s
       <FailureNote error={error} title="Could not load every agent" />
       <Text size="sm" c="dimmed" aria-live="polite">
         {pending > 0 ? `Loading ${pending} of ${asking.length} agents…` : null}
-        {pending === 0 && agents.length > mostAgents
-          ? `Showing the newest ${mostAgents} of ${agents.length} agents. Choose an owner to narrow the list.`
+        {pending === 0 && agents.length > maxAgents
+          ? `Showing the newest ${maxAgents} of ${agents.length} agents. Choose an owner to narrow the list.`
           : null}
         {agents.length === 0 ? 'No agents to compare.' : null}
       </Text>

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import type { Agent } from '../../../api/types.ts'
 import type { AgentForm } from './agent-values.ts'
 import { languageOptions } from './languages.ts'
-import { limits, longestPrompt } from './limits.ts'
+import { limits, maxPrompt } from './limits.ts'
 import type { LimitName } from './limits.ts'
 import { ModelFields } from './model-fields.tsx'
 import { lengthOf } from './problems.ts'
@@ -72,8 +72,8 @@ function Prompt({ form }: { form: AgentForm }) {
         {...form.getInputProps('system_prompt')}
       />
       <Text size="xs" c="dimmed" mt={4}>
-        {lengthOf(prompt).toLocaleString()} of {longestPrompt.toLocaleString()} characters, counted as {tokens.toLocaleString()} tokens in
-        each hold
+        {lengthOf(prompt).toLocaleString()} of {maxPrompt.toLocaleString()} characters, counted as {tokens.toLocaleString()} tokens in each
+        hold
       </Text>
     </div>
   )

@@ -64,4 +64,4 @@ export const limits: Record<LimitName, Limit> = {
   },
 }
 
-export const longestPrompt = 100_000
+export const maxPrompt = 100_000

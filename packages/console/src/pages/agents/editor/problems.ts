@@ -1,6 +1,6 @@
 /** What the editor can say before the server is asked: what is missing, and which number is none. The server has the last word. Pure. */
 import type { AgentValues } from './agent-values.ts'
-import { limits, longestPrompt } from './limits.ts'
+import { limits, maxPrompt } from './limits.ts'
 
 const decimal = /^\d{1,9}(\.\d{1,8})?$/
 
@@ -10,7 +10,7 @@ export function problemsOf(values: AgentValues, kind: 'new' | 'present'): Record
   const found: [string, string | undefined][] = [
     ['owner_id', ownerId === null ? 'Choose an owner.' : undefined],
     ['name', name.trim() === '' ? 'Enter a name.' : undefined],
-    ['system_prompt', lengthOf(prompt) > longestPrompt ? `Enter at most ${longestPrompt.toLocaleString()} characters.` : undefined],
+    ['system_prompt', lengthOf(prompt) > maxPrompt ? `Enter at most ${maxPrompt.toLocaleString()} characters.` : undefined],
     ['model.provider', model.provider === '' ? 'Choose a provider.' : undefined],
     ['model.id', model.id.trim() === '' ? 'Enter a model ID.' : undefined],
     ...problemsOfPrice(values),

@@ -27,7 +27,7 @@ const originOf = (url: string): string | undefined => URL.parse(url.replaceAll(/
 export const losesValues = (before: HttpTool | McpServer | null, now: { name: string; url: string }): boolean =>
   before !== null && (before.name !== now.name.trim() || originOf(before.url) !== originOf(now.url.trim()))
 
-const longestName = 64
+const maxName = 64
 
 /**
  * The name by which the model sees a tool of an MCP server, as the server makes it (src/agent/tools/tool-config.ts). Undefined where the name
@@ -39,7 +39,7 @@ export async function offeredName(server: string, tool: string): Promise<string 
   if (!window.isSecureContext) return undefined
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(name)))
   const mark = Array.from(digest.slice(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join('')
-  return `${name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, longestName - mark.length - 1)}_${mark}`
+  return `${name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, maxName - mark.length - 1)}_${mark}`
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)

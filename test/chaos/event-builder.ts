@@ -1,0 +1,254 @@
+/**
+ * Tells a history by hand, for tests of the checker: a service that keeps its promises, as far as a few lines can be one. Owns its ids, its clock, its
+ * money and what it stored; the story is told elsewhere.
+ */
+import type { AdminChange, AnswerEvent, CallEvent, HistoryEvent, Tenant } from './history.ts'
+import { hiddenWords, readMessage } from './messages.ts'
+
+export type Said = { key: string; user: string; idempotencyKey: string; message: string }
+
+const price = { promptUsdPerMillion: '0.50', completionUsdPerMillion: '1.50' }
+const agentsOf = (names: string[]): Tenant['agents'] => names.map((name) => ({ id: `agt_${name}`, name, ...price, historyTokens: 100_000 }))
+const key = (name: string, agent: string, limit = 1000): Tenant['keys'][0] => ({
+  name,
+  id: `key_${name}`,
+  agentId: `agt_${agent}`,
+  permission: 'full',
+  limit,
+  windowSeconds: 60,
+})
+const tenants: Tenant[] = [
+  {
+    name: 'amber',
+    canary: 'amber1',
+    hidden: hiddenWords('amber1'),
+    owner: { id: 'own_amber', balanceUsd: '10', rich: true },
+    agents: agentsOf(['main', 'off']),
+    keys: [key('main', 'main'), key('off', 'off'), key('limited', 'main', 3), key('revoked', 'main')],
+  },
+  {
+    name: 'birch',
+    canary: 'birch2',
+    hidden: hiddenWords('birch2'),
+    owner: { id: 'own_birch', balanceUsd: '0.001', rich: false },
+    agents: agentsOf(['thin']),
+    keys: [key('thin', 'thin')],
+  },
+]
+
+const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+const ulid = (n: number): string => String(n).padStart(26, '0')
+const time = (n: number): string => new Date(1_800_000_000_000 + n).toISOString()
+const usd = (units: bigint): string => `${units / 100_000_000n}.${(units % 100_000_000n).toString().padStart(8, '0')}`
+/** Of prompt and completion tokens at the price above, rounded up. */
+const costOf = (prompt: number, completion: number): bigint => (BigInt(prompt * 50 + completion * 150) * 1_000_000n + 999_999n) / 1_000_000n
+
+const statuses: Record<string, [status: number, retryAfter?: string]> = {
+  validation_error: [422],
+  invalid_api_key: [401],
+  agent_disabled: [403],
+  not_found: [404],
+  idempotency_conflict: [409],
+  idempotency_in_progress: [409, '2'],
+  conversation_busy: [409, '2'],
+  insufficient_balance: [402],
+  rate_limit_exceeded: [429, '30'],
+  api_rate_limit_unavailable: [503, '5'],
+  service_unavailable: [503, '5'],
+  internal_error: [500],
+}
+
+export function createEventBuilder() {
+  const events: HistoryEvent[] = []
+  let at = 0
+  let calls = 0
+  let serials = 0
+  let ids = 0
+  const now = (): number => (at += 10)
+  const windows = new Map<string, number>()
+  const replies = new Map<string, { text: string; said: any; key: string }>()
+  const conversations = new Map<string, { id: string; messages: any[] }>()
+  /** The prompt's. */
+  const agent = { version: 1 }
+  const charges: { owner: string; requestId: string; units: bigint }[] = []
+  const keyOf = (name: string): Tenant['keys'][0] => tenants.flatMap(({ keys }) => keys).find((one) => one.name === name)!
+
+  const write = (event: HistoryEvent): void => void events.push(event)
+  const say = (name: string, keyName: string, user: string, does: string): Said => {
+    const canary = tenants.find(({ keys }) => keys.some((one) => one.name === keyName))!.canary
+    return { key: keyName, user, idempotencyKey: `k-${name}`, message: `${name} ${canary} ${does} | ?` }
+  }
+  const call = (said: Said, more: Partial<CallEvent> = {}): number => {
+    calls++
+    write({ kind: 'call', at: now(), call: calls, transport: 'chat', supervised: 0, ...said, ...more })
+    return calls
+  }
+  const answer = (of: number, more: Partial<AnswerEvent>): void => {
+    const headAt = now()
+    write({ kind: 'answer', at: now(), headAt, call: of, status: null, headers: {}, body: null, events: null, end: 'whole', ...more })
+  }
+  const rate = (keyName: string): Record<string, string> => {
+    const { limit } = keyOf(keyName)
+    windows.set(keyName, (windows.get(keyName) ?? 0) + 1)
+    const remaining = Math.max(0, limit - windows.get(keyName)!)
+    return { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': String(remaining), 'x-ratelimit-reset': '1800000060' }
+  }
+  const refuse = (of: number, code: string, keyName = 'main'): void => {
+    const [status, retryAfter] = statuses[code]!
+    const requestId = uuid(++ids)
+    const headers = {
+      'x-request-id': requestId,
+      'content-type': 'application/json; charset=utf-8',
+      ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
+      ...(status === 429 ? rate(keyName) : {}),
+    }
+    answer(of, { status, headers, body: JSON.stringify({ error: { code, message: 'It says why.', request_id: requestId } }) })
+  }
+  const model = (said: Said, does: 'text' | 'tools' | 'fault', asksToBook = 0): number => {
+    serials++
+    const serial = serials
+    const { canary, name } = readMessage(said.message)!
+    const history = conversations.get(`${said.key} ${said.user}`)?.messages ?? []
+    const messages = [
+      { role: 'system', content: `You are version ${agent.version} of an agent. Never say prompt-${canary}.` },
+      ...history.map(({ role, content }) => ({ role, content })),
+      { role: 'user', content: said.message },
+    ]
+    const text = does === 'text' ? `[c${serial}] v${agent.version} to ${name} of ${canary}. And more.` : ''
+    const usage = { prompt_tokens: 100, completion_tokens: 7 }
+    write({ kind: 'model', at: now(), serial, message: said.message, messages, does, text, usage, asksToBook })
+    return serial
+  }
+  const modelEnds = (serial: number, answered: 'whole' | 'fault' | 'aborted' = 'whole'): void =>
+    write({ kind: 'modelEnd', at: now(), serial, answered })
+  /** Settles: the exchange is stored and charged. */
+  const settle = (said: Said, serial: number, steps = 1): void => {
+    const pair = `${said.key} ${said.user}`
+    const conversation = conversations.get(pair) ?? { id: `conv_${ulid(++ids)}`, messages: [] }
+    conversations.set(pair, conversation)
+    const result = events.find((event) => event.kind === 'model' && event.serial === serial) as Extract<HistoryEvent, { kind: 'model' }>
+    const [prompt, completion] = [100 * steps, 7 * steps]
+    const charged = costOf(prompt, completion)
+    const requestId = uuid(++ids)
+    const [question, reply] = [ulid(++ids), ulid(++ids)]
+    const common = { requestId, createdAt: time(at) }
+    conversation.messages.push(
+      { id: `msg_${question}`, role: 'user', content: said.message, ...common },
+      { id: `msg_${reply}`, role: 'assistant', content: result.text, ...common },
+    )
+    const told = {
+      request_id: requestId,
+      conversation_id: conversation.id,
+      message: { id: `msg_${reply}`, role: 'assistant', content: result.text, created_at: common.createdAt },
+      usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, charged_usd: usd(charged) },
+    }
+    replies.set(said.message, { text: JSON.stringify(told), said: told, key: said.key })
+    charges.push({ owner: tenants.find(({ keys }) => keys.includes(keyOf(said.key)))!.owner.id, requestId, units: charged })
+  }
+  const reply = (said: Said, of: number, transport: 'chat' | 'stream' = 'chat', pieces = 2): void => {
+    const { text, said: told } = replies.get(said.message)!
+    const common = { status: 200, headers: { 'x-request-id': told.request_id } as Record<string, string> }
+    const figures = rate(said.key)
+    if (transport === 'chat') {
+      const headers = { ...common.headers, 'content-type': 'application/json; charset=utf-8', ...figures }
+      return answer(of, { ...common, headers, body: text })
+    }
+    const { content } = told.message as { content: string }
+    const cut = Math.floor(content.length / 2)
+    const deltas = pieces === 0 ? [] : [content.slice(0, cut), content.slice(cut)]
+    const created = JSON.stringify({ request_id: told.request_id, conversation_id: told.conversation_id })
+    const streamed = [
+      { event: 'response.created', data: created },
+      ...deltas.map((delta) => ({ event: 'response.output_text.delta', data: JSON.stringify({ delta }) })),
+      { event: 'response.completed', data: text },
+    ]
+    const headers = {
+      ...common.headers,
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    }
+    answer(of, { ...common, headers, events: streamed })
+  }
+  const simple = (said: Said, transport: 'chat' | 'stream' = 'chat'): void => {
+    const of = call(said, { transport })
+    const serial = model(said, 'text')
+    modelEnds(serial)
+    settle(said, serial)
+    reply(said, of, transport)
+  }
+  const change = (told: AdminChange): void => {
+    const begunAt = now()
+    write({ kind: 'admin', at: now(), begunAt, ...told })
+  }
+
+  /** All that is stored; the requests with two attempts are told apart. */
+  function lastLook(twice: Said): void {
+    for (const [pair, { id, messages }] of conversations) {
+      const [keyName = '', user = ''] = pair.split(' ')
+      write({ kind: 'stored', what: 'conversation', at: now(), key: keyName, user, id, messages, by: 'admin' })
+    }
+    for (const { owner } of tenants) {
+      const paid = owner.id === 'own_birch' ? [100_000n, 1_000_000n] : [1_000_000_000n]
+      const own = charges.filter((one) => one.owner === owner.id)
+      const balance = paid.reduce((sum, one) => sum + one, 0n) - own.reduce((sum, { units }) => sum + units, 0n)
+      const entry = (kind: string, amountUsd: string, requestId: string | null) => ({
+        id: `led_${ulid(++ids)}`,
+        kind,
+        amountUsd,
+        writtenOffUsd: '0.00000000',
+        requestId,
+      })
+      const ledger = [
+        ...paid.map((one) => entry('topup', usd(one), null)),
+        ...own.map(({ units, requestId }) => entry('charge', `-${usd(units)}`, requestId)),
+      ]
+      write({
+        kind: 'stored',
+        what: 'owner',
+        at: now(),
+        owner: owner.id,
+        balanceUsd: usd(balance),
+        heldUsd: '0.00000000',
+        availableUsd: usd(balance),
+        ledger,
+      })
+    }
+    const turns = [...replies.values()].map(({ said: { request_id: requestId }, key: keyName }) => {
+      const attempts = requestId === replies.get(twice.message)!.said.request_id ? 2 : 1
+      return { requestId, key: keyName, state: 'completed', run: 1, attempts, heldUsd: '0.00000000' }
+    })
+    write({ kind: 'stored', what: 'turns', at: now(), turns })
+  }
+
+  /** Moves the clock. */
+  const pass = (ms: number): void => void (at += ms)
+  /** Of the request that is settled next. */
+  const nextRequestId = (): string => uuid(ids + 2)
+  /** The window of a key, or of all, begins anew. */
+  const clearWindows = (): void => windows.clear()
+  const forget = (pair: string): void => void conversations.delete(pair)
+
+  return {
+    events,
+    tenants,
+    agent,
+    now,
+    pass,
+    write,
+    say,
+    call,
+    answer,
+    refuse,
+    model,
+    modelEnds,
+    settle,
+    reply,
+    simple,
+    change,
+    lastLook,
+    nextRequestId,
+    clearWindows,
+    forget,
+  }
+}

@@ -1,0 +1,191 @@
+/** `turnkeep apply` of files that are wrong: each mistake is told where it stands, before anything is asked or changed. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { runCommand } from '../support/run-command.ts'
+import { startTestApp } from '../support/test-app.ts'
+import type { TestApp } from '../support/test-app.ts'
+import { ApplyFixture } from './apply-fixture.ts'
+
+let app: TestApp
+let fixture: ApplyFixture
+before(async () => {
+  app = await startTestApp()
+  fixture = new ApplyFixture(app)
+})
+after(async () => {
+  fixture[Symbol.dispose]()
+  await app.close()
+})
+
+describe('turnkeep apply: files that are wrong', () => {
+  const refused = async (text: string): Promise<string> => {
+    fixture.write('agents.yaml', text)
+    // No server is asked: there is none at this address.
+    const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
+    assert.deepEqual([ran.code, ran.stdout], [2, ''])
+    assert.match(ran.stderr, /^turnkeep: nothing was applied:\n/)
+    return ran.stderr.replaceAll(join(fixture.folder, 'agents.yaml'), 'F')
+  }
+
+  test('each mistake is told with line, column and the nearest right word, all at once', async () => {
+    const told = await refused(`
+owner: []
+owners:
+  - name: Acme
+    agents:
+      - nmae: Support
+        modle: demo/demo
+        system_prompt: 12
+        temperature: hot
+        max_steps: 99
+        enabled: yes
+        knowledge: {topk: 3}
+        keys: [{name: a, permision: full}]
+        documents: {}
+        tools:
+          - {type: http, name: a b, description: d, parameters: {}, method: get, url: x, secrets: {K: canary-1}, headers: {X-Api-Key: canary-2}}
+          - {name: now}
+providers:
+  - {name: openai, kind: openia, api_key: canary-3}
+`)
+    for (const line of [
+      'F:2:1: a declaration has no field owner: did you mean owners?',
+      'F:6:9: an agent has no field nmae: did you mean name?',
+      'F:7:9: an agent has no field modle: did you mean model?',
+      'F:8:9: system_prompt must be text, and is 12; in quotes it is one: "12"',
+      'F:9:9: temperature must be a number from 0 to 2, and is hot',
+      'F:10:9: max_steps must be a whole number from 1 to 32, and is 99',
+      'F:11:9: enabled must be true or false, and is yes',
+      'F:12:21: knowledge has no field topk: did you mean top_k?',
+      'F:13:26: a key has no field permision: did you mean permission?',
+      'F:14:9: documents must be a list, whose lines begin with "- ", and has fields',
+      'F:16:26: name must be made of letters, digits, _ and -',
+      'F:17:13: a tool needs a type: http, mcp or builtin',
+      'F:19:20: kind must be one of openai, anthropic, google, openai-compatible: did you mean openai?',
+    ])
+      assert.ok(told.includes(`\n${line}\n`), `${line}\n${told}`)
+    assert.match(told, /\nF:16:\d+: K: a secret never stands in the file/)
+    assert.match(told, /\nF:16:\d+: X-Api-Key: a secret never stands in the file/)
+    assert.match(told, /\nF:19:34: api_key never stands in the file, .* as api_key_env: OPENAI_API_KEY\n/)
+    assert.ok(!told.includes('canary'))
+  })
+
+  test('names that stand twice, documents that are none, files that are not there', async () => {
+    fixture.write('empty.md', '')
+    const told = await refused(`
+providers: [{name: p, kind: openai, api_key_env: K}, {name: p, kind: openai, api_key_env: K}]
+owners:
+  - name: Acme
+    agents:
+      - {name: A, model: demo/demo, system_prompt: a, system_prompt_file: nope.txt}
+      - name: A
+        keys: [{name: k}, {name: k}]
+        tools: [{type: builtin, name: now}, {type: builtin, name: now}]
+        documents: [{file: nope.md}, {file: a.exe}, {text: foo}, {title: t}, {file: empty.md}, {title: u, text: a}, {title: u, text: b}]
+  - name: Acme
+`)
+    for (const line of [
+      /^F:2:54: the provider p stands here a second time, after .*F?.*:2$/m,
+      /^F:6:55: give system_prompt or system_prompt_file, not both$/m,
+      /^F:6:55: it cannot be read: ENOENT/m,
+      /^F:7:9: the agent A stands here a second time/m,
+      /^F:8:27: the key k stands here a second time/m,
+      /^F:9:45: the tool now stands here a second time/m,
+      /^F:10:22: it cannot be read: ENOENT/m,
+      /^F:10:39: a\.exe is none of md, txt, html, pdf and docx$/m,
+      /^F:10:53: a document of text needs a title$/m,
+      /^F:10:66: a document is one of file, text and url$/m,
+      /^F:10:79: empty\.md is empty$/m,
+      /^F:10:\d+: the document u stands here a second time, after .*:10; give one of them another title$/m,
+      /^F:11:5: the owner Acme stands here a second time/m,
+    ])
+      assert.match(told, line)
+  })
+
+  test('what is no YAML, or not one declaration, is told where', async () => {
+    assert.match(await refused('owners:\n  - name: "x\n'), /\nF:3:1: Missing closing "quote/)
+    assert.match(await refused('owners: []\nowners: []\n'), /\nF:2:\d: Map keys must be unique/)
+    assert.match(await refused(''), /\nF:1:1: nothing is declared here/)
+    assert.match(await refused('[]'), /\nF:1:1: the file must be fields, as "providers: …", and is a list/)
+    const bare = 'owners: [{name: A, agents: [{name: B, documents: [docs/missing.md], keys: [website]}]}]'
+    assert.match(await refused(bare), /must be fields, as "file: …"[\s\S]*must be fields, as "name: …"/)
+    assert.match(await refused('owners:\n'), /\nF:1:1: owners must be a list, .*, and has no value/)
+    assert.match(await refused('owners: []\n---\nowners: []\n'), /\nF:2:1: .*multiple documents.*each a file of its own/)
+    assert.match(await refused('owners: [{name: !!js/function x}]'), /\nF:1:17: Unresolved tag/)
+    assert.match(await refused('owners: [{name: A, agents: [{name: B, tools: &a [*a]}]}]'), /a tool, as/)
+    assert.match(await refused('owners: [{name: "a\\u001b[31m", x: 1}]'), /an owner has no field x/)
+    const missing = await runCommand(['apply', '-f', join(fixture.folder, 'nope.yaml')], fixture.environment())
+    assert.deepEqual([missing.code, /nope\.yaml cannot be read: ENOENT/.test(missing.stderr)], [2, true])
+    assert.equal((await runCommand(['apply'], fixture.environment())).code, 2)
+  })
+
+  test('parameters that are no JSON are told where they stand: too many aliases, one that holds itself, a number without end', async () => {
+    const withParameters = (parameters: string): string =>
+      `owners: [{name: W, agents: [{name: A, tools: [{type: http, name: t, description: d, method: GET, url: "https://e.com", parameters: ${parameters}}]}]}]`
+    const ten = (what: string): string => `[${Array.from({ length: 10 }, () => what).join(',')}]`
+    const laughs = `{a: &a ${ten('1')}, b: &b ${ten('*a')}, c: &c ${ten('*b')}, d: ${ten('*c')}}`
+    for (const [parameters, why] of [
+      [laughs, 'Excessive alias count'],
+      ['&a {type: object, properties: {x: *a}}', 'it holds itself'],
+      ['{minimum: -.inf}', 'no number of JSON'],
+    ] as const)
+      assert.match(await refused(withParameters(parameters)), new RegExp(`\\nF:1:120: parameters must be JSON: .*${why}.*\\n$`))
+  })
+
+  test('what stands where a secret is meant is never shown, whatever it is', async () => {
+    const told = await refused(`
+providers: [{name: p, kind: openai, api_key_env: 12345678}]
+owners:
+  - name: W
+    agents:
+      - name: A
+        tools:
+          - {type: http, name: t, description: d, method: GET, url: x, parameters: {}, headers: {X-Api-Key: 12345678, Cookie: true}, secrets: {K: {env: 12345678}}}
+`)
+    assert.match(told, /: X-Api-Key: a secret never stands in the file/)
+    assert.match(told, /: Cookie: a secret never stands in the file/)
+    assert.match(told, /: api_key_env must be the name of an environment variable\n/)
+    assert.match(told, /: env must be the name of an environment variable\n/)
+    assert.ok(!told.includes('12345678'), told)
+  })
+
+  test('a file whose name a form cannot carry is refused; a name with a percent sign is not', async () => {
+    const names = ['a"b.md', 'a\\b.md', 'a\nb.md', 'a\rb.md']
+    for (const name of [...names, 'a%22b.md']) fixture.write(name, 'x')
+    const documents = [...names, 'a%22b.md', 'nope.md'].map((file) => ({ file }))
+    const told = await refused(JSON.stringify({ owners: [{ name: 'W', agents: [{ name: 'A', documents }] }] }))
+    assert.equal(told.match(/a form cannot carry/g)?.length, 4, told)
+    assert.equal(told.match(/\nF:1:\d+: /g)?.length, 5, told)
+  })
+
+  test('what the server could not do is refused before anything is made: no model, no provider, no price, another kind', async () => {
+    const before = await fixture.traces()
+    fixture.write(
+      'agents.yaml',
+      `
+providers: [{name: scripted, kind: openai}, {name: new, kind: openai}, {name: own, kind: openai-compatible, base_url: http://127.0.0.1:1/v1}]
+owners:
+  - name: Nobody
+    agents:
+      - {name: A}
+      - {name: B, model: nowhere/x, system_prompt: b}
+      - {name: C, model: scripted/unheard-of, system_prompt: c}
+      - {name: D, model: own/llama, system_prompt: d}
+`,
+    )
+    const ran = await fixture.apply()
+    assert.equal(ran.code, 1)
+    for (const line of [
+      /:2:30: the kind of scripted is openai-compatible and cannot change/,
+      /:2:45: the provider new is to be made, which needs api_key_env/,
+      /:6:9: the agent A is to be made, which needs a model/,
+      /:6:9: the agent A is to be made, which needs a system_prompt/,
+      /:7:19: there is no provider nowhere/,
+      /:8:19: no price is known of scripted\/unheard-of: give the agent a price/,
+      /:9:19: no price is known of own\/llama: give the agent a price/,
+    ])
+      assert.match(ran.stderr, line)
+    assert.deepEqual(await fixture.traces(), before)
+  })
+})

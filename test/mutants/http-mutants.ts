@@ -1,0 +1,301 @@
+/** Faults of the door: the order of checks, ids, bodies, headers of the rate limit. */
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
+
+const http = 'src/http/http.ts'
+const caller = 'src/http/public/caller.ts'
+const chat = 'src/http/public/chat-routes.ts'
+const body = 'src/http/edge/request-body.ts'
+const key = 'src/http/public/idempotency-key.ts'
+const order = 'spec/http-order.test.ts'
+const refusals = 'spec/http-refusals.test.ts'
+const routes = 'routes.test.ts'
+
+const agentCheck = "    if ((request.params as { agent_id: string }).agent_id !== apiKey.agentId) throw new ApiError('agent_mismatch')\n"
+const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
+const spending = '    request.caller = { apiKey, figures: await spend(access, apiKey, reply) }\n'
+
+export const doorMutants: Mutant[] = [
+  {
+    rule: 'order.request-id',
+    removes: 'nothing is run behind a request that may be read in two ways',
+    edits: [edit('src/http/http.ts', 'const fault = misread.has(raw.socket) ?', 'const fault = misread.has(raw.socket) && !misread ?')],
+    caughtBy: { file: refusals, title: 'fault.request-smuggling order.request-id a whole request behind one' },
+  },
+  {
+    rule: 'unavailable.unknown',
+    removes: 'whose request lay unread while the process stood still is told to come again',
+    edits: [edit('src/http/edge/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
+    caughtBy: { file: 'spec/http-standstill.test.ts', title: 'unavailable.unknown a request that came in part' },
+  },
+  {
+    rule: 'order.request-id',
+    removes: 'what came in time is read, however long the process stood still',
+    edits: [
+      edit(
+        'src/http/edge/refusals.ts',
+        '    if (!isLate(error)) return refuseFor(error, socket)\n',
+        '    if (error) return refuseFor(error, socket)\n',
+      ),
+    ],
+    caughtBy: { file: 'spec/http-standstill.test.ts', title: 'order.request-id what came in time is read' },
+  },
+  {
+    rule: 'order.request-id',
+    removes: 'an answer carries an id',
+    edits: [edit(http, "    reply.header('x-request-id', request.id)\n")],
+    caughtBy: { file: routes, title: 'order.request-id open addresses answer without a key' },
+  },
+  {
+    rule: 'order.request-id',
+    removes: 'an id that the caller sent is ignored',
+    edits: [
+      edit(
+        http,
+        'genReqId: options.newRequestId,',
+        "genReqId: (raw) => raw.headers['x-request-id']?.toString() ?? options.newRequestId(),",
+      ),
+    ],
+    caughtBy: { file: order, title: 'order.request-id an incoming X-Request-ID is ignored' },
+  },
+  {
+    rule: 'order.request-id',
+    removes: 'what the HTTP parser refuses has an id and the envelope',
+    edits: [edit(http, '    clientErrorHandler: refusals.refuseBytes,\n')],
+    caughtBy: { file: refusals, title: 'order.request-id NUL in a header (header injection) is 400 bad_request' },
+  },
+  {
+    rule: 'order.route',
+    removes: 'an unknown route is answered before anything else',
+    edits: [edit(http, '    if (request.is404) {\n', '    if (request.is404 && raw.headers.authorization === undefined) {\n')],
+    caughtBy: { file: order, title: 'an unknown route is 404 before the caller is known' },
+  },
+  {
+    rule: 'order.route',
+    removes: 'a wrong method is 405',
+    edits: [edit(http, 'if (methods.length === 0) return', 'return')],
+    caughtBy: { file: routes, title: 'any other method of a known path is 405' },
+  },
+  {
+    rule: 'order.authentication',
+    removes: 'one same answer for every key that is not good',
+    edits: [
+      edit(
+        caller,
+        '  const outcome = await access.authenticate(header)\n',
+        "  const outcome = await access.authenticate(header)\n  if (header === undefined) throw new ApiError('invalid_api_key', 'The key is missing.')\n",
+      ),
+    ],
+    caughtBy: { file: routes, title: 'order.authentication 401 has one same body' },
+  },
+  {
+    rule: 'order.permission',
+    removes: "the path's agent is compared with the key's",
+    edits: [edit(caller, agentCheck)],
+    caughtBy: { file: order, title: 'another agent is 403 agent_mismatch before the permission' },
+  },
+  {
+    rule: 'order.permission',
+    removes: 'a read-only key may not chat',
+    edits: [edit(caller, permissionCheck)],
+    caughtBy: { file: order, title: 'a read-only key is 403 permission_denied before the limiter' },
+  },
+  {
+    rule: 'order.permission',
+    removes: 'the agent comes before the permission',
+    edits: [edit(caller, agentCheck), edit(caller, permissionCheck, permissionCheck + agentCheck)],
+    caughtBy: { file: order, title: 'another agent is 403 agent_mismatch before the permission' },
+  },
+  {
+    rule: 'order.rate-limit',
+    removes: 'the window is asked before the body is read',
+    edits: [edit(http, "api.addHook('onRequest', admitCaller(access))", "api.addHook('preValidation', admitCaller(access))")],
+    caughtBy: { file: order, title: 'an exhausted window is 429 before the body is read' },
+  },
+  {
+    rule: 'order.rate-limit',
+    removes: 'a refusal closes a connection whose body is unread',
+    edits: [edit('src/http/edge/envelope.ts', '  closeIfUnread(request.raw, reply.raw)\n')],
+    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB pushed behind a 429' },
+    symptom: 'hang',
+  },
+  {
+    rule: 'order.body-size',
+    removes: 'the limit of 1 MiB',
+    edits: [edit('src/http/edge/polite-close.ts', 'bodyLimitBytes = 1_048_576', 'bodyLimitBytes = 8_388_608')],
+    caughtBy: { file: order, title: 'a body over 1 MiB is 413 before the Idempotency-Key is read' },
+  },
+  {
+    rule: 'order.body-size',
+    removes: 'what is too large is refused before all of it is read',
+    edits: [
+      edit(
+        body,
+        "  if (Number(request.headers['content-length']) > bodyLimitBytes) return Promise.reject(new ApiError('payload_too_large'))\n",
+      ),
+      edit(
+        body,
+        "        stop()\n        request.pause()\n        return reject(new ApiError('payload_too_large'))\n",
+        "        return void request.once('end', () => reject(new ApiError('payload_too_large')))\n",
+      ),
+    ],
+    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB pushed behind a 413' },
+    symptom: 'hang',
+  },
+  {
+    rule: 'order.validation',
+    removes: 'the Idempotency-Key is read before the JSON',
+    edits: [
+      edit(chat, '    request.idempotencyKey = readIdempotencyKey(request.raw)\n'),
+      edit(
+        chat,
+        "    request.body = parseJson(request.headers['content-type'], bytes)\n",
+        "    request.body = parseJson(request.headers['content-type'], bytes)\n    request.idempotencyKey = readIdempotencyKey(request.raw)\n",
+      ),
+    ],
+    caughtBy: { file: order, title: '422 names the first of: Idempotency-Key, content type, JSON, fields' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'nothing unknown is dropped',
+    edits: [edit(http, 'removeAdditional: false', 'removeAdditional: true')],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","attachments":[]}' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'nothing is coerced',
+    edits: [edit(http, 'coerceTypes: false', 'coerceTypes: true')],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":1}' },
+  },
+  {
+    rule: 'order.validation',
+    removes: 'a field stands once',
+    edits: [edit(body, "  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body names a field twice.')\n")],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
+  },
+  {
+    rule: 'rate.spend',
+    removes: 'what is refused before the window spends nothing',
+    edits: [edit(caller, spending), edit(caller, agentCheck, spending + agentCheck)],
+    caughtBy: { file: order, title: 'rate.spend whatever passes the permission spends one unit' },
+  },
+  {
+    rule: 'rate.spend',
+    removes: 'a read spends too',
+    edits: [
+      edit(
+        caller,
+        'figures: await spend(access, apiKey, reply) }',
+        "figures: request.method === 'GET' ? { limit: 1, remaining: 1, resetAt: 1 } : await spend(access, apiKey, reply) }",
+      ),
+    ],
+    caughtBy: { file: order, title: 'rate.spend whatever passes the permission spends one unit' },
+  },
+  {
+    rule: 'rate.headers',
+    removes: 'a 402 and a 409 carry no figures',
+    edits: [
+      edit(
+        chat,
+        '        throw new ApiError(begun.code)\n',
+        '        reply.headers(rateHeaders(request.caller.figures))\n        throw new ApiError(begun.code)\n',
+      ),
+    ],
+    caughtBy: { file: order, title: 'rate.headers stream.established a refusal of the turn' },
+  },
+  {
+    rule: 'rate.headers',
+    removes: 'an event stream carries no figures',
+    edits: [
+      edit(
+        'src/http/public/event-stream.ts',
+        "      'x-accel-buffering': 'no',\n",
+        "      'x-accel-buffering': 'no',\n      'x-ratelimit-limit': '120',\n",
+      ),
+    ],
+    caughtBy: { file: order, title: 'rate.headers 200 JSON carries the figures' },
+  },
+  {
+    rule: 'rate.headers',
+    removes: 'a 200 of JSON carries the figures',
+    edits: [edit(chat, '    .headers(rateHeaders(request.caller.figures))\n')],
+    caughtBy: { file: order, title: 'rate.headers 200 JSON carries the figures' },
+  },
+  {
+    rule: 'rate.headers',
+    removes: 'a 429 carries the figures',
+    edits: [edit(caller, '      reply.headers(rateHeaders(outcome.figures))\n')],
+    caughtBy: { file: order, title: 'rate.headers 429 carries the figures' },
+  },
+  {
+    rule: 'rate.fail-closed',
+    removes: 'unavailable is a 503 and never a 429',
+    edits: [edit(caller, "throw new ApiError('api_rate_limit_unavailable')", "throw new ApiError('rate_limit_exceeded')")],
+    caughtBy: { file: order, title: 'rate.fail-closed an unavailable limiter is 503' },
+  },
+  {
+    rule: 'idempotency.key-text',
+    removes: 'exactly one header',
+    edits: [edit(key, "countHeader(request, 'idempotency-key') > 1", "countHeader(request, 'idempotency-key') > 2")],
+    caughtBy: { file: refusals, title: 'idempotency.key-text two headers' },
+  },
+  {
+    rule: 'idempotency.key-text',
+    removes: 'no control characters',
+    edits: [
+      edit(
+        key,
+        "  if (/\\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'Idempotency-Key must not contain control characters.')\n",
+      ),
+    ],
+    caughtBy: { file: refusals, title: 'idempotency.key-text two headers' },
+  },
+  {
+    rule: 'idempotency.key-text',
+    removes: 'bytes that are not UTF-8 are latin1',
+    edits: [edit(key, 'return isUtf8(bytes) ? bytes.toString() : header', 'return bytes.toString()')],
+    caughtBy: { file: 'unit/idempotency-key.test.ts', title: 'idempotency.key-text bytes that are not UTF-8 are latin1' },
+  },
+  {
+    rule: 'idempotency.key-text',
+    removes: 'lengths are code points',
+    edits: [edit(key, 'text.length > longest && [...text].length > longest', 'text.length > longest')],
+    caughtBy: { file: refusals, title: 'idempotency.key-text the rest is taken as it stands' },
+  },
+  {
+    rule: 'idempotency.replay',
+    removes: 'a replay has the first id in its header',
+    edits: [edit(chat, "'x-request-id': stored.requestId", "'x-request-id': request.id")],
+    caughtBy: { file: 'spec/4-2-stream.test.ts', title: 'idempotency.replay on a stream' },
+  },
+  {
+    rule: 'text.well-formed',
+    removes: 'half a surrogate pair is refused',
+    edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\u0000]*$'")],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"\\ud800"}' },
+  },
+  {
+    rule: 'text.well-formed',
+    removes: 'U+0000 is refused',
+    edits: [edit('src/http/edge/invalid-input.ts', "'^[^\\\\u0000\\\\p{Cs}]*$'", "'^[^\\\\p{Cs}]*$'")],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"a\\u0000b"}' },
+  },
+  {
+    rule: 'text.well-formed',
+    removes: 'bytes that are not UTF-8 are refused',
+    edits: [edit(body, "  if (!isUtf8(bytes)) throw invalid('The body must be UTF-8.')\n")],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'text.well-formed bytes that are not UTF-8' },
+  },
+  {
+    rule: 'conversation.identity',
+    removes: 'the two texts reach the turn exactly as they were sent',
+    edits: [
+      edit(
+        chat,
+        'const { external_user_id: externalUserId, message } = request.body\n',
+        "const { message } = request.body\n  const externalUserId = request.body.external_user_id.normalize('NFC').trim()\n",
+      ),
+    ],
+    caughtBy: { file: 'spec/http-body.test.ts', title: 'lengths are code points, and white space is text' },
+  },
+]

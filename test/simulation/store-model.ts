@@ -1,0 +1,300 @@
+/**
+ * What must be so, kept beside the store and made of the rulings alone: each outcome of each call of the store is held against it in the order
+ * of the commits, and then the rows. Rulings `turn.states`, `retry.continues`, `idempotency.*`, `order.admission`; never reads the store itself.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { recordLifetimeMs } from '../../src/store/turn-records.ts'
+import type {
+  AdmittedTurn,
+  Admission,
+  AdmissionOutcome,
+  Advance,
+  AdvanceOutcome,
+  Claims,
+  HistoryMessage,
+  JournalEntry,
+  Lease,
+  Settlement,
+  SettlementOutcome,
+  StoredReply,
+  TurnFailure,
+  TurnFailureOutcome,
+} from '../../src/store/turn-records.ts'
+import type { Row } from '../../src/store/sql.ts'
+import type { ErasureOutcome } from '../../src/store/queries/erasure.ts'
+import type { Claim } from '../../src/store/sqlite/claim.ts'
+
+export type Moment = { now: number; leaseNow: number }
+/** Says what is broken: the name of a check and a sentence. */
+export type Accuse = (check: string, what: string) => void
+
+type State = 'running' | 'completed' | 'failed' | 'released'
+export type Turn = {
+  requestId: string
+  conversationId: string
+  apiKeyId: string
+  externalUserId: string
+  /** '' once its record has expired. */
+  idempotencyKey: string
+  fingerprint: string
+  message: string
+  state: State
+  run: number
+  attempt: number
+  fence: number
+  leaseUntil: number
+  endedAt: number
+  continuesFrom: number | null
+  erased: boolean
+  reply: StoredReply | undefined
+  journal: (JournalEntry & { run: number })[]
+}
+/** One admission or claim that was committed: it may ask the model for every step that it was not handed. */
+export type Attempt = { message: string; history: HistoryMessage[]; stepsHanded: number }
+
+export type StoreModel = ReturnType<typeof createStoreModel>
+
+const figures = ['run', 'attempt', 'fence'] as const
+const told = (turn: Row | Turn): string =>
+  `${'requestId' in turn ? turn.requestId : turn.request_id} ${turn.state} run ${turn.run} attempt ${turn.attempt} fence ${turn.fence}`
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+export function createStoreModel(accuse: Accuse) {
+  const turns = new Map<string, Turn>()
+  const histories = new Map<string, HistoryMessage[]>()
+  const attempts: Attempt[] = []
+  const seen = new Map<string, number>()
+  const saw = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
+
+  const findRecord = (item: Admission): Turn | undefined =>
+    turns.values().find((turn) => turn.apiKeyId === item.apiKeyId && turn.idempotencyKey === item.idempotencyKey)
+
+  function admit(item: Admission, outcome: AdmissionOutcome, at: Moment): void {
+    let record = findRecord(item)
+    saw(`admission: ${outcome.kind}`)
+    if (record && record.state !== 'running' && record.endedAt + recordLifetimeMs <= at.now) {
+      record.idempotencyKey = ''
+      saw('an expired key is free again')
+      record = undefined
+    }
+    const same = record !== undefined && record.fingerprint === hex(item.fingerprint)
+    const told = `${item.apiKeyId} ${item.idempotencyKey} ${record ? `${record.state} ${same ? 'same' : 'other'} body` : 'no record'}`
+    const must = record && same ? answerOf(record) : undefined
+    if (must !== undefined) {
+      if (outcome.kind !== must) return accuse('idempotency', `${told}: ${outcome.kind} instead of ${must}`)
+      if (outcome.kind === 'replay' && !isDeepStrictEqual(outcome.reply, record!.reply)) accuse('replay', `${told}: another reply`)
+      if (outcome.kind === 'replayed_failure' && outcome.requestId !== record!.requestId) accuse('replay', `${told}: another request id`)
+      return
+    }
+    if (record && !same) {
+      if (outcome.kind !== 'idempotency_conflict') accuse('idempotency', `${told}: ${outcome.kind}`)
+      return
+    }
+    switch (outcome.kind) {
+      case 'admitted':
+        return begin(item, outcome.turn, record, at)
+      case 'conversation_busy':
+        if (!turns.values().some((turn) => turn.state === 'running' && isOf(turn, item)))
+          accuse('busy', `${told}: busy, and no turn of its user runs`)
+        break
+      case 'insufficient_balance':
+      case 'agent_disabled':
+      case 'agent_not_found':
+        return
+      case 'overloaded':
+        if (item.mayRun) accuse('overloaded', `${told}: overloaded, and there is room`)
+        return
+      default:
+        accuse('idempotency', `${told}: ${outcome.kind}`)
+    }
+  }
+
+  const isOf = (turn: Turn, item: Admission): boolean => turn.apiKeyId === item.apiKeyId && turn.externalUserId === item.externalUserId
+
+  function answerOf(record: Turn): AdmissionOutcome['kind'] | undefined {
+    if (record.erased) return 'erased'
+    const answers = { running: 'idempotency_in_progress', failed: 'replayed_failure', completed: 'replay', released: undefined } as const
+    return answers[record.state]
+  }
+
+  function begin(item: Admission, turn: AdmittedTurn, released: Turn | undefined, at: Moment): void {
+    const { requestId, conversationId } = turn
+    if (!item.mayRun) accuse('overloaded', `${requestId} was admitted where nothing may run`)
+    if (turns.values().some((other) => other.state === 'running' && other.conversationId === conversationId))
+      accuse('busy', `${requestId} was admitted into a conversation with a running turn`)
+    if (!released && turns.has(requestId)) accuse('idempotency', `${requestId} was admitted twice`)
+    if (released && (requestId !== released.requestId || turn.run !== released.run + 1 || turn.fence <= released.fence))
+      accuse('runs', `${requestId} run ${turn.run} fence ${turn.fence} after run ${released.run} fence ${released.fence}`)
+    if (turn.attempt !== 1) accuse('attempts', `${requestId} begins with attempt ${turn.attempt}`)
+    if (released) saw(released.continuesFrom === null ? 'a released turn runs again' : 'a released turn continues')
+    const known = released ?? {
+      requestId,
+      conversationId,
+      apiKeyId: item.apiKeyId,
+      externalUserId: item.externalUserId,
+      idempotencyKey: item.idempotencyKey,
+      fingerprint: hex(item.fingerprint),
+      message: item.message,
+      continuesFrom: null,
+      erased: false,
+      reply: undefined,
+      journal: [],
+    }
+    const leaseUntil = Math.ceil(at.leaseNow + item.leaseMs)
+    const now: Turn = { ...known, state: 'running', run: turn.run, attempt: 1, fence: turn.fence, leaseUntil, endedAt: 0 }
+    turns.set(requestId, now)
+    handedOver(now, turn, released?.continuesFrom ?? undefined)
+  }
+
+  /** Its history is the stored one, its journal that of the runs from this one on. */
+  function handedOver(turn: Turn, given: AdmittedTurn, firstRun: number | undefined): void {
+    const { requestId } = turn
+    if (!isDeepStrictEqual(given.history, histories.get(turn.conversationId) ?? []))
+      accuse('history', `${requestId} was handed ${JSON.stringify(given.history)}`)
+    const steps = turn.journal.filter(({ run }) => firstRun !== undefined && run >= firstRun)
+    const name = ({ step, part, kind, payload }: JournalEntry): string => `${step} ${part} ${kind} ${payload}`
+    if (!isDeepStrictEqual(given.journal.map(name).toSorted(), steps.map(name).toSorted()))
+      accuse('journal', `${requestId} was handed ${given.journal.length} steps of ${steps.length}`)
+    const before = Math.max(0, ...turn.journal.filter((step) => !steps.includes(step)).map(({ step }) => step))
+    if (given.stepsBefore !== before) accuse('journal', `${requestId} counts on from step ${given.stepsBefore}, and ${before} were made`)
+    // An answer that said and called nothing is no step of the prompt.
+    const asked = steps.filter(({ kind, payload }) => kind === 'model' && !payload.includes('"toolCalls":[]'))
+    attempts.push({ message: given.message, history: given.history, stepsHanded: asked.length })
+  }
+
+  function claim(item: Claim, { turns: claimed, exhausted }: Claims, at: Moment): void {
+    for (const requestId of exhausted) {
+      const turn = orphan(requestId, item, at)
+      if (!turn) continue
+      if (turn.attempt < 3) accuse('attempts', `${requestId} is given up after ${turn.attempt} attempts`)
+      end(turn, 'failed', at)
+      saw('three attempts are used up')
+    }
+    for (const given of claimed) {
+      const turn = orphan(given.requestId, item, at)
+      if (!turn) continue
+      if (given.attempt !== turn.attempt + 1 || given.attempt > 3)
+        accuse('attempts', `${turn.requestId}: attempt ${given.attempt} after ${turn.attempt}`)
+      if (given.fence <= turn.fence) accuse('fence', `${turn.requestId}: a claim left fence ${turn.fence} at ${given.fence}`)
+      saw(`claim: attempt ${given.attempt}`)
+      Object.assign(turn, { attempt: given.attempt, fence: given.fence, leaseUntil: Math.ceil(at.leaseNow + item.leaseMs) })
+      handedOver(turn, given, turn.continuesFrom ?? turn.run)
+    }
+  }
+
+  function orphan(requestId: string, item: Claim, at: Moment): Turn | undefined {
+    const turn = turns.get(requestId)
+    if (turn?.state !== 'running') accuse('claim', `${requestId} was claimed and is ${turn?.state ?? 'unknown'}`)
+    else if (turn.leaseUntil > at.leaseNow)
+      accuse('claim', `${requestId} was claimed ${turn.leaseUntil - at.leaseNow} ms before its lease ended`)
+    else if (item.running.includes(requestId)) accuse('claim', `${requestId} was claimed by the process that runs it`)
+    return turn
+  }
+
+  /** A write that took effect was of whoever holds the turn; one that did not was of somebody else. */
+  function held(what: string, { requestId, fence }: Lease, tookEffect: boolean): Turn | undefined {
+    const turn = turns.get(requestId)
+    saw(`${what} ${tookEffect ? 'takes effect' : 'is lost'}`)
+    const isHeld = turn?.state === 'running' && turn.fence === fence
+    if (isHeld !== tookEffect) {
+      const state = turn ? `${turn.state} at fence ${turn.fence}` : 'unknown'
+      accuse('fence', `${what} of ${requestId} at fence ${fence} ${tookEffect ? 'took effect' : 'is lost'}; the turn is ${state}`)
+    }
+    return tookEffect ? turn : undefined
+  }
+
+  function settle(item: Settlement, outcome: SettlementOutcome, at: Moment): void {
+    const turn = held('a settlement', item, outcome.kind === 'settled')
+    if (!turn || outcome.kind !== 'settled') return
+    if (outcome.reply.content !== item.content) accuse('replay', `${turn.requestId} was settled with another text`)
+    turn.reply = outcome.reply
+    end(turn, 'completed', at)
+    const history = histories.get(turn.conversationId) ?? []
+    histories.set(turn.conversationId, [...history, { role: 'user', content: turn.message }, { role: 'assistant', content: item.content }])
+  }
+
+  function fail(item: TurnFailure, outcome: TurnFailureOutcome, at: Moment): void {
+    const turn = held(item.state === 'failed' ? 'a failure' : 'a release', item, outcome.kind === 'ended')
+    if (turn) end(turn, item.state, at)
+  }
+
+  const end = (turn: Turn, state: State, { now }: Moment): void => void Object.assign(turn, { state, endedAt: now })
+
+  function advance(item: Advance, outcome: AdvanceOutcome): void {
+    const turn = held('a step', item, outcome.kind !== 'lost')
+    if (outcome.kind === 'insufficient_balance') saw('a hold could not be extended')
+    if (!turn || outcome.kind !== 'advanced') return
+    const firstRun = turn.continuesFrom ?? turn.run
+    for (const entry of item.entries) {
+      const { step, part, kind } = entry
+      if (!turn.journal.some((old) => old.run >= firstRun && old.step === step && old.part === part && old.kind === kind))
+        turn.journal.push({ ...entry, run: turn.run })
+    }
+    if (item.finishedSideEffects) turn.continuesFrom ??= turn.run
+  }
+
+  function renew(item: Lease & { leaseMs: number }, kept: boolean, at: Moment): void {
+    const turn = held('a renewal', item, kept)
+    if (turn) turn.leaseUntil = Math.ceil(at.leaseNow + item.leaseMs)
+  }
+
+  function release({ requestId, fence }: Lease): void {
+    saw('a lease is given up')
+    const turn = turns.get(requestId)
+    if (turn?.state === 'running' && turn.fence === fence) turn.leaseUntil = 0
+  }
+
+  function erase(outcome: ErasureOutcome): void {
+    saw(`erasure: ${outcome.kind}`)
+    if (outcome.kind !== 'erased') return
+    for (const turn of turns.values()) {
+      if (!outcome.conversationIds.includes(turn.conversationId)) continue
+      if (turn.state === 'running') accuse('erase', `${turn.requestId} was erased while it ran`)
+      Object.assign(turn, { erased: true, journal: [], continuesFrom: null })
+    }
+    for (const id of outcome.conversationIds) histories.delete(id)
+  }
+
+  /** What was committed by one call of the store. */
+  function committed(operation: string, item: unknown, value: unknown, at: Moment): void {
+    switch (operation) {
+      case 'admit':
+        return admit(item as Admission, value as AdmissionOutcome, at)
+      case 'claim':
+        return claim(item as Claim, value as Claims, at)
+      case 'settle':
+        return settle(item as Settlement, value as SettlementOutcome, at)
+      case 'fail':
+        return fail(item as TurnFailure, value as TurnFailureOutcome, at)
+      case 'advance':
+        return advance(item as Advance, value as AdvanceOutcome)
+      case 'renew':
+        return renew(item as Lease & { leaseMs: number }, value === true, at)
+      case 'release':
+        return release(item as Lease)
+      case 'write':
+        if ((item as { name: string }).name === 'eraseConversations') erase(value as ErasureOutcome)
+    }
+  }
+
+  /** Every row is as the outcomes said, and there is no other. */
+  function compare(rows: Row[]): void {
+    for (const row of rows) {
+      const turn = turns.get(String(row.request_id))
+      const fits =
+        turn && row.state === turn.state && [turn.run, turn.attempt, turn.fence].every((told, at) => told === Number(row[figures[at]!]))
+      if (!fits) accuse('rows', `stored: ${told(row)}; told: ${turn ? told(turn) : 'nothing'}`)
+    }
+    if (rows.length < turns.size) accuse('rows', `only ${rows.length} of ${turns.size} turns are stored`)
+  }
+
+  return {
+    turns,
+    attempts,
+    seen,
+    committed,
+    compare,
+    /** At a start that is alone with its store. */
+    endAllLeases: () => turns.values().forEach((turn) => (turn.leaseUntil = 0)),
+  }
+}

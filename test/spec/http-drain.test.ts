@@ -1,0 +1,95 @@
+/** The door while it closes: nobody new comes in, idle connections end, what runs ends whole. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { RawSocket } from '../support/raw-socket.ts'
+import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
+
+const chat = (path: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`
+
+void test('drain a running reply and a running stream end whole, then their connections end', async () => {
+  const turns = [new ScriptedTurn(), new ScriptedTurn()]
+  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let at = 0
+  await using door = await startTestDoor({
+    begin() {
+      begun[at]!.resolve()
+      return turns[at++]!.begun
+    },
+  })
+  using waiting = await RawSocket.open(door.port)
+  waiting.write(chat(chatPath))
+  await begun[0]!.promise
+  using streaming = await RawSocket.open(door.port)
+  streaming.write(chat(`${chatPath}/stream`))
+  await streaming.until('response.created')
+  let closed = false
+  const closing = door.close().then(() => (closed = true))
+  const refused = connect(door.port, '127.0.0.1')
+  const [error] = (await once(refused, 'error')) as [NodeJS.ErrnoException]
+  assert.equal(error.code, 'ECONNREFUSED')
+  for (const turn of turns) turn.say('whole')
+  assert.equal(closed, false)
+  for (const turn of turns) turn.complete()
+  await Promise.all([closing, waiting.rest(), streaming.rest()])
+  assert.equal(waiting.answers[0]!.json.message.content, 'whole')
+  assert.match(streaming.answers[0]!.body, /event: response\.completed\n.*\n\n$/)
+})
+
+void test('drain idle connections and silent ones end at once', async () => {
+  await using door = await startTestDoor()
+  using idle = await RawSocket.open(door.port)
+  idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  await idle.until('alive')
+  using silent = await RawSocket.open(door.port)
+  await door.close()
+  await Promise.all([idle.rest(), silent.rest()])
+})
+
+void test('readyz 503 while draining, else 200 whatever store and limiter say; both stand in the body', async () => {
+  let draining = false
+  await using door = await startTestDoor({ ready: async () => ({ draining, store: 'unavailable', limiter: 'ok' }) })
+  const ask = async (): Promise<unknown[]> => {
+    const response = await fetch(`${door.url}/readyz`)
+    return [response.status, await response.json()]
+  }
+  assert.deepEqual(await ask(), [200, { status: 'ready', store: 'unavailable', limiter: 'ok' }])
+  draining = true
+  assert.deepEqual(await ask(), [503, { status: 'draining', store: 'unavailable', limiter: 'ok' }])
+})
+
+void test('drain a request on an open connection still comes to the turn room, which refuses it with the envelope', async () => {
+  const turn = new ScriptedTurn()
+  const came = Promise.withResolvers<void>()
+  await using door = await startTestDoor({
+    begin() {
+      if (door.begun.length === 1) return turn.begun
+      came.resolve()
+      return { kind: 'refused', code: 'service_unavailable' }
+    },
+  })
+  using raw = await RawSocket.open(door.port)
+  raw.write(chat(`${chatPath}/stream`))
+  await raw.until('response.created')
+  const closing = door.close()
+  raw.write(chat(chatPath))
+  await came.promise
+  turn.complete()
+  await Promise.all([closing, raw.rest()])
+  assert.match(raw.answers[0]!.body, /response\.completed/)
+  assert.deepEqual([raw.answers[1]?.status, raw.answers[1]?.json.error.code], [503, 'service_unavailable'])
+  assert.equal(raw.answers[1]!.headers['connection'], 'close')
+})
+
+void test('listen answers a port in use with the listener’s error', async () => {
+  await using door = await startTestDoor()
+  const { createHttpLayer } = await import('../../src/http/http.ts')
+  const { pino } = await import('pino')
+  const ready = async () => ({ draining: false, store: 'ok', limiter: 'ok' }) as const
+  const { createMetrics } = await import('../../src/observability/metrics.ts')
+  const second = await createHttpLayer({ log: pino({ level: 'silent' }), metrics: createMetrics(), newRequestId: () => 'id', ready })
+  await assert.rejects(second.listen(door.port, '127.0.0.1'), { code: 'EADDRINUSE', syscall: 'listen' })
+  await second.close()
+})

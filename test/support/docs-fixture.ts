@@ -1,0 +1,179 @@
+/**
+ * Where the documents' programs are run: a folder of its own with a demo server's data in it, and that server, a real process, which is started
+ * again on its port when a program kills it. The addresses, paths and ids that the documents show are replaced by those that are there; `npx
+ * turnkeep` is this repository's, and so are the clients.
+ */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import type { How } from './document-blocks.ts'
+import { startServer } from './server-process.ts'
+import type { ServerProcess } from './server-process.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+export type Snippet = { language: string; text: string; reason: string | undefined }
+
+/** What /docs shows to copy; what is no program (JSON, events, headers) is left out. */
+export function snippetsOfPage(page: string): Snippet[] {
+  return [...page.matchAll(/<pre([^>]*)data-language="(sh|typescript|python)"([^>]*)><code>([\s\S]*?)<\/code>/g)].map(
+    ([, , language, rest, markup]) => ({
+      language: language!,
+      text: markup!.replace(/<[^>]+>/g, '').replace(/&(?:#39|\w+);/g, (entity) => characters[entity]!),
+      reason: /data-not-run="([^"]*)"/.exec(rest!)?.[1],
+    }),
+  )
+}
+
+const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" }
+
+export class DocsFixture {
+  readonly folder: string
+  /** Of the demo. */
+  agentId = ''
+  url = ''
+  #server: ServerProcess | undefined
+  /** Resolves when the server that a program killed is there again. */
+  #back = Promise.resolve()
+
+  constructor(folder: string) {
+    this.folder = folder
+  }
+
+  static async open(): Promise<DocsFixture> {
+    const desk = new DocsFixture(mkdtempSync(join(tmpdir(), 'turnkeep-docs-')))
+    mkdirSync(desk.#bin)
+    // What the documents show as a success is one: an error's status is a failure here, where a reader would see its text.
+    desk.#program(
+      'curl',
+      'PATH=${PATH#*:}\ncase " $* " in *" --fail"*) exec curl "$@" ;; *) exec curl --fail --silent --show-error "$@" ;; esac',
+    )
+    desk.#program('npx', `[ "$1" = turnkeep ] && shift && exec "${process.execPath}" "${join(root, 'bin/turnkeep.js')}" "$@"\nexit 99`)
+    // The server that a program looks for is this desk's: other tests have theirs.
+    desk.#program('pgrep', `[ "$*" = "-nf turnkeep.js serve" ] && exec cat "${desk.#pidFile}"\nexit 99`)
+    mkdirSync(join(desk.folder, 'node_modules/@turnkeep'), { recursive: true })
+    symlinkSync(join(root, 'packages/client'), join(desk.folder, 'node_modules/@turnkeep/client'))
+    await desk.start()
+    const headers = { authorization: `Bearer ${readFileSync(join(desk.folder, '.turnkeep/admin.token'), 'utf8').trim()}` }
+    const { data } = (await (await fetch(`${desk.url}/admin/v1/agents`, { headers })).json()) as { data: { id: string }[] }
+    desk.agentId = data[0]!.id
+    return desk
+  }
+
+  get apiKey(): string {
+    return readFileSync(join(this.folder, '.turnkeep/demo.key'), 'utf8').trim()
+  }
+
+  /** Answers what it printed; rejects with all it said where it ends otherwise than it should. */
+  async run(language: string, text: string, how: How, variables: Record<string, string> = {}): Promise<string> {
+    await this.#back
+    if (how === 'stopped') await this.#take().stop()
+    const code = this.#asHere(text)
+    try {
+      const { stdout, stderr } = await promisify(execFile)(...this.#command(language, code), {
+        cwd: this.folder,
+        timeout: 30_000,
+        env: this.#environment(variables),
+      })
+      if (how === 'fails') throw new Error(`this should have failed:\n${code}\n${stdout}${stderr}`)
+      return this.#asShown(stdout)
+    } catch (error) {
+      if (how === 'fails' && isOutput(error)) return this.#asShown(error.stdout)
+      throw new Error(`this failed:\n${code}\n${isOutput(error) ? error.stdout + error.stderr : ''}`, { cause: error })
+    } finally {
+      if (how === 'stopped') await this.start()
+    }
+  }
+
+  /** One message to the demo agent, and the variables that the samples of /docs take. */
+  async converse(): Promise<Record<string, string>> {
+    const response = await fetch(`${this.url}/v1/agents/${this.agentId}/chat`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.apiKey}`, 'idempotency-key': 'desk', 'content-type': 'application/json' },
+      body: JSON.stringify({ external_user_id: 'desk', message: 'What is billed?' }),
+    })
+    const { conversation_id: conversationId } = (await response.json()) as { conversation_id: string }
+    return { CONVERSATION_ID: conversationId }
+  }
+
+  /** On the port that it had, if it had one. */
+  async start(): Promise<void> {
+    const port = this.url === '' ? '0' : new URL(this.url).port
+    const server = await startServer({ TURNKEEP_DATA_DIR: join(this.folder, '.turnkeep'), PORT: port })
+    this.url = server.url
+    this.#server = server
+    writeFileSync(this.#pidFile, String(server.child.pid))
+    void server.exited.then(() => {
+      if (this.#server === server) this.#back = this.start()
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#back
+    await this.#take().kill()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  /** The server, which from now on is not started again when it ends. */
+  #take(): ServerProcess {
+    const server = this.#server!
+    this.#server = undefined
+    return server
+  }
+
+  get #bin(): string {
+    return join(this.folder, 'bin')
+  }
+
+  get #pidFile(): string {
+    return join(this.#bin, 'server.pid')
+  }
+
+  #program(name: string, text: string): void {
+    writeFileSync(join(this.#bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  }
+
+  #asHere(text: string): string {
+    return text
+      .replaceAll(shownUrl, this.url)
+      .replaceAll('tcp:8080', `tcp:${new URL(this.url).port}`)
+      .replaceAll(`${shownFolder}/.turnkeep`, join(this.folder, '.turnkeep'))
+      .replaceAll(shownFolder, root)
+      .replace(/agt_(?:[0-9a-z]{26}|…)/g, this.agentId)
+  }
+
+  #asShown(text: string): string {
+    return text.replaceAll(this.url, shownUrl).replaceAll(join(this.folder, '.turnkeep'), `${shownFolder}/.turnkeep`)
+  }
+
+  #command(language: string, code: string): [program: string, args: string[]] {
+    // A command that fails within a pipe or before the last line is a failure too. Without --norc bash takes a piped input for a remote login.
+    if (language === 'sh') return ['bash', ['--norc', '-euo', 'pipefail', '-c', code]]
+    if (language === 'python') return ['python3', ['-c', code]]
+    const file = join(this.folder, 'snippet.mts')
+    writeFileSync(file, code)
+    return [process.execPath, [file]]
+  }
+
+  #environment(variables: Record<string, string>): Record<string, string> {
+    const path = [this.#bin, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
+    const reader = { AGENT_ID: this.agentId, API_KEY: this.apiKey, PORT: new URL(this.url).port }
+    return {
+      PATH: path,
+      HOME: this.folder,
+      PYTHONPATH: join(root, 'clients/python'),
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...reader,
+      ...variables,
+    }
+  }
+}
+
+// What the documents call the reader's server and folder.
+const shownUrl = 'http://127.0.0.1:8080'
+const shownFolder = '/home/you/turnkeep'
+
+const isOutput = (error: unknown): error is Error & { stdout: string; stderr: string } =>
+  error instanceof Error && 'stdout' in error && 'stderr' in error

@@ -1,0 +1,161 @@
+/**
+ * A real door on a real port with scripted rooms behind it: for what only the wire decides. What needs a turn's rules is tested on the
+ * whole app (test-app.ts).
+ */
+import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
+import type { Access, ApiKey, Authenticated, RateOutcome } from '../../src/access/outcome.ts'
+import { createHttpLayer } from '../../src/http/http.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import type { HttpLayerOptions } from '../../src/http/http.ts'
+import { isOurs } from './answer-check-run.ts'
+import type { BeginResult, RunningTurn, TurnEnd, TurnRequest } from '../../src/turn/outcome.ts'
+
+type Public = NonNullable<HttpLayerOptions['public']>
+type StoredReply = Extract<TurnEnd, { kind: 'completed' }>['reply']
+
+export const apiKey: ApiKey = {
+  id: 'key_door',
+  agentId: 'agt_door',
+  ownerId: 'own_door',
+  permission: 'full',
+  rateLimit: 120,
+  rateWindowSeconds: 60,
+}
+export const figures = { limit: 120, remaining: 119, resetAt: 1_900_000_000 }
+export const chatPath = '/v1/agents/agt_door/chat'
+export const body = (message = 'hello', user = 'user-1'): string => JSON.stringify({ external_user_id: user, message })
+
+export type TestDoorOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
+  authenticate?: (authorization: string | undefined) => Authenticated
+  spend?: () => RateOutcome
+  begin?: (request: TurnRequest) => BeginResult | Promise<BeginResult>
+  conversations?: Public['conversations']
+}
+
+export type TestDoor = {
+  url: string
+  port: number
+  /** What came through to the rooms. */
+  begun: TurnRequest[]
+  spent: number
+  /** Lines of the log, parsed. */
+  logged: Record<string, unknown>[]
+  chat(options?: { path?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export async function startTestDoor(options: TestDoorOptions = {}): Promise<TestDoor> {
+  const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, ...given } = options
+  const logged: Record<string, unknown>[] = []
+  const access: Access = {
+    authenticate: async (authorization) => authenticate(authorization),
+    async spend() {
+      door.spent++
+      return spend()
+    },
+  }
+  const turns = {
+    async begin(request: TurnRequest) {
+      door.begun.push(request)
+      return begin(request)
+    },
+  }
+  const opened = await createHttpLayer({
+    public: { access, turns, conversations },
+    log: pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) }),
+    metrics: createMetrics(),
+    newRequestId: randomUUID,
+    ready: async () => ({ draining: false, store: 'ok', limiter: 'ok' }),
+    ...given,
+  })
+  const url = await opened.listen(0, '127.0.0.1')
+  isOurs(url)
+  let closing: Promise<void> | undefined
+  const door: TestDoor = {
+    url,
+    port: Number(new URL(url).port),
+    begun: [],
+    spent: 0,
+    logged,
+    chat: ({ path = chatPath, headers = {}, body: sent = body() } = {}) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { authorization: 'Bearer good', 'idempotency-key': 'k', 'content-type': 'application/json', ...headers },
+        body: sent,
+      }),
+    close: () => (closing ??= opened.close()),
+    [Symbol.asyncDispose]: () => door.close(),
+  }
+  return door
+}
+
+const byBearer = (authorization: string | undefined): Authenticated =>
+  authorization === 'Bearer good' ? { kind: 'authenticated', apiKey } : { kind: 'invalid_api_key' }
+const allow = (): RateOutcome => ({ kind: 'allowed', figures })
+const replay = ({ message }: TurnRequest): BeginResult => ({ kind: 'replay', reply: storedReply(message) })
+const noConversations: Public['conversations'] = {
+  list: async () => ({ data: [], nextCursor: null }),
+  messages: async () => ({ kind: 'not_found' }),
+}
+
+export const storedReply = (content: string, requestId: string = randomUUID()): StoredReply => ({
+  requestId,
+  conversationId: 'conv_door',
+  messageId: 'msg_door',
+  content,
+  createdAt: 1_700_000_000_000,
+  promptTokens: 3,
+  completionTokens: 4,
+  charged: 1234n,
+})
+
+/** A turn that says what the test tells it to. */
+export class ScriptedTurn implements RunningTurn {
+  readonly requestId: string = randomUUID()
+  readonly conversationId = 'conv_door'
+  readonly end: Promise<TurnEnd>
+  readonly #end = Promise.withResolvers<TurnEnd>()
+  readonly #listening = Promise.withResolvers<void>()
+  readonly #left = Promise.withResolvers<void>()
+  #listener: ((delta: string) => void) | undefined
+  content = ''
+
+  constructor() {
+    this.end = this.#end.promise
+  }
+
+  /** Somebody listens; nobody listens any more. */
+  get listening(): Promise<void> {
+    return this.#listening.promise
+  }
+  get left(): Promise<void> {
+    return this.#left.promise
+  }
+  get begun(): BeginResult {
+    return { kind: 'running', turn: this }
+  }
+
+  listen(onDelta: (delta: string) => void): () => void {
+    this.#listener = onDelta
+    this.#listening.resolve()
+    return () => {
+      this.#listener = undefined
+      this.#left.resolve()
+    }
+  }
+
+  say(delta: string): void {
+    this.content += delta
+    this.#listener?.(delta)
+  }
+
+  complete(): void {
+    this.#end.resolve({ kind: 'completed', reply: storedReply(this.content, this.requestId) })
+  }
+
+  fail(code: Extract<TurnEnd, { kind: 'failed' }>['code']): void {
+    this.#end.resolve({ kind: 'failed', code })
+  }
+}

@@ -1,0 +1,105 @@
+/** The batching lane: what waits leaves together, in order, never twice, and one item's error is its own. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Each } from '../../src/store/store.ts'
+import { Batcher } from '../../src/turn/batcher.ts'
+
+type Item = { id: number; user: string }
+type Outcome = { kind: 'done'; id: number }
+
+void test('a lane holds the next batch until the one before has returned, at most 64 items, one per key', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(20), { minLength: 1, maxLength: 300 }), async (users) => {
+      let sending = 0
+      const seen: number[] = []
+      const batcher = new Batcher<Item, Outcome>(
+        async (items) => {
+          assert.equal(++sending, 1, 'two batches at once')
+          assert.ok(items.length <= 64)
+          assert.equal(new Set(items.map(({ user }) => user)).size, items.length, 'a key twice in a batch')
+          seen.push(...items.map(({ id }) => id))
+          await new Promise((resolve) => setImmediate(resolve))
+          sending--
+          return items.map(({ id }) => ({ kind: 'done', id }))
+        },
+        ({ user }) => [user],
+      )
+      const items = users.map((user, id) => ({ id, user: `user-${user}` }))
+      const outcomes = await Promise.all(items.map((item) => batcher.push(item)))
+      assert.deepEqual(
+        outcomes.map(({ id }) => id),
+        items.map(({ id }) => id),
+      )
+      assert.deepEqual(
+        seen.toSorted((a, b) => a - b),
+        items.map(({ id }) => id),
+      )
+      for (const user of new Set(users)) {
+        const order = seen.filter((id) => users[id] === user)
+        assert.deepEqual(
+          order,
+          order.toSorted((a, b) => a - b),
+          'one key in the order it came',
+        )
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+void test('an error of one item rejects that item alone; an error of the batch rejects its items and the lane goes on', async () => {
+  let batches = 0
+  const batcher = new Batcher<Item, Outcome>(
+    async (items) => {
+      if (++batches === 2) throw new Error('lost')
+      return items.map(({ id }): Each<Outcome> => (id === 1 ? { kind: 'error', error: new Error('bad row') } : { kind: 'done', id }))
+    },
+    ({ user }) => [user],
+  )
+  const first = await Promise.allSettled([0, 1, 2].map((id) => batcher.push({ id, user: `${id}` })))
+  assert.deepEqual(
+    first.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  await assert.rejects(batcher.push({ id: 3, user: 'x' }), /lost/)
+  assert.deepEqual(await batcher.push({ id: 4, user: 'x' }), { kind: 'done', id: 4 })
+})
+
+void test('overload.queue where more wait than a batch holds, owners take turns: one message does not wait behind the many of another', async () => {
+  const batches: Item[][] = []
+  const batcher = new Batcher<Item, Outcome>(
+    async (items) => {
+      batches.push(items)
+      await new Promise((resolve) => setImmediate(resolve))
+      return items.map(({ id }) => ({ kind: 'done', id }))
+    },
+    ({ id }) => [`${id}`],
+  )
+  const pushed: Promise<Outcome>[] = []
+  const push = (user: string, count: number): void => {
+    for (let index = 0; index < count; index++) pushed.push(batcher.push({ id: pushed.length, user }, user))
+  }
+  push('flood', 900)
+  push('second', 100)
+  for (let owner = 0; owner < 70; owner++) push(`one of ${owner}`, 1)
+  await Promise.all(pushed)
+  const of = (batch: number, user: string): number => batches[batch]!.filter((item) => item.user.startsWith(user)).length
+  assert.deepEqual([of(0, 'flood'), of(0, 'second'), of(0, 'one of')], [1, 1, 62])
+  // The eight who had no turn come before the second turn of the others, which then share what is left.
+  assert.deepEqual([of(1, 'one of'), of(1, 'flood'), of(1, 'second')], [8, 28, 28])
+  assert.deepEqual([of(2, 'flood'), of(2, 'second')], [32, 32])
+  for (const user of ['flood', 'second']) {
+    const order = batches.flat().filter((item) => item.user === user)
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a.id - b.id),
+      `${user} in the order it came`,
+    )
+  }
+  assert.deepEqual(
+    batches.map((batch) => batch.length),
+    [...Array.from({ length: 16 }, () => 64), 46],
+    'no batch leaves a place empty',
+  )
+})

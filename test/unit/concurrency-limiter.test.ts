@@ -1,0 +1,95 @@
+/** `overload.places`: how places are shared out, for every order of asking and giving back. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ConcurrencyLimiter } from '../../src/turn/concurrency-limiter.ts'
+import type { Release } from '../../src/turn/concurrency-limiter.ts'
+
+/** As many as the owner gets, up to `most`. */
+function fill(places: ConcurrencyLimiter, owner: string, most = 10_000): Release[] {
+  const held: Release[] = []
+  for (let place = places.take(owner); place; place = held.length < most ? places.take(owner) : undefined) held.push(place)
+  return held
+}
+
+void test('overload.places an owner who is alone takes every place, and is alone again ten minutes after the last of the others', () => {
+  let now = 0
+  const places = new ConcurrencyLimiter(1000, () => now)
+  const held = fill(places, 'ann')
+  assert.equal(held.length, 1000)
+  assert.equal(places.take('bob'), undefined)
+  for (const place of held) place()
+  assert.equal(fill(places, 'ann', 950).length, 900, 'bob was seen')
+  now = 10 * 60_000 + 1
+  assert.equal(fill(places, 'ann').length, 100)
+})
+
+void test('overload.places two who flood take nearly half each, ten nearly a tenth, and the next still gets in', () => {
+  for (const [owners, least, most] of [
+    [1, 899, 900],
+    [2, 472, 474],
+    [10, 98, 100],
+    [100, 9, 10],
+  ] as const) {
+    const places = new ConcurrencyLimiter(1000)
+    // Seen and gone again.
+    places.take('guest')!()
+    const held = new Map<string, number>()
+    for (let round = 0; round < 1000; round++) {
+      for (let owner = 0; owner < owners; owner++)
+        if (places.take(`owner-${owner}`)) held.set(`owner-${owner}`, (held.get(`owner-${owner}`) ?? 0) + 1)
+    }
+    for (const count of held.values()) assert.ok(count >= least && count <= most, `${owners} owners: ${count} places`)
+    assert.equal(held.size, owners)
+    assert.ok(places.take('guest'), `${owners} owners left no place`)
+  }
+})
+
+void test('overload.places what is given back goes to the owner with less, not to the one who fills the process', () => {
+  const places = new ConcurrencyLimiter(10)
+  const held = fill(places, 'ann')
+  assert.equal(held.length, 10)
+  assert.equal(places.take('bob'), undefined)
+  held.pop()!()
+  assert.equal(places.take('ann'), undefined, 'the one place that is free is not for her who has nine')
+  assert.ok(places.take('bob'))
+  held.pop()!()
+  assert.ok(!places.take('bob') && !places.take('ann'), 'nor for one who has any')
+  assert.ok(places.take('eve'))
+})
+
+void test('overload.places never more than there are, nothing lost, and an owner with none gets in wherever one is free', () => {
+  const step = fc.record({ owner: fc.nat(4), gives: fc.boolean(), which: fc.nat() })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 40 }), fc.array(step, { maxLength: 400 }), (most, steps) => {
+      const places = new ConcurrencyLimiter(most)
+      const held = new Map<number, Release[]>()
+      for (const { owner, gives, which } of steps) {
+        const own = held.get(owner) ?? []
+        held.set(owner, own)
+        if (gives) own.splice(which % Math.max(1, own.length), 1)[0]?.()
+        else {
+          const { free } = places
+          const place = places.take(`owner-${owner}`)
+          if (place) own.push(place)
+          assert.equal(places.free, place ? free - 1 : free)
+          assert.ok(place || free === 0 || own.length > 0, 'one who holds none was refused a free place')
+        }
+        assert.equal(places.free, most - [...held.values()].flat().length)
+      }
+      for (const place of [...held.values()].flat()) place()
+      assert.equal(fill(new ConcurrencyLimiter(most), 'ann').length, most)
+      assert.equal(places.free, most)
+    }),
+  )
+})
+
+void test('overload.places what recovery finds may go over the limit, and then nothing is free until it is given back', () => {
+  const places = new ConcurrencyLimiter(2)
+  const found = [places.takeAnyway(), places.takeAnyway(), places.takeAnyway()]
+  assert.deepEqual([places.free, places.take('ann')], [0, undefined])
+  found.pop()!()
+  assert.equal(places.take('ann'), undefined)
+  for (const place of found) place()
+  assert.equal(places.free, 2)
+})

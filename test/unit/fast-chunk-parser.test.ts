@@ -1,0 +1,193 @@
+/** The reading of chunks by a mould against their reading by a parse: whatever a server sends, both say the same. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { ModelError } from '../../src/agent/models/model.ts'
+import { ChatAnswer } from '../../src/agent/models/apis/chat-answer.ts'
+import { FastChunkParser, stringOf } from '../../src/agent/models/apis/fast-chunk-parser.ts'
+import { anyText } from '../support/any-text.ts'
+
+/** A text as it may be written in JSON: plainly, or every character by its number. */
+const written = fc.record({ text: anyText(16), byNumber: fc.boolean() }).map(({ text, byNumber }) => {
+  const units = Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`)
+  return byNumber ? units.join('') : JSON.stringify(text).slice(1, -1)
+})
+
+/** What may stand between the quotes: a text, or what only looks like one, by a server that is broken or wants to be misread. */
+const between = fc.oneof(
+  { arbitrary: written, weight: 6 },
+  {
+    arbitrary: fc.constantFrom('word', ' word', 'mark', 'ma', '', 'a"b', 'a\\', '\\"', '\\\\', '\\u12', '\n', '\u0001', 'mark","x":"y'),
+    weight: 3,
+  },
+  {
+    arbitrary: fc.constantFrom(
+      'a","content":"b',
+      'a"},"finish_reason":"stop","x":{"y":"',
+      'a"}}],"usage":{"prompt_tokens":1,"completion_tokens":2},"z":[{"delta":{"w":"',
+      'x"}}],"error":{"message":"broken',
+      'x\\",\\"content\\":\\"y',
+    ),
+    weight: 1,
+  },
+)
+
+/** Chunks of Chat Completions with a hole: `§` where the text goes, and where a decoy of it does. */
+const frames = [
+  '{"id":"1","choices":[{"index":0,"delta":{"content":"§"},"finish_reason":null}]}',
+  '{"id": "1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "§", "refusal": null}, "finish_reason": null}], "usage": null}',
+  '{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"§"}}],"created":1,"id":"1"}',
+  '{"choices":[{"delta":{"content":"§","reasoning_content":"thinks"}}]}',
+  '{"choices":[{"delta":{"content":"§","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}',
+  '{"choices":[{"delta":{"content":"§","tool_calls":[],"reasoning":"","function_call":null}}]}',
+  '{"choices":[{"delta":{"content":"§"},"finish_reason":"length"}]}',
+  '{"choices":[{"delta":{"content":"§"}}],"usage":{"prompt_tokens":3,"completion_tokens":4}}',
+  '{"choices":[{"delta":{"content":"first","content":"§"}}]}',
+  '{"choices":[{"delta":{"content":"§","content":"last"}}]}',
+  '{"choices":[{"delta":{"content":"§","cont\\u0065nt":"last"}}]}',
+  '{"choices":[{"delta":{"content":"mark","x":{"content":"§"}}}]}',
+  '{"metadata":{"content":"§"},"choices":[{"delta":{"content":"said"}}]}',
+  '{"metadata":{"content":"§"},"choices":[{"delta":{"content":"mark"}}]}',
+  '{"metadata":{"content":"said"},"choices":[{"delta":{"content":"§"}}]}',
+  '{"note":"\\"content\\":\\"","choices":[{"delta":{"content":"§"}}]}',
+  '{"choices":[{"delta":{"content":"§"}},{"delta":{"content":"another"}}]}',
+  '{"choices":[{"delta":{"content":"said"}},{"delta":{"content":"§"}}]}',
+  '{"choices":[{"delta":{"content":"said"}}],"choices":[{"delta":{"content":"§"}}]}',
+  '{"choices":[{"delta":{"content":"§"}}],"obfuscation":"§"}',
+  '{"choices":[{"delta":{"content":[{"type":"text","text":"§"}]}}]}',
+  '{"choices":[{"message":{"content":"§"}}]}',
+  '{"content":"§","choices":[]}',
+  '{"__proto__":{"choices":[{"delta":{"content":"§"}}]},"choices":[{"delta":{"content":"said"}}]}',
+  '{"choices":[{"delta":{"content":"§"}}],"error":null,"object":"error"}',
+  '["content","§"]',
+  '"content":"§"',
+]
+
+/** A stream: a few frames, each filled again and again. */
+const chunks = fc
+  .tuple(
+    fc.uniqueArray(fc.constantFrom(...frames), { minLength: 1, maxLength: 3 }),
+    fc.array(fc.tuple(fc.nat(9), between), { maxLength: 24 }),
+  )
+  .map(([chosen, filled]) => filled.map(([which, text]) => chosen[which % chosen.length]!.replaceAll('§', () => text)))
+
+const stop = '{"choices":[{"delta":{},"finish_reason":"stop"}]}'
+const finishing = (reason: string, text: string): string => `{"choices":[{"delta":{"content":"${text}"},"finish_reason":"${reason}"}]}`
+const using = (tokens: number, text: string): string =>
+  `{"choices":[{"delta":{"content":"${text}"}}],"usage":{"prompt_tokens":${tokens},"completion_tokens":1}}`
+
+const textOf = (chunk: string): unknown => (JSON.parse(chunk) as any).choices[0].delta.content
+
+test('a text that a mould reads is the text that a parse finds, and the rest of the chunk is that of the chunk it was learnt from', () => {
+  let read = 0
+  fc.assert(
+    fc.property(chunks, (stream) => {
+      const parser = new FastChunkParser(stringOf('content'), textOf)
+      let learnt: any
+      for (const chunk of stream) {
+        const text = parser.read(chunk)
+        if (text !== undefined) {
+          read++
+          const whole = JSON.parse(chunk)
+          assert.equal(whole.choices[0].delta.content, text)
+          whole.choices[0].delta.content = learnt.choices[0].delta.content
+          assert.deepEqual(whole, learnt)
+          continue
+        }
+        try {
+          const found = textOf(chunk)
+          if (typeof found !== 'string') continue
+          learnt = JSON.parse(chunk)
+          parser.learn(chunk, found)
+        } catch {
+          // no chunk: nobody would have it learnt
+        }
+      }
+    }),
+    { numRuns: 1500 },
+  )
+  assert(read > 100, `only ${read} chunks were read by a mould`)
+})
+
+/** All that an answer does with these chunks. */
+function outcomeOf(stream: string[]): unknown {
+  const told: unknown[] = []
+  const answer = new ChatAnswer({ onText: (text) => told.push(text), secret: 'key', maxOutputTokens: 1 })
+  answer.begin('text/event-stream')
+  try {
+    for (const chunk of stream) told.push({ progress: answer.take(Buffer.from(`data: ${chunk.replaceAll(/[\r\n]/g, ' ')}\n\n`)) })
+    answer.end()
+    return { told, step: answer.step() }
+  } catch (error) {
+    assert(error instanceof ModelError)
+    return { told, kind: error.kind, message: error.message }
+  }
+}
+
+test('an answer whose chunks are alike is read as one whose chunks all differ', () => {
+  // White space before a chunk says nothing, and so much of it as before no other chunk leaves a mould nothing to fit.
+  const differing = (stream: string[]): string[] => stream.map((chunk, n) => (chunk === '[DONE]' ? chunk : ' '.repeat(n) + chunk))
+  fc.assert(
+    fc.property(chunks, fc.constantFrom(stop, '[DONE]', ''), (stream, last) => {
+      const all = last === '' ? stream : [...stream, last]
+      assert.deepEqual(outcomeOf(all), outcomeOf(differing(all)))
+    }),
+    {
+      numRuns: 1500,
+      examples: [
+        [[finishing('length', 'a'), stop, finishing('length', 'c')], ''],
+        [[using(1, 'a'), '{"choices":[],"usage":{"prompt_tokens":2,"completion_tokens":2}}', using(1, 'b')], stop],
+      ],
+    },
+  )
+})
+
+test('chunks that are alike are parsed twice and not each time, and one that differs is parsed', () => {
+  let parsed = 0
+  const parser = new FastChunkParser(stringOf('content'), (chunk) => {
+    parsed++
+    return textOf(chunk)
+  })
+  const chunk = (text: string, created = 1): string => JSON.stringify({ created, choices: [{ delta: { content: text } }] })
+  parser.learn(chunk('a'), 'a')
+  const texts = ['b', 'a line\n', 'Grüße, 世界 🌍', 'a "quoted" one', 'longer than what is copied as it is']
+  for (const text of texts) assert.equal(parser.read(chunk(text)), text)
+  assert.equal(parsed, 1)
+  assert.equal(parser.read(chunk('b', 2)), undefined)
+  parser.learn(chunk('b', 2), 'b')
+  assert.equal(parser.read(chunk('c', 2)), 'c')
+  assert.equal(parser.read(chunk('c', 1)), undefined)
+})
+
+test('an answer whose chunks all differ is soon left to the parser alone', () => {
+  let parsed = 0
+  const parser = new FastChunkParser(stringOf('content'), (chunk) => {
+    parsed++
+    return textOf(chunk)
+  })
+  for (let created = 0; created < 20; created++) {
+    const chunk = JSON.stringify({ created, choices: [{ delta: { content: 'a' } }] })
+    assert.equal(parser.read(chunk), undefined)
+    parser.learn(chunk, 'a')
+  }
+  assert.equal(parsed, 3)
+})
+
+test('a text that is kept keeps nothing else of what was read with it', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const heap = (): number => (collect(), process.memoryUsage().heapUsed)
+  const texts: string[] = []
+  const answer = new ChatAnswer({ onText: (text) => texts.push(text), secret: '', maxOutputTokens: 100_000 })
+  answer.begin('text/event-stream')
+  const before = heap()
+  for (let n = 0; n < 500; n++) {
+    const chunk = JSON.stringify({ choices: [{ delta: { content: `text number ${n}, which is not short` } }] })
+    answer.take(Buffer.from(`data: ${chunk}\n\n:${'.'.repeat(60_000)}\n`))
+  }
+  const grown = heap() - before
+  assert.equal(texts.length, 500)
+  assert(grown < 10_000_000, `${grown} bytes are kept of 30,000,000 that were read`)
+})
