@@ -88,8 +88,8 @@ const contract = options.watch
 const report = new Report({ isVerbose: parts.length > 0 || options.watch === true })
 const figures: FileFigures[] = []
 
-/** Tests wait for much of their time: a third process keeps two cores busy. */
-const concurrency = 3
+/** Tests wait for much of their time: four processes keep two cores busy. */
+const concurrency = 4
 // A test that waits for something that never comes must end. The slowest one takes two minutes.
 const testTimeoutMs = 300_000
 

@@ -177,6 +177,11 @@ export function ruledOf(message: string): { calls: number; runs: number; ends: '
   return read && behaviours[read.behaviour]!.ruled?.(read.asked)
 }
 
+/** Whether a turn goes on after its first model call, with a hold for the next step that may not fit: after tool calls, or an answer without text. */
+export function takesSeveralSteps(message: string): boolean {
+  return ['tools', 'rounds', 'empty', 'mute'].includes(readMessage(message)?.behaviour ?? '')
+}
+
 /** Model calls of one attempt at most: three for each step before the first text, one after it, and one more where an answer was empty. */
 export function maxCallsPerAttempt(message: string): number {
   const read = readMessage(message)

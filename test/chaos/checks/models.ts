@@ -1,6 +1,6 @@
 /** What the model was asked: H3 (how often), H8 (not at all where it was refused), H10 (with exactly the stored history). Sections 1 and 4; `turn.states`. Pure. */
 import type { ModelCallEvent } from '../history.ts'
-import { maxCallsPerAttempt, ruledOf } from '../messages.ts'
+import { maxCallsPerAttempt, ruledOf, takesSeveralSteps } from '../messages.ts'
 import { isUnheard } from './reading.ts'
 import type { Reading, Request, Try, Violation } from './reading.ts'
 
@@ -72,8 +72,7 @@ function* notWhenRefused(reading: Reading): Generator<Violation> {
     const request = reading.byMessage.get(message)
     const [first] = calls
     const sent = (request?.tries ?? []).filter(({ call }) => call.at <= first!.at)
-    const isLong = maxCallsPerAttempt(message) > maxCallsPerAttempt('')
-    const mayRun = sent.some((one) => mayBegin(one) || (isLong && one.code === 'insufficient_balance'))
+    const mayRun = sent.some((one) => mayBegin(one) || (takesSeveralSteps(message) && one.code === 'insufficient_balance'))
     if (mayRun) continue
     const refused = reading.tries.filter(({ call }) => call.message === message)
     yield {
