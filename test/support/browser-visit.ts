@@ -21,9 +21,9 @@ export type VisitOptions = {
 }
 
 /** Whose console it is. */
-export type ScenarioFixture = { adminUrl: string; close(): Promise<void> }
+export type ConsoleApp = { adminUrl: string; close(): Promise<void> }
 
-export type Visitor<App extends ScenarioFixture = ScenarioFixture> = {
+export type Visitor<App extends ConsoleApp = ConsoleApp> = {
   page: Page
   context: BrowserContext
   app: App
@@ -37,13 +37,13 @@ export type Visitor<App extends ScenarioFixture = ScenarioFixture> = {
   say(text: string): void
 }
 
-type Visit<App extends ScenarioFixture> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
+type Visit<App extends ConsoleApp> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
 
 // A bound for what never comes, not a measure: the machine may be very busy.
 const waitsMs = 20_000
 
 /** Every test gets one of its own. Where it fails, a picture of what was seen lies in artifacts/console/failed. */
-export async function visitConsole<App extends ScenarioFixture>(
+export async function visitConsole<App extends ConsoleApp>(
   { app, browser, options, title, say }: Visit<App>,
   body: (visitor: Visitor<App>) => Promise<void>,
 ): Promise<void> {

@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import type { Browser } from 'playwright-core'
 import { visitConsole } from './browser-visit.ts'
-import type { ScenarioFixture, VisitOptions, Visitor } from './browser-visit.ts'
+import type { ConsoleApp, VisitOptions, Visitor } from './browser-visit.ts'
 
 /** What the server serves at /console. */
 export const builtConsole = join(import.meta.dirname, '..', '..', 'packages', 'console', 'dist')
@@ -29,14 +29,14 @@ export function findChromium(): string | undefined {
   return [...(named ? [named] : []), ...places.flatMap((place) => names.map((name) => join(place, name)))].find((file) => existsSync(file))
 }
 
-type ConsoleTest<App extends ScenarioFixture> = (
+type ConsoleTest<App extends ConsoleApp> = (
   title: string,
   body: (visitor: Visitor<App>) => Promise<void>,
   options?: VisitOptions,
 ) => void
 
 /** `start` makes the app of the file, whose admin token is the tests' own; every test of it is skipped where the console cannot be tested. */
-export function openConsole<App extends ScenarioFixture>(start: () => Promise<App>): ConsoleTest<App> {
+export function openConsole<App extends ConsoleApp>(start: () => Promise<App>): ConsoleTest<App> {
   const skip = noConsole()
   let app: App | undefined
   let browser: Browser | undefined
