@@ -27,7 +27,7 @@ if (code !== 0) {
 }
 
 module.enableCompileCache(join(app, 'node_modules/.cache/turnkeep'))
-for (const file of ['store/postgres/postgres.ts', 'access/redis-window.ts', 'access/store-window.ts', 'workers.ts'])
+for (const file of ['store/postgres/postgres.ts', 'access/redis-window.ts', 'access/store-window.ts', 'process/workers.ts'])
   await import(join(app, 'src', file))
 // What a first request loads: the compiler of its schema.
 const ofApp = createRequire(join(app, 'package.json'))
