@@ -1,13 +1,12 @@
 /** A turn as its events come: what the playground and the first chat show while the reply is written. The server's own schemas say what an event is. */
-import type { Static } from 'typebox'
-import type { ChatEvent } from '../../../../src/http/public/schemas.ts'
 import { ApiFailure, send } from './client.ts'
 import { readEvents } from './event-reader.ts'
+import type { ChatEvent } from './types.ts'
 
 type Named<Sent> = Sent extends { event: infer Name; data: infer Data } ? { type: Name } & Data : never
 
 /** By `type`: `response.created`, `response.output_text.delta`, and last one of `response.completed` and `error`. */
-export type StreamEvent = Named<Static<typeof ChatEvent.ref>>
+export type StreamEvent = Named<ChatEvent>
 /** How a turn ends. */
 export type StreamEnd = Extract<StreamEvent, { type: 'response.completed' | 'error' }>
 

@@ -1,34 +1,5 @@
-/** What the admin API answers, taken from the very schemas that describe it, as types alone: the page cannot differ from the server unnoticed. */
-import type { Static } from 'typebox'
-import type * as agents from '../../../../src/http/admin/agents/agent-answers.ts'
-import type * as answers from '../../../../src/http/admin/answers.ts'
-import type * as page from '../../../../src/http/admin/console-answers.ts'
-
-export type Owner = Static<typeof answers.Owner.ref>
-export type LedgerEntry = Static<typeof answers.LedgerEntry.ref>
-export type Provider = Static<typeof answers.Provider.ref>
-export type ProviderTest = Static<typeof answers.ProviderTest.ref>
-export type Agent = Static<typeof agents.Agent.ref>
-export type AgentVersion = Static<typeof agents.AgentVersion.ref>
-export type Tool = Static<typeof agents.Tool.ref>
-export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
-export type Document = Static<typeof agents.Document.ref>
-export type Passages = Static<typeof agents.Found.ref>
-export type Key = Static<typeof answers.Key.ref>
-export type ShownKey = Static<typeof answers.ShownKey.ref>
-export type Conversation = Static<typeof answers.StoredConversation.ref>
-export type Message = Static<typeof answers.StoredMessage.ref>
-export type Turn = Static<typeof answers.Turn.ref>
-export type TurnWithSteps = Static<typeof answers.TurnWithSteps.ref>
-export type Usage = Static<typeof answers.Usage.ref>
-export type AuditLine = Static<typeof answers.AuditLine.ref>
-
-/** `api_url`: where callers reach the public API; null: at the page's own origin. */
-export type Session = Static<typeof page.Session.ref>
-export type Status = Static<typeof page.Status.ref>
-export type Verification = Static<typeof page.Verification.ref>
-export type ToolTrial = Static<typeof page.ToolTrial.ref>
-export type ModelPrice = Static<typeof page.ModelPrice.ref>
+/** What the admin API answers: the types of the server's own contract, so the console cannot differ from the server unnoticed. */
+export type * from '../../../../src/http/contract.ts'
 
 /** A list as it comes, page by page. */
 export type Page<Item> = { data: Item[]; next_cursor: string | null }

@@ -1,5 +1,5 @@
 /** The languages that the server stems, as people read them; complete by the server's own type. */
-import type { Language } from '../../../../../../src/store/queries/knowledge/stems.ts'
+import type { Language } from '../../../api/types.ts'
 
 const labels: Record<Language, string> = {
   none: 'No stemming',

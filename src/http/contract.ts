@@ -1,0 +1,40 @@
+/**
+ * The contract with the console: what the admin API and the stream of a turn answer, as types, taken from the schemas that validate and describe
+ * them. packages/console imports this file of src/ and no other, so a change of an answer that the console does not expect fails its type check.
+ */
+import type { Static } from 'typebox'
+import type * as agents from './admin/agents/agent-answers.ts'
+import type * as answers from './admin/answers.ts'
+import type * as page from './admin/console-answers.ts'
+import type * as chat from './public/schemas.ts'
+
+export type Owner = Static<typeof answers.Owner.ref>
+export type LedgerEntry = Static<typeof answers.LedgerEntry.ref>
+export type Provider = Static<typeof answers.Provider.ref>
+export type ProviderTest = Static<typeof answers.ProviderTest.ref>
+export type Agent = Static<typeof agents.Agent.ref>
+export type AgentVersion = Static<typeof agents.AgentVersion.ref>
+export type Tool = Static<typeof agents.Tool.ref>
+export type ToolDifferences = Static<typeof agents.ToolDifferences.ref>
+export type Document = Static<typeof agents.Document.ref>
+export type Passages = Static<typeof agents.Found.ref>
+export type Key = Static<typeof answers.Key.ref>
+export type ShownKey = Static<typeof answers.ShownKey.ref>
+export type Conversation = Static<typeof answers.StoredConversation.ref>
+export type Message = Static<typeof answers.StoredMessage.ref>
+export type Turn = Static<typeof answers.Turn.ref>
+export type TurnWithSteps = Static<typeof answers.TurnWithSteps.ref>
+export type Usage = Static<typeof answers.Usage.ref>
+export type AuditLine = Static<typeof answers.AuditLine.ref>
+
+/** `api_url`: where callers reach the public API; null: at the page's own origin. */
+export type Session = Static<typeof page.Session.ref>
+export type Status = Static<typeof page.Status.ref>
+export type Verification = Static<typeof page.Verification.ref>
+export type ToolTrial = Static<typeof page.ToolTrial.ref>
+export type ModelPrice = Static<typeof page.ModelPrice.ref>
+
+/** An event of a turn's stream. */
+export type ChatEvent = Static<typeof chat.ChatEvent.ref>
+/** A language whose words the server stems; an agent's `knowledge.language`. */
+export type { Language } from '../store/queries/knowledge/stems.ts'
