@@ -3,8 +3,9 @@
  * else reads the environment, catches signals or ends a process that started well. What a person reads goes to stdout, the log as JSON lines to
  * stderr. Exit codes: 0 drained · 1 died of a fault · 2 could not start.
  */
+import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { readConfig } from './config/config.ts'
+import { readConfig, settings } from './config/config.ts'
 import type { Config, Environment } from './config/config.ts'
 import { DataFolderRefused, openDataFolder, readSecrets } from './config/data-folder.ts'
 import type { DataFolder, Secrets } from './config/data-folder.ts'
@@ -36,7 +37,8 @@ export async function serve(environment: Environment, onStore?: (store: Store) =
     // On a terminal the lines below say it; whoever collects stderr gets it as a line of the log.
     if (!process.stderr.isTTY) log.info({ url: ready.url, adminUrl: ready.adminUrl }, 'listening')
     const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? ready.adminUrl) : ready.adminUrl
-    console.log(startLines({ url: config.publicUrl ?? ready.url, adminUrl, demo: ready.demo }))
+    const tokenPath = config.adminToken === undefined ? join(config.dataFolder, settings.adminToken.file) : undefined
+    console.log(startLines({ url: config.publicUrl ?? ready.url, adminUrl, tokenPath, demo: ready.demo }))
     return ready
   } catch (error) {
     const line = await explain(error, config)

@@ -73,8 +73,11 @@ describe('first start', () => {
     const folder = join(ownFolder(t), 'data')
     const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
     const first = await server.ready()
-    assert.match(first, /^ {2}console {2}http:\/\/127\.0\.0\.1:\d+\/console\n {2}docs {5}http:\/\/127\.0\.0\.1:\d+\/docs$/m)
-    assert.match(first, /Paste this twice/)
+    assert.match(
+      first,
+      /^ {2}Console {6}http:\/\/127\.0\.0\.1:\d+\/console\n {2}Admin token {2}cat (\S+)\n {2}API docs {5}http:\/\/127\.0\.0\.1:\d+\/docs$/m,
+    )
+    assert.match(first, /Run this command twice/)
     const command = pastedCommand(first)
     assert.match(command, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/agents\/agt_\w+\/chat /)
     assert.ok(command.includes(`-H "Authorization: Bearer $(cat ${folder}/demo.key)"`))
@@ -143,7 +146,7 @@ describe('first start', () => {
       TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
       TURNKEEP_DEMO: 'off',
     })
-    const [, consoleUrl] = /console {2}(\S+)\/console/.exec(server.shown.stdout)!
+    const [, consoleUrl] = /Console {6}(\S+)\/console\n {2}Admin token {2}the value of TURNKEEP_ADMIN_TOKEN\n/.exec(server.shown.stdout)!
     const owners = await fetch(`${consoleUrl}/admin/v1/owners`, { headers: { authorization: `Bearer ${token}` } })
     assert.equal(owners.status, 200)
     assert.deepEqual(await owners.json(), { data: [], next_cursor: null })
@@ -213,9 +216,9 @@ describe('first start: addresses', () => {
   const demo = { agentId: 'agt_1', keyPath: '/d/demo.key' }
 
   test('an address to listen on everywhere is shown as this machine', () => {
-    const lines = startLines({ url: 'http://0.0.0.0:80', adminUrl: 'http://[::]:81', demo })
-    assert.match(lines, /console {2}http:\/\/\[::1\]:81\/console/)
-    assert.match(lines, /docs {5}http:\/\/127\.0\.0\.1:80\/docs/)
+    const lines = startLines({ url: 'http://0.0.0.0:80', adminUrl: 'http://[::]:81', tokenPath: '/d/admin.token', demo })
+    assert.match(lines, /Console {6}http:\/\/\[::1\]:81\/console/)
+    assert.match(lines, /API docs {5}http:\/\/127\.0\.0\.1:80\/docs/)
     assert.match(lines, /^curl http:\/\/127\.0\.0\.1:80\/v1/m)
   })
 
@@ -225,8 +228,8 @@ describe('first start: addresses', () => {
       TURNKEEP_PUBLIC_URL: 'https://chat.example.com/base/',
       TURNKEEP_ADMIN_PORT: '0',
     })
-    assert.match(server.shown.stdout, /console {2}http:\/\/127\.0\.0\.1:\d+\/console/)
-    assert.match(server.shown.stdout, /docs {5}https:\/\/chat\.example\.com\/base\/docs/)
+    assert.match(server.shown.stdout, /Console {6}http:\/\/127\.0\.0\.1:\d+\/console/)
+    assert.match(server.shown.stdout, /API docs {5}https:\/\/chat\.example\.com\/base\/docs/)
     assert.match(server.shown.stdout, /^curl https:\/\/chat\.example\.com\/base\/v1\/agents\//m)
   })
 })
@@ -405,7 +408,10 @@ describe('data folder', () => {
   test('an encryption key that is none is refused', (t) => {
     const folder = openDataFolder(ownFolder(t))
     writeFileSync(folder.pathOf('encryption.key'), 'not a key')
-    assert.throws(() => readSecrets({ adminToken: 'given', encryptionKeys: undefined }, folder), /encryption\.key does not hold a key/)
+    assert.throws(
+      () => readSecrets({ adminToken: 'given', encryptionKeys: undefined }, folder),
+      /encryption\.key does not contain a 32-byte key/,
+    )
   })
 
   test('a folder that is there is taken as it is', (t) => {

@@ -38,25 +38,28 @@ async function refused(environment: Record<string, string>, line: RegExp): Promi
 
 describe('process: what stops a start is said in one line, with exit code 2', () => {
   test('a bad setting', () => refused({ TURNKEEP_DRAIN_SECONDS: 'long' }, /TURNKEEP_DRAIN_SECONDS: must be a whole number/))
-  test('an unknown setting', () => refused({ TURNKEEP_PROT: '1' }, /TURNKEEP_PROT: there is no such setting/))
+  test('an unknown setting', () => refused({ TURNKEEP_PROT: '1' }, /TURNKEEP_PROT: unknown setting/))
   test('several workers on the embedded database', () =>
-    refused({ TURNKEEP_WORKERS: '2' }, /TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process/))
+    refused(
+      { TURNKEEP_WORKERS: '2' },
+      /TURNKEEP_WORKERS: more than 1 requires DATABASE_URL; only one process can use the embedded database/,
+    ))
   test('a shared database without the key that seals what is in it', () =>
-    refused({ ...shared, DATABASE_URL: 'postgres://localhost/x', TURNKEEP_ENCRYPTION_KEY: '' }, /TURNKEEP_ENCRYPTION_KEY: must be given/))
+    refused({ ...shared, DATABASE_URL: 'postgres://localhost/x', TURNKEEP_ENCRYPTION_KEY: '' }, /TURNKEEP_ENCRYPTION_KEY: must be set/))
   test('failpoints outside of tests', () =>
-    refused({ NODE_ENV: 'production', TURNKEEP_FAILPOINTS: 'drain.begin=kill' }, /TURNKEEP_FAILPOINTS: is for tests/))
+    refused({ NODE_ENV: 'production', TURNKEEP_FAILPOINTS: 'drain.begin=kill' }, /TURNKEEP_FAILPOINTS: can only be set with NODE_ENV=test/))
 
   test('a data folder below a file', (t) => {
     const file = join(ownFolder(t), 'file')
     writeFileSync(file, '')
-    return refused({ TURNKEEP_DATA_DIR: join(file, 'data') }, /the data folder .*data cannot be made: a part of its path is a file/)
+    return refused({ TURNKEEP_DATA_DIR: join(file, 'data') }, /cannot create the data folder .*data: part of its path is a file/)
   })
 
   // Not even root may make a folder there.
   test('a data folder where nothing can be made', () =>
     refused(
       { TURNKEEP_DATA_DIR: '/sys/turnkeep' },
-      /the data folder \/sys\/turnkeep cannot be written: not permitted; set TURNKEEP_DATA_DIR/,
+      /cannot write to the data folder \/sys\/turnkeep: operation not permitted; set TURNKEEP_DATA_DIR/,
     ))
 
   test('a data folder that another server uses', async (t) => {
@@ -163,7 +166,7 @@ describe('process: what stops a start on PostgreSQL, with one worker and with se
     const first = showServer({ ...shared, DATABASE_URL: database.url, TURNKEEP_WORKERS: '2' })
     t.after(() => first.child.kill('SIGKILL'))
     await first.ready()
-    const [, port] = /docs {5}http:\/\/127\.0\.0\.1:(\d+)\/docs/.exec(first.shown.stdout)!
+    const [, port] = /API docs {5}http:\/\/127\.0\.0\.1:(\d+)\/docs/.exec(first.shown.stdout)!
     await refusedThere({ DATABASE_URL: database.url, TURNKEEP_WORKERS: '2', PORT: port! }, /is in use by another program/)
     assert.equal(await first.stop(), 0)
   })
@@ -185,7 +188,7 @@ async function serverWithTurn(t: TestContext, environment: Record<string, string
   const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_DEMO: 'off', TURNKEEP_ADMIN_TOKEN: adminToken, ...environment })
   t.after(() => server.child.kill('SIGKILL'))
   await server.ready()
-  const [, url] = /docs {5}(\S+)\/docs/.exec(server.shown.stdout)!
+  const [, url] = /API docs {5}(\S+)\/docs/.exec(server.shown.stdout)!
   const make = async (path: string, body: object): Promise<Record<string, string>> => {
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
     const response = await fetch(`${url}/admin/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })

@@ -1,6 +1,6 @@
 /**
- * The commands, `npx turnkeep …`: their names and what is called for each. A command's definition and work are files of its own, loaded
- * when its name is given, so that none waits for another's modules. Exit codes: command-options.ts.
+ * Defines the commands of `npx turnkeep`. Each command lives in its own file, which is imported only when the command is used, so that no
+ * command pays for the modules of another. Exit codes: command-options.ts.
  */
 import { readFileSync } from 'node:fs'
 import { debuglog } from 'node:util'
@@ -10,39 +10,39 @@ import { CommandFailed } from './terminal/command-failed.ts'
 import { endGroupHelp, exitCodes } from './terminal/command-options.ts'
 
 const commands: [name: string, description: string, load: () => Promise<{ define(command: Command, environment: Environment): void }>][] = [
-  ['serve', 'run the server', () => import('./serve/serve.ts')],
-  ['config', 'print every setting with its value, meaning and source', () => import('./serve/print-config.ts')],
-  ['doctor', 'look for the usual troubles and say how to mend them', () => import('./doctor/doctor.ts')],
-  ['verify', 'check every invariant of the stored data, also beside a running server', () => import('./data/verify.ts')],
-  ['copy', 'copy the embedded database into PostgreSQL, and prove that all of it arrived', () => import('./data/copy.ts')],
-  ['backup', 'copy the database into one file, also beside a running server', () => import('./data/backup.ts')],
-  ['apply', 'bring about what a file declares: owners, agents, keys, documents', () => import('./apply/apply-command.ts')],
-  ['owner', 'owners, whose balance pays for replies: create, list, show, rename', () => import('./resources/owners.ts')],
-  ['provider', 'providers of models: create, list, show, update, delete, test', () => import('./resources/providers.ts')],
-  ['agent', 'agents, their versions and their tools: create, list, show, update, …', () => import('./resources/agents.ts')],
-  ['document', 'what an agent knows: add, list, show, search, delete', () => import('./resources/documents.ts')],
-  ['key', 'API keys of an agent: create, list, update, revoke, rotate', () => import('./resources/keys.ts')],
-  ['ledger', 'entries that move a balance: add, list', () => import('./resources/ledger.ts')],
-  ['chat', 'talk with an agent at this terminal, or send it one message', () => import('./chat/chat-command.ts')],
-  ['conversation', 'what was said: list, show, messages, delete', () => import('./resources/conversations.ts')],
-  ['turn', 'what became of a message, and what it cost: list, show', () => import('./resources/turns.ts')],
-  ['usage', 'turns, tokens, charges and times by hour or day', () => import('./resources/usage.ts')],
-  ['status', 'how the running service is', async () => (await import('./serve/status.ts')).status],
-  ['audit', 'who changed what, newest first', async () => (await import('./serve/status.ts')).audit],
+  ['serve', 'Run the server', () => import('./serve/serve.ts')],
+  ['config', 'Show every setting with its value, source and description', () => import('./serve/print-config.ts')],
+  ['doctor', 'Check for common problems and show how to fix them', () => import('./doctor/doctor.ts')],
+  ['verify', 'Check every invariant of the stored data, also while the server runs', () => import('./data/verify.ts')],
+  ['copy', 'Migrate to PostgreSQL: copy the SQLite database and verify the copy', () => import('./data/copy.ts')],
+  ['backup', 'Back up the database to a file, also while the server runs', () => import('./data/backup.ts')],
+  ['apply', 'Create or update owners, agents, keys and documents from a file', () => import('./apply/apply-command.ts')],
+  ['owner', 'Manage owners, whose balance pays for replies', () => import('./resources/owners.ts')],
+  ['provider', 'Manage model providers and their API keys', () => import('./resources/providers.ts')],
+  ['agent', 'Manage agents, their versions and their tools', () => import('./resources/agents.ts')],
+  ['document', "Manage the documents of an agent's knowledge base", () => import('./resources/documents.ts')],
+  ['key', 'Manage the API keys of an agent', () => import('./resources/keys.ts')],
+  ['ledger', 'Add and list the ledger entries of an owner', () => import('./resources/ledger.ts')],
+  ['chat', 'Chat with an agent in the terminal, or send one message', () => import('./chat/chat-command.ts')],
+  ['conversation', 'List, read and delete conversations', () => import('./resources/conversations.ts')],
+  ['turn', 'Show the status, cost and steps of turns', () => import('./resources/turns.ts')],
+  ['usage', 'Show turns, tokens, charges and latency by hour or day', () => import('./resources/usage.ts')],
+  ['status', 'Show the status of the running server', async () => (await import('./serve/status.ts')).status],
+  ['audit', 'List the audit log, newest first', async () => (await import('./serve/status.ts')).audit],
 ]
 
-/** How the help shows them, each in one group. */
+/** The groups of the help text. Each command belongs to exactly one group. */
 const groups: [title: string, names: string[]][] = [
-  ['Run it:', ['serve', 'config', 'doctor', 'status']],
-  ['Configure:', ['apply', 'provider', 'agent', 'document', 'key']],
-  ['Money:', ['owner', 'ledger', 'usage']],
-  ['Talk and look:', ['chat', 'conversation', 'turn', 'audit']],
-  ['Look after it:', ['verify', 'backup', 'copy']],
+  ['Server:', ['serve', 'config', 'doctor', 'status']],
+  ['Configuration:', ['apply', 'provider', 'agent', 'document', 'key']],
+  ['Billing:', ['owner', 'ledger', 'usage']],
+  ['Conversations:', ['chat', 'conversation', 'turn', 'audit']],
+  ['Maintenance:', ['verify', 'backup', 'copy']],
 ]
 
-/** Runs one command to its end; sets the exit code, or ends the process where the words were wrong. */
+/** Runs one command and sets the exit code of the process. Exits immediately with code 2 on invalid usage. */
 export async function runProgram(argv: string[], environment: Environment): Promise<void> {
-  // Whoever reads stdout may have read enough, as `head` does.
+  // The reader may close stdout early, as `head` does.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(0)
@@ -52,20 +52,21 @@ export async function runProgram(argv: string[], environment: Environment): Prom
     await program.parseAsync(argv)
   } catch (error) {
     if (error instanceof CommandFailed) console.error(`turnkeep: ${error.message}`)
-    else await tellFault(error)
-    // A fault of ours must not end as if the command had answered no.
+    else await printInternalError(error)
+    // An internal error must not look like exit code 1, which means that the command worked and the answer is no.
     process.exitCode = error instanceof CommandFailed ? error.exitCode : 2
   }
 }
 
-/** One line; the stack, for whoever mends it, where NODE_DEBUG names us. */
-async function tellFault(error: unknown): Promise<void> {
+/** Prints one line, and the stack trace if NODE_DEBUG includes `turnkeep`. */
+async function printInternalError(error: unknown): Promise<void> {
   const { visible } = await import('./terminal/table.ts')
   debuglog('turnkeep')('%s', error instanceof Error ? error.stack : error)
-  console.error(`turnkeep: a fault of ours: ${visible((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))}`)
+  const message = visible((error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' '))
+  console.error(`turnkeep: internal error: ${message} (run again with NODE_DEBUG=turnkeep for the stack trace)`)
 }
 
-/** The words of all commands; what `isNeeded` leaves out is there by its name alone. */
+/** Builds the program. Commands for which `isNeeded` returns false are listed in the help but have no options and no action. */
 export async function buildProgram(environment: Environment, isNeeded: (name: string) => boolean): Promise<Command> {
   const program = createProgram()
   const known = new Map(commands.map((command) => [command[0], command]))
@@ -84,18 +85,19 @@ export async function buildProgram(environment: Environment, isNeeded: (name: st
 function createProgram(): Command {
   return (
     new Command('turnkeep')
-      .description('Runs conversations with configured agents behind a REST API: every message answered once, stored once, charged once.')
-      .version(readVersion(), '-V, --version', 'print the version')
+      .description('Run AI agents behind a REST API: every message is answered once, stored once and charged once.')
+      .version(readVersion(), '-V, --version', 'Show the version')
       .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'turnkeep: ')) })
-      // Without "[options]", which all have and whose room the sentences need.
+      // Every command has options, so "[options]" would only take space from the descriptions.
       .configureHelp({
         subcommandTerm: (command) => [command.name(), command.usage().replace('[options]', '').trim()].join(' ').trim(),
         minWidthToWrap: 20,
       })
       .commandsGroup('Help:')
-      .helpCommand('help [command]', 'show the commands, or the flags and an example of one')
+      .helpCommand('help [command]', 'Show help for turnkeep or for a command')
+      .helpOption('-h, --help', 'Show help')
       .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
-      .showHelpAfterError('(npx turnkeep help shows the commands; --help after a command, its flags)')
+      .showHelpAfterError('Run "npx turnkeep help" for a list of commands, or a command with --help for its options.')
       .addHelpText('after', `\nExample:\n  npx turnkeep owner create "Acme Ltd" --balance 10.00\n\n${exitCodes}`)
   )
 }

@@ -1,6 +1,6 @@
 /**
- * Where the command begins, and the only one of this room's files that reads the environment. `serve` alone goes straight to the server:
- * reading the words of all other commands would cost every start 30 ms of CPU.
+ * The entry point of the `turnkeep` command, and the only file in src/cli/ that reads `process.env`. `serve` without arguments starts the
+ * server directly: loading the definitions of all other commands would add 30 ms of CPU time to every start.
  */
 const words = process.argv.slice(2)
 if (words.length === 1 && words[0] === 'serve') {

@@ -40,62 +40,62 @@ export type Setting<Value> = {
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 const databaseUrlName = 'DATABASE_URL'
-const percentEncoded = 'what a URL keeps for itself (such as / ? # @) stands in a password as %2F, %3F, %23, %40'
+const percentEncoded = 'reserved characters in the password (such as / ? # @) must be percent-encoded as %2F, %3F, %23, %40'
 
 export const settings = {
   port: {
     name: 'PORT',
     initial: '8080',
-    meaning: 'The port of the API; 0 takes any free one.',
+    meaning: 'Port of the API; 0 picks any free port.',
     accepted: 'a whole number from 0 to 65535',
     read: wholeNumber(0, 65_535),
   },
   host: {
     name: 'TURNKEEP_HOST',
     initial: '127.0.0.1',
-    meaning: 'The address to listen on; 0.0.0.0 or :: for all.',
+    meaning: 'Address to listen on; 0.0.0.0 or :: listens on all addresses.',
     accepted: 'an IP address or a host name',
     read: host,
   },
   publicUrl: {
     name: 'TURNKEEP_PUBLIC_URL',
-    meaning: 'The base address that is shown in curl lines and in OpenAPI; absent: the address listened on.',
-    accepted: 'an http or https address without query and fragment',
+    meaning: 'Base URL shown in curl examples and in the OpenAPI document; if not set, the address the server listens on.',
+    accepted: 'an http or https URL without a query or a fragment',
     read: baseUrl,
   },
   adminPort: {
     name: 'TURNKEEP_ADMIN_PORT',
-    meaning: 'A port of its own for admin API, console and metrics; absent: they share PORT.',
+    meaning: 'Separate port for the admin API, the console and the metrics; if not set, they share PORT.',
     accepted: 'a whole number from 0 to 65535',
     read: wholeNumber(0, 65_535),
   },
   dataFolder: {
     name: 'TURNKEEP_DATA_DIR',
     initial: './.turnkeep',
-    meaning:
-      'The folder of the embedded database and the generated secrets; with DATABASE_URL of the demo key alone, and not made without a demo.',
+    meaning: 'Folder of the embedded database and the generated secrets; with DATABASE_URL, only the demo creates it, for its API key.',
     accepted: 'a path',
     read: (text) => (text.includes('\0') ? undefined : resolve(text)),
   },
   databaseUrl: {
     name: databaseUrlName,
-    meaning: 'PostgreSQL, 15 or newer, instead of the embedded SQLite.',
-    accepted: `an address as postgres://user:password@host:5432/database; ${percentEncoded}`,
+    meaning: 'PostgreSQL 15 or newer, used instead of the embedded SQLite database.',
+    accepted: `a URL such as postgres://user:password@host:5432/database; ${percentEncoded}`,
     read: databaseAddress,
     secret: true,
     shown: withoutPassword,
   },
   redisUrl: {
     name: 'REDIS_URL',
-    meaning: 'Valkey or Redis for the rate windows; absent: they are in the process with SQLite, in the database with PostgreSQL.',
-    accepted: `an address as redis://user:password@host:6379/0 (rediss, valkey and valkeys too); ${percentEncoded}`,
+    meaning: 'Valkey or Redis server for rate limits; if not set, they are kept in memory with SQLite and in the database with PostgreSQL.',
+    accepted: `a URL such as redis://user:password@host:6379/0 (or rediss://, valkey://, valkeys://); ${percentEncoded}`,
     read: redisAddress,
     secret: true,
     shown: withoutPassword,
   },
   adminToken: {
     name: 'TURNKEEP_ADMIN_TOKEN',
-    meaning: 'The bearer token of the admin API; absent: generated once; with DATABASE_URL it must be given, the same everywhere.',
+    meaning:
+      'Bearer token of the admin API; generated at the first start if not set; required with DATABASE_URL, the same on every machine.',
     // 16: nobody counts the guesses at it, and what opens everything must not be a word that somebody remembers.
     accepted: '16 to 512 visible ASCII characters',
     read: (text) => (/^[\x21-\x7e]{16,512}$/.test(text) ? text : undefined),
@@ -106,8 +106,8 @@ export const settings = {
   encryptionKeys: {
     name: 'TURNKEEP_ENCRYPTION_KEY',
     meaning:
-      'Seals provider and tool secrets: the first encrypts, all decrypt; absent: generated once; with DATABASE_URL it must be given, the same everywhere.',
-    accepted: 'a comma list of keys of 32 bytes in base64',
+      'Keys for provider and tool secrets: the first encrypts, all decrypt; generated at the first start if not set; required with DATABASE_URL, the same on every machine.',
+    accepted: 'a comma-separated list of 32-byte keys in base64',
     read: encryptionKeys,
     secret: true,
     shared: 'required',
@@ -116,14 +116,14 @@ export const settings = {
   workers: {
     name: 'TURNKEEP_WORKERS',
     initial: '1',
-    meaning: 'Processes on this machine, alike and on one port; more than 1 needs DATABASE_URL.',
+    meaning: 'Number of server processes on this machine, which share one port; more than 1 requires DATABASE_URL.',
     accepted: 'a whole number from 1 to 1024',
     read: wholeNumber(1, 1_024),
   },
   maxTurns: {
     name: 'TURNKEEP_MAX_TURNS',
     initial: '1000',
-    meaning: 'Running turns a process; beyond it new ones are answered with 503.',
+    meaning: 'Maximum number of running turns per process; further messages are answered with 503.',
     accepted: 'a whole number from 1 to 1000000',
     read: wholeNumber(1, 1_000_000),
   },
@@ -131,20 +131,20 @@ export const settings = {
     name: 'TURNKEEP_DRAIN_SECONDS',
     // Just above the 110 s that a whole turn may take, so that a drain cuts none.
     initial: '115',
-    meaning: 'How long running turns may finish after SIGTERM.',
+    meaning: 'Number of seconds that running turns have to finish after SIGTERM.',
     accepted: 'a whole number from 0 to 3600',
     read: wholeNumber(0, 3_600),
   },
   retentionDays: {
     name: 'TURNKEEP_RETENTION_DAYS',
-    meaning: 'The age at which the text of conversations is erased; absent: it is kept.',
+    meaning: 'Number of days without a message after which the text of a conversation is erased; if not set, text is kept.',
     accepted: 'a whole number from 1 to 36500',
     read: wholeNumber(1, 36_500),
   },
   demo: {
     name: 'TURNKEEP_DEMO',
     initial: 'on',
-    meaning: 'Makes an owner, an agent "demo" and a key at the first start; off where DATABASE_URL is set, unless given.',
+    meaning: 'Create an owner, an agent "demo" and an API key at the first start; off by default if DATABASE_URL is set.',
     accepted: 'on or off',
     shared: 'off',
     read: (text) => (text === 'on' || text === 'off' ? text === 'on' : undefined),
@@ -152,7 +152,7 @@ export const settings = {
   logLevel: {
     name: 'TURNKEEP_LOG_LEVEL',
     initial: 'info',
-    meaning: 'The least serious log line that is written to stderr.',
+    meaning: 'Minimum level of the log lines written to stderr.',
     accepted: `one of ${logLevels.join(', ')}`,
     read: (text) => logLevels.find((level) => level === text),
   },
@@ -160,19 +160,19 @@ export const settings = {
     name: 'TURNKEEP_ALLOW_PRIVATE_HOSTS',
     initial: '',
     meaning: 'Private host:port pairs that tools, MCP servers and URL documents may reach.',
-    accepted: 'a comma list of host:port',
+    accepted: 'a comma-separated list of host:port',
     read: hostPorts,
   },
   openaiApiKey: {
     name: 'OPENAI_API_KEY',
-    meaning: 'At the first start: the demo agent speaks with a model of OpenAI.',
+    meaning: 'OpenAI API key; if set at the first start, the demo agent uses an OpenAI model.',
     accepted: 'visible ASCII characters',
     read: visibleAscii,
     secret: true,
   },
   anthropicApiKey: {
     name: 'ANTHROPIC_API_KEY',
-    meaning: 'At the first start, without an OpenAI key: the demo agent speaks with a model of Anthropic.',
+    meaning: 'Anthropic API key; if set at the first start without an OpenAI key, the demo agent uses an Anthropic model.',
     accepted: 'visible ASCII characters',
     read: visibleAscii,
     secret: true,
@@ -180,7 +180,7 @@ export const settings = {
   failpoints: {
     name: 'TURNKEEP_FAILPOINTS',
     initial: '',
-    meaning: 'Named crash points for tests; only with NODE_ENV=test.',
+    meaning: 'Failpoints for tests; only with NODE_ENV=test.',
     accepted: 'a list of name=kill|throw|drop|delay:<ms>',
     read: failpointSpec,
   },
@@ -204,7 +204,7 @@ export function readConfig(environment: Environment): ConfigOutcome {
     const text = textOf(setting, environment)
     if (text === undefined) {
       if (setting.shared === 'required' && isShared(environment))
-        problems.push(`${setting.name}: must be given where DATABASE_URL is set, the same on every machine`)
+        problems.push(`${setting.name}: must be set with DATABASE_URL, to the same value on every machine`)
       continue
     }
     try {
@@ -216,9 +216,9 @@ export function readConfig(environment: Environment): ConfigOutcome {
     }
   }
   if (typeof values['workers'] === 'number' && values['workers'] > 1 && !isShared(environment))
-    problems.push('TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process')
+    problems.push('TURNKEEP_WORKERS: more than 1 requires DATABASE_URL; only one process can use the embedded database')
   if (values['failpoints'] !== '' && environment['NODE_ENV'] !== 'test')
-    problems.push('TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test')
+    problems.push('TURNKEEP_FAILPOINTS: can only be set with NODE_ENV=test')
   const misplaced =
     typeof values['failpoints'] === 'string' && misplacedFailpoint(values['failpoints'], isShared(environment) ? 'postgres' : 'sqlite')
   if (misplaced) problems.push(`TURNKEEP_FAILPOINTS: ${misplaced}`)
@@ -254,8 +254,9 @@ function unknownNames(environment: Environment): string[] {
         .map((setting) => ({ setting, distance: editDistance(name, setting) }))
         .toSorted((a, b) => a.distance - b.distance)
       // 3 edits: a slip or two of the finger; further away a suggestion is a guess.
-      const hint = nearest && nearest.distance <= 3 ? `did you mean ${nearest.setting}?` : 'npx turnkeep config lists them all'
-      return `${printable(name)}: there is no such setting; ${hint}`
+      const hint =
+        nearest && nearest.distance <= 3 ? `did you mean ${nearest.setting}?` : 'run npx turnkeep config for a list of all settings'
+      return `${printable(name)}: unknown setting; ${hint}`
     })
 }
 

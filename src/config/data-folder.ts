@@ -53,7 +53,7 @@ export function openDataFolder(path: string): DataFolder {
       return readFileSync(pathOf(file), 'utf8').trim()
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
-      throw new DataFolderRefused(`${pathOf(file)} cannot be read (${codeOf(error)})`)
+      throw new DataFolderRefused(`cannot read ${pathOf(file)} (${codeOf(error)})`)
     }
   }
 
@@ -78,7 +78,7 @@ export function openDataFolder(path: string): DataFolder {
     readOrMake(file, make) {
       const present = read(file)
       if (present !== undefined && present !== '') return present
-      if (present === '') throw new DataFolderRefused(`${pathOf(file)} is empty; remove it to have one made`)
+      if (present === '') throw new DataFolderRefused(`${pathOf(file)} is empty: remove it, and the next start generates a new one`)
       const made = make()
       let lost = false
       write(file, made, (temporary, final) => {
@@ -109,7 +109,7 @@ export function readSecrets(given: { [Name in keyof Secrets]: Secrets[Name] | un
 function readEncryptionKeys(folder: DataFolder): Uint8Array[] {
   const text = folder.readOrMake('encryption.key', () => Buffer.from(generateEncryptionKey()).toString('base64'))
   const keys = encryptionKeys(text)
-  if (!keys) throw new DataFolderRefused(`${folder.pathOf('encryption.key')} does not hold a key of 32 bytes in base64`)
+  if (!keys) throw new DataFolderRefused(`${folder.pathOf('encryption.key')} does not contain a 32-byte key in base64`)
   return keys
 }
 
@@ -142,18 +142,18 @@ function refusing(path: string, action: () => void): void {
   } catch (error) {
     const code = codeOf(error)
     if (code === undefined) throw error
-    throw new DataFolderRefused(`the data folder ${path} cannot be ${reasons[code] ?? `used (${code})`}`)
+    throw new DataFolderRefused(`cannot ${reasons[code]?.action ?? 'use'} the data folder ${path}: ${reasons[code]?.cause ?? code}`)
   }
 }
 
-const reasons: Record<string, string> = {
-  EACCES: `written: no permission; set TURNKEEP_DATA_DIR to a folder of this user's`,
-  EPERM: `written: not permitted; set TURNKEEP_DATA_DIR to a folder of this user's`,
-  EROFS: 'written: the file system is read-only; set TURNKEEP_DATA_DIR to a folder that can be written',
-  ENOTDIR: 'made: a part of its path is a file, not a folder',
-  ENOENT: 'made: its place takes no folders; set TURNKEEP_DATA_DIR to another one',
-  EEXIST: 'made: there is a file of this name',
-  ENOSPC: 'written: the disk is full',
+const reasons: Record<string, { action: 'create' | 'write to'; cause: string }> = {
+  EACCES: { action: 'write to', cause: 'permission denied; set TURNKEEP_DATA_DIR to a folder that this user owns' },
+  EPERM: { action: 'write to', cause: 'operation not permitted; set TURNKEEP_DATA_DIR to a folder that this user owns' },
+  EROFS: { action: 'write to', cause: 'the file system is read-only; set TURNKEEP_DATA_DIR to a writable folder' },
+  ENOTDIR: { action: 'create', cause: 'part of its path is a file, not a folder' },
+  ENOENT: { action: 'create', cause: 'its parent cannot contain folders; set TURNKEEP_DATA_DIR to another folder' },
+  EEXIST: { action: 'create', cause: 'a file of this name exists' },
+  ENOSPC: { action: 'write to', cause: 'the disk is full' },
 }
 
 function codeOf(error: unknown): string | undefined {

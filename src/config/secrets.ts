@@ -25,8 +25,8 @@ const headBytes = 1 + keyIdBytes + nonceBytes
 
 /** The first key encrypts, all decrypt, so a key is replaced by putting a new one in front. Throws where there is no key or one is not 32 bytes. */
 export function createSealer(keys: Uint8Array[]): Sealer {
-  if (keys.length === 0) throw new Error('at least one encryption key is needed')
-  if (keys.some((key) => key.length !== keyBytes)) throw new Error(`an encryption key must have ${keyBytes} bytes`)
+  if (keys.length === 0) throw new Error('at least one encryption key is required')
+  if (keys.some((key) => key.length !== keyBytes)) throw new Error(`an encryption key must be ${keyBytes} bytes long`)
   const known = keys.map((key) => ({ id: keyId(key), key }))
   const first = known[0]!
 
@@ -40,11 +40,14 @@ export function createSealer(keys: Uint8Array[]): Sealer {
 
     open(sealed, boundTo) {
       if (sealed.length < headBytes + tagBytes || sealed[0] !== formatVersion)
-        throw new UnsealError('the sealed secret is damaged or of an unknown format')
+        throw new UnsealError('the encrypted secret is damaged or has an unknown format')
       const head = sealed.subarray(0, headBytes)
       const id = Buffer.from(head.subarray(1, 1 + keyIdBytes))
       const key = known.find((one) => id.equals(one.id))?.key
-      if (!key) throw new UnsealError(`the encryption key ${id.toString('hex')} that sealed this secret is not among the keys given`)
+      if (!key)
+        throw new UnsealError(
+          `the secret was encrypted with the key ${id.toString('hex')}, which is not in TURNKEEP_ENCRYPTION_KEY or encryption.key`,
+        )
       const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(head), { authTagLength: tagBytes })
       decipher.setAAD(boundData(head, boundTo))
       decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes))
@@ -53,7 +56,7 @@ export function createSealer(keys: Uint8Array[]): Sealer {
         return Buffer.concat([text, decipher.final()]).toString('utf8')
       } catch {
         // node:crypto says only that authentication failed; a swap of rows and damage cannot be told apart.
-        throw new UnsealError('the sealed secret is damaged or belongs to another row')
+        throw new UnsealError('the encrypted secret is damaged or belongs to another row')
       }
     },
   }

@@ -1,14 +1,31 @@
-/** What a person reads at every start: where to look, and one command to paste. Holds no secret: the command reads the key's file. */
+/**
+ * The text that the server prints on stdout when it is ready: where the console and its token are, and a command to try. Contains no secret:
+ * the command reads the API key from its file.
+ */
 
-export type StartLines = { url: string; adminUrl: string; demo: { agentId: string; keyPath: string } | undefined }
+export type StartLines = {
+  url: string
+  adminUrl: string
+  /** The file that holds the admin token, or undefined if TURNKEEP_ADMIN_TOKEN is set. */
+  tokenPath: string | undefined
+  demo: { agentId: string; keyPath: string } | undefined
+}
 
-export function startLines({ url, adminUrl, demo }: StartLines): string {
-  const lines = ['Turnkeep is ready.', '', `  console  ${reachable(adminUrl)}/console`, `  docs     ${reachable(url)}/docs`, '']
+export function startLines({ url, adminUrl, tokenPath, demo }: StartLines): string {
+  const token = tokenPath === undefined ? 'the value of TURNKEEP_ADMIN_TOKEN' : `cat ${shellQuoted(tokenPath)}`
+  const lines = [
+    'Turnkeep is ready.',
+    '',
+    `  Console      ${reachable(adminUrl)}/console`,
+    `  Admin token  ${token}`,
+    `  API docs     ${reachable(url)}/docs`,
+    '',
+  ]
   if (!demo) return lines.join('\n')
   const body = { external_user_id: 'you', message: 'What happens when I send the same Idempotency-Key twice?' }
   return [
     ...lines,
-    'Paste this twice: the second time brings the same reply again, without a call of the model and without a charge.',
+    'Run this command twice: the second run returns the same reply, without a model call and without a charge.',
     '',
     `curl ${reachable(url)}/v1/agents/${demo.agentId}/chat \\`,
     `  -H "Authorization: Bearer $(cat ${shellQuoted(demo.keyPath)})" \\`,
@@ -19,12 +36,12 @@ export function startLines({ url, adminUrl, demo }: StartLines): string {
   ].join('\n')
 }
 
-/** An address to listen on everywhere is none to call: this machine's own stands for it. */
+/** A wildcard listen address (0.0.0.0 or ::) cannot be called, so it is replaced with the loopback address. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0', '//127.0.0.1').replace('//[::]', '//[::1]')
 }
 
-/** One word of a POSIX shell, in quotes only where it needs them. */
+/** Quotes a word for a POSIX shell if it needs quotes. */
 function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -86,7 +86,7 @@ describe('turnkeep provider', () => {
 
   test('without a key it is refused with exit code 2 and nothing is made', async () => {
     for (const [flags, says] of [
-      [[], /no API key was given/],
+      [[], /no API key: enter it at the prompt/],
       [['--api-key-env', 'NOT_SET'], /the environment variable NOT_SET is not set/],
     ] as const) {
       const { code, stderr } = await turnkeep([...create, app.model.baseUrl, 'keyless', ...flags])
@@ -167,12 +167,12 @@ describe('turnkeep document', () => {
     const { code, stdout, stderr } = await add(file, '--wait', '--json')
     assert.equal(code, 1)
     assert.equal(JSON.parse(stdout).status, 'failed')
-    assert.match(stderr, /\nturnkeep: it could not be read: .*PNG.*\n$/)
+    assert.match(stderr, /\nturnkeep: cannot read the document: .*PNG.*\n$/)
   })
 
   test('what is not there to be sent is exit code 2, and what the server refuses 1', async () => {
     for (const [args, code, says] of [
-      [[join(folder, 'none.md')], 2, /none\.md cannot be read: ENOENT/],
+      [[join(folder, 'none.md')], 2, /cannot read .*none\.md: ENOENT/],
       [[folder], 2, /is a folder/],
       [['-'], 2, /--title/],
       [['https://10.0.0.1/'], 1, /url: .*not public.*validation_error, 422/],
@@ -235,7 +235,7 @@ describe('turnkeep agent', () => {
     assert.equal(again.code, 0, again.stderr)
     assert.equal(JSON.parse(again.stdout).version, JSON.parse(stdout).version)
     const wrong = await turnkeep(['agent', 'update', agentId, '--tools', '-'], {}, '{"name":"x"}')
-    assert.deepEqual([wrong.code, wrong.stderr.startsWith('turnkeep: stdin must hold a JSON list of tools')], [2, true])
+    assert.deepEqual([wrong.code, wrong.stderr.startsWith('turnkeep: stdin must contain a JSON list of tools')], [2, true])
     assert.equal((await turnkeep(['agent', 'update', agentId, '--tools', '-', '-f', '-'])).code, 2)
     await app.made('PATCH', `/agents/${agentId}`, { tools: [] })
   })
@@ -247,8 +247,8 @@ describe('turnkeep agent', () => {
     writeFileSync(file, '{"name":')
     const { code, stderr } = await turnkeep(['agent', 'create', '-f', file])
     assert.equal(code, 2)
-    assert.match(stderr, /^turnkeep: .*broken\.json is not JSON/)
-    assert.match((await turnkeep(['agent', 'create', '-f', join(folder, 'none.json')])).stderr, /none\.json cannot be read: ENOENT/)
+    assert.match(stderr, /^turnkeep: .*broken\.json is not valid JSON/)
+    assert.match((await turnkeep(['agent', 'create', '-f', join(folder, 'none.json')])).stderr, /cannot read .*none\.json: ENOENT/)
   })
 })
 

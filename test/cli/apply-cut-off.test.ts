@@ -68,9 +68,9 @@ describe('turnkeep apply: cut off in the middle', () => {
     await fixture.one('/agents', 'Killed one')
     assert.equal((await fixture.list('/agents')).filter(({ name }) => name === 'Killed two').length, 0)
     const { stdout } = await fixture.applied(declared('Killed'))
-    assert.match(stdout, /^3 to make, 2 unchanged\.$/m)
+    assert.match(stdout, /^Plan: 3 to create, 2 unchanged\.$/m)
     await assertOnce('Killed')
-    assert.match((await fixture.applied(declared('Killed'))).stdout, /^Nothing to change\. 5 unchanged/)
+    assert.match((await fixture.applied(declared('Killed'))).stdout, /^No changes\. 5 unchanged/)
   })
 
   for (const [lost, path] of [
@@ -85,9 +85,9 @@ describe('turnkeep apply: cut off in the middle', () => {
       )
       const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
       assert.equal(ran.code, 1)
-      assert.match(ran.stderr, /^turnkeep: stopped at the \w+ Lost .*: no answer from /)
-      assert.match(ran.stderr, /\nIt may have been made all the same; nothing is made twice by running this again\.\n/)
-      assert.match(ran.stderr, /\nNot done: the .* and [34] more\. The same command again goes on from here\.\n$/)
+      assert.match(ran.stderr, /^turnkeep: cannot create \w+ Lost .*: cannot reach /)
+      assert.match(ran.stderr, /\nIt may have been created anyway; running the command again does not create it twice\.\n/)
+      assert.match(ran.stderr, /\nNot applied: .* and [34] more\. Run the same command again to continue\.\n$/)
       await fixture.applied(declared(name))
       await assertOnce(name)
     })
@@ -96,10 +96,10 @@ describe('turnkeep apply: cut off in the middle', () => {
     fixture.write('agents.yaml', declared('Lost key'))
     await using gate = await openGate(app.url, ({ method, path }) => (method === 'POST' && path.endsWith('/keys') ? 'lose' : 'forward'))
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.match(ran.stderr, /If it was made, its secret is lost: npx turnkeep key rotate makes another\./)
+    assert.match(ran.stderr, /If it was created, its secret is lost: create a new one with npx turnkeep key rotate\./)
     assert.ok(!existsSync(join(fixture.folder, 'Lost key.key')))
     const again = await fixture.applied(declared('Lost key'))
-    assert.match(again.stderr, /^The secret of the key only of Lost key one is not in .*\/Lost key\.key\./)
+    assert.match(again.stderr, /^The secret of key only of Lost key one is not in .*\/Lost key\.key\./)
     await assertOnce('Lost key')
   })
 
@@ -117,7 +117,7 @@ describe('turnkeep apply: cut off in the middle', () => {
       [['document', 'Text', 'Gone', 'Gone one']],
     )
     assert.match(readFileSync(join(fixture.folder, 'Gone.key'), 'utf8'), /^svc_live_\S+\n$/)
-    assert.match((await fixture.applied(declared('Gone'))).stdout, /^1 to make, 4 unchanged\.$/m)
+    assert.match((await fixture.applied(declared('Gone'))).stdout, /^Plan: 1 to create, 4 unchanged\.$/m)
     await assertOnce('Gone')
     const nobody = await fixture.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
     assert.deepEqual([nobody.code, nobody.stdout], [2, ''])
@@ -133,7 +133,7 @@ describe('turnkeep apply: cut off in the middle', () => {
     })
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.equal(ran.code, 1)
-    assert.match(ran.stderr, /somebody changed it meanwhile: it is at version 2 now, and the difference was shown of 1/)
+    assert.match(ran.stderr, /it was changed after the plan was made: the plan is for version 1, and it is now at version 2/)
     assert.deepEqual(
       [(await fixture.one('/agents', 'Moved one')).system_prompt, (await fixture.one('/agents', 'Moved one')).version],
       ['by hand', 2],
@@ -151,9 +151,9 @@ describe('turnkeep apply: cut off in the middle', () => {
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.ok(other)
     assert.equal(ran.code, 1)
-    assert.match(ran.stderr, /^turnkeep: stopped at the owner Both: it is there now, as own_\w+: somebody made it meanwhile\n/)
+    assert.match(ran.stderr, /^turnkeep: cannot create owner Both: another client created it after the plan was made \(own_\w+\)\n/)
     await assertOnce('Both')
-    assert.match((await fixture.applied(declared('Both'))).stdout, /^Nothing to change\. 5 unchanged/)
+    assert.match((await fixture.applied(declared('Both'))).stdout, /^No changes\. 5 unchanged/)
   })
 
   test('two at the very same moment may make two, which the API allows; the next run refuses to guess', async () => {
@@ -164,7 +164,7 @@ describe('turnkeep apply: cut off in the middle', () => {
     })
     assert.equal((await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })).code, 0)
     const ran = await fixture.apply()
-    assert.deepEqual([ran.code, /the server has 2 of the owner Moment: own_\w+, own_\w+\./.test(ran.stderr)], [1, true])
+    assert.deepEqual([ran.code, /the server has 2 owners named Moment: own_\w+, own_\w+\./.test(ran.stderr)], [1, true])
   })
 
   /** Of an agent that is there: a key whose secret stands in no file, and a document after it. */
@@ -196,11 +196,8 @@ owners:
       })
       const ran = await fixture.apply(flags, { TURNKEEP_PUBLIC_URL: gate.url })
       assert.deepEqual([ran.code, /\n {4}at /.test(ran.stderr)], [1, false], ran.stderr)
-      assert.match(
-        ran.stderr,
-        /^turnkeep: stopped at the document Vanished\d\.md of .*: .* cannot be read: ENOENT.*; nothing of it was sent$/m,
-      )
-      assert.match(ran.stderr, /\nNot done: the document .*\. The same command again goes on from here\.\n$/)
+      assert.match(ran.stderr, /^turnkeep: cannot create document Vanished\d\.md of .*: cannot read .*: ENOENT.*; it was not uploaded$/m)
+      assert.match(ran.stderr, /\nNot applied: document .*\. Run the same command again to continue\.\n$/)
       assert.match(ran.stdout, /svc_live_/)
       if (flags.length === 0) return
       const { changes, applied } = JSON.parse(ran.stdout) as Json
@@ -242,7 +239,7 @@ owners:
       let told = ''
       child.stderr.setEncoding('utf8').on('data', (piece: string) => (told += piece))
       assert.equal((await once(child, 'close'))[0], 1)
-      assert.match(told, /^turnkeep: stdout was closed, so this stopped in the middle\. The same command again goes on from there\.$/m)
+      assert.match(told, /^turnkeep: stopped midway: stdout was closed\. Run the same command again to continue\.$/m)
       assert.match(told, /^svc_live_\S+$/m)
       const { id } = await fixture.one('/agents', `${owner} one`)
       assert.deepEqual(await fixture.list(`/agents/${id}/documents`), [])
@@ -258,7 +255,7 @@ owners:
     })
     const ran = await fixture.apply(['--wait'], { TURNKEEP_PUBLIC_URL: gate.url })
     assert.equal(ran.code, 1)
-    assert.match(ran.stderr, /^turnkeep: all that is declared is there; waiting for the documents stopped: no answer from /m)
+    assert.match(ran.stderr, /^turnkeep: all changes were applied, but cannot wait for the documents: cannot reach /m)
   })
 
   test('asks for one page before each thing it makes, and remembers what somebody else made', async () => {
@@ -270,7 +267,7 @@ owners:
       return 'forward'
     })
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
-    assert.match(ran.stderr, /^turnkeep: stopped at the owner Many 104: it is there now, as own_\w+: somebody made it meanwhile\n/)
+    assert.match(ran.stderr, /^turnkeep: cannot create owner Many 104: another client created it after the plan was made \(own_\w+\)\n/)
     assert.deepEqual([ran.code, asked], [1, 1 + names.length])
   })
 })

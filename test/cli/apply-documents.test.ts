@@ -38,9 +38,9 @@ owners:
           - {file: docs/returns.md}
 `
     await fixture.applied(declared('Of a'), '--wait')
-    assert.match((await fixture.applied(declared('Of a'))).stdout, /^Nothing to change\. 5 unchanged/)
+    assert.match((await fixture.applied(declared('Of a'))).stdout, /^No changes\. 5 unchanged/)
     const { stdout } = await fixture.applied(declared('First'))
-    assert.match(stdout, /^~ {5}document First\n {10}title: Of a → First\n\n1 to change, 4 unchanged/m)
+    assert.match(stdout, /^~ {5}document First\n {10}title: Of a → First\n\nPlan: 1 to update, 4 unchanged/m)
   })
 
   test('a file of the same name and another title and content is another document, and takes the place of none', async () => {
@@ -52,7 +52,7 @@ owners:
     await fixture.applied(declared('documents: [{file: readme.md, title: Guide}]'))
     const other = declared('documents: [{file: install/readme.md, title: Install}]')
     const { stdout } = await fixture.applied(other)
-    assert.match(stdout, /^1 to make, 2 unchanged\.\nOn the server and not in the file, and left alone: .*1 document \(--prune/m)
+    assert.match(stdout, /^Plan: 1 to create, 2 unchanged\.\nNot in the file and left unchanged: .*1 document \(--prune/m)
     const { id } = await fixture.one('/agents', 'C')
     assert.deepEqual((await fixture.list(`/agents/${id}/documents`)).map(({ title }) => title).toSorted(), ['Guide', 'Install'])
     assert.match((await fixture.applied(other, '--prune')).stdout, /^- {5}document Guide /m)
@@ -64,12 +64,12 @@ owners:
     fixture.write('agents.yaml', declared)
     const ran = await fixture.apply(['--wait'])
     assert.equal(ran.code, 1)
-    assert.match(ran.stdout, /^Made: document Last of A/m)
-    assert.match(ran.stderr, /^turnkeep: The document picture\.pdf of A cannot be read: .*PNG/m)
+    assert.match(ran.stdout, /^Created document Last of A/m)
+    assert.match(ran.stderr, /^turnkeep: cannot read document picture\.pdf of A: .*PNG/m)
     assert.equal((await fixture.one(`/agents/${(await fixture.one('/agents', 'A')).id}/documents`, 'Last')).status, 'ready')
     // It is there, as it is declared: what is wrong with it is said again.
     const again = await fixture.apply(['--wait'])
-    assert.deepEqual([again.code, again.stdout.startsWith('Nothing to change'), /picture\.pdf/.test(again.stderr)], [1, true, true])
+    assert.deepEqual([again.code, again.stdout.startsWith('No changes.'), /picture\.pdf/.test(again.stderr)], [1, true, true])
   })
 
   test('a document from before digests were kept is sent again once', async () => {
@@ -86,7 +86,7 @@ owners:
       bytes: 5,
     })
     const declared = 'owners: [{name: Shared, agents: [{name: A, documents: [{title: Old, text: "Hello"}]}]}]'
-    assert.match((await fixture.applied(declared)).stdout, /content: 5 bytes, not known by digest → 5 bytes, sha256/)
-    assert.match((await fixture.applied(declared)).stdout, /^Nothing to change/)
+    assert.match((await fixture.applied(declared)).stdout, /content: 5 bytes, unknown digest → 5 bytes, sha256/)
+    assert.match((await fixture.applied(declared)).stdout, /^No changes\./)
   })
 })

@@ -53,21 +53,21 @@ providers:
       'F:2:1: a declaration has no field owner: did you mean owners?',
       'F:6:9: an agent has no field nmae: did you mean name?',
       'F:7:9: an agent has no field modle: did you mean model?',
-      'F:8:9: system_prompt must be text, and is 12; in quotes it is one: "12"',
-      'F:9:9: temperature must be a number from 0 to 2, and is hot',
-      'F:10:9: max_steps must be a whole number from 1 to 32, and is 99',
-      'F:11:9: enabled must be true or false, and is yes',
+      'F:8:9: system_prompt must be text, but is 12; put it in quotes: "12"',
+      'F:9:9: temperature must be a number from 0 to 2, but is hot',
+      'F:10:9: max_steps must be a whole number from 1 to 32, but is 99',
+      'F:11:9: enabled must be true or false, but is yes',
       'F:12:21: knowledge has no field topk: did you mean top_k?',
       'F:13:26: a key has no field permision: did you mean permission?',
-      'F:14:9: documents must be a list, whose lines begin with "- ", and has fields',
-      'F:16:26: name must be made of letters, digits, _ and -',
-      'F:17:13: a tool needs a type: http, mcp or builtin',
+      'F:14:9: documents must be a list, with lines that start with "- ", but is a map',
+      'F:16:26: name must be made up of letters, digits, _ and -',
+      'F:17:13: a tool requires a type: http, mcp or builtin',
       'F:19:20: kind must be one of openai, anthropic, google, openai-compatible: did you mean openai?',
     ])
       assert.ok(told.includes(`\n${line}\n`), `${line}\n${told}`)
-    assert.match(told, /\nF:16:\d+: K: a secret never stands in the file/)
-    assert.match(told, /\nF:16:\d+: X-Api-Key: a secret never stands in the file/)
-    assert.match(told, /\nF:19:34: api_key never stands in the file, .* as api_key_env: OPENAI_API_KEY\n/)
+    assert.match(told, /\nF:16:\d+: K: a secret must not be in the file/)
+    assert.match(told, /\nF:16:\d+: X-Api-Key: a secret must not be in the file/)
+    assert.match(told, /\nF:19:34: api_key must not be in the file, .* such as api_key_env: OPENAI_API_KEY\n/)
     assert.ok(!told.includes('canary'))
   })
 
@@ -86,19 +86,19 @@ owners:
   - name: Acme
 `)
     for (const line of [
-      /^F:2:54: the provider p stands here a second time, after .*F?.*:2$/m,
-      /^F:6:55: give system_prompt or system_prompt_file, not both$/m,
-      /^F:6:55: it cannot be read: ENOENT/m,
-      /^F:7:9: the agent A stands here a second time/m,
-      /^F:8:27: the key k stands here a second time/m,
-      /^F:9:45: the tool now stands here a second time/m,
-      /^F:10:22: it cannot be read: ENOENT/m,
-      /^F:10:39: a\.exe is none of md, txt, html, pdf and docx$/m,
-      /^F:10:53: a document of text needs a title$/m,
-      /^F:10:66: a document is one of file, text and url$/m,
+      /^F:2:54: duplicate provider p, first declared at .*F?.*:2$/m,
+      /^F:6:55: system_prompt and system_prompt_file cannot be used together$/m,
+      /^F:6:55: cannot read the file: ENOENT/m,
+      /^F:7:9: duplicate agent A, first declared at /m,
+      /^F:8:27: duplicate key k, first declared at /m,
+      /^F:9:45: duplicate tool now, first declared at /m,
+      /^F:10:22: cannot read the file: ENOENT/m,
+      /^F:10:39: a\.exe is not a supported file type: use md, txt, html, pdf or docx$/m,
+      /^F:10:53: a document with text requires a title$/m,
+      /^F:10:66: a document requires exactly one of file, text and url$/m,
       /^F:10:79: empty\.md is empty$/m,
-      /^F:10:\d+: the document u stands here a second time, after .*:10; give one of them another title$/m,
-      /^F:11:5: the owner Acme stands here a second time/m,
+      /^F:10:\d+: duplicate document u, first declared at .*:10; give one of them another title$/m,
+      /^F:11:5: duplicate owner Acme, first declared at /m,
     ])
       assert.match(told, line)
   })
@@ -106,17 +106,17 @@ owners:
   test('what is no YAML, or not one declaration, is told where', async () => {
     assert.match(await refused('owners:\n  - name: "x\n'), /\nF:3:1: Missing closing "quote/)
     assert.match(await refused('owners: []\nowners: []\n'), /\nF:2:\d: Map keys must be unique/)
-    assert.match(await refused(''), /\nF:1:1: nothing is declared here/)
-    assert.match(await refused('[]'), /\nF:1:1: the file must be fields, as "providers: …", and is a list/)
+    assert.match(await refused(''), /\nF:1:1: the file is empty/)
+    assert.match(await refused('[]'), /\nF:1:1: the file must be a map, such as "providers: …", but is a list/)
     const bare = 'owners: [{name: A, agents: [{name: B, documents: [docs/missing.md], keys: [website]}]}]'
-    assert.match(await refused(bare), /must be fields, as "file: …"[\s\S]*must be fields, as "name: …"/)
-    assert.match(await refused('owners:\n'), /\nF:1:1: owners must be a list, .*, and has no value/)
-    assert.match(await refused('owners: []\n---\nowners: []\n'), /\nF:2:1: .*multiple documents.*each a file of its own/)
+    assert.match(await refused(bare), /must be a map, such as "file: …"[\s\S]*must be a map, such as "name: …"/)
+    assert.match(await refused('owners:\n'), /\nF:1:1: owners must be a list, .*, but has no value/)
+    assert.match(await refused('owners: []\n---\nowners: []\n'), /\nF:2:1: .*multiple documents.*each document in a separate file/)
     assert.match(await refused('owners: [{name: !!js/function x}]'), /\nF:1:17: Unresolved tag/)
-    assert.match(await refused('owners: [{name: A, agents: [{name: B, tools: &a [*a]}]}]'), /a tool, as/)
+    assert.match(await refused('owners: [{name: A, agents: [{name: B, tools: &a [*a]}]}]'), /a tool, such as/)
     assert.match(await refused('owners: [{name: "a\\u001b[31m", x: 1}]'), /an owner has no field x/)
     const missing = await runCommand(['apply', '-f', join(fixture.folder, 'nope.yaml')], fixture.environment())
-    assert.deepEqual([missing.code, /nope\.yaml cannot be read: ENOENT/.test(missing.stderr)], [2, true])
+    assert.deepEqual([missing.code, /cannot read .*nope\.yaml: ENOENT/.test(missing.stderr)], [2, true])
     assert.equal((await runCommand(['apply'], fixture.environment())).code, 2)
   })
 
@@ -127,8 +127,8 @@ owners:
     const laughs = `{a: &a ${ten('1')}, b: &b ${ten('*a')}, c: &c ${ten('*b')}, d: ${ten('*c')}}`
     for (const [parameters, why] of [
       [laughs, 'Excessive alias count'],
-      ['&a {type: object, properties: {x: *a}}', 'it holds itself'],
-      ['{minimum: -.inf}', 'no number of JSON'],
+      ['&a {type: object, properties: {x: *a}}', 'it refers to itself'],
+      ['{minimum: -.inf}', 'is not a JSON number'],
     ] as const)
       assert.match(await refused(withParameters(parameters)), new RegExp(`\\nF:1:120: parameters must be JSON: .*${why}.*\\n$`))
   })
@@ -143,8 +143,8 @@ owners:
         tools:
           - {type: http, name: t, description: d, method: GET, url: x, parameters: {}, headers: {X-Api-Key: 12345678, Cookie: true}, secrets: {K: {env: 12345678}}}
 `)
-    assert.match(told, /: X-Api-Key: a secret never stands in the file/)
-    assert.match(told, /: Cookie: a secret never stands in the file/)
+    assert.match(told, /: X-Api-Key: a secret must not be in the file/)
+    assert.match(told, /: Cookie: a secret must not be in the file/)
     assert.match(told, /: api_key_env must be the name of an environment variable\n/)
     assert.match(told, /: env must be the name of an environment variable\n/)
     assert.ok(!told.includes('12345678'), told)
@@ -155,7 +155,7 @@ owners:
     for (const name of [...names, 'a%22b.md']) fixture.write(name, 'x')
     const documents = [...names, 'a%22b.md', 'nope.md'].map((file) => ({ file }))
     const told = await refused(JSON.stringify({ owners: [{ name: 'W', agents: [{ name: 'A', documents }] }] }))
-    assert.equal(told.match(/a form cannot carry/g)?.length, 4, told)
+    assert.equal(told.match(/which cannot be uploaded/g)?.length, 4, told)
     assert.equal(told.match(/\nF:1:\d+: /g)?.length, 5, told)
   })
 
@@ -177,13 +177,13 @@ owners:
     const ran = await fixture.apply()
     assert.equal(ran.code, 1)
     for (const line of [
-      /:2:30: the kind of scripted is openai-compatible and cannot change/,
-      /:2:45: the provider new is to be made, which needs api_key_env/,
-      /:6:9: the agent A is to be made, which needs a model/,
-      /:6:9: the agent A is to be made, which needs a system_prompt/,
-      /:7:19: there is no provider nowhere/,
-      /:8:19: no price is known of scripted\/unheard-of: give the agent a price/,
-      /:9:19: no price is known of own\/llama: give the agent a price/,
+      /:2:30: cannot change the kind of scripted from openai-compatible:/,
+      /:2:45: the new provider new requires api_key_env/,
+      /:6:9: the new agent A requires a model/,
+      /:6:9: the new agent A requires a system_prompt/,
+      /:7:19: unknown provider nowhere:/,
+      /:8:19: no default price for scripted\/unheard-of: set the price of the agent/,
+      /:9:19: no default price for own\/llama: set the price of the agent/,
     ])
       assert.match(ran.stderr, line)
     assert.deepEqual(await fixture.traces(), before)

@@ -69,9 +69,9 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.equal(ran.code, 0, ran.stderr)
     assert.match(ran.stdout, /^\+ provider local\n {6}kind: openai-compatible\n/)
     assert.match(ran.stdout, /^\+ owner Acme Ltd\n {6}balance_usd: 10\.00\n\+ {3}agent Support\n/m)
-    assert.match(ran.stdout, /^\+ {5}key website \(its secret goes into .*website\.key\)\n/m)
+    assert.match(ran.stdout, /^\+ {5}key website \(its secret is written to .*website\.key\)\n/m)
     assert.match(ran.stdout, /^\+ {5}document returns\.md \(file, 43 bytes\)\n/m)
-    assert.match(ran.stdout, /^8 to make\.\n/m)
+    assert.match(ran.stdout, /^Plan: 8 to create\.\n/m)
     assert.equal((await fixture.apply(['--dry-run', '--exit-code'], secrets)).code, 1)
     assert.deepEqual(await fixture.traces(), before)
     assert.equal((await fixture.apply(['--exit-code'], secrets)).code, 2)
@@ -110,8 +110,8 @@ describe('turnkeep apply', { concurrency: false }, () => {
     const before = await fixture.traces()
     const ran = await fixture.apply()
     assert.equal(ran.code, 0, ran.stderr)
-    assert.match(ran.stdout, /^Nothing to change\. 8 unchanged\.\n/)
-    assert.match(ran.stdout, /Not compared, since the server never tells them: 3 values/)
+    assert.match(ran.stdout, /^No changes\. 8 unchanged\.\n/)
+    assert.match(ran.stdout, /Not compared, because the server never returns them: 3 values/)
     assert.deepEqual(await fixture.traces(), before)
     assert.equal((await fixture.apply(['--dry-run', '--exit-code'])).code, 0)
   })
@@ -137,21 +137,21 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.match(stdout, /^~ provider local\n {6}base_url: http:\/\/127\.0\.0\.1:9\/v1 → http:\/\/127\.0\.0\.1:10\/v1\n/)
     assert.match(
       stdout,
-      /^ {2}owner Acme Ltd\n~ {3}agent Support \(version 2 → 3\)\n {8}temperature: 0\.2 → 0\.5\n {8}system_prompt:\n {12}You answer\.\n {12}Be short\.\n {10}- Never promise a date\.\n {10}\+ Never promise a date or a price\.\n {12}\n {12}Keep to the documents\.\n {10}… 1 line the same\n {8}tools\.order\.description: Where an order is\. → Where an order is now\.\n {8}enabled: no → yes\n/m,
+      /^ {2}owner Acme Ltd\n~ {3}agent Support \(version 2 → 3\)\n {8}temperature: 0\.2 → 0\.5\n {8}system_prompt:\n {12}You answer\.\n {12}Be short\.\n {10}- Never promise a date\.\n {10}\+ Never promise a date or a price\.\n {12}\n {12}Keep to the documents\.\n {10}… 1 unchanged line\n {8}tools\.order\.description: Where an order is\. → Where an order is now\.\n {8}enabled: no → yes\n/m,
     )
     assert.match(stdout, /^~ {5}key website\n {10}rate_limit\.limit: 600 → 700\n/m)
     assert.match(stdout, /^~ {5}document returns\.md\n {10}content: 43 bytes, sha256 \w+… → 42 bytes, sha256 \w+…\n/m)
-    assert.match(stdout, /^5 to change, 3 unchanged\.\n/m)
+    assert.match(stdout, /^Plan: 5 to update, 3 unchanged\.\n/m)
     const agent = await fixture.one('/agents', 'Support')
     assert.deepEqual([agent.version, agent.enabled, agent.max_steps, agent.max_output_tokens], [3, true, 5, most])
-    assert.match((await fixture.applied(changed)).stdout, /^Nothing to change\./)
+    assert.match((await fixture.applied(changed)).stdout, /^No changes\./)
   })
 
   test('values that cannot be compared are sent again with --secrets, and then a version is made only where they differ', async () => {
     const same = await fixture.apply(['--secrets'], secrets)
     assert.equal(same.code, 0, same.stderr)
-    assert.match(same.stdout, /api_key: stored → given again, from \$LOCAL_KEY\n/)
-    assert.match(same.stdout, /tools\.order\.secrets\.shop_key: stored → given again, from \$SHOP_KEY\n/)
+    assert.match(same.stdout, /api_key: stored → sent again, from \$LOCAL_KEY\n/)
+    assert.match(same.stdout, /tools\.order\.secrets\.shop_key: stored → sent again, from \$SHOP_KEY\n/)
     assert.equal((await fixture.one('/agents', 'Support')).version, 3)
     const other = await fixture.apply(['--secrets'], { ...secrets, SHOP_KEY: 'canary-other' })
     assert.equal((await fixture.one('/agents', 'Support')).version, 4)
@@ -172,14 +172,11 @@ owners:
           - {title: Shipping, text: We ship on Tuesdays.}
 `
     const kept = await fixture.applied(less)
-    assert.match(
-      kept.stdout,
-      /^Nothing to change\. 3 unchanged\.\nOn the server and not in the file, and left alone: 1 owner, 1 agent, 2 documents \(--prune/,
-    )
+    assert.match(kept.stdout, /^No changes\. 3 unchanged\.\nNot in the file and left unchanged: 1 owner, 1 agent, 2 documents \(--prune/)
     const shown = await fixture.applied(less, '--prune', '--dry-run')
     assert.match(
       shown.stdout,
-      /^- {5}document A page \(doc_\w+\)\n- {5}document [Rr]eturns.* \(doc_\w+\)\n\n2 to take away, 3 unchanged\.\n/m,
+      /^- {5}document A page \(doc_\w+\)\n- {5}document [Rr]eturns.* \(doc_\w+\)\n\nPlan: 2 to delete, 3 unchanged\.\n/m,
     )
     assert.equal((await fixture.list(`/agents/${id}/documents`)).length, 3)
     await fixture.applied(less, '--prune')
@@ -194,8 +191,8 @@ owners:
       'the file gives no list of keys',
     )
     const last = await fixture.applied(less.replace('        documents:', '        keys: [{name: website}]\n        documents:'), '--prune')
-    assert.match(last.stdout, /^- {5}key reports \(key_\w+, revoked for good\)\n/m)
-    assert.match(last.stdout, /^Revoked: key reports of Support \(key_\w+\)\n/m)
+    assert.match(last.stdout, /^- {5}key reports \(key_\w+, will be revoked\)\n/m)
+    assert.match(last.stdout, /^Revoked key reports of Support \(key_\w+\)\n/m)
     const revoked = (await fixture.list(`/agents/${id}/keys`)).filter(({ revoked_at: at }) => at !== null)
     assert.deepEqual(
       revoked.map(({ name }) => name),
@@ -204,8 +201,8 @@ owners:
     assert.ok(await fixture.one('/agents', 'Another'))
     // A revoked key is not there: its name makes a new one.
     const again = await fixture.applied(less.replace('        documents:', '        keys: [{name: reports}]\n        documents:'))
-    assert.match(again.stdout, /^Made: key reports of Support \(key_\w+\)\nsvc_live_\S+\n$/m)
-    assert.match(again.stderr, /^The key, shown this once:\n$/)
+    assert.match(again.stdout, /^Created key reports of Support \(key_\w+\)\nsvc_live_\S+\n$/m)
+    assert.match(again.stderr, /^API key \(shown only once\):\n$/)
   })
 
   test('two of one name are refused with their ids, and id: says which is meant, and gives it another name', async () => {
@@ -216,13 +213,13 @@ owners:
     assert.equal(refused.code, 1)
     assert.match(
       refused.stderr,
-      new RegExp(`agents\\.yaml:2:5: the server has 2 of the owner Twin: ${second.id}, ${first.id}\\. Say which is meant, as id: `),
+      new RegExp(`agents\\.yaml:2:5: the server has 2 owners named Twin: ${second.id}, ${first.id}\\. Specify one of them, such as id: `),
     )
     const named = await fixture.applied(`owners:\n  - {id: ${first.id}, name: Twin One}\n  - {id: ${second.id}, name: Twin}\n`)
     assert.match(named.stdout, /^~ owner Twin One\n {6}name: Twin → Twin One\n/)
     assert.equal((await app.made('GET', `/owners/${first.id}`)).name, 'Twin One')
     fixture.write('agents.yaml', 'owners:\n  - {id: own_nobody, name: Twin}\n')
-    assert.match((await fixture.apply()).stderr, /agents\.yaml:2:5: there is no owner own_nobody here/)
+    assert.match((await fixture.apply()).stderr, /agents\.yaml:2:5: there is no owner with the id own_nobody;/)
   })
 
   test('several files and stdin are one declaration, with owners of one name as one', async () => {
@@ -246,7 +243,7 @@ owners:
           - {type: http, name: t, description: d, method: GET, url: "https://e.com", parameters: {type: object, properties: {x: {type: number, minimum: -0}}}}
 `
     await fixture.applied(declared)
-    assert.match((await fixture.applied(declared)).stdout, /^Nothing to change\./)
+    assert.match((await fixture.applied(declared)).stdout, /^No changes\./)
   })
 
   test('a file that is there is never written over, and a key whose file is gone is told', async () => {
@@ -254,16 +251,19 @@ owners:
     fixture.write('taken.key', 'another')
     fixture.write('agents.yaml', declared('taken.key'))
     const taken = await fixture.apply()
-    assert.deepEqual([taken.code, /taken\.key is there already: it is never overwritten/.test(taken.stderr)], [1, true])
+    assert.deepEqual(
+      [taken.code, /cannot create key mine of B: .*taken\.key exists, and is never overwritten/.test(taken.stderr)],
+      [1, true],
+    )
     fixture.write('agents.yaml', declared('no-folder/mine.key'))
-    assert.match((await fixture.apply()).stderr, /there is no folder /)
+    assert.match((await fixture.apply()).stderr, /the folder .*no-folder does not exist/)
     // What a run that was killed at this very moment leaves.
     chmodSync(fixture.write('empty.key', ''), 0o644)
     await fixture.applied(declared('empty.key'))
     assert.match(readFileSync(join(fixture.folder, 'empty.key'), 'utf8'), /^svc_live_\S+\n$/)
     assert.equal(statSync(join(fixture.folder, 'empty.key')).mode & 0o777, 0o600)
     const lost = await fixture.applied(declared('elsewhere.key'))
-    assert.match(lost.stdout, /^Nothing to change/)
-    assert.match(lost.stderr, /^The secret of the key mine of B is not in .*elsewhere\.key\..* npx turnkeep key rotate key_\w+ > /)
+    assert.match(lost.stdout, /^No changes\./)
+    assert.match(lost.stderr, /^The secret of key mine of B is not in .*elsewhere\.key\..* npx turnkeep key rotate key_\w+ > /)
   })
 })

@@ -58,11 +58,11 @@ describe('turnkeep backup', () => {
     const file = join(folder, 'copy.db')
     const made = await runCommand(['backup', file], { TURNKEEP_DATA_DIR: folder })
     assert.equal(made.code, 0, made.stderr)
-    assert.match(made.stdout, /^Written: .*copy\.db .*\nVerified: all \d+ invariants hold in it\.\nKeep these too/)
+    assert.match(made.stdout, /^Wrote .*copy\.db .*\nVerified: all \d+ invariants hold in the backup\.\nAlso keep these/)
     const before = statSync(file).mtimeMs
     const again = await runCommand(['backup', file], { TURNKEEP_DATA_DIR: folder })
     assert.equal(again.code, 2)
-    assert.match(again.stderr, /^turnkeep: .*copy\.db is there already .*nothing was replaced\n$/)
+    assert.match(again.stderr, /^turnkeep: cannot back up: .*copy\.db .* exists; no file was replaced\n$/)
     assert.equal(statSync(file).mtimeMs, before)
     writeFileSync(`${file}2.partial`, 'of another backup')
     assert.equal((await runCommand(['backup', `${file}2`], { TURNKEEP_DATA_DIR: folder })).code, 2)
@@ -74,7 +74,7 @@ describe('turnkeep backup', () => {
     const nowhere = await runCommand(['backup', join(folder, 'none', 'x.db')], { TURNKEEP_DATA_DIR: folder })
     for (const { code, stdout, stderr } of [nothing, nowhere]) {
       assert.deepEqual([code, stdout], [2, ''])
-      assert.match(stderr, /^turnkeep: no backup of [^\n]+ was made: [^\n]+\n$/)
+      assert.match(stderr, /^turnkeep: cannot back up [^\n]+: [^\n]+\n$/)
     }
     assert.ok(!readdirSync(folder).includes('x.db'))
   })
@@ -86,7 +86,7 @@ describe('turnkeep backup', () => {
     db.close()
     const { code, stdout } = await runCommand(['backup', join(folder, 'copy.db')], { TURNKEEP_DATA_DIR: folder })
     assert.equal(code, 1)
-    assert.match(stdout, /BROKEN in it, as in the store: balance-is-ledger-sum\n/)
+    assert.match(stdout, /BROKEN invariants in the backup and in the database: balance-is-ledger-sum\n/)
     assert.ok(statSync(join(folder, 'copy.db')).size > 0)
   })
 })

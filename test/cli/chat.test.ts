@@ -34,7 +34,7 @@ const environment = (url = app.url): Record<string, string> => ({
   TURNKEEP_DATA_DIR: folder,
 })
 const chat = (args: string[], input?: string): Promise<Ran> => runCommand(['chat', ...args], environment(), input)
-const costLine = /\n0\.\d{8} USD · [\d,]+ \+ [\d,]+ tokens · \d+\.\d s, first text \d+\.\d s\n\n› $/
+const costLine = /\n0\.\d{8} USD · [\d,]+ prompt \+ [\d,]+ completion tokens · \d+\.\d s, first token \d+\.\d s\n\n› $/
 
 /** At its first prompt. */
 async function atTerminal(t: TestContext, args: string[], url?: string): Promise<TerminalSession> {
@@ -50,8 +50,11 @@ async function atTerminal(t: TestContext, args: string[], url?: string): Promise
 describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000 }, () => {
   test('shows who pays, the reply as it comes, its cost, this session’s sum and the history', async (t) => {
     const terminal = await atTerminal(t, [app.caller.agentId, '--user', 'ann'])
-    assert.match(terminal.screen, /^Test agent \(agt_\w+\) · scripted\/test-model\n0\.15 USD for a million prompt tokens, 0\.60 for/)
-    assert.match(terminal.screen, /Test owner pays, and has \d+\.\d+ USD available · you are the external user "ann" · \/help\n/)
+    assert.match(
+      terminal.screen,
+      /^Test agent \(agt_\w+\) · scripted\/test-model\n0\.15 USD per million prompt tokens, 0\.60 USD per million/,
+    )
+    assert.match(terminal.screen, /\nOwner Test owner, \d+\.\d+ USD available · external user ann · \/help for commands\n/)
     const held = gate()
     app.model.when('good morning', ['Good ', 'day \u001b[31m', 'to ', held, 'you. '.repeat(30)])
     terminal.type('good morning\r')
@@ -61,8 +64,8 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     for (const line of reply.split('\n').slice(0, -4)) assert.ok(line.length <= 80, line)
     assert.equal(reply.match(/you\./g)?.length, 30)
     terminal.type('/cost\r')
-    const [, sum, left] = /this session: (\S+) USD · 1 reply · .*\navailable: +(\S+) USD of Test owner/.exec(
-      await terminal.shows(/Test owner\n› $/),
+    const [, sum, left] = /This session: (\S+) USD · 1 reply · .*\nAvailable: +(\S+) USD \(owner Test owner\)/.exec(
+      await terminal.shows(/Test owner\)\n› $/),
     )!
     const owner = await app.owner()
     assert.equal(left, owner.available_usd)
@@ -76,7 +79,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     await terminal.shows(costLine)
     assert.equal(app.model.calls.at(-1)!.lastUserMessage, 'good morning again \nand a\npaste')
     terminal.type('/nonsense\r')
-    await terminal.shows(/There is no \/nonsense\.\n\/history/)
+    await terminal.shows(/Unknown command: \/nonsense\n\/history/)
     terminal.type('\u0004')
     assert.equal(await terminal.ended, 0)
     const later = await atTerminal(t, [app.caller.agentId, '--user', 'ann'])
@@ -85,17 +88,17 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     assert.doesNotMatch(fresh.screen, /paste/)
   })
 
-  test('Ctrl-C stops listening and the turn goes on; the next message waits for it; twice at the prompt it leaves', async (t) => {
+  test('Ctrl-C stops waiting and the turn continues; the next message waits for it; Ctrl-C twice at the prompt quits', async (t) => {
     const terminal = await atTerminal(t, ['Test agent', '--user', 'ben'])
     const held = gate()
     app.model.when('take your time', ['Well ', 'now ', held, 'done.'])
     terminal.type('take your time\r')
     await terminal.shows(/Well/)
     terminal.type('\u0003')
-    const said = await terminal.shows(/Stopped listening\..*\n\n› $/)
+    const said = await terminal.shows(/Stopped waiting\..*\n\n› $/)
     const [, requestId] = /turn show ([0-9a-f-]{36})/.exec(said.replaceAll('\n', ''))!
     terminal.type('and then?\r')
-    await terminal.shows(/another message of this conversation is being answered: waiting 2 s/)
+    await terminal.shows(/another message of this conversation is being answered: retrying in 2 s/)
     held.open()
     await terminal.shows(costLine)
     assert.equal((await app.made('GET', `/turns/${requestId}`)).state, 'completed')
@@ -123,7 +126,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     }
     front.hold(undefined)
     terminal.type('/cost\r')
-    await terminal.shows(/this session: 0\.\d*[1-9]\d* USD · 1 reply · /)
+    await terminal.shows(/This session: 0\.\d*[1-9]\d* USD · 1 reply · /)
     terminal.type('/exit\r')
     assert.equal(await terminal.ended, 0)
   })
@@ -145,13 +148,13 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     const terminal = await atTerminal(t, ['--user', 'eve'], server.url)
     for (const [rest, shown] of [
       ['One two three four.', /^three four\.\n0\.\d{8} USD/m],
-      ['Something else.', /says something else; from the beginning:\nSomething else\.\n0\.\d{8} USD/],
+      ['Something else.', /The turn ran again and returned a different reply:\nSomething else\.\n0\.\d{8} USD/],
     ] as const) {
       model.script(['One ', 'two ', 'thr', gate()], rest)
       terminal.type('count\r')
       await terminal.shows(/One two/)
       await server.kill()
-      await terminal.shows(/: waiting 0\.5 s/)
+      await terminal.shows(/: retrying in 0\.5 s/)
       server = await start()
       const reply = await terminal.shows(shown)
       assert.doesNotMatch(reply, /One two[^]*One two/)
@@ -166,7 +169,7 @@ describe('turnkeep chat in a pipe', () => {
     const { code, stdout, stderr } = await chat(['Test agent', '--user', 'pipe'], 'first line\nsecond line\n')
     assert.equal(code, 0, stderr)
     assert.equal(stdout, 'You said: first line\nsecond line\n')
-    assert.match(stderr, /^0\.\d{8} USD · \d+ \+ \d+ tokens · \d+\.\d s, first text \d+\.\d s\n$/)
+    assert.match(stderr, /^0\.\d{8} USD · \d+ prompt \+ \d+ completion tokens · \d+\.\d s, first token \d+\.\d s\n$/)
   })
 
   test('--json is the completed response, and the same Idempotency-Key brings it again', async () => {
@@ -181,8 +184,8 @@ describe('turnkeep chat in a pipe', () => {
   test('without an agent, or with a name that several have, the agents are listed and nothing is sent', async () => {
     const other = await app.makeAgent(app.caller.ownerId, { name: 'Second' })
     for (const [args, why] of [
-      [[], /^turnkeep: there are several agents; name one:\n {2}id +model +name\n/],
-      [['Nobody'], /^turnkeep: no agent has the name Nobody; take an id:\n/],
+      [[], /^turnkeep: several agents exist\. Specify one of:\n {2}id +model +name\n/],
+      [['Nobody'], /^turnkeep: no agent is named Nobody\. Specify the id of one of:\n/],
     ] as const) {
       const { code, stdout, stderr } = await chat([...args, '--message', 'x'])
       assert.deepEqual([code, stdout], [1, ''])
@@ -192,13 +195,13 @@ describe('turnkeep chat in a pipe', () => {
     await app.made('DELETE', `/agents/${other.id}`)
   })
 
-  test('no message, a disabled agent, no balance, a failed turn: the reason and the command that mends it', async () => {
+  test('no message, a disabled agent, no balance, a failed turn: prints the reason and the command that fixes it', async () => {
     assert.equal((await chat(['Test agent'])).code, 2)
     await app.made('PATCH', `/agents/${app.caller.agentId}`, { enabled: false })
     const disabled = await chat(['Test agent', '--message', 'x'])
     await app.made('PATCH', `/agents/${app.caller.agentId}`, { enabled: true })
     assert.deepEqual([disabled.code, disabled.stdout], [1, ''])
-    assert.match(disabled.stderr, new RegExp(`switched off.*\n {2}npx turnkeep agent enable ${app.caller.agentId}\n$`))
+    assert.match(disabled.stderr, new RegExp(`disabled.*\n {2}npx turnkeep agent enable ${app.caller.agentId}\n$`))
     const poor = await app.makeCaller({ balanceUsd: '0', agent: { name: 'Poor' } })
     const { code, stderr } = await chat(['Poor', '--message', 'x'])
     assert.equal(code, 1)
@@ -206,7 +209,7 @@ describe('turnkeep chat in a pipe', () => {
     app.model.script({ status: 400, body: { error: { message: 'no' } } })
     const failed = await chat(['Test agent', '--message', 'x'])
     assert.equal(failed.code, 1)
-    assert.match(failed.stderr, /failed, and nothing was charged\. Why:\n {2}npx turnkeep turn show [0-9a-f-]{36}\n$/)
+    assert.match(failed.stderr, /failed, and nothing was charged\. To see why:\n {2}npx turnkeep turn show [0-9a-f-]{36}\n$/)
   })
 })
 

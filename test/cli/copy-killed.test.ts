@@ -119,7 +119,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
     await withClient(url, (client) => client.query(`update owners set name = 'since the move'`))
     const { code, stdout } = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
     assert.equal(code, 0)
-    assert.match(stdout, /was finished and verified before; nothing was done now/)
+    assert.match(stdout, /was already completed and verified\. Nothing was changed\./)
     assert.equal(await count(url, `select count(*) from owners where name = 'since the move'`), 3)
   })
 })

@@ -109,7 +109,10 @@ void describe('turnkeep copy: refused', { skip }, () => {
     await assert.rejects(copyHouse({ folder, url, onProgress: ignore }), FolderInUse)
     const told = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
     assert.equal(told.code, 2)
-    assert.match(told.stderr, /^turnkeep: the data folder .* is in use by another Turnkeep process: stop it first, [^\n]+\n$/)
+    assert.match(
+      told.stderr,
+      /^turnkeep: cannot copy: the data folder .* is in use by another Turnkeep process\. Stop that process first\.\n$/,
+    )
     await server.close()
     assert.equal(await count(url, `select count(*) from pg_class where relname = 'owners'`), 0)
     await copyUntil(folder, url, () => true)
@@ -196,14 +199,14 @@ void describe('turnkeep copy: refused', { skip }, () => {
     for (const args of [['verify'], ['backup', join(folder, 'x.dump')]]) {
       const { code, stderr } = await runCommand(args, { DATABASE_URL: url })
       assert.equal(code, 2)
-      assert.match(stderr, /^turnkeep: (?:no|the database at) [^\n]* is not finished[^\n]*\n$/)
+      assert.match(stderr, /^turnkeep: cannot (?:back up|verify the database at) [^\n]* is not finished[^\n]*\n$/)
     }
     const nowhere = await runCommand(['copy', '--to', 'postgres://me:geheim@127.0.0.1:1/x'], { TURNKEEP_DATA_DIR: folder })
     assert.equal(nowhere.code, 2)
-    assert.match(nowhere.stderr, /the copy of .* to postgres:\/\/me:…@127\.0\.0\.1:1\/x stopped: .*ECONNREFUSED/)
+    assert.match(nowhere.stderr, /cannot copy .* to postgres:\/\/me:…@127\.0\.0\.1:1\/x: .*ECONNREFUSED/)
     const wrong = await runCommand(['copy', '--to', 'mysql://me:geheim@127.0.0.1/x'], { TURNKEEP_DATA_DIR: folder })
     assert.equal(wrong.code, 2)
-    assert.match(wrong.stderr, /^turnkeep: --to: must be an address as postgres:/)
+    assert.match(wrong.stderr, /^turnkeep: --to: must be a URL such as postgres:/)
     for (const { stdout, stderr } of [nowhere, wrong]) assert.ok(!(stdout + stderr).includes('geheim'))
   })
 

@@ -1,4 +1,4 @@
-/** `turnkeep doctor` on PostgreSQL and Redis: each thing broken, and the line that says so and how to mend it. */
+/** `turnkeep doctor` on PostgreSQL and Redis: for each problem, the line that reports it and how to fix it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -45,20 +45,20 @@ void test(
   { skip: noPostgres() },
   async (t) => {
     const url = await ownDatabase(t)
-    says((await doctor({ DATABASE_URL: url })).checks, 'schema', 'warn', /none yet/, /first start makes it/)
+    says((await doctor({ DATABASE_URL: url })).checks, 'schema', 'warn', /no schema found/, /first start creates it/)
     await (await openPostgresStore({ url, log })).close()
     const { code, checks } = await doctor({ DATABASE_URL: url })
     assert.equal(code, 0)
-    says(checks, 'schema', 'ok', /fits/)
-    says(checks, 'connections', 'ok', /are free; a process takes up to 11/)
-    says(checks, 'db clock', 'ok', /agrees/)
+    says(checks, 'schema', 'ok', /up to date/)
+    says(checks, 'connections', 'ok', /are free; one process opens up to 11/)
+    says(checks, 'db clock', 'ok', /in sync/)
     says(checks, 'invariants', 'ok', /all \d+ hold/)
     for (const check of ['data folder', 'disk', 'folder lock', 'secrets']) assert.ok(!checks.some((one) => one.check === check), check)
     says(
       (await doctor({ DATABASE_URL: url, TURNKEEP_WORKERS: '900' })).checks,
       'connections',
       'warn',
-      /900 processes take up to 9900/,
+      /900 processes open up to 9900/,
       /max_connections/,
     )
     await withClient(url, (client) =>
@@ -81,19 +81,19 @@ void test('doctor: a schema that is older, newer, or half copied', { skip: noPos
     (await doctor({ DATABASE_URL: url })).checks,
     'schema',
     'warn',
-    /newer Turnkeep has added to it \(9999-more\.sql\)/,
-    /finish the upgrade/,
+    /newer version of Turnkeep has extended it \(9999-more\.sql\)/,
+    /Finish the upgrade/,
   )
   await change(`update migrations set contract = true where name = '9999-more.sql'`)
-  says((await doctor({ DATABASE_URL: url })).checks, 'schema', 'fail', /newer Turnkeep \(9999-more\.sql\)/, /that version/)
+  says((await doctor({ DATABASE_URL: url })).checks, 'schema', 'fail', /newer version of Turnkeep \(9999-more\.sql\)/, /that version/)
   await change(`delete from migrations where name = '9999-more.sql' or name = (select max(name) from migrations where name < '9')`)
-  says((await doctor({ DATABASE_URL: url })).checks, 'schema', 'warn', /older than this Turnkeep/, /next start/)
+  says((await doctor({ DATABASE_URL: url })).checks, 'schema', 'warn', /older than this version of Turnkeep/, /next start/)
 })
 
 void test('doctor: a database that is not there, or does not know the password, fails in one line', { skip: noPostgres() }, async (t) => {
   const gone = await doctor({ DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
   assert.equal(gone.code, 1)
-  says(gone.checks, 'database', 'fail', /^postgres:\/\/me:…@127\.0\.0\.1:1\/x cannot be used: .*ECONNREFUSED/, /DATABASE_URL/)
+  says(gone.checks, 'database', 'fail', /^cannot connect to postgres:\/\/me:…@127\.0\.0\.1:1\/x: .*ECONNREFUSED/, /DATABASE_URL/)
   const url = new URL(await ownDatabase(t))
   url.pathname = '/no_such_database'
   says((await doctor({ DATABASE_URL: url.href })).checks, 'database', 'fail', /does not exist/)
@@ -105,11 +105,11 @@ void test('doctor: what makes a commit worth less than the promise warns', { ski
   const url = await ownDatabase(t)
   const safe = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', synchronous_standby_names: '' }
   const durability = (settings: Partial<typeof safe>): Finding[] => [checkDurability({ settings: { ...safe, ...settings } })]
-  says(durability({}), 'durability', 'ok', /this server$/)
-  says(durability({ synchronous_standby_names: 'b' }), 'durability', 'ok', /and of b$/)
+  says(durability({}), 'durability', 'ok', /on this server$/)
+  says(durability({ synchronous_standby_names: 'b' }), 'durability', 'ok', /and on b$/)
   says(durability({ synchronous_commit: 'off' }), 'durability', 'warn', /may lose replies/, /synchronous_commit = on/)
-  says(durability({ fsync: 'off' }), 'durability', 'warn', /power cut/, /fsync = on/)
-  says(durability({ full_page_writes: 'off' }), 'durability', 'warn', /power cut/, /full_page_writes = on/)
+  says(durability({ fsync: 'off' }), 'durability', 'warn', /power failure/, /fsync = on/)
+  says(durability({ full_page_writes: 'off' }), 'durability', 'warn', /power failure/, /full_page_writes = on/)
   says(durability({ synchronous_commit: 'local', synchronous_standby_names: 'b' }), 'durability', 'warn', /failover/)
   await withClient(url, (client) => client.query(`alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`))
   const { checks } = await doctor({ DATABASE_URL: url })
@@ -120,30 +120,36 @@ void test('doctor: what makes a commit worth less than the promise warns', { ski
 void test('doctor: a standby fails, a far database and a wrong clock warn, a pooler is told', { skip: noPostgres() }, async (t) => {
   const found = await inspectPostgres(await ownDatabase(t))
   const answer = (change: Partial<typeof found>): Finding[] => [checkAnswer({ ...found, roundTripMs: 1, ...change }, 'it')]
-  says(answer({}), 'database', 'ok', /^PostgreSQL \d+ at it answers in 1\.0 ms$/)
-  says(answer({ pooled: true }), 'database', 'ok', /through a pooler: statements are planned at each call/)
-  says(answer({ standby: true }), 'database', 'fail', /takes no writes/, /primary/)
-  says(answer({ roundTripMs: 80 }), 'database', 'warn', /80\.0 ms/, /near its database/)
-  says([checkDatabaseClock({ now: 100_000, roundTripMs: 10 }, 100_005)], 'db clock', 'ok', /agrees/)
+  says(answer({}), 'database', 'ok', /^PostgreSQL \d+ at it responds in 1\.0 ms$/)
+  says(answer({ pooled: true }), 'database', 'ok', /through a pooler: every statement is planned again/)
+  says(answer({ standby: true }), 'database', 'fail', /read-only standby/, /primary/)
+  says(answer({ roundTripMs: 80 }), 'database', 'warn', /80\.0 ms/, /close to its database/)
+  says([checkDatabaseClock({ now: 100_000, roundTripMs: 10 }, 100_005)], 'db clock', 'ok', /in sync/)
   says([checkDatabaseClock({ now: 100_000, roundTripMs: 10 }, 160_005)], 'db clock', 'warn', /60 s behind this/, /NTP/)
   says([checkDatabaseClock({ now: 160_000, roundTripMs: 10 }, 100_005)], 'db clock', 'warn', /60 s ahead of this/, /NTP/)
-  says([checkSchema({ kind: 'fits' })], 'schema', 'ok', /fits/)
+  says([checkSchema({ kind: 'fits' })], 'schema', 'ok', /up to date/)
 })
 
 void test('doctor: a Redis that holds the windows, one that evicts them, and one that cannot', { skip: noRedis() }, async () => {
   const own = await makeRedis()
   const works = (await doctor({ REDIS_URL: own.url })).checks.find(({ check }) => check === 'rate windows')!
-  assert.match(works.says, /^(Redis|Valkey) \d+\.\S* at redis:\/\/.* answers in [\d.]+ ms$/)
+  assert.match(works.says, /^(Redis|Valkey) \d+\.\S* at redis:\/\/.* responds in [\d.]+ ms$/)
   // On a busy machine it may be slow, which is told and fails nothing.
   assert.notEqual(works.status, 'fail')
   const gone = await doctor({ REDIS_URL: 'redis://:geheim@127.0.0.1:1' })
   assert.equal(gone.code, 1)
-  says(gone.checks, 'rate windows', 'fail', /^redis:\/\/:…@127\.0\.0\.1:1 cannot hold them: .*ECONNREFUSED/, /api_rate_limit_unavailable/)
+  says(
+    gone.checks,
+    'rate windows',
+    'fail',
+    /^cannot store rate-limit windows in redis:\/\/:…@127\.0\.0\.1:1: .*ECONNREFUSED/,
+    /api_rate_limit_unavailable/,
+  )
   const known = { server: 'Redis 7', whenFull: undefined, spendMs: 1 }
-  says([judgeRedis(known, 'it')], 'rate windows', 'ok', /^Redis 7 at it answers in 1\.0 ms$/)
-  says([judgeRedis({ ...known, server: undefined }, 'x')], 'rate windows', 'ok', /^it at x/)
+  says([judgeRedis(known, 'it')], 'rate windows', 'ok', /^Redis 7 at it responds in 1\.0 ms$/)
+  says([judgeRedis({ ...known, server: undefined }, 'x')], 'rate windows', 'ok', /^the server at x/)
   says([judgeRedis({ ...known, whenFull: 'noeviction' }, 'it')], 'rate windows', 'ok', /./)
-  says([judgeRedis({ ...known, spendMs: 40 }, 'it')], 'rate windows', 'warn', /40\.0 ms/, /near Turnkeep/)
+  says([judgeRedis({ ...known, spendMs: 40 }, 'it')], 'rate windows', 'warn', /40\.0 ms/, /close to Turnkeep/)
 })
 
 void test(
@@ -158,7 +164,13 @@ void test(
     const url = new URL(server.url)
     says((await doctor({ REDIS_URL: url.href })).checks, 'rate windows', 'fail', /NOAUTH|no connection/)
     url.password = 'geheim'
-    says((await doctor({ REDIS_URL: url.href })).checks, 'rate windows', 'warn', /throws windows away \(allkeys-lru\)/, /noeviction/)
+    says(
+      (await doctor({ REDIS_URL: url.href })).checks,
+      'rate windows',
+      'warn',
+      /evicts windows when its memory is full \(allkeys-lru\)/,
+      /noeviction/,
+    )
     const replica = await startRedis({ lines: [`replicaof 127.0.0.1 1`] })
     t.after(() => replica.stop())
     says((await doctor({ REDIS_URL: replica.url })).checks, 'rate windows', 'fail', /READONLY|read only|MASTERDOWN/i)

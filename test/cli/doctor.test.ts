@@ -1,4 +1,4 @@
-/** `turnkeep doctor`: each thing broken, and the line that says so and how to mend it. */
+/** `turnkeep doctor`: for each problem, the line that reports it and how to fix it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ async function doctor(environment: Record<string, string>, ...flags: string[]): 
   return { code, checks }
 }
 
-/** The one finding of a check, with words in it and in its mend. */
+/** Asserts the one finding of a check: its status, its text and its advice. */
 function says(checks: Finding[], check: string, status: Finding['status'], words: RegExp, mend = /./): void {
   const found = checks.filter((one) => one.check === check)
   assert.equal(found.length, 1, JSON.stringify(checks))
@@ -99,7 +99,7 @@ describe('turnkeep doctor: this machine', () => {
     says(checks, 'data folder', 'warn', /mode 755/, /^chmod 700 /)
     says(checks, 'store', 'ok', /^SQLite, in .*, because DATABASE_URL is not set$/)
     const file = join(folder, 'encryption.key')
-    says((await doctor({ ...environment, TURNKEEP_DATA_DIR: file })).checks, 'data folder', 'fail', /is a file/)
+    says((await doctor({ ...environment, TURNKEEP_DATA_DIR: file })).checks, 'data folder', 'fail', /is a file, not a folder/)
     says((await doctor({ ...environment, TURNKEEP_DATA_DIR: join(folder, 'none') })).checks, 'data folder', 'warn', /does not exist/)
   })
 
@@ -107,7 +107,7 @@ describe('turnkeep doctor: this machine', () => {
     const { folder } = await stopped(t)
     const outcome = readConfig({ TURNKEEP_DATA_DIR: folder })
     assert.ok(outcome.kind === 'config')
-    says(checkFolder(outcome.config, false), 'data folder', 'fail', /may not be written by this user/, /chown/)
+    says(checkFolder(outcome.config, false), 'data folder', 'fail', /^this user cannot write to /, /chown/)
   })
 
   test('fewer open files than running turns need warn', () => {
@@ -115,25 +115,25 @@ describe('turnkeep doctor: this machine', () => {
       checkOpenFiles(1000, 1024),
       'open files',
       'warn',
-      /^1,024 may be open; TURNKEEP_MAX_TURNS=1000 takes up to 2,200$/,
+      /^the limit is 1,024; TURNKEEP_MAX_TURNS=1000 needs up to 2,200$/,
       /LimitNOFILE=2200/,
     )
-    says(checkOpenFiles(1000, 65_536), 'open files', 'ok', /^65,536 may/)
+    says(checkOpenFiles(1000, 65_536), 'open files', 'ok', /^the limit is 65,536;/)
     assert.deepEqual(checkOpenFiles(1000, undefined), process.platform === 'linux' ? checkOpenFiles(1000) : [])
   })
 
   test('a disk that is nearly full warns, then fails', () => {
     says([checkSpace('', 5e9)], 'disk', 'ok', /MiB free/)
-    says([checkSpace('', 5e8)], 'disk', 'warn', /^476 MiB free/, /Make room/)
-    says([checkSpace('', 5e7)], 'disk', 'fail', /^47 MiB free/, /Make room/)
+    says([checkSpace('', 5e8)], 'disk', 'warn', /^476 MiB free/, /Free up space/)
+    says([checkSpace('', 5e7)], 'disk', 'fail', /^47 MiB free/, /Free up space/)
   })
 
   test('a secret that others may read fails, and so does an encryption key that is gone', async (t) => {
     const { folder, environment } = await stopped(t)
     chmodSync(join(folder, 'encryption.key'), 0o644)
-    says((await doctor(environment)).checks, 'secrets', 'fail', /encryption\.key can be read by other users \(mode 644\)/, /^chmod 600 /)
+    says((await doctor(environment)).checks, 'secrets', 'fail', /^other users can read .*encryption\.key \(mode 644\)/, /^chmod 600 /)
     rmSync(join(folder, 'encryption.key'))
-    says((await doctor(environment)).checks, 'secrets', 'fail', /encryption\.key is missing/, /Put the encryption\.key/)
+    says((await doctor(environment)).checks, 'secrets', 'fail', /encryption\.key is missing/, /Restore the encryption\.key/)
     says((await doctor({ ...environment, TURNKEEP_ENCRYPTION_KEY: encryptionKey })).checks, 'secrets', 'ok', /./)
   })
 })
@@ -143,25 +143,25 @@ describe('turnkeep doctor: the database', () => {
     const { environment } = await stopped(t)
     const { code, checks } = await doctor(environment)
     assert.equal(code, 0)
-    says(checks, 'folder lock', 'ok', /no server holds/)
-    says(checks, 'database', 'ok', /schema fits/)
+    says(checks, 'folder lock', 'ok', /no server uses/)
+    says(checks, 'database', 'ok', /schema is up to date/)
     says(checks, 'invariants', 'ok', /all \d+ hold/)
     says(checks, 'port', 'ok', /is free/)
-    says(checks, 'server', 'warn', /no answer/, /turnkeep serve/)
+    says(checks, 'server', 'warn', /cannot reach/, /turnkeep serve/)
   })
 
   test('that is not there, damaged, of a newer Turnkeep, or to be migrated', async (t) => {
     const { folder, environment } = await stopped(t)
     sql(folder, `delete from migrations where name = (select max(name) from migrations)`)
-    says((await doctor(environment)).checks, 'database', 'warn', /older than this Turnkeep/, /next start/)
+    says((await doctor(environment)).checks, 'database', 'warn', /older than this version of Turnkeep/, /next start/)
     sql(folder, `insert into migrations values ('9999-from-the-future.sql', '', 0)`)
-    says((await doctor(environment)).checks, 'database', 'fail', /newer Turnkeep \(9999-from-the-future\.sql\)/, /that version/)
+    says((await doctor(environment)).checks, 'database', 'fail', /newer version of Turnkeep \(9999-from-the-future\.sql\)/, /that version/)
     writeFileSync(join(folder, 'turnkeep.db'), 'no database at all, but long enough to be taken for the header of one. '.repeat(20))
-    says((await doctor(environment)).checks, 'database', 'fail', /cannot be read: .*not a database/, /backup/)
+    says((await doctor(environment)).checks, 'database', 'fail', /cannot read it: .*not a database/, /backup/)
     rmSync(join(folder, 'turnkeep.db'))
-    says((await doctor(environment)).checks, 'database', 'warn', /none yet/, /first start/)
+    says((await doctor(environment)).checks, 'database', 'warn', /no database found/, /first start/)
     mkdirSync(join(folder, 'turnkeep.db'))
-    says((await doctor(environment)).checks, 'database', 'fail', /cannot be read/)
+    says((await doctor(environment)).checks, 'database', 'fail', /cannot read it: /)
   })
 
   test('with a broken invariant fails by its name', async (t) => {
@@ -172,7 +172,7 @@ describe('turnkeep doctor: the database', () => {
 })
 
 describe('turnkeep doctor: the server', () => {
-  test('that runs well has nothing to mend, and a wrong token, and a provider that refuses, fail', async () => {
+  test('a healthy server passes every check; a wrong token and a provider that refuses fail', async () => {
     await using app = await startTestApp()
     const environment = {
       TURNKEEP_DATA_DIR: app.folder,
@@ -181,12 +181,12 @@ describe('turnkeep doctor: the server', () => {
       TURNKEEP_ENCRYPTION_KEY: encryptionKey,
     }
     const { checks } = await doctor(environment, '--providers')
-    says(checks, 'folder lock', 'ok', /a running server holds/)
-    says(checks, 'port', 'ok', /is served by Turnkeep/)
+    says(checks, 'folder lock', 'ok', /a running server uses/)
+    says(checks, 'port', 'ok', /Turnkeep is listening on/)
     says(checks, 'server', 'ok', /is ready/)
-    says(checks, 'clock', 'ok', /agrees/)
-    says(checks, 'admin token', 'ok', /opens/)
-    says(checks, 'provider scripted', 'ok', /answers in \d+ ms/)
+    says(checks, 'clock', 'ok', /in sync/)
+    says(checks, 'admin token', 'ok', /accepted/)
+    says(checks, 'provider scripted', 'ok', /responds in \d+ ms/)
     await app.made('POST', '/providers', { name: 'gone', kind: 'openai-compatible', base_url: 'http://127.0.0.1:1/v1', api_key: 'k' })
     says((await doctor(environment, '--providers')).checks, 'provider gone', 'fail', /./, /provider test gone/)
     says(
@@ -197,9 +197,9 @@ describe('turnkeep doctor: the server', () => {
       /TURNKEEP_ADMIN_TOKEN/,
     )
     const { TURNKEEP_ADMIN_TOKEN: _, ...tokenless } = environment
-    says((await doctor(tokenless)).checks, 'admin token', 'fail', /none to try/)
-    // The lock says that a server runs, so one that does not answer is a trouble.
-    says((await doctor({ ...environment, PORT: String(await freePort()) })).checks, 'server', 'fail', /no answer/, /Compare PORT/)
+    says((await doctor(tokenless)).checks, 'admin token', 'fail', /no admin token found/)
+    // The lock says that a server is running, so a server that does not answer is a failure.
+    says((await doctor({ ...environment, PORT: String(await freePort()) })).checks, 'server', 'fail', /cannot reach/, /Check PORT/)
   })
 
   test('another program at its port fails', async (t) => {
@@ -216,20 +216,20 @@ describe('turnkeep doctor: the server', () => {
       new RegExp(`in use by another program${process.platform === 'linux' ? `: .+, process ${process.pid}` : ''}$`),
       /Set PORT/,
     )
-    says(checks, 'server', 'fail', /answers 404, but not as Turnkeep/)
+    says(checks, 'server', 'fail', /answers 404, but is not a Turnkeep server/)
   })
 
   test('one that drains, and one whose store is gone', () => {
     const ours = { kind: 'ours', status: 'ready', store: 'ok', skewMs: 0 } as const
-    says(checkServer('http://x', { ...ours, status: 'draining' }, true), 'server', 'warn', /draining/, /wait/)
-    says(checkServer('http://x', { ...ours, store: 'unavailable' }, true), 'server', 'fail', /store is unavailable/, /log/)
+    says(checkServer('http://x', { ...ours, status: 'draining' }, true), 'server', 'warn', /draining/, /Wait/)
+    says(checkServer('http://x', { ...ours, store: 'unavailable' }, true), 'server', 'fail', /database is unavailable/, /log/)
   })
 
   test('clocks that differ warn', () => {
-    says([checkClock(1_500)], 'clock', 'ok', /agrees/)
+    says([checkClock(1_500)], 'clock', 'ok', /in sync/)
     says([checkClock(90_000)], 'clock', 'warn', /90 s ahead of/, /NTP/)
     says([checkClock(-90_000)], 'clock', 'warn', /90 s behind/, /NTP/)
-    says([checkClock(NaN)], 'clock', 'warn', /no date/)
+    says([checkClock(NaN)], 'clock', 'warn', /no Date header/)
   })
 
   test('a proxy that holds events back fails, and one that passes them on does not', async (t) => {
@@ -255,16 +255,16 @@ describe('turnkeep doctor: the server', () => {
     const held = await behind(t, proxy(true))
     says((await doctor({ ...environment, TURNKEEP_PUBLIC_URL: held })).checks, 'streaming', 'fail', /arrive all at once/, /buffering/)
     const passed = await behind(t, proxy(false))
-    says((await doctor({ ...environment, TURNKEEP_PUBLIC_URL: passed })).checks, 'streaming', 'ok', /as they are made/)
+    says((await doctor({ ...environment, TURNKEEP_PUBLIC_URL: passed })).checks, 'streaming', 'ok', /as they are sent/)
   })
 
-  test('a person reads a line for each check, and the mend below it', async (t) => {
+  test('without --json it prints a line for each check, and how to fix it below', async (t) => {
     const { folder, environment } = await stopped(t)
     chmodSync(folder, 0o755)
     const { code, stdout } = await runCommand(['doctor'], environment)
     assert.equal(code, 0)
     assert.match(stdout, /^ok {4}node {10}Node /)
     assert.match(stdout, /\nwarn {2}data folder {3}.* \(mode 755\)\n {20}chmod 700 /)
-    assert.match(stdout, /\n\n0 failed, 2 to look at\.\n$/)
+    assert.match(stdout, /\n\n0 failed, 2 warnings\.\n$/)
   })
 })

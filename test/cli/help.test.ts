@@ -70,15 +70,18 @@ test('a wrong word is answered with the nearest command, and exit code 2', async
   }
 })
 
-test('a fault of ours is one line and exit code 2; its stack is shown with NODE_DEBUG=turnkeep alone', () => {
+test('an internal error is one line and exit code 2; the stack trace is shown only with NODE_DEBUG=turnkeep', () => {
   const module = JSON.stringify(new URL('../../src/cli/program.ts', import.meta.url))
   const run = `
     const { runProgram } = await import(${module})
     await runProgram(['node', 'turnkeep', 'config'], new Proxy({}, { get() { throw new TypeError('oh\\u009b\\nno') } }))`
   const fail = (env: Record<string, string>) => spawnSync(process.execPath, ['--input-type=module', '-e', run], { env, encoding: 'utf8' })
   const { status, stdout, stderr } = fail({})
-  assert.deepEqual([status, stdout, stderr], [2, '', 'turnkeep: a fault of ours: oh\\u{9b} no\n'])
+  assert.deepEqual(
+    [status, stdout, stderr],
+    [2, '', 'turnkeep: internal error: oh\\u{9b} no (run again with NODE_DEBUG=turnkeep for the stack trace)\n'],
+  )
   const debugged = fail({ NODE_DEBUG: 'turnkeep' })
   assert.equal(debugged.status, 2)
-  assert.match(debugged.stderr, /^TURNKEEP \d+: TypeError: oh[^]*\n +at [^]*\nturnkeep: a fault of ours: /)
+  assert.match(debugged.stderr, /^TURNKEEP \d+: TypeError: oh[^]*\n +at [^]*\nturnkeep: internal error: /)
 })

@@ -58,7 +58,7 @@ describe('turnkeep conversation and turn', () => {
     const { stdout } = await turnkeep('turn', 'show', reply.request_id)
     assert.match(stdout, new RegExp(`^request_id +${reply.request_id}\n[^]*^state +completed$[^]*\nrun +step +time`, 'm'))
     assert.match(stdout, / model .* calls \[.*now/)
-    assert.match(stdout, / now answered +\d+ ms /)
+    assert.match(stdout, / now succeeded +\d+ ms /)
     app.model.script({ status: 400, body: { error: { message: 'no such model' } } })
     assert.equal((await app.chat('and now?', { user: 'eve' })).status, 500)
     const { data } = await json('turn', 'list', '--status', 'released')
@@ -70,7 +70,7 @@ describe('turnkeep conversation and turn', () => {
 })
 
 describe('turnkeep agent tools', () => {
-  test('lists what the model may call, tries one for real, and asks MCP servers anew', async () => {
+  test('lists the tools of an agent, calls one, and compares the pinned tools with the MCP servers', async () => {
     const { agentId } = app.caller
     assert.match(
       (await turnkeep('agent', 'tools', agentId)).stdout,
@@ -78,11 +78,11 @@ describe('turnkeep agent tools', () => {
     )
     const tried = await turnkeep('agent', 'try-tool', agentId, 'now')
     assert.match(tried.stdout, /\d{4}/)
-    assert.match(tried.stderr, /^Done in \d+ ms\.\n$/)
+    assert.match(tried.stderr, /^Succeeded after \d+ ms\.\n$/)
     const wrong = await turnkeep('agent', 'try-tool', agentId, 'now', '--arguments', '[]')
-    assert.deepEqual([wrong.code, wrong.stderr], [2, 'turnkeep: --arguments must be a JSON object, as {"city": "Oslo"}\n'])
+    assert.deepEqual([wrong.code, wrong.stderr], [2, 'turnkeep: --arguments must be a JSON object, such as {"city": "Oslo"}\n'])
     const same = await turnkeep('agent', 'refresh-tools', agentId)
-    assert.deepEqual([same.code, same.stderr], [0, 'What the servers offer is what is pinned.\n'])
+    assert.deepEqual([same.code, same.stderr], [0, 'The pinned tools match the MCP servers.\n'])
   })
 })
 
@@ -98,7 +98,7 @@ describe('turnkeep document search, audit and status', () => {
     assert.match(found.stdout, /^score +title +section +text\n *\d+(\.\d+)? +Returns +\S.*Parcels may be returned within thirty days\.\n$/)
     assert.equal((await json('document', 'search', agentId, 'return a parcel')).data[0].document_id, document.id)
     const audited = await turnkeep('audit', '--limit', '1')
-    assert.match(audited.stdout, new RegExp(`^time \\(UTC\\) +who .*\n.* admin +\\w+ +document +${document.id} `))
+    assert.match(audited.stdout, new RegExp(`^time \\(UTC\\) +actor .*\n.* admin +\\w+ +document +${document.id} `))
     assert.deepEqual((await json('status')).turns.running, 0)
   })
 })

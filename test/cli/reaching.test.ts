@@ -48,7 +48,7 @@ describe('the address', () => {
     ] as [Record<string, string>, ...string[]][]) {
       const { code, stderr } = await runCommand(['owner', 'list', ...flags], environment)
       assert.equal(code, 0, stderr)
-      assert.equal(stderr, 'There are none.\n')
+      assert.equal(stderr, 'No results.\n')
     }
     assert.deepEqual(
       asked.map((request) => [request.url, request.headers.authorization]),
@@ -58,9 +58,9 @@ describe('the address', () => {
 
   test('that nobody answers at, a wrong one, and any free port are said in one line, with exit code 2', async () => {
     for (const [environment, flags, says] of [
-      [{ ...token, PORT: '2' }, [], /^turnkeep: no answer from http:\/\/127\.0\.0\.1:2 \(connect ECONNREFUSED .*--url\)\n$/],
-      [token, ['--url', 'nowhere'], /^turnkeep: --url must be an http or https address/],
-      [{ ...token, PORT: '0' }, [], /^turnkeep: the server listens on any free port \(0\): name its address with --url\n$/],
+      [{ ...token, PORT: '2' }, [], /^turnkeep: cannot reach http:\/\/127\.0\.0\.1:2: connect ECONNREFUSED .*\(--url\)\.\n$/],
+      [token, ['--url', 'nowhere'], /^turnkeep: --url must be an http or https URL/],
+      [{ ...token, PORT: '0' }, [], /^turnkeep: cannot find the server: PORT is 0, .* Give its address with --url\.\n$/],
       [{ ...token, PORT: 'x' }, [], /^turnkeep: PORT: must be a whole number/],
     ] as const) {
       const { code, stdout, stderr } = await runCommand(['owner', 'list', ...flags], environment)
@@ -78,11 +78,11 @@ describe('the address', () => {
     const { url } = await strange(t, (_request, response) => response.end('<h1>It works</h1>'))
     const html = await runCommand(['owner', 'list', '--url', url], token)
     assert.equal(html.code, 2)
-    assert.match(html.stderr, /answered 200 without an answer of Turnkeep: is it the right address\?/)
+    assert.match(html.stderr, /^turnkeep: not a Turnkeep server: http:\S+ answered 200\. Check the address \(--url\)\.\n$/)
     const moved = await strange(t, (_request, response) => response.writeHead(308, { location: 'http://127.0.0.1:1/' }).end())
     const redirect = await runCommand(['owner', 'list', '--url', moved.url], token)
     assert.equal(redirect.code, 2)
-    assert.match(redirect.stderr, /answered 308 .* redirect to http:\/\/127\.0\.0\.1:1\/; name the address behind it with --url/)
+    assert.match(redirect.stderr, /answered 308 with a redirect to http:\/\/127\.0\.0\.1:1\/\. Give the address of the server with --url\./)
     assert.equal(moved.asked.length, 1)
   })
 
@@ -107,7 +107,7 @@ describe('the token', () => {
   test('that is nowhere is asked for in one line, with exit code 2', async (t) => {
     const { code, stderr } = await runCommand(['owner', 'list'], { TURNKEEP_DATA_DIR: ownFolder(t) })
     assert.equal(code, 2)
-    assert.match(stderr, /^turnkeep: there is no admin token: set TURNKEEP_ADMIN_TOKEN, or TURNKEEP_DATA_DIR [^\n]+\n$/)
+    assert.match(stderr, /^turnkeep: no admin token found: set TURNKEEP_ADMIN_TOKEN, or set TURNKEEP_DATA_DIR [^\n]+\n$/)
   })
 })
 

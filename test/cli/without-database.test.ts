@@ -57,7 +57,7 @@ describe('turnkeep verify without a database to read', () => {
     const environment = { TURNKEEP_DATA_DIR: folder }
     assert.match(
       await verify(environment),
-      /^turnkeep: there is no database in .*: no server has been started on this folder yet, or TURNKEEP_DATA_DIR/,
+      /^turnkeep: no database in .*: either no server has been started on this folder yet, or TURNKEEP_DATA_DIR is wrong/,
     )
     await (await openSqliteStore({ folder })).close()
     const sql = (text: string): void => {
@@ -66,14 +66,17 @@ describe('turnkeep verify without a database to read', () => {
       db.close()
     }
     sql(`drop table ledger; insert into migrations values ('9999-from-the-future.sql', '', 0)`)
-    assert.match(await verify(environment), /was migrated by a newer Turnkeep \(9999-from-the-future\.sql\): check it with that version\n$/)
+    assert.match(await verify(environment), /a newer version of Turnkeep migrated it \(9999-from-the-future\.sql\)\. Use that version\.\n$/)
     sql(`delete from migrations`)
-    assert.match(await verify(environment), /is older than this Turnkeep: start the server once/)
+    assert.match(await verify(environment), /its schema is older than this version of Turnkeep\. Start the server once/)
     writeFileSync(join(folder, 'turnkeep.db'), 'no database at all, but long enough to be taken for the header of one. '.repeat(20))
-    assert.match(await verify(environment), /cannot be read: .*not a database\nRun this as the server’s user; a damaged file/)
+    assert.match(
+      await verify(environment),
+      /cannot read the database in .*not a database\nRun this as the user of the server\. If the file is damaged/,
+    )
     assert.match(
       await verify({ DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' }),
-      /^turnkeep: the database at postgres:\/\/me:…@127\.0\.0\.1:1\/x cannot be checked: connect ECONNREFUSED.*\nIs it the right DATABASE_URL/,
+      /^turnkeep: cannot verify the database at postgres:\/\/me:…@127\.0\.0\.1:1\/x: connect ECONNREFUSED.*\nCheck DATABASE_URL/,
     )
   })
 })
@@ -81,7 +84,7 @@ describe('turnkeep verify without a database to read', () => {
 describe('DATABASE_URL', () => {
   test('that is no address of a server is refused', async () => {
     for (const url of ['postgresql:/foo', 'postgres:foo'])
-      assert.match(await verify({ DATABASE_URL: url }), /^turnkeep: DATABASE_URL: must be an address as/)
+      assert.match(await verify({ DATABASE_URL: url }), /^turnkeep: DATABASE_URL: must be a URL such as/)
   })
 
   test('without the password that is asked for: every command ends at once and says where it may stand', { timeout: 30_000 }, async (t) => {

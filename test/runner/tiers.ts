@@ -22,7 +22,7 @@ const inCi = [
   'cli/copy',
   'cli/doctor',
   'cli/looking-commands',
-  'cli/moving-house',
+  'cli/migrate-to-postgresql',
   'clients/flawed-clients',
   'clients/python',
   'clients/scenarios',
@@ -102,7 +102,7 @@ const scaled: Record<string, Tier[]> = {
 const slow = [
   'browser/hostile-texts',
   'browser/pages',
-  'cli/moving-house',
+  'cli/migrate-to-postgresql',
   'clients/python',
   'clients/scenarios',
   'deploy/nginx',

@@ -124,17 +124,17 @@ describe('settings: refused with one line that names the setting and what is acc
     ['PORT', ' 80', /^PORT: /],
     ['TURNKEEP_HOST', 'http://localhost', /^TURNKEEP_HOST: must be an IP address or a host name/],
     ['TURNKEEP_HOST', '-a', /^TURNKEEP_HOST: /],
-    ['TURNKEEP_PUBLIC_URL', 'chat.example.com', /^TURNKEEP_PUBLIC_URL: must be an http or https address/],
+    ['TURNKEEP_PUBLIC_URL', 'chat.example.com', /^TURNKEEP_PUBLIC_URL: must be an http or https URL/],
     ['TURNKEEP_PUBLIC_URL', 'ftp://chat.example.com', /^TURNKEEP_PUBLIC_URL: /],
     ['TURNKEEP_PUBLIC_URL', 'https://a.example/?b', /^TURNKEEP_PUBLIC_URL: /],
     ['TURNKEEP_ADMIN_PORT', 'x', /^TURNKEEP_ADMIN_PORT: /],
     ['TURNKEEP_DATA_DIR', 'a\0b', /^TURNKEEP_DATA_DIR: must be a path/],
     ['TURNKEEP_ADMIN_TOKEN', 'fifteen-letters', /^TURNKEEP_ADMIN_TOKEN: must be 16 to 512 visible ASCII characters$/],
     ['TURNKEEP_ADMIN_TOKEN', 'with a space', /^TURNKEEP_ADMIN_TOKEN: /],
-    ['TURNKEEP_ENCRYPTION_KEY', 'c2hvcnQ=', /^TURNKEEP_ENCRYPTION_KEY: must be a comma list of keys of 32 bytes in base64$/],
+    ['TURNKEEP_ENCRYPTION_KEY', 'c2hvcnQ=', /^TURNKEEP_ENCRYPTION_KEY: must be a comma-separated list of 32-byte keys in base64$/],
     ['TURNKEEP_ENCRYPTION_KEY', `${key},`, /^TURNKEEP_ENCRYPTION_KEY: /],
     ['TURNKEEP_WORKERS', '0', /^TURNKEEP_WORKERS: must be a whole number from 1/],
-    ['TURNKEEP_WORKERS', '2', /^TURNKEEP_WORKERS: more than 1 needs DATABASE_URL; the embedded database is for one process$/],
+    ['TURNKEEP_WORKERS', '2', /^TURNKEEP_WORKERS: more than 1 requires DATABASE_URL; only one process can use the embedded database$/],
     ['TURNKEEP_WORKERS', '1025', /^TURNKEEP_WORKERS: must be a whole number from 1 to 1024, not "1025"$/],
     ['TURNKEEP_MAX_TURNS', '0', /^TURNKEEP_MAX_TURNS: /],
     ['TURNKEEP_DRAIN_SECONDS', '1.5', /^TURNKEEP_DRAIN_SECONDS: /],
@@ -142,18 +142,18 @@ describe('settings: refused with one line that names the setting and what is acc
     ['TURNKEEP_DEMO', 'maybe', /^TURNKEEP_DEMO: must be on or off, not "maybe"$/],
     ['TURNKEEP_DEMO', 'toString', /^TURNKEEP_DEMO: /],
     ['TURNKEEP_LOG_LEVEL', 'loud', /^TURNKEEP_LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent/],
-    ['TURNKEEP_ALLOW_PRIVATE_HOSTS', 'files.local', /^TURNKEEP_ALLOW_PRIVATE_HOSTS: must be a comma list of host:port/],
+    ['TURNKEEP_ALLOW_PRIVATE_HOSTS', 'files.local', /^TURNKEEP_ALLOW_PRIVATE_HOSTS: must be a comma-separated list of host:port/],
     ['TURNKEEP_ALLOW_PRIVATE_HOSTS', 'files.local:0', /^TURNKEEP_ALLOW_PRIVATE_HOSTS: /],
-    ['REDIS_URL', 'h:6379', /^REDIS_URL: must be an address as redis:/],
+    ['REDIS_URL', 'h:6379', /^REDIS_URL: must be a URL such as redis:/],
     ['REDIS_URL', 'http://h', /^REDIS_URL: /],
     ['REDIS_URL', 'redis://', /^REDIS_URL: /],
     ['REDIS_URL', 'redis://h/first', /^REDIS_URL: /],
     ['REDIS_URL', 'redis://u:p%@h', /^REDIS_URL: /],
     ['OPENAI_API_KEY', 'a b', /^OPENAI_API_KEY: /],
     ['ANTHROPIC_API_KEY', 'a\nb', /^ANTHROPIC_API_KEY: /],
-    ['TURNKEEP_FAILPOINTS', 'admit.after-commit=kill', /^TURNKEEP_FAILPOINTS: is for tests; it needs NODE_ENV=test$/],
-    ['TURNKEEP_MAX_TURN', '5', /^TURNKEEP_MAX_TURN: there is no such setting; did you mean TURNKEEP_MAX_TURNS\?$/],
-    ['TURNKEEP_COLOUR', 'red', /^TURNKEEP_COLOUR: there is no such setting; npx turnkeep config lists them all$/],
+    ['TURNKEEP_FAILPOINTS', 'admit.after-commit=kill', /^TURNKEEP_FAILPOINTS: can only be set with NODE_ENV=test$/],
+    ['TURNKEEP_MAX_TURN', '5', /^TURNKEEP_MAX_TURN: unknown setting; did you mean TURNKEEP_MAX_TURNS\?$/],
+    ['TURNKEEP_COLOUR', 'red', /^TURNKEEP_COLOUR: unknown setting; run npx turnkeep config for a list of all settings$/],
   ]
   for (const [name, text, line] of refused) {
     test(`${name}=${JSON.stringify(text)}`, () => {
@@ -180,15 +180,15 @@ describe('settings: refused with one line that names the setting and what is acc
       assert.equal(problems.length, 1)
       assert.match(
         problems[0]!,
-        /^DATABASE_URL: must be an address as postgres:\/\/user:password@host:5432\/database; .* %2F, %3F, %23, %40$/,
+        /^DATABASE_URL: must be a URL such as postgres:\/\/user:password@host:5432\/database; .* %2F, %3F, %23, %40$/,
       )
     })
   }
 
   test('DATABASE_URL without the token and the key that every machine needs', () => {
     assert.deepEqual(problemsOf({ DATABASE_URL: 'postgres://h/d' }), [
-      'TURNKEEP_ADMIN_TOKEN: must be given where DATABASE_URL is set, the same on every machine',
-      'TURNKEEP_ENCRYPTION_KEY: must be given where DATABASE_URL is set, the same on every machine',
+      'TURNKEEP_ADMIN_TOKEN: must be set with DATABASE_URL, to the same value on every machine',
+      'TURNKEEP_ENCRYPTION_KEY: must be set with DATABASE_URL, to the same value on every machine',
     ])
   })
 

@@ -23,7 +23,7 @@ describe('data folder', () => {
     const root = mkdtempSync(join(tmpdir(), 'turnkeep-folder-'))
     t.after(() => rmSync(root, { recursive: true, force: true }))
     symlinkSync(join(root, 'nowhere'), join(root, 'link'))
-    assert.throws(() => openDataFolder(join(root, 'link')), /cannot be made: there is a file of this name/)
+    assert.throws(() => openDataFolder(join(root, 'link')), /cannot create the data folder .*: a file of this name exists/)
   })
 
   // In a process of its own, so that a search without end fails the test instead of hanging it.
@@ -32,7 +32,7 @@ describe('data folder', () => {
       const code = `import { openDataFolder } from '${source}'; try { openDataFolder('${path}') } catch (error) { console.log(error.message) }`
       const { stdout, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8', timeout: 10_000 })
       assert.equal(signal, null, 'it did not end')
-      assert.match(stdout, /^the data folder \/proc\/turnkeep\S* cannot be made: its place takes no folders; set TURNKEEP_DATA_DIR/)
+      assert.match(stdout, /^cannot create the data folder \/proc\/turnkeep\S*: its parent cannot contain folders; set TURNKEEP_DATA_DIR/)
     }
   })
 })

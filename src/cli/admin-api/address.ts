@@ -1,6 +1,6 @@
 /**
- * Where the admin API is and what opens it, for a command: from its flag, the settings' names in the environment and the data folder.
- * Other settings are not looked at, so that a command for a server elsewhere is not stopped by them. Never prints the token.
+ * Finds the URL and the token of the admin API from the `--url` option, the environment and the data folder. Ignores all other settings, so
+ * that an invalid value does not stop a command for a server on another machine. Never prints the token.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,29 +10,30 @@ import { CommandFailed } from '../terminal/command-failed.ts'
 
 const needed = [settings.port, settings.host, settings.publicUrl, settings.adminPort, settings.dataFolder, settings.adminToken]
 
-/** The settings by which a server is found. Throws CommandFailed with code 2 where one is wrong. */
+/** Reads the settings that locate a server. Throws CommandFailed with code 2 if one of them is invalid. */
 export function readAddressSettings(environment: Environment): Config {
   const outcome = readConfig(Object.fromEntries(needed.map(({ name }) => [name, environment[name]])))
   if (outcome.kind === 'problems') throw new CommandFailed(2, outcome.problems.join('\nturnkeep: '))
   return outcome.config
 }
 
-/** The base address of the admin API, without a slash at its end. `given` is the flag's value. */
+/** Returns the base URL of the admin API without a trailing slash. `given` is the value of `--url`. */
 export function adminUrl(config: Config, given: string | undefined): string {
   if (given !== undefined) return checkedUrl(given)
   if (config.adminPort !== undefined) return localUrl(config, config.adminPort)
   return config.publicUrl ?? localUrl(config, config.port)
 }
 
-/** This machine's own address of the API. */
+/** Returns the URL of the API on this machine. Throws CommandFailed with code 2 if PORT is 0. */
 export function localUrl({ host }: Config, port: number): string {
-  if (port === 0) throw new CommandFailed(2, 'the server listens on any free port (0): name its address with --url')
-  // An address to listen on everywhere is none to call.
+  if (port === 0)
+    throw new CommandFailed(2, 'cannot find the server: PORT is 0, so it listens on any free port. Give its address with --url.')
+  // A wildcard listen address cannot be called.
   const called = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${called.includes(':') ? `[${called}]` : called}:${port}`
 }
 
-/** Undefined where there is neither the setting nor the file. Throws CommandFailed where the file cannot be read. */
+/** Returns undefined if neither the setting nor the file exists. Throws CommandFailed with code 2 if the file cannot be read. */
 export function findAdminToken({ adminToken, dataFolder }: Config): string | undefined {
   if (adminToken !== undefined) return adminToken
   const path = join(dataFolder, settings.adminToken.file)
@@ -43,7 +44,7 @@ export function findAdminToken({ adminToken, dataFolder }: Config): string | und
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw new CommandFailed(
       2,
-      `the admin token in ${path} cannot be read (${code}): run this as the server's user, or set TURNKEEP_ADMIN_TOKEN`,
+      `cannot read the admin token in ${path} (${code}): run this as the user of the server, or set TURNKEEP_ADMIN_TOKEN`,
     )
   }
 }
@@ -51,6 +52,6 @@ export function findAdminToken({ adminToken, dataFolder }: Config): string | und
 function checkedUrl(text: string): string {
   const outcome = readConfig({ [settings.publicUrl.name]: text })
   const url = outcome.kind === 'config' ? outcome.config.publicUrl : undefined
-  if (url === undefined) throw new CommandFailed(2, `--url must be ${settings.publicUrl.accepted}, as http://127.0.0.1:8080`)
+  if (url === undefined) throw new CommandFailed(2, `--url must be ${settings.publicUrl.accepted}, such as http://127.0.0.1:8080`)
   return url
 }

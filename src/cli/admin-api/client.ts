@@ -1,6 +1,6 @@
 /**
- * The admin API as the commands call it: one request, or all pages of a list. What the API refuses is said with its code, words and request
- * id. Never retries, never follows a redirect with the token. Surfaces: Admin API.
+ * The client of the admin API for all commands: one request, or all pages of a list. An error of the API is reported with its message, code,
+ * status and request id. Never retries, and never follows a redirect, which would send the token to another address.
  */
 import type { Environment } from '../../config/config.ts'
 import { adminUrl, findAdminToken, readAddressSettings } from './address.ts'
@@ -8,28 +8,28 @@ import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 
 export type Fields = Record<string, unknown>
 export type Query = Record<string, string | undefined>
-/** `body` goes as JSON, `form` as multipart/form-data; `signal` ends it before its time. */
+/** `body` is sent as JSON, `form` as multipart/form-data. `signal` cancels the request. */
 export type Call = { query?: Query; body?: unknown; form?: FormData; headers?: Record<string, string>; signal?: AbortSignal | undefined }
 export type Page = { data: Fields[]; nextCursor: string | null }
 
 export type AdminClient = {
-  /** The base address that is called. */
+  /** The base URL. */
   readonly url: string
-  /** The answer's JSON; an answer without a body is an empty object. Throws CommandFailed. */
+  /** Returns the JSON of the response, or an empty object if it has no body. Throws CommandFailed: 1 for an error of the API, otherwise 2. */
   call(method: string, path: string, call?: Call): Promise<Fields>
-  /** Whatever is answered, as soon as its head is there; the body is the caller's to read. Rejects with fetch's own error, at the signal too. */
+  /** Returns any response as soon as its headers arrive; the caller reads the body. Rejects with the error of fetch, including an abort. */
   open(method: string, path: string, call: Call & { signal: AbortSignal }): Promise<Response>
-  /** Newest first, page by page, at most `limit` of them in all. Throws CommandFailed. */
+  /** Yields the pages of a list, newest first, with at most `limit` items in total. Throws CommandFailed. */
   pages(path: string, limit?: number, query?: Query, signal?: AbortSignal): AsyncGenerator<Page>
 }
 
-// Above the 20 s of a provider's test, the longest call.
+// Longer than the slowest call, a provider test, which takes up to 20 s.
 const timeoutMs = 30_000
-// 20 MiB at half a megabit a second.
+// Enough for 20 MiB at 0.5 Mbit/s.
 const uploadMs = 330_000
 const maxPage = 100
 
-/** Throws CommandFailed with code 2 where no address or no token is known. */
+/** Throws CommandFailed with code 2 if the address or the token is unknown. */
 export function createAdminClient(environment: Environment, { url: flag }: { url?: string | undefined }): AdminClient {
   const config = readAddressSettings(environment)
   const url = adminUrl(config, flag)
@@ -37,7 +37,7 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
   if (token === undefined) {
     throw new CommandFailed(
       2,
-      `there is no admin token: set TURNKEEP_ADMIN_TOKEN, or TURNKEEP_DATA_DIR to the server's data folder (${config.dataFolder} has no admin.token)`,
+      `no admin token found: set TURNKEEP_ADMIN_TOKEN, or set TURNKEEP_DATA_DIR to the data folder of the server (${config.dataFolder} has no admin.token)`,
     )
   }
 
@@ -60,7 +60,10 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
       response = await open(method, path, { ...given, signal: given.signal ? AbortSignal.any([given.signal, timeout]) : timeout })
       text = await response.text()
     } catch (error) {
-      throw new CommandFailed(2, `no answer from ${url} (${causeOf(error)}): is the server running, and is this its address? (--url)`)
+      throw new CommandFailed(
+        2,
+        `cannot reach ${url}: ${causeOf(error)}. Check that the server is running and that this is its address (--url).`,
+      )
     }
     const answered = parseFields(text)
     if (response.ok && (answered || text === '')) return answered ?? {}
@@ -83,7 +86,7 @@ export function createAdminClient(environment: Environment, { url: flag }: { url
 
 export const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Undefined for what is no JSON object. */
+/** Returns undefined if the text is not a JSON object. */
 export function parseFields(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -95,17 +98,23 @@ export function parseFields(text: string): Fields | undefined {
 
 function readPage({ data, next_cursor: nextCursor }: Fields): Page {
   if (Array.isArray(data) && data.every(isFields) && (nextCursor === null || typeof nextCursor === 'string')) return { data, nextCursor }
-  throw new CommandFailed(2, 'the answer is no page of a list: is this the address of Turnkeep, and of this version?')
+  throw new CommandFailed(
+    2,
+    'unexpected response: it is not a page of a list. Check that the URL is that of a Turnkeep server of this version.',
+  )
 }
 
-/** The envelope in words; where there is none, somebody else answered. */
+/** Returns the exit code and the message for an error response. Without an error envelope, another program sent the response. */
 function refusal(response: Response, answered: Fields | undefined, url: string): [1 | 2, string] {
   const error = answered?.['error']
   if (isFields(error) && typeof error['code'] === 'string') {
-    const hint = error['code'] === 'unauthorized' ? `\nThe token is of another server, or has changed: is ${url} the one you mean?` : ''
+    const hint =
+      error['code'] === 'unauthorized'
+        ? `\nThe admin token does not belong to the server at ${url}, or it has changed. Check TURNKEEP_ADMIN_TOKEN and --url.`
+        : ''
     return [1, `${String(error['message'])} (${error['code']}, ${response.status}, request ${String(error['request_id'])})${hint}`]
   }
   const location = response.headers.get('location')
-  const redirect = location === null ? '' : ` and a redirect to ${location}; name the address behind it with --url`
-  return [2, `${url} answered ${response.status} without an answer of Turnkeep${redirect || ': is it the right address?'}`]
+  const redirect = location === null ? '' : ` with a redirect to ${location}. Give the address of the server with --url.`
+  return [2, `not a Turnkeep server: ${url} answered ${response.status}${redirect || '. Check the address (--url).'}`]
 }

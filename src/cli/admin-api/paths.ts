@@ -1,4 +1,4 @@
-/** Addresses of the admin API that more than one command asks: an agent, and the lists below it. */
+/** Paths of the admin API that more than one command uses. */
 
 export const agentPath = (id: string): string => `/agents/${encodeURIComponent(id)}`
 export const keysPath = (agentId: string): string => `${agentPath(agentId)}/keys`

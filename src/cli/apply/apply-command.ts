@@ -1,6 +1,6 @@
 /**
- * `turnkeep apply -f agents.yaml`: what files declare, brought about. Shows the difference first; changes nothing that the difference does not
- * show; takes nothing away without --prune. Surfaces: Commands.
+ * `turnkeep apply -f agents.yaml`: makes the server match the declaration in files. Shows the plan first, changes nothing that is not in the
+ * plan, and deletes nothing without --prune. See docs/operate/apply.md.
  */
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
@@ -36,29 +36,29 @@ type Flags = ServerOptions & {
 export function define(command: Command, environment: Environment): void {
   helpEnd(
     command
-      .requiredOption('-f, --file <file>', 'YAML or JSON; - reads stdin; given again, one declaration with the others', gather)
-      .option('--dry-run', 'show the difference, change nothing')
-      .option('--exit-code', 'with --dry-run: exit 1 where something differs')
-      .option('--prune', 'revoke keys and delete documents that the lists of the file do not name')
-      .option('--secrets', 'send API keys of providers, and values of headers and secrets, again: they cannot be compared')
-      .option('--wait', 'until the documents can be found; exit 1 where one cannot be read')
-      .option('-y, --yes', 'do not ask before --prune takes something away')
-      .option('--json', 'print the changes as JSON')
-      .option('--url <address>', 'the server; default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT'),
+      .requiredOption('-f, --file <file>', 'YAML or JSON file; - reads stdin; can be repeated', gather)
+      .option('--dry-run', 'Show the changes without applying them')
+      .option('--exit-code', 'With --dry-run: exit with 1 if there are changes')
+      .option('--prune', 'Revoke keys and delete documents that are missing from the lists of the file')
+      .option('--secrets', 'Send the values of API keys, headers and secrets again, which cannot be compared')
+      .option('--wait', 'Wait until documents are indexed; exit with 1 if one cannot be read')
+      .option('-y, --yes', 'Skip the confirmation before --prune deletes something')
+      .option('--json', 'Print the changes as JSON')
+      .option('--url <url>', 'Base URL of the server (default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT)'),
     'apply -f agents.yaml --dry-run',
     writeExitCodes(
-      'done, or nothing to do',
-      'refused, stopped in the middle, or a document that cannot be read; with --exit-code: something differs',
-      'the files are wrong, or nothing could be reached; nothing was changed',
+      'success, or no changes',
+      'refused, stopped midway, or a document cannot be read; with --exit-code: there are changes',
+      'the files are invalid, or nothing could be reached; nothing was changed',
     ),
   ).action((flags: Flags) => apply(flags, environment))
 }
 
-const gather = (file: string, former: string[] = []): string[] => [...former, file]
+const gather = (file: string, earlier: string[] = []): string[] => [...earlier, file]
 
 async function apply(flags: Flags, environment: Environment): Promise<void> {
   const { file: files, dryRun = false, exitCode = false, json = false, prune = false, wait = false } = flags
-  if (exitCode && !dryRun) throw new CommandFailed(2, '--exit-code is of --dry-run')
+  if (exitCode && !dryRun) throw new CommandFailed(2, '--exit-code requires --dry-run')
   const declaration = await readDeclaration(files)
   const client = createAdminClient(environment, flags)
   const plan = await makePlan(declaration, { client, environment, prune, secretsAgain: flags.secrets ?? false })
@@ -85,7 +85,7 @@ async function apply(flags: Flags, environment: Environment): Promise<void> {
   }
 }
 
-/** Throws CommandFailed with code 1 where it stops in the middle, for whatever reason: 2 is the word for "nothing was changed". */
+/** Throws CommandFailed with code 1 if it stops midway for any reason, because code 2 means that nothing was changed. */
 async function doAll(work: Item[], { known }: Plan, client: AdminClient, report: Report): Promise<void> {
   const uploads = work.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
   const progress = showProgress(undefined)
@@ -94,7 +94,7 @@ async function doAll(work: Item[], { known }: Plan, client: AdminClient, report:
     known,
     made: new Set(),
     others: new Map(),
-    begins: (item) => progress.tell({ phase: 'sending', part: visible(item.name), done: uploads.indexOf(item), of: uploads.length }),
+    begins: (item) => progress.tell({ phase: 'uploading', part: visible(item.name), done: uploads.indexOf(item), of: uploads.length }),
     async done(...what) {
       progress.end()
       await report.done(...what)
@@ -116,19 +116,20 @@ async function waitForAll(plan: Plan, client: AdminClient): Promise<void> {
   const progress = showProgress(undefined)
   const failed = await waitForDocuments(plan.items, client, progress).catch((error: unknown) => {
     progress.end()
-    throw new CommandFailed(1, `all that is declared is there; waiting for the documents stopped: ${causeOf(error)}`)
+    throw new CommandFailed(1, `all changes were applied, but cannot wait for the documents: ${causeOf(error)}`)
   })
   if (failed.length > 0) throw new CommandFailed(1, failed.join('\n'))
 }
 
-/** Elsewhere than at a terminal --prune is word enough. */
+/** Asks for confirmation on a terminal. Without a terminal, --prune is enough. Throws CommandFailed if the user declines. */
 async function askFirst(taken: Item[], files: string[]): Promise<void> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return
-  if (files.includes('-')) throw new CommandFailed(2, 'stdin is the declaration, so nobody can be asked: --yes says that it is meant')
+  if (files.includes('-'))
+    throw new CommandFailed(2, 'cannot ask for confirmation, because the declaration is read from stdin: add --yes to confirm')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const ended = new AbortController()
   terminal.once('close', () => ended.abort())
-  const answer = await terminal.question(`Take away ${counted(taken)}, for good? [y/N] `, { signal: ended.signal }).catch(() => '')
+  const answer = await terminal.question(`Permanently delete ${counted(taken)}? [y/N] `, { signal: ended.signal }).catch(() => '')
   terminal.close()
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed(1, 'nothing was applied')
 }

@@ -1,7 +1,7 @@
 /**
- * Does what a plan says, one thing after another: providers, owners, agents, keys, documents, and at the end what is taken away. Before it makes
- * something it looks whether somebody made it meanwhile, and before it changes an agent whether that is still what the difference was shown of.
- * Never tries twice: the same command again finds by name what is there.
+ * Carries out a plan, one item after another: providers, owners, agents, keys, documents, and deletions last. Before it creates an item, it checks
+ * whether another client has created it since the plan was made. Before it updates an agent, it checks that the agent has not changed since. It
+ * never retries: when the command runs again, it finds existing items by name.
  */
 import { readFileSync } from 'node:fs'
 import type { AdminClient, Call, Fields } from '../admin-api/client.ts'
@@ -19,27 +19,27 @@ import { openSecretFile } from './secret-file.ts'
 
 export type Doing = {
   client: AdminClient
-  /** What was there when the plan was made. */
+  /** Ids of everything on the server when the plan was made. */
   known: ReadonlySet<string>
-  /** What this run has made. */
+  /** Ids of everything this run has created. */
   made: Set<string>
-  /** What somebody else has made since, by the path of its list. */
+  /** What other clients have created since the plan was made, by the path of the list. */
   others: Map<string, Present[]>
-  /** Before a document is sent. */
+  /** Called before a document is uploaded. */
   begins(item: Item): void
-  /** `secret`: of a new key, which stands in no file. */
+  /** Called after each change. `secret` is set for a new key whose secret was not written to a file. */
   done(item: Item, answer: Fields, secret?: string): Promise<void>
 }
 
 const order: Kind[] = ['provider', 'owner', 'agent', 'key', 'document']
 
-/** What is to be done, in the order in which it is. */
+/** Returns the items to change, in the order in which they are carried out. */
 export function inOrder(items: Item[]): Item[] {
   const put = items.filter(({ action }) => action === 'create' || action === 'update')
   return [...order.flatMap((kind) => put.filter((item) => item.kind === kind)), ...items.filter(({ action }) => action === 'delete')]
 }
 
-/** Throws CommandFailed with code 1 where nothing was changed; after any other error nobody knows whether what was asked has come about. */
+/** Throws CommandFailed with code 1 if the item was not changed. After any other error it is unknown whether the change happened. */
 export async function carryOut(item: Item, doing: Doing): Promise<void> {
   const { client, done } = doing
   if (item.action === 'delete') return done(item, await client.call('DELETE', pathOf(item)))
@@ -73,11 +73,11 @@ async function putAgent(item: Extract<Item, { kind: 'agent' }>, doing: Doing): P
     if (now['version'] !== item.version || now['enabled'] !== item.enabled)
       throw new CommandFailed(
         1,
-        `somebody changed it meanwhile: it is at version ${String(now['version'])} now, and the difference was shown of ${item.version}`,
+        `it was changed after the plan was made: the plan is for version ${item.version}, and it is now at version ${String(now['version'])}`,
       )
     return send(item, { body: item.body }, doing)
   }
-  // An agent is made switched on; nobody has a key of it yet.
+  // The API creates agents enabled. The agent has no key yet, so no one can call it before it is disabled.
   const { enabled, ...body } = item.body
   const made = await send(item, { body: { ...body, owner_id: item.parent!.id } }, doing)
   return enabled === false ? client.call('PATCH', pathOf(item), { body: { enabled } }) : made
@@ -103,7 +103,7 @@ function contentOf({ title, content }: WantedDocument): Call {
   if (content.source === 'text') return { body: { title, text: content.text } }
   const bytes = read(content.path)
   if (digestOf(bytes).sha256 !== content.sha256)
-    throw new CommandFailed(1, `${content.path} has changed since the difference was shown; nothing of it was sent`)
+    throw new CommandFailed(1, `${content.path} was changed after the plan was made; it was not uploaded`)
   const form = new FormData()
   if (title !== undefined) form.set('title', title)
   form.set('file', new Blob([bytes]), content.fileName)
@@ -114,20 +114,20 @@ function read(path: string): Buffer<ArrayBuffer> {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw new CommandFailed(1, `${path} cannot be read: ${causeOf(error)}; nothing of it was sent`)
+    throw new CommandFailed(1, `cannot read ${path}: ${causeOf(error)}; it was not uploaded`)
   }
 }
 
-/** Looks through a list once; from then on what is new stands on its newest page. */
+/** Reads a list once up to the first known item. After that, new items are on its first page. */
 async function refuseMadeMeanwhile(item: Item, { client, known, made, others }: Doing): Promise<void> {
   const path = listOf(item)
   const before = others.get(path)
-  // Newest first: what was there at the plan's time ends the look.
+  // Lists are newest first, so the first item that the plan knows ends the search.
   const newest = await listAll(client, path, { until: known, ...(before && { limit: 100 }) })
   const fresh = [...newest.filter(({ id }) => !made.has(id)), ...(before ?? [])]
   others.set(path, [...new Map(fresh.map((one) => [one.id, one])).values()])
   const same = fresh.find((one) => isSame(item, one))
-  if (same) throw new CommandFailed(1, `it is there now, as ${same.id}: somebody made it meanwhile`)
+  if (same) throw new CommandFailed(1, `another client created it after the plan was made (${same.id})`)
 }
 
 function isSame(item: Item, present: Present): boolean {
@@ -156,12 +156,14 @@ function pathOf(item: Item): string {
   return item.kind === 'key' ? `/keys/${id}` : `${listOf(item)}/${id}`
 }
 
-/** What is left to say when it stops in the middle. */
+/** Returns the error message for a run that stopped midway. */
 export function stoppedWords(item: Item, error: unknown, rest: Item[]): string {
   const isSure = error instanceof CommandFailed && error.exitCode === 1
   const unknown =
-    !isSure && item.action === 'create' ? '\nIt may have been made all the same; nothing is made twice by running this again.' : ''
-  const lost = unknown !== '' && item.kind === 'key' ? ' If it was made, its secret is lost: npx turnkeep key rotate makes another.' : ''
+    !isSure && item.action === 'create' ? '\nIt may have been created anyway; running the command again does not create it twice.' : ''
+  const lost =
+    unknown !== '' && item.kind === 'key' ? ' If it was created, its secret is lost: create a new one with npx turnkeep key rotate.' : ''
   const others = rest.length > 1 ? ` and ${rest.length - 1} more` : ''
-  return `stopped at the ${describe(item)}: ${causeOf(error)}${unknown}${lost}\nNot done: the ${describe(item)}${others}. The same command again goes on from here.`
+  const rerun = `Not applied: ${describe(item)}${others}. Run the same command again to continue.`
+  return `cannot ${item.action} ${describe(item)}: ${causeOf(error)}${unknown}${lost}\n${rerun}`
 }

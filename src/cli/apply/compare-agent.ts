@@ -1,4 +1,4 @@
-/** One agent against what is stored of it: which fields differ, and the body that brings them there. Compares as the server normalises. */
+/** Compares a declared agent with the stored one: which fields differ, and the request body that updates them. Compares values as the server normalizes them. */
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { compareTools } from './compare-tools.ts'
@@ -11,7 +11,7 @@ export type ComparedAgent = { fields: Differences; body: Fields; uncompared: num
 type Options = {
   client: AdminClient
   secrets: Secrets
-  /** Of the providers that the server has, of those that are declared, and of those among them whose models have no price that all know. */
+  /** Names of the providers on the server, of the declared ones, and of the declared ones whose models have no default price. */
   providers: { there: string[]; declared: string[]; priceless: string[] }
 }
 
@@ -27,20 +27,20 @@ const plain = [
 ] as const
 const nested = { history: ['max_tokens'], knowledge: ['max_tokens', 'top_k', 'embedding_model', 'language'] } as const
 
-/** `stored` undefined: it is to be made, and `body` is all of it. Throws CommandFailed where the server cannot be asked for a price. */
+/** If `stored` is undefined, the agent is new and `body` has all fields. Throws CommandFailed if the server cannot return a price. */
 export async function compareAgent(wanted: WantedAgent, stored: Fields | undefined, options: Options): Promise<ComparedAgent> {
   const { secrets, providers } = options
   const fields: Differences = {}
   const body: Fields = {}
   if (!stored)
     for (const field of ['model', 'system_prompt'] as const)
-      if (wanted[field] === undefined) secrets.problems.add(wanted.place, `the agent ${wanted.name} is to be made, which needs a ${field}`)
+      if (wanted[field] === undefined) secrets.problems.add(wanted.place, `the new agent ${wanted.name} requires a ${field}`)
 
   for (const name of plain) if (compare(fields, name, stored?.[name], wanted[name])) body[name] = wanted[name]
   for (const [field, model] of Object.entries({ model: wanted.model, knowledge: wanted.knowledge?.embedding_model })) {
     const provider = model?.slice(0, model.indexOf('/'))
     if (provider !== undefined && ![...providers.there, ...providers.declared, 'demo'].includes(provider))
-      secrets.problems.add(wanted.placeOf(field), `there is no provider ${provider}, neither on the server nor in the declaration`)
+      secrets.problems.add(wanted.placeOf(field), `unknown provider ${provider}: it is neither on the server nor in the declaration`)
   }
 
   const price = wanted.price ?? (body['model'] === undefined ? undefined : await knownPrice(wanted, body['model'], options))
@@ -69,22 +69,22 @@ export async function compareAgent(wanted: WantedAgent, stored: Fields | undefin
     uncompared = compared.uncompared
     if (Object.keys(compared.fields).length > 0) body['tools'] = compared.tools
   }
-  // A new one is switched on by the server.
+  // The server creates agents enabled.
   if (compare(fields, 'enabled', stored?.['enabled'] ?? true, wanted.enabled)) body['enabled'] = wanted.enabled
   return { fields, body, uncompared }
 }
 
 type GivenPrice = { prompt_usd_per_million: string; completion_usd_per_million: string }
 
-/** What the server would take for this model, so that the difference shows it; undefined where its provider is not there yet. */
+/** Returns the default price of a model, so that the plan shows it, or undefined if its provider does not exist yet. */
 async function knownPrice(wanted: WantedAgent, model: unknown, { client, secrets, providers }: Options): Promise<GivenPrice | undefined> {
   const name = String(model)
   const provider = name.slice(0, name.indexOf('/'))
   const isThere = provider === 'demo' || providers.there.includes(provider)
   if (!isThere && !providers.priceless.includes(provider)) return undefined
-  // Told now: a run that stops half-way for it would be a surprise.
+  // Reported now, because otherwise the run would stop midway.
   const { price } = isThere ? await client.call('GET', '/models/price', { query: { model: name } }) : {}
-  if (!isFields(price)) return secrets.problems.add(wanted.placeOf('model'), `no price is known of ${name}: give the agent a price`)
+  if (!isFields(price)) return secrets.problems.add(wanted.placeOf('model'), `no default price for ${name}: set the price of the agent`)
   return {
     prompt_usd_per_million: String(price['prompt_usd_per_million']),
     completion_usd_per_million: String(price['completion_usd_per_million']),

@@ -1,6 +1,6 @@
 /**
- * The tools of an agent against those that are stored, field by field. Values of headers and secrets are never told by the server, so they cannot
- * be compared: what is stored stays (null), unless it is new, leads to another server, or everything is to be given again.
+ * Compares the declared tools of an agent with the stored ones, field by field. The server never returns the values of headers and secrets, so
+ * they cannot be compared. The stored value is kept (null), unless it is new, the tool moves to another server, or --secrets sends all values.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '../admin-api/client.ts'
@@ -10,11 +10,11 @@ import type { Differences } from './item.ts'
 import type { Place, Problems } from './problems.ts'
 import type { GivenTool, Hidden } from './shapes.ts'
 
-/** `again`: every value is sent, stored or not. */
+/** `again` is true with --secrets: every value is sent, even if one is stored. */
 export type Secrets = { environment: Environment; again: boolean; problems: Problems }
 export type ComparedTools = { fields: Differences; tools: Fields[]; uncompared: number }
 
-/** `fields` is empty where nothing differs; then nothing needs to be sent. The order of the tools is not compared. */
+/** `fields` is empty if nothing differs and nothing needs to be sent. The order of the tools is not compared. */
 export function compareTools(wanted: GivenTool[], present: Fields[], secrets: Secrets): ComparedTools {
   const fields: Differences = {}
   let uncompared = 0
@@ -29,16 +29,16 @@ export function compareTools(wanted: GivenTool[], present: Fields[], secrets: Se
 
     const keeps = stored !== undefined && originOf(stored['url']) === originOf(tool.url)
     const fill = (kind: 'headers' | 'secrets', texts: Record<string, Hidden> = {}): Record<string, string | null> => {
-      const former = keeps && isFields(stored[kind]) ? stored[kind] : {}
+      const current = keeps && isFields(stored[kind]) ? stored[kind] : {}
       return Object.fromEntries(
         Object.entries(texts).map(([name, hidden]) => {
-          const isStored = Object.hasOwn(former, name)
+          const isStored = Object.hasOwn(current, name)
           if (hidden === null) return [name, null]
           if (isStored && !secrets.again) {
             uncompared++
             return [name, null]
           }
-          if (isStored) fields[`tools.${tool.name}.${kind}.${name}`] = { from: 'stored', to: `given again, from ${sourceOf(hidden)}` }
+          if (isStored) fields[`tools.${tool.name}.${kind}.${name}`] = { from: 'stored', to: `sent again, from ${sourceOf(hidden)}` }
           return [name, valueOf(hidden, tool.placeOf(kind), secrets) ?? null]
         }),
       )
@@ -52,7 +52,7 @@ export function compareTools(wanted: GivenTool[], present: Fields[], secrets: Se
   return { fields, tools, uncompared }
 }
 
-/** As the server shows it: with what it would take where nothing is said, and names without values. */
+/** Returns the tool as the server shows it: with default values, and with names of headers and secrets but not their values. */
 function withDefaults(tool: GivenTool): Fields {
   switch (tool.type) {
     case 'http': {
@@ -75,7 +75,7 @@ function withDefaults(tool: GivenTool): Fields {
 const withoutValues = (texts: Record<string, unknown>): Record<string, null> =>
   Object.fromEntries(Object.keys(texts).map((name) => [name, null]))
 
-/** Of headers and secrets their names, for a person. */
+/** Shows headers and secrets by their names only. */
 const namesOf = (value: unknown): unknown =>
   isFields(value) && Object.values(value).every((one) => one === null) ? Object.keys(value).join(', ') || null : (value ?? null)
 
@@ -88,7 +88,7 @@ function valueOf(hidden: NonNullable<Hidden>, place: Place, { environment, probl
   return 'env' in hidden ? readVariable(hidden.env, place, { environment, problems }) : hidden.literal
 }
 
-/** Tells a problem where the environment has no such variable. */
+/** Adds a problem if the environment variable is not set. */
 export function readVariable(
   variable: string,
   place: Place,

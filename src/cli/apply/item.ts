@@ -1,8 +1,8 @@
-/** What a declaration comes to, thing by thing: what is there, what differs, and what would be sent. Shown by show-plan.ts, done by carry-out.ts. */
+/** The items of a plan: what exists, what differs and what to send. show-plan.ts prints them, carry-out.ts carries them out. */
 import type { Fields } from '../admin-api/client.ts'
 import type { WantedDocument } from './declaration.ts'
 
-/** Of one field; null: nothing. `hidden`: a value that is never told. Long texts stand here whole. */
+/** The difference of one field; null means no value. Long texts are not shortened. */
 export type Difference = { from: unknown; to: unknown }
 export type Differences = Record<string, Difference>
 
@@ -12,7 +12,7 @@ export type Kind = 'provider' | 'owner' | 'agent' | 'key' | 'document'
 type Base = {
   action: Action
   name: string
-  /** Of what is there, and of what was made meanwhile. */
+  /** Set for existing items, and for new items once they are created. */
   id: string | undefined
   parent: Item | undefined
   fields: Differences
@@ -20,22 +20,22 @@ type Base = {
 export type Item = Base &
   (
     | { kind: 'provider' | 'owner'; body: Fields }
-    /** `version` and `enabled` as they were read; undefined for a new one. */
+    /** `version` and `enabled` as they were read; undefined for a new agent. */
     | { kind: 'agent'; body: Fields; version: number | undefined; enabled: boolean | undefined }
     | { kind: 'key'; body: Fields; secretFile: string | undefined }
     | { kind: 'document'; wanted: WantedDocument | undefined }
   )
 
 export type Plan = {
-  /** Each after what it is below. */
+  /** Every item comes after its parent. */
   items: Item[]
-  /** Ids of all that is there. */
+  /** Ids of everything that exists on the server. */
   known: Set<string>
-  /** What is on the server, in lists that the declaration gives, and not in it: how many of each kind. */
+  /** For each kind, how many items are on the server but missing from the declared lists. */
   left: Partial<Record<Kind, number>>
-  /** Stored values of keys, headers and secrets that nobody can compare, and that stay. */
+  /** How many values of keys, headers and secrets could not be compared and are kept. */
   uncompared: number
-  /** What a person should know and this command does not change. */
+  /** Hints for the user about things that this command does not change. */
   notes: string[]
 }
 
@@ -44,14 +44,14 @@ export function describe({ kind, name, parent }: Pick<Item, 'kind' | 'name' | 'p
   return `${kind} ${name}${parent ? ` of ${parent.name}` : ''}`
 }
 
-/** Adds what differs; an absent wish differs from nothing. */
+/** Adds the difference to `fields` and returns whether there is one. An undefined `to` is never a difference. */
 export function compare(fields: Differences, name: string, from: unknown, to: unknown): boolean {
   if (to === undefined || from === to) return false
   fields[name] = { from: from ?? null, to }
   return true
 }
 
-/** Amounts as the API writes them, with eight places. */
+/** Writes an amount as the API does, with eight decimal places. */
 export function writeUsd(text: string): string {
   const [whole = '0', places = ''] = text.split('.')
   return `${BigInt(whole)}.${places.padEnd(8, '0')}`

@@ -1,10 +1,10 @@
-/** What of a long text differs, line by line, with a little of what stands around it. Pure. */
+/** A line diff of two texts with a little context. */
 
-/** `count`: so many lines that are the same stand here. */
+/** `count` is the number of unchanged lines that are left out. */
 export type DiffLine = { sign: ' ' | '+' | '-'; text: string } | { count: number }
 
 const context = 2
-// A table of so many cells is made in a moment; what differs more is shown as a whole.
+// A table of this size is computed quickly. Larger differences are shown as removed and added text.
 const maxCells = 1_000_000
 
 export function diffLines(from: string, to: string): DiffLine[] {
@@ -18,7 +18,7 @@ export function diffLines(from: string, to: string): DiffLine[] {
   return shorten([...same(before.slice(0, begin)), ...middle, ...same(end === 0 ? [] : before.slice(-end))])
 }
 
-/** By the longest common subsequence. */
+/** Computes the diff by the longest common subsequence. */
 function diffMiddle(before: string[], after: string[]): DiffLine[] {
   const removed = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: '-', text }))
   const added = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: '+', text }))
@@ -42,7 +42,7 @@ function diffMiddle(before: string[], after: string[]): DiffLine[] {
   return [...lines, ...removed(before.slice(i)), ...added(after.slice(j))]
 }
 
-/** Same lines that are far from a difference become their number. */
+/** Replaces unchanged lines that are far from a difference with their number. */
 function shorten(lines: DiffLine[]): DiffLine[] {
   const differs = lines.map((line) => 'sign' in line && line.sign !== ' ')
   const near = lines.map((_, index) => differs.slice(Math.max(0, index - context), index + context + 1).includes(true))

@@ -1,6 +1,6 @@
 /**
- * What would be done: everything that is declared against everything that is there. Only reads. What would have to be refused on the way is
- * refused here, before anything is changed.
+ * Makes the plan: compares the declaration with the server. Read-only. Everything that can be refused is refused here, before anything is
+ * changed.
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -22,13 +22,13 @@ import type { GivenProvider } from './shapes.ts'
 type Options = {
   client: AdminClient
   environment: Environment
-  /** Keys and documents that are not declared are taken away, in the lists that are. */
+  /** Delete keys and documents that are missing from declared lists. */
   prune: boolean
-  /** Values that cannot be compared are sent again. */
+  /** Send values again that cannot be compared. */
   secretsAgain: boolean
 }
 
-/** Throws CommandFailed: code 1 for what cannot be done to what is there. */
+/** Throws CommandFailed with code 1 if the declaration cannot be applied to this server. */
 export async function makePlan(declaration: Declaration, { client, environment, prune, secretsAgain }: Options): Promise<Plan> {
   const problems = new Problems()
   const secrets: Secrets = { environment, again: secretsAgain, problems }
@@ -61,7 +61,7 @@ export async function makePlan(declaration: Declaration, { client, environment, 
       const fields: Differences = {}
       const { name, balance_usd: balance } = wanted
       compare(fields, 'name', present?.name, name)
-      // The opening balance: from then on the ledger alone moves it.
+      // Only the opening balance. After that, only ledger entries change the balance.
       if (!present && balance !== undefined) compare(fields, 'balance_usd', null, writeUsd(balance))
       const body = { name, ...(present || balance === undefined ? {} : { balance_usd: balance }) }
       const owner: Item = { kind: 'owner', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
@@ -83,16 +83,16 @@ export async function makePlan(declaration: Declaration, { client, environment, 
     if (present && present.fields['kind'] !== kind)
       problems.add(
         wanted.placeOf('kind'),
-        `the kind of ${name} is ${String(present.fields['kind'])} and cannot change: give it another name`,
+        `cannot change the kind of ${name} from ${String(present.fields['kind'])}: use another name for the new provider`,
       )
     if (compare(fields, 'name', present?.name, name)) body['name'] = name
     if (!present) compare(fields, 'kind', null, (body['kind'] = kind))
     if (compare(fields, 'base_url', present?.fields['base_url'] ?? null, baseUrl)) body['base_url'] = baseUrl
-    if (variable === undefined && !present) problems.add(wanted.place, `the provider ${name} is to be made, which needs api_key_env`)
+    if (variable === undefined && !present) problems.add(wanted.place, `the new provider ${name} requires api_key_env`)
     if (variable !== undefined && present && !secretsAgain) plan.uncompared++
     if (variable !== undefined && (!present || secretsAgain)) {
       body['api_key'] = readVariable(variable, wanted.placeOf('api_key_env'), secrets)
-      fields['api_key'] = { from: present ? 'stored' : null, to: `${present ? 'given again, ' : ''}from $${variable}` }
+      fields['api_key'] = { from: present ? 'stored' : null, to: `${present ? 'sent again, ' : ''}from $${variable}` }
     }
     return { kind: 'provider', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
   }
@@ -138,7 +138,7 @@ export async function makePlan(declaration: Declaration, { client, environment, 
     const fields: Differences = {}
     const body: Fields = {}
     if (compare(fields, 'name', present?.name, name)) body['name'] = name
-    // As `key create` has it.
+    // The same default as `key create`.
     if (compare(fields, 'permission', present?.fields['permission'], present ? permission : (permission ?? 'full')))
       body['permission'] = permission ?? 'full'
     const before = isFields(present?.fields['rate_limit']) ? present.fields['rate_limit'] : {}
@@ -150,19 +150,22 @@ export async function makePlan(declaration: Declaration, { client, environment, 
     return item
   }
 
-  /** Its place is free where the key is to be made; where the key is there, so should its secret be. */
+  /** The file must not exist for a new key, and should exist for a key that exists. */
   function checkSecretFile(item: Item, file: string, { placeOf }: WantedKey): void {
     const place = placeOf('secret_file')
     const size = statSync(file, { throwIfNoEntry: false })?.size
-    if (secretFiles.has(file)) problems.add(place, 'the secret of another key is written to this file')
+    if (secretFiles.has(file)) problems.add(place, 'another key has the same secret_file')
     secretFiles.add(file)
     if (item.action === 'create') {
-      // An empty one is what a run that was killed has left.
-      if (size) problems.add(place, `the ${describe(item)} is to be made, and ${file} is there already: it is never overwritten`)
-      if (!statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory()) problems.add(place, `there is no folder ${dirname(file)}`)
+      // A run that was killed may have left an empty file.
+      if (size) problems.add(place, `cannot create ${describe(item)}: ${file} exists, and is never overwritten`)
+      if (!statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory())
+        problems.add(place, `the folder ${dirname(file)} does not exist`)
     } else if (!size) {
       const rotate = `npx turnkeep key rotate ${item.id} > ${file}`
-      plan.notes.push(`The secret of the ${describe(item)} is not in ${file}. It was shown when the key was made; another one: ${rotate}`)
+      plan.notes.push(
+        `The secret of ${describe(item)} is not in ${file}. It was shown only when the key was created. To create a new one: ${rotate}`,
+      )
     }
   }
 
@@ -184,6 +187,6 @@ export async function makePlan(declaration: Declaration, { client, environment, 
 const actionOf = (present: Present | undefined, fields: Differences): Action =>
   present ? (Object.keys(fields).length > 0 ? 'update' : 'none') : 'create'
 
-/** A digest is for comparing; of a person's screen its beginning is enough. */
+/** Shows the size and the start of the digest. */
 const told = (sha256: unknown, bytes: unknown): string =>
-  `${Number(bytes).toLocaleString('en-US')} bytes, ${sha256 === null ? 'not known by digest' : `sha256 ${String(sha256).slice(0, 12)}…`}`
+  `${Number(bytes).toLocaleString('en-US')} bytes, ${sha256 === null ? 'unknown digest' : `sha256 ${String(sha256).slice(0, 12)}…`}`

@@ -1,25 +1,25 @@
 /**
- * What is on the server, as far as a declaration speaks of it, and which of it each declared thing is: by its id where that is given, else by its
- * exact name within its parent. Two that could be meant are refused. Only reads.
+ * Reads what is on the server and matches it with the declared items: by id if one is given, otherwise by exact name within the parent. Ambiguous
+ * matches are refused. Read-only.
  */
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { visible } from '../terminal/table.ts'
 import type { WantedDocument } from './declaration.ts'
 import type { Place, Problems } from './problems.ts'
 
-/** One thing as the API tells it. */
+/** One item as the API returns it. */
 export type Present = { id: string; name: string | null; fields: Fields }
 
 type Bounds = { until?: ReadonlySet<string>; limit?: number }
 
-/** Newest first; `until` ends it before the first one that is known, `limit` after so many. Throws CommandFailed. */
+/** Lists items, newest first, up to the first id in `until` and at most `limit` of them. Throws CommandFailed. */
 export async function listAll(client: AdminClient, path: string, { until, limit }: Bounds = {}): Promise<Present[]> {
   const all: Present[] = []
   for await (const { data } of client.pages(path, limit)) {
     for (const fields of data) {
       const present = presentOf(fields)
       if (until?.has(present.id)) return all
-      // A revoked key is there to be looked at, and for nothing else.
+      // A revoked key cannot be used again, so it counts as deleted.
       if ((fields['revoked_at'] ?? null) === null) all.push(present)
     }
   }
@@ -34,14 +34,14 @@ function presentOf(fields: Fields): Present {
 export type Matched<Wanted> = { pairs: { wanted: Wanted; present: Present | undefined }[]; rest: Present[] }
 type Named = { id: string | undefined; name: string; place: Place }
 
-/** `rest`: what nobody declared. What could be meant by one name twice, and an id that is not there, are problems. */
+/** `rest` is what is on the server but not declared. Ambiguous names and unknown ids are reported as problems. */
 export function matchByName<Wanted extends Named>(kind: string, wanted: Wanted[], present: Present[], problems: Problems): Matched<Wanted> {
   return match(kind, wanted, present, problems, [(one, { name }) => one.name === name])
 }
 
 /**
- * A document is known by its title and its file's name or address; else by one of the two: the server's title may be one that it found itself.
- * Files of one name are many, so under another title one is the same only where its content is.
+ * Matches a document by its title and its source (file name or URL), otherwise by one of the two, because the server may have chosen the title.
+ * Many files share a name, so a file with a different title matches only if its content is the same.
  */
 export function matchDocuments(wanted: WantedDocument[], present: Present[], problems: Problems): Matched<WantedDocument> {
   return match('document', wanted, present, problems, [
@@ -82,7 +82,7 @@ function match<Wanted extends Named>(
     if (one.id === undefined) continue
     const named = rest.find(({ id }) => id === one.id)
     if (named) take(one, named)
-    else problems.add(one.place, `there is no ${kind} ${one.id} here; without id: it is found by its name`)
+    else problems.add(one.place, `there is no ${kind} with the id ${one.id}; without id, it is matched by name`)
   }
   const left = new Set(wanted.filter(({ id }) => id === undefined))
   for (const way of ways) {
@@ -99,5 +99,8 @@ function match<Wanted extends Named>(
 
 function tellAmbiguous(kind: string, { name, place }: Named, meant: Present[], problems: Problems): void {
   const ids = meant.map(({ id }) => id).join(', ')
-  problems.add(place, `the server has ${meant.length} of the ${kind} ${visible(name)}: ${ids}. Say which is meant, as id: ${meant[0]!.id}`)
+  problems.add(
+    place,
+    `the server has ${meant.length} ${kind}s named ${visible(name)}: ${ids}. Specify one of them, such as id: ${meant[0]!.id}`,
+  )
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a declaration, each with its place in the file: gathered, so that a person mends all of it at once. Asks nobody. */
+/** Collects the problems of a declaration with their positions, so that the user sees all of them at once. */
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { visible } from '../terminal/table.ts'
 
@@ -6,32 +6,32 @@ import { visible } from '../terminal/table.ts'
 export type Place = { file: string; line: number; column: number }
 
 export class Problems {
-  readonly #told: { place: Place; message: string }[] = []
+  readonly #problems: { place: Place; message: string }[] = []
 
   add(place: Place, message: string): undefined {
-    this.#told.push({ place, message })
+    this.#problems.push({ place, message })
   }
 
-  /** Throws CommandFailed with this code, and a line for each, where there is one. */
+  /** Throws CommandFailed with this code and one line per problem, if there are problems. */
   refuse(exitCode: 1 | 2): void {
-    if (this.#told.length === 0) return
-    const files = [...new Set(this.#told.map(({ place }) => place.file))]
-    const lines = this.#told
+    if (this.#problems.length === 0) return
+    const files = [...new Set(this.#problems.map(({ place }) => place.file))]
+    const lines = this.#problems
       .toSorted(({ place: a }, { place: b }) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column)
       .map(({ place: { file, line, column }, message }) => visible(`${file}:${line}:${column}: ${message}`))
     throw new CommandFailed(exitCode, `nothing was applied:\n${[...new Set(lines)].join('\n')}`)
   }
 }
 
-/** The word of `words` that was probably meant; undefined where none is near. */
+/** Returns the word that was probably meant, or undefined if none is similar. */
 export function nearestWord(word: string, words: string[]): string | undefined {
   const folded = word.toLowerCase().replaceAll(/[-\s]/g, '_')
   const [nearest] = words.map((known) => ({ known, far: distance(folded, known) })).toSorted((a, b) => a.far - b.far)
-  // A third of its letters may be wrong, and one always.
+  // One edit is always allowed, and up to a third of the letters.
   return nearest && nearest.far <= Math.max(1, Math.floor(nearest.known.length / 3)) ? nearest.known : undefined
 }
 
-/** Levenshtein's, where two neighbours that changed places count once. */
+/** The Levenshtein distance, in which two swapped neighbors count as one edit. */
 function distance(one: string, other: string): number {
   const rows = [Array.from({ length: other.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= one.length; i++) {

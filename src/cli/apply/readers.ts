@@ -1,6 +1,6 @@
 /**
- * Reads values out of a YAML file by readers that say what may stand there, with the place of each, so that what is wrong is told where it
- * stands. A reader answers undefined where it has told a problem. Knows no field of Turnkeep's.
+ * Reads and validates values of a YAML file with composable readers, and reports problems with line and column. A reader returns undefined if it
+ * has reported a problem. The fields of a declaration are in shapes.ts.
  */
 import { isAlias, isMap, isScalar, isSeq } from 'yaml'
 import type { Document, LineCounter, Node } from 'yaml'
@@ -9,10 +9,10 @@ import { visible } from '../terminal/table.ts'
 import { nearestWord } from './problems.ts'
 import type { Place, Problems } from './problems.ts'
 
-/** One file, read. `folder` is what its relative paths are below. */
+/** One parsed file. Relative paths in it are relative to `folder`. */
 export type Source = { file: string; folder: string; document: Document.Parsed; lines: LineCounter; problems: Problems }
 
-/** A node where it stands; `name` is how a problem calls it. */
+/** A node with its position; `name` is used in problems. */
 export type Given = { node: Node | null; place: Place; name: string; source: Source; depth: number }
 export type Reader<T> = (given: Given) => T | undefined
 
@@ -20,21 +20,24 @@ type Fields = Record<string, { read: Reader<unknown>; required: boolean }>
 type Read<F extends Fields> = {
   [Name in keyof F]: F[Name] extends { read: Reader<infer T>; required: infer R } ? (R extends true ? T : T | undefined) : never
 }
-/** What stands in a map, with where it stands: the map itself, or one of its fields. */
+/** The values of a map, with the positions of the map and of its fields. */
 export type Placed<T> = T & { place: Place; placeOf(field: string): Place; source: Source }
 
-// Deeper is no declaration but an alias that holds itself.
-const deepest = 40
+// No declaration is nested deeper, except through an alias that refers to itself.
+const maxDepth = 40
 
 export const required = <T>(read: Reader<T>) => ({ read, required: true as const })
 export const optional = <T>(read: Reader<T>) => ({ read, required: false as const })
 
-/** `of` names it in problems, as "an agent"; `refused`: fields that never stand here, and why. */
+/**
+ * @param of how problems call the map, such as "an agent"
+ * @param refused known fields that are not allowed here, with the reason
+ */
 export function map<F extends Fields>(of: string, fields: F, refused: Record<string, string> = {}): Reader<Placed<Read<F>>> {
   return (given) => {
     const { node, place, source } = given
     const { problems } = source
-    if (!isMap(node)) return wrong(given, `fields, as "${Object.keys(fields).find((name) => name !== 'id')}: …"`)
+    if (!isMap(node)) return wrong(given, `a map, such as "${Object.keys(fields).find((name) => name !== 'id')}: …"`)
     const values: Record<string, unknown> = {}
     const places: Record<string, Place> = {}
     let whole = true
@@ -59,30 +62,30 @@ export function map<F extends Fields>(of: string, fields: F, refused: Record<str
     for (const [name, field] of Object.entries(fields)) {
       if (!field.required || Object.hasOwn(places, name)) continue
       whole = false
-      problems.add(place, `${of} needs ${name}`)
+      problems.add(place, `${of} requires ${name}`)
     }
     if (!whole) return undefined
-    // Every field was read by its reader.
+    // Every field was validated by its reader.
     return { ...(values as Read<F>), place, placeOf: (field) => places[field] ?? place, source }
   }
 }
 
-export function list<T>(read: Reader<T>, most = 10_000): Reader<T[]> {
+export function list<T>(read: Reader<T>, max = 10_000): Reader<T[]> {
   return (given) => {
     const { node, name, source } = given
-    if (!isSeq(node)) return wrong(given, 'a list, whose lines begin with "- "')
-    if (node.items.length > most) return source.problems.add(given.place, `${name} may have ${most} entries`)
+    if (!isSeq(node)) return wrong(given, 'a list, with lines that start with "- "')
+    if (node.items.length > max) return source.problems.add(given.place, `${name} can have at most ${max} entries`)
     const items = node.items.map((item) =>
-      read(resolve({ ...given, node: asNode(item), place: placeOf(source, item), name: `an entry of ${name}` })),
+      read(resolve({ ...given, node: asNode(item), place: placeOf(source, item), name: `an item of ${name}` })),
     )
     return allRead(items)
   }
 }
 
-/** By names that are anybody's. */
+/** Reads a map with arbitrary names. */
 export function record<T>(read: Reader<T>): Reader<Record<string, T>> {
   return (given) => {
-    if (!isMap(given.node)) return wrong(given, 'fields with names of your own')
+    if (!isMap(given.node)) return wrong(given, 'a map of names and values')
     const entries = given.node.items.map(({ key, value }): [string, T] | undefined => {
       const name = isScalar(key) ? String(key.value) : '?'
       const one = read(resolve({ ...given, node: asNode(value), place: placeOf(given.source, key), name }))
@@ -93,18 +96,18 @@ export function record<T>(read: Reader<T>): Reader<Record<string, T>> {
   }
 }
 
-/** Anything that JSON can say, and as it says it: `-0` is 0. */
+/** Reads any JSON value, as JSON writes it: `-0` becomes 0. */
 export const anything: Reader<unknown> = ({ node, name, place, source }) => {
   try {
     return JSON.parse(JSON.stringify(node?.toJS(source.document) ?? null, finite))
   } catch (error) {
-    const why = error instanceof TypeError ? 'it holds itself' : causeOf(error)
+    const why = error instanceof TypeError ? 'it refers to itself' : causeOf(error)
     return source.problems.add(place, `${name} must be JSON: ${why}`)
   }
 }
 
 function finite(_: string, value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is no number of JSON`)
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is not a JSON number`)
   return value
 }
 
@@ -135,11 +138,11 @@ export const boolean: Reader<boolean> = (given) => {
   return typeof value === 'boolean' ? value : wrong(given, 'true or false')
 }
 
-/** An amount as the API takes it: quoted or not, as it is written and not as a float would have it. */
+/** Reads an amount as it is written, quoted or not, so that it is never rounded to a float. */
 export const usd: Reader<string> = (given) => {
   const { node } = given
   const written = isScalar(node) && (typeof node.value === 'number' ? node.source : node.value)
-  return typeof written === 'string' && /^\d{1,10}(\.\d{1,8})?$/.test(written) ? written : wrong(given, 'an amount of USD, as 10.50')
+  return typeof written === 'string' && /^\d{1,10}(\.\d{1,8})?$/.test(written) ? written : wrong(given, 'an amount in USD, such as 10.50')
 }
 
 export function oneOf<Word extends string>(words: readonly Word[]): Reader<Word> {
@@ -156,22 +159,21 @@ export function orNull<T>(read: Reader<T>): Reader<T | null> {
   return (given) => (isScalar(given.node) && given.node.value === null && given.node.source !== '' ? null : read(given))
 }
 
-/** What an alias stands for; a node that is too deep is told and taken for nothing. */
+/** Resolves an alias. A node that is nested too deeply is reported and treated as null. */
 export function resolve(given: Given): Given {
   const { node, source, depth, place } = given
-  if (depth > deepest) source.problems.add(place, 'this is nested too deep')
-  if (depth > deepest) return { ...given, node: null }
+  if (depth > maxDepth) source.problems.add(place, 'this is nested too deeply')
+  if (depth > maxDepth) return { ...given, node: null }
   return { ...given, node: isAlias(node) ? (node.resolve(source.document) ?? null) : node, depth: depth + 1 }
 }
 
-/** Tells what must stand there, and what stands there instead. */
+/** Reports what a value must be and what it is instead. */
 export function wrong({ node, name, place, source }: Given, must: string): undefined {
   const value = isScalar(node) ? node.value : undefined
   const written = isScalar(node) && typeof node.source === 'string' ? visible(node.source) : ''
-  const is = isMap(node) ? 'has fields' : isSeq(node) ? 'is a list' : written === '' ? 'has no value' : `is ${written}`
-  const quote =
-    must === 'text' && value !== null && typeof value !== 'object' && written !== '' ? `; in quotes it is one: "${written}"` : ''
-  source.problems.add(place, `${name} must be ${must}${must.endsWith('?') ? '' : `, and ${is}`}${quote}`)
+  const is = isMap(node) ? 'is a map' : isSeq(node) ? 'is a list' : written === '' ? 'has no value' : `is ${written}`
+  const quote = must === 'text' && value !== null && typeof value !== 'object' && written !== '' ? `; put it in quotes: "${written}"` : ''
+  source.problems.add(place, `${name} must be ${must}${must.endsWith('?') ? '' : `, but ${is}`}${quote}`)
 }
 
 function placeOf({ file, document, lines }: Source, node: unknown): Place {

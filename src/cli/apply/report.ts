@@ -1,6 +1,6 @@
 /**
- * How a run tells on stdout what it has done: a line for a person, or one JSON object. Either leaves piece by piece, as things are done, so that
- * a run that is cut off has not lost the secret of a key. Asks no server.
+ * Reports the changes of a run on stdout, as lines of text or as one JSON object. Each change is written as soon as it is made, so that a run
+ * that is interrupted never loses the secret of a new key.
  */
 import type { Fields } from '../admin-api/client.ts'
 import { jsonText, tell } from '../terminal/print.ts'
@@ -8,15 +8,15 @@ import type { Item, Plan } from './item.ts'
 import { doneLine } from './show-plan.ts'
 
 export type Report = {
-  /** From here on somebody who closes stdout ends the run, with code 1 and in words. */
+  /** From now on, if stdout is closed, the process reports that and exits with code 1. */
   begin(): void
-  /** `secret`: of a new key, which stands in no file. Has left when this answers. */
+  /** Reports a change. `secret` is set for a new key whose secret was not written to a file. Resolves when everything is written. */
   done(item: Item, answer: Fields, secret?: string): Promise<void>
-  /** After the last one. `applied`: everything was done. */
+  /** Ends the report. `applied` is true if every change was made. */
   end(applied: boolean): Promise<void>
 }
 
-/** `work`: what is to be done, in its order. */
+/** `work` has the items to change, in order. */
 export function createReport({ items, notes }: Plan, work: Item[], { json }: { json: boolean }): Report {
   let onItsWay: string | undefined
   const written = new Set<Item>()
@@ -24,7 +24,7 @@ export function createReport({ items, notes }: Plan, work: Item[], { json }: { j
   async function hand(text: string, secret?: string): Promise<void> {
     onItsWay = secret
     const { promise: left, resolve } = Promise.withResolvers<void>()
-    // Where stdout fails, its listener ends the run.
+    // If stdout fails, its error listener ends the process.
     process.stdout.write(text, (error) => void (error || resolve()))
     await left
     onItsWay = undefined
@@ -38,10 +38,10 @@ export function createReport({ items, notes }: Plan, work: Item[], { json }: { j
 
   return {
     begin() {
-      // Of a list the reader may have had enough; here a secret could be lost, and what is left to do would be left without a word.
+      // Other commands exit silently when the reader closes stdout. Here a secret could be lost, and changes would be left out silently.
       process.stdout.prependListener('error', () => {
-        tell('turnkeep: stdout was closed, so this stopped in the middle. The same command again goes on from there.')
-        if (onItsWay !== undefined) tell(`The key, shown this once:\n${onItsWay}`)
+        tell('turnkeep: stopped midway: stdout was closed. Run the same command again to continue.')
+        if (onItsWay !== undefined) tell(`API key (shown only once):\n${onItsWay}`)
         process.exit(1)
       })
     },
@@ -51,7 +51,7 @@ export function createReport({ items, notes }: Plan, work: Item[], { json }: { j
       const version = item.kind === 'agent' && item.action === 'update' ? [`version ${String(answer['version'])}`] : []
       await hand(`${doneLine(item, [...id, ...version].join(', '))}\n`, secret)
       if (secret === undefined) return
-      tell(`The key, shown this once:`)
+      tell('API key (shown only once):')
       await hand(`${secret}\n`, secret)
     },
     async end(applied) {

@@ -1,29 +1,29 @@
 /**
- * Where the secret of a new key goes: a file of mode 0600 that is opened before the key is asked for, so that no secret comes to nowhere to
- * stand. What somebody else has written is never written over.
+ * The file for the secret of a new key, with mode 0600. It is opened before the key is created, so that a secret is never lost for lack of a
+ * writable file. Existing content is never overwritten.
  */
 import { closeSync, fchmodSync, fstatSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'
 
 export type SecretFile = {
-  /** On disk when it answers true; false where it could not be written, and then the secret has to go elsewhere. */
+  /** Returns true if the secret is flushed to disk. Returns false if it could not be written; the caller must then print it. */
   write(secret: string): boolean
-  /** Takes the empty file away again. */
+  /** Removes the file if it is still empty. */
   discard(): void
 }
 
-/** Throws CommandFailed with code 1 where there is something in the file, or it cannot be made. */
+/** Throws CommandFailed with code 1 if the file is not empty or cannot be created. */
 export function openSecretFile(path: string): SecretFile {
   const file = open(path)
   const isEmpty = (): boolean => fstatSync(file).size === 0
   if (!isEmpty()) {
     closeSync(file)
-    throw new CommandFailed(1, `${path} is there already, and is never overwritten`)
+    throw new CommandFailed(1, `${path} exists, and is never overwritten`)
   }
   return {
     write(secret) {
       try {
-        // Two runs may have found it empty together.
+        // Another run may have opened the empty file at the same time.
         if (!isEmpty()) return false
         writeSync(file, `${secret}\n`)
         fsyncSync(file)
@@ -58,4 +58,4 @@ function open(path: string): number {
 }
 
 const cannotBeMade = (path: string, error: unknown): CommandFailed =>
-  new CommandFailed(1, `${path} cannot be written: ${causeOf(error)}; no key was made`)
+  new CommandFailed(1, `cannot write ${path}: ${causeOf(error)}; no key was created`)

@@ -1,6 +1,6 @@
 /**
- * A plan as a person reads it: a sign, what it is, and its fields below; what stays is counted. Values of keys, headers and secrets are not in a
- * plan's differences, and so never here. Colour only on a terminal and without NO_COLOR.
+ * Formats a plan as text: a sign and the item, with its fields below. Unchanged items are only counted. A plan does not contain the values of
+ * keys, headers and secrets, so they are never printed. Color is used only on a terminal and if NO_COLOR is not set.
  */
 import { relative } from 'node:path'
 import { styleText } from 'node:util'
@@ -11,12 +11,12 @@ import { diffLines } from './line-diff.ts'
 
 const signs = { create: '+', update: '~', delete: '-', none: ' ' } as const
 const colours = { '+': 'green', '~': 'yellow', '-': 'red' } as const
-// Longer is a text, and not a word or a name.
-const longest = 72
-// Of the text of a new thing: enough to know it again.
+// A longer value is shown as a text of several lines.
+const maxInlineLength = 72
+// Of a new text, only the first lines are shown.
 const firstLines = 3
 
-/** Empty where nothing is to be done. */
+/** Returns no lines if there are no changes. */
 export function planLines(items: Item[]): string[] {
   const shown = new Set<Item>()
   for (const item of items) if (item.action !== 'none') for (let one: Item | undefined = item; one; one = one.parent) shown.add(one)
@@ -36,22 +36,22 @@ function itemLines(item: Item): string[] {
 const depthOf = ({ parent }: Item): number => (parent ? depthOf(parent) + 1 : 0)
 
 function remark(item: Item): string {
-  if (item.action === 'delete') return ` (${item.id}${item.kind === 'key' ? ', revoked for good' : ''})`
+  if (item.action === 'delete') return ` (${item.id}${item.kind === 'key' ? ', will be revoked' : ''})`
   if (item.kind === 'agent' && item.action === 'update') return ` (${versionsOf(item)})`
   if (item.kind === 'document' && item.action === 'create') return ` (${sizeOf(item)})`
   if (item.kind === 'key' && item.action === 'create')
-    return item.secretFile === undefined ? ' (its secret goes to stdout, once)' : ` (its secret goes into ${nearPath(item.secretFile)})`
+    return item.secretFile === undefined ? ' (its secret is printed on stdout)' : ` (its secret is written to ${nearPath(item.secretFile)})`
   return ''
 }
 
-/** From here, where it is below. */
+/** Returns a path relative to the working directory if it is inside it. */
 function nearPath(path: string): string {
   const near = relative('', path)
   return visible(near.startsWith('..') ? path : near)
 }
 
 function versionsOf({ version, body }: Extract<Item, { kind: 'agent' }>): string {
-  // Switching on and off is none.
+  // Enabling and disabling do not create a version.
   return Object.keys(body).some((name) => name !== 'enabled') ? `version ${version} → ${version! + 1}` : `version ${version}`
 }
 
@@ -67,7 +67,7 @@ function fieldLines(name: string, { from, to }: Difference, isNew: boolean): str
   return [`${name}: ${isNew ? written(name, to) : `${written(name, from)} → ${written(name, to)}`}`]
 }
 
-const isLong = (value: unknown): boolean => typeof value === 'string' && (value.length > longest || value.includes('\n'))
+const isLong = (value: unknown): boolean => typeof value === 'string' && (value.length > maxInlineLength || value.includes('\n'))
 const asText = (value: unknown): string => (value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value))
 
 function written(name: string, value: unknown): string {
@@ -87,36 +87,31 @@ function beginning(text: string): string[] {
 
 function textLines(from: string, to: string): string[] {
   return diffLines(from, to).map((line) =>
-    'count' in line ? `  … ${plural(line.count, 'line')} the same` : painted(line.sign, `  ${line.sign} ${visible(line.text)}`),
+    'count' in line ? `  … ${plural(line.count, 'unchanged line')}` : painted(line.sign, `  ${line.sign} ${visible(line.text)}`),
   )
 }
 
 const painted = (sign: '+' | '~' | '-' | ' ', text: string): string =>
   sign === ' ' ? text : styleText(colours[sign], text, { stream: process.stdout })
 
-/** What it comes to, and what is not said by the signs. */
+/** Returns the totals of the plan, and what it leaves out. */
 export function summaryLines({ items, left, uncompared }: Plan): string[] {
   const count = (action: Item['action']): number => items.filter((item) => item.action === action).length
   const [made, changed, taken, same] = [count('create'), count('update'), count('delete'), count('none')]
-  const parts = [
-    made && `${made} to make`,
-    changed && `${changed} to change`,
-    taken && `${taken} to take away`,
-    same && `${same} unchanged`,
-  ]
-  const first = made + changed + taken === 0 ? `Nothing to change. ${same} unchanged.` : `${parts.filter(Boolean).join(', ')}.`
+  const parts = [made && `${made} to create`, changed && `${changed} to update`, taken && `${taken} to delete`, same && `${same} unchanged`]
+  const first = made + changed + taken === 0 ? `No changes. ${same} unchanged.` : `Plan: ${parts.filter(Boolean).join(', ')}.`
   const others = Object.entries(left).filter(([, number]) => number > 0)
   const prunable = others.some(([kind]) => kind === 'key' || kind === 'document')
   return [
     first,
     ...(others.length > 0
       ? [
-          `On the server and not in the file, and left alone: ${others.map(([kind, number]) => plural(number, kind)).join(', ')}${prunable ? ' (--prune takes keys and documents away)' : ''}.`,
+          `Not in the file and left unchanged: ${others.map(([kind, number]) => plural(number, kind)).join(', ')}${prunable ? ' (--prune deletes keys and documents)' : ''}.`,
         ]
       : []),
     ...(uncompared > 0
       ? [
-          `Not compared, since the server never tells them: ${plural(uncompared, 'value')} of keys, headers and secrets (--secrets gives them again).`,
+          `Not compared, because the server never returns them: ${plural(uncompared, 'value')} of keys, headers and secrets (--secrets sends them again).`,
         ]
       : []),
   ]
@@ -134,8 +129,8 @@ export function counted(items: Item[]): string {
   return parts.join(', ').replace(/, ([^,]*)$/, ' and $1')
 }
 
-/** What was done with one thing. */
+/** Returns the line for a change that was made. */
 export function doneLine(item: Item, more = ''): string {
-  const verb = { create: 'Made', update: 'Changed', delete: item.kind === 'key' ? 'Revoked' : 'Deleted', none: '' }[item.action]
-  return `${verb}: ${visible(describe(item))}${more === '' ? '' : ` (${more})`}`
+  const verb = { create: 'Created', update: 'Updated', delete: item.kind === 'key' ? 'Revoked' : 'Deleted', none: '' }[item.action]
+  return `${verb} ${visible(describe(item))}${more === '' ? '' : ` (${more})`}`
 }

@@ -1,4 +1,4 @@
-/** Waits until what was put in can be found. Asks for each agent's list, not for each document. */
+/** Waits until the uploaded documents are indexed. Polls the list of each agent instead of each document. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AdminClient } from '../admin-api/client.ts'
 import { documentsPath } from '../admin-api/paths.ts'
@@ -8,10 +8,10 @@ import { describe } from './item.ts'
 import type { Item } from './item.ts'
 import { listAll } from './present.ts'
 
-// A small document is ready within it.
+// A small document is indexed within this time.
 const askEveryMs = 1000
 
-/** Answers a line for each document that cannot be read. Throws CommandFailed. */
+/** Returns one line for each document that cannot be read. Throws CommandFailed. */
 export async function waitForDocuments(items: Item[], client: AdminClient, progress: Progress): Promise<string[]> {
   const documents = items.filter(({ kind, action }) => kind === 'document' && action !== 'delete')
   const failed: string[] = []
@@ -23,8 +23,8 @@ export async function waitForDocuments(items: Item[], client: AdminClient, progr
       for (const { id: documentId, fields } of await listAll(client, documentsPath(id)))
         present.set(documentId, { status: fields['status'], reason: fields['reason'] })
     waiting = waiting.filter((item) => {
-      const { status, reason } = present.get(item.id!) ?? { status: 'failed', reason: 'it was deleted meanwhile' }
-      if (status === 'failed') failed.push(`The ${visible(describe(item))} cannot be read: ${visible(String(reason))}`)
+      const { status, reason } = present.get(item.id!) ?? { status: 'failed', reason: 'it was deleted in the meantime' }
+      if (status === 'failed') failed.push(`cannot read ${visible(describe(item))}: ${visible(String(reason))}`)
       return status === 'queued' || status === 'indexing'
     })
     if (waiting.length === 0) break

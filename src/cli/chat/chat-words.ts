@@ -1,44 +1,43 @@
-/** What `turnkeep chat` says of a turn in plain words: what it cost, why there is no reply, and the command that mends it. */
+/** The texts of `turnkeep chat` about a turn: its cost, or why there is no reply and which command fixes that. */
 import type { Fields } from '../admin-api/client.ts'
 import { visible } from '../terminal/table.ts'
 import type { Sent } from './send-message.ts'
 import type { Cost, Talk } from './talk.ts'
 
-/** A text of a model or a person as it may be put on a terminal: its lines stay, a tab is blanks, all else that moves the cursor is written out. */
+/** Makes the text of a model or a user safe for a terminal: keeps line breaks, expands tabs, and escapes everything else that moves the cursor. */
 export const readable = (text: string): string => visible(text.replaceAll('\r\n', '\n').replaceAll('\t', '    '), true)
 
-/** `0.00022620 USD · 604 + 226 tokens · 0.9 s, first text 0.2 s · tools: lookup` */
+/** `0.00022620 USD · 604 prompt + 226 completion tokens · 0.9 s, first token 0.2 s · tools: lookup` */
 export function costLine({ chargedUsd, promptTokens, completionTokens, seconds, firstTextSeconds, tools }: Cost): string {
   const times = [
     ...(seconds === undefined ? [] : [`${seconds.toFixed(1)} s`]),
-    ...(firstTextSeconds === undefined ? [] : [`first text ${firstTextSeconds.toFixed(1)} s`]),
+    ...(firstTextSeconds === undefined ? [] : [`first token ${firstTextSeconds.toFixed(1)} s`]),
   ]
   const called = tools.length > 0 ? [`tools: ${tools.map((name) => visible(name)).join(', ')}`] : []
-  const tokens = `${promptTokens.toLocaleString('en-US')} + ${completionTokens.toLocaleString('en-US')} tokens`
+  const tokens = `${promptTokens.toLocaleString('en-US')} prompt + ${completionTokens.toLocaleString('en-US')} completion tokens`
   return [`${chargedUsd} USD`, tokens, times.join(', '), ...called].join(' · ')
 }
 
-/** Why there is no reply, and what mends it. */
+/** Returns why there is no reply, and how to fix it. */
 export async function whyNot(sent: Exclude<Sent, { kind: 'completed' | 'stopped' }>, talk: Talk): Promise<string> {
-  if (sent.kind === 'unreachable')
-    return `No reply: ${sent.why}. The message may have been taken; if it was, it is answered and charged once.`
+  if (sent.kind === 'unreachable') return `No reply: ${sent.why}. If the server accepted the message, it is answered and charged once.`
   const { agentId, agent } = talk
-  const turn = sent.requestId === undefined ? 'see the server’s log' : `npx turnkeep turn show ${visible(sent.requestId)}`
+  const turn = sent.requestId === undefined ? 'check the log of the server' : `npx turnkeep turn show ${visible(sent.requestId)}`
   switch (sent.code) {
     case 'insufficient_balance': {
       const owner = await talk.owner().catch((): Fields => ({}))
       const left = owner['available_usd'] === undefined ? '' : ` (${String(owner['available_usd'])} USD available)`
-      return `The owner’s balance cannot cover a reply${left}; nothing was charged. Top it up:\n  npx turnkeep ledger add ${String(agent['owner_id'])} 10.00`
+      return `The owner’s balance cannot cover a reply${left}; nothing was charged. To add funds:\n  npx turnkeep ledger add ${String(agent['owner_id'])} 10.00`
     }
     case 'agent_disabled':
-      return `The agent is switched off. Switch it on:\n  npx turnkeep agent enable ${agentId}`
+      return `The agent is disabled. To enable it:\n  npx turnkeep agent enable ${agentId}`
     case 'agent_not_found':
     case 'not_found':
-      return 'The agent is no longer there: it was deleted. npx turnkeep agent list shows the others.'
+      return 'The agent was deleted. To list agents: npx turnkeep agent list'
     case 'internal_error':
-      return `This message failed, and nothing was charged. Why:\n  ${turn}`
+      return `The turn failed, and nothing was charged. To see why:\n  ${turn}`
     case 'unauthorized':
-      return 'The server does not take the admin token any more: set TURNKEEP_ADMIN_TOKEN to its present one.'
+      return 'The server no longer accepts the admin token. Set TURNKEEP_ADMIN_TOKEN to the current one.'
     default:
       return `${readable(sent.message)} (${visible(sent.code)}${sent.requestId === undefined ? '' : `, request ${visible(sent.requestId)}`})`
   }

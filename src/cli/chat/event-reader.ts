@@ -1,10 +1,10 @@
-/** The events of our own server's stream: name and data of each, from bytes that are cut anywhere. Knows nothing of what they mean. */
+/** Parses the server-sent events of a Turnkeep server from a byte stream that can be split anywhere. */
 import { isFields, parseFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 
 export type ServerEvent = { event: string; data: Fields }
 
-/** Reads to the end of the body; comments and events whose blank line never comes are left out. `onBytes` is called for every piece of it. */
+/** Yields events until the body ends. Skips comments and an incomplete last event. Calls `onBytes` for every chunk. */
 export async function* readEvents(body: AsyncIterable<Uint8Array>, onBytes: () => void): AsyncGenerator<ServerEvent> {
   const decoder = new TextDecoder()
   let text = ''

@@ -1,11 +1,11 @@
 /**
- * One reply as a reader sees it grow over several attempts: no piece twice. Where an attempt says something else than was shown, all of it is shown
- * anew. Knows nothing of terminals.
+ * Merges the deltas of several attempts into one growing reply without repeating text. If an attempt produces a different text than was shown,
+ * it resets the sink and sends the whole text again.
  */
 
 export type TextSink = {
   piece(text: string): void
-  /** What was shown is void; pieces from the beginning follow. */
+  /** The text shown so far is invalid; the whole text follows. */
   reset(): void
 }
 
@@ -27,10 +27,10 @@ export class GrowingText {
     this.#show()
   }
 
-  /** The whole text, as it is stored. */
+  /** Takes the whole text of the stored reply. */
   complete(content: string): void {
     this.#attempt = content
-    // What was shown may be longer than what is stored, where the attempt before had got further.
+    // An earlier attempt may have produced more text than the stored reply has.
     if (!content.startsWith(this.#shown)) this.#restart()
     this.#show()
   }

@@ -1,21 +1,21 @@
 /**
- * Messages typed at a terminal: line editing, this session's history by the arrow keys, several lines by a backslash at a line's end or by a paste.
- * What is typed while a reply is shown is not echoed into it, and stands at the next prompt. Writes no file.
+ * Reads messages from a terminal, with line editing and the history of this session. A message can have several lines, by a backslash at the end
+ * of a line or by a paste. Input typed while a reply is shown is not echoed into the reply and appears at the next prompt. Writes no file.
  */
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 
 export type LineInput = {
-  /** The next message; undefined at Ctrl-D, or at Ctrl-C on an empty line twice. */
+  /** Returns the next message, or undefined after Ctrl-D or after Ctrl-C twice on an empty line. */
   ask(): Promise<string | undefined>
-  /** Ctrl-C outside of `ask` calls this: whoever waits for anything there has a listener. */
+  /** Sets the function that Ctrl-C calls outside of `ask`, or removes it. */
   onInterrupt(listener: (() => void) | undefined): void
   close(): void
 }
 
 const prompt = '› '
 const continued = '… '
-// What a terminal is told so that it marks a paste, and what a paste then begins and ends with.
+// The escape sequences that turn bracketed paste mode on and off.
 const [markPastes, leavePastes] = ['\u001b[?2004h', '\u001b[?2004l']
 
 export function openLineInput(tell: (line: string) => void): LineInput {
@@ -70,9 +70,9 @@ export function openLineInput(tell: (line: string) => void): LineInput {
     stdout.write('\n')
     if (empty && interruptedOnce) return lines.close()
     interruptedOnce = empty
-    if (empty) tell('Ctrl-C again, Ctrl-D or /exit leaves.')
+    if (empty) tell('Press Ctrl-C again or Ctrl-D, or type /exit, to quit.')
     asking.draft = []
-    // The line that was begun is given up, as a shell does it.
+    // Ctrl-C discards the current line, as in a shell.
     lines.write(null, { ctrl: true, name: 'e' })
     lines.write(null, { ctrl: true, name: 'u' })
     lines.setPrompt(prompt)

@@ -1,4 +1,4 @@
-/** One turn for a program or a pipe: the reply alone on stdout, everything else on stderr. On a terminal the reply is shown as it comes. */
+/** Sends one message for a script or a pipe: only the reply goes to stdout, everything else to stderr. On a terminal the reply is streamed. */
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { printRecord, tell, write } from '../terminal/print.ts'
 import { visible } from '../terminal/table.ts'
@@ -9,12 +9,12 @@ import { WordWrap } from './word-wrap.ts'
 
 export type OneMessage = { text: string; idempotencyKey: string; json: boolean }
 
-/** Throws CommandFailed: 1 where the API refuses, 2 where it could not be reached. */
+/** Throws CommandFailed: 1 if the API returns an error, 2 if it cannot be reached or the user cancels. */
 export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMessage): Promise<void> {
   const stopping = new AbortController()
   const stop = (): void => stopping.abort()
   process.once('SIGINT', stop)
-  // What a program reads cannot be taken back: it gets the reply when it is whole.
+  // Output to a program cannot be corrected later, so it gets only the complete reply.
   const streamed = process.stdout.isTTY && !json
   const wrap = new WordWrap(
     () => process.stdout.columns || 80,
@@ -31,9 +31,9 @@ export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMes
       reset() {
         if (!streamed) return
         wrap.end()
-        tell('The turn was run anew and says something else; from the beginning:')
+        tell('The turn ran again and returned a different reply:')
       },
-      waits: (why, seconds) => tell(`${why}: waiting ${seconds} s`),
+      waits: (why, seconds) => tell(`${why}: retrying in ${seconds} s`),
     },
     stopping.signal,
   )
@@ -42,11 +42,11 @@ export async function sayOnce(talk: Talk, { text, idempotencyKey, json }: OneMes
     const which = requestId === undefined ? '' : ` (npx turnkeep turn show ${visible(requestId)})`
     throw new CommandFailed(
       2,
-      `stopped: a turn that has begun goes on and is charged${which}; its reply: --idempotency-key ${idempotencyKey}`,
+      `canceled. A turn that has started continues and is charged${which}. To get its reply, add --idempotency-key ${idempotencyKey}`,
     )
   }
   if (sent.kind !== 'completed') {
-    const again = `The same message with --idempotency-key ${idempotencyKey} is answered and charged once.`
+    const again = `To retry safely, send the same message with --idempotency-key ${idempotencyKey}: it is answered and charged once.`
     throw new CommandFailed(sent.kind === 'refused' ? 1 : 2, `${await whyNot(sent, talk)}${sent.kind === 'refused' ? '' : `\n${again}`}`)
   }
   if (json) return printRecord(sent.completed, { json })

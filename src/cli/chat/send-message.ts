@@ -1,6 +1,6 @@
 /**
- * One message to the playground, under one Idempotency-Key until it is answered: sent again over a broken connection, a 503, a busy conversation,
- * at the pace that the server names, so that it is answered once and charged once. Specification 4.2, 4.4.
+ * Sends one message to the playground and retries it with the same Idempotency-Key after a lost connection, a 503 or a busy conversation, as
+ * Retry-After says. So the message is answered and charged once (`idempotency.replay`, `conversation.busy`).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFields, parseFields } from '../admin-api/client.ts'
@@ -12,44 +12,45 @@ import { GrowingText } from './growing-text.ts'
 import type { TextSink } from './growing-text.ts'
 
 export type Message = { agentId: string; externalUserId: string; text: string; idempotencyKey: string }
-/** What is said of a message meanwhile. `waits`: it is sent again in so many seconds. */
+/** Receives the progress of a message. `waits` is called before each retry, with its reason and the delay in seconds. */
 export type Listener = TextSink & { created(requestId: string): void; waits(why: string, seconds: number): void }
 
 export type Refused = { code: string; message: string; requestId: string | undefined }
 export type Sent =
-  /** `completed`: the payload of response.completed. */
+  /** `completed` is the payload of response.completed. */
   | { kind: 'completed'; completed: Fields }
   | ({ kind: 'refused' } & Refused)
-  /** Nothing of ours answered, as far as we know. */
+  /** No response came from a Turnkeep server. */
   | { kind: 'unreachable'; why: string }
-  /** By the signal. */
+  /** Canceled by the signal. */
   | { kind: 'stopped' }
 
-/** Each of these is answered otherwise a moment later, with the same key. */
+/** The error codes that a retry with the same key can resolve, with the reason to show. */
 const passing: Record<string, string> = {
   conversation_busy: 'another message of this conversation is being answered',
-  idempotency_in_progress: 'the reply is still being made',
-  service_unavailable: 'the service is not available',
-  api_rate_limit_unavailable: 'the rate limit cannot be looked up',
-  rate_limit_exceeded: 'the rate limit is reached',
+  idempotency_in_progress: 'the reply is still being generated',
+  service_unavailable: 'the service is unavailable',
+  api_rate_limit_unavailable: 'the rate limit cannot be checked',
+  rate_limit_exceeded: 'the rate limit is exceeded',
 }
-// A whole turn takes at most 110 s; a server that starts again, its recovery and one more attempt are in it.
-const maxMs = 300_000
-// The server sends a comment every 15 s: three missed are a dead connection.
+// A turn takes at most 110 s, so this includes a restart of the server, its recovery and a second attempt.
+const maxTotalMs = 300_000
+// The server sends a comment every 15 s. After three missed comments, the connection is considered lost.
 const silentMs = 45_000
-const [minPause, maxPause] = [0.5, 8]
+// Seconds between attempts.
+const [minDelay, maxDelay] = [0.5, 8]
 
 type Attempt = Exclude<Sent, { kind: 'unreachable' }> | { kind: 'again'; why: string; afterSeconds: number | undefined; last: Sent }
 
 export async function sendMessage(client: AdminClient, message: Message, listener: Listener, signal: AbortSignal): Promise<Sent> {
-  const until = performance.now() + maxMs
+  const until = performance.now() + maxTotalMs
   const text = new GrowingText(listener)
   for (let tries = 0; ; tries++) {
     text.beginAttempt()
     const attempt = await attemptOnce(client, message, text, listener, signal)
     if (signal.aborted && attempt.kind !== 'completed') return { kind: 'stopped' }
     if (attempt.kind !== 'again') return attempt
-    const seconds = attempt.afterSeconds ?? Math.min(maxPause, minPause * 2 ** tries)
+    const seconds = attempt.afterSeconds ?? Math.min(maxDelay, minDelay * 2 ** tries)
     if (performance.now() + seconds * 1000 > until) return attempt.last
     listener.waits(attempt.why, seconds)
     try {
@@ -89,12 +90,10 @@ async function attemptOnce(
       text.complete(contentOf(data))
       return { kind: 'completed', completed: data }
     }
-    return again('the connection ended in the middle of the reply')
+    return again('the connection was lost during the reply')
   } catch (error) {
     return again(
-      silence.signal.aborted
-        ? `nothing came from ${client.url} for ${silentMs / 1000} s`
-        : `no answer from ${client.url} (${causeOf(error)})`,
+      silence.signal.aborted ? `no data from ${client.url} for ${silentMs / 1000} s` : `cannot reach ${client.url}: ${causeOf(error)}`,
     )
   } finally {
     clearTimeout(timer)
@@ -105,8 +104,8 @@ async function readRefusal(response: Response, url: string): Promise<Attempt> {
   const error = parseFields(await response.text())?.['error']
   const wait = Number(response.headers.get('retry-after') ?? NaN)
   if (isFields(error) && typeof error['code'] === 'string') return judge(error, Number.isFinite(wait) ? wait : undefined)
-  const why = `${url} answered ${response.status}, and not as Turnkeep`
-  // Something in front of the server speaks for it.
+  const why = `not a Turnkeep server: ${url} answered ${response.status}`
+  // A proxy in front of the server answered.
   if (response.status >= 500 || response.status === 429) return again(why)
   return { kind: 'refused', code: String(response.status), message: why, requestId: undefined }
 }

@@ -1,6 +1,6 @@
 /**
- * A conversation with one agent as the admin API tells of it: what was said, what a turn cost, what the owner has left. Keeps this session's sum.
- * Shows nothing.
+ * A chat session with one agent: reads earlier messages, the cost of turns and the balance of the owner from the admin API, and sums up the cost
+ * of this session. Prints nothing.
  */
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields, Query } from '../admin-api/client.ts'
@@ -14,7 +14,7 @@ export type Cost = {
   completionTokens: number
   seconds: number | undefined
   firstTextSeconds: number | undefined
-  /** Names of the tools that were called, in their order. */
+  /** Names of the called tools, in order. */
   tools: string[]
 }
 export type Sum = { turns: number; usd: string; tokens: number; running: number }
@@ -24,10 +24,10 @@ export class Talk {
   readonly agent: Fields
   readonly agentId: string
   externalUserId: string
-  /** Ends the look-up that is under way: it then throws as where nobody answers. */
+  /** Cancels the current request to the admin API, which then throws CommandFailed. */
   signal: AbortSignal | undefined
   readonly #costs: Cost[] = []
-  /** Turns whose cost is not known yet. */
+  /** Request ids of turns whose cost is not known yet. */
   #unheard = new Set<string>()
 
   constructor(client: AdminClient, agent: Fields, externalUserId: string) {
@@ -41,7 +41,7 @@ export class Talk {
     return this.#look(`/owners/${encodeURIComponent(String(this.agent['owner_id']))}`)
   }
 
-  /** The last messages, oldest first; empty where nothing was said yet. */
+  /** Returns the last `limit` messages, oldest first. */
   async lastSaid(limit: number): Promise<Said[]> {
     const id = await this.#findConversation()
     if (id === undefined) return []
@@ -53,7 +53,7 @@ export class Talk {
     return said.toReversed()
   }
 
-  /** Of a turn that has ended; undefined while it runs, or where it was not charged. Counted in this session's sum, once. */
+  /** Returns the cost of a turn and adds it to the sum once, or undefined if the turn is running or was not charged. */
   async cost(requestId: string): Promise<Cost | undefined> {
     const counted = this.#costs.find((one) => one.requestId === requestId)
     if (counted) return counted
@@ -76,7 +76,7 @@ export class Talk {
     return cost
   }
 
-  /** A turn whose cost nobody has seen yet: it counts when it has ended. */
+  /** Remembers a turn whose cost is not known yet, so that `sum` includes it when it has ended. */
   leave(requestId: string): void {
     this.#unheard.add(requestId)
   }
@@ -92,7 +92,7 @@ export class Talk {
     return this.client.call('GET', path, { query, signal: this.signal })
   }
 
-  /** The playground's key is listed nowhere: the conversation of a key that is none of the agent's own. */
+  /** The playground's API key is not listed, so this looks for a conversation whose key is not among the listed keys of the agent. */
   async #findConversation(): Promise<string | undefined> {
     const keys = new Set<unknown>()
     for await (const { data } of this.client.pages(keysPath(this.agentId), Infinity, {}, this.signal))
@@ -113,6 +113,6 @@ function toolsOf(steps: unknown): string[] {
     .flatMap(({ kind, payload }) => (kind === 'tool_finished' && isFields(payload) ? [String(payload['name'])] : []))
 }
 
-/** Amounts are decimal strings of 8 places; their sum is exact. */
+/** Amounts are decimal strings with 8 places; bigint makes the sum exact. */
 const unitsOf = (usd: string): bigint => BigInt(usd.replace('.', ''))
 const writeUnits = (units: bigint): string => `${units / 100_000_000n}.${String(units % 100_000_000n).padStart(8, '0')}`

@@ -1,4 +1,4 @@
-/** The conversation at a terminal: who and what it costs first, then message, reply as it comes, one line of its cost, until somebody leaves. */
+/** The interactive chat: shows the agent, its price and the balance, then streams a reply and its cost for each message until the user quits. */
 import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
 import { isFields } from '../admin-api/client.ts'
@@ -11,12 +11,12 @@ import type { Said, Talk } from './talk.ts'
 import { WordWrap } from './word-wrap.ts'
 
 const help = [
-  '/history  what was said in this conversation',
-  '/cost     what this session cost, and what the owner has left',
-  '/new      begin another conversation',
-  '/exit     leave; so does Ctrl-D',
-  'A backslash at the end of a line, or a paste, makes a message of several lines.',
-  'Ctrl-C during a reply stops listening; the turn goes on and is charged.',
+  '/history  Show the messages of this conversation',
+  '/cost     Show the cost of this session and the balance of the owner',
+  '/new      Start a new conversation',
+  '/exit     Quit (or press Ctrl-D)',
+  'To send several lines, end a line with a backslash, or paste them.',
+  'Ctrl-C stops waiting for a reply; the turn continues and is charged.',
 ]
 
 const { stdout } = process
@@ -27,11 +27,11 @@ const tellThenBlank = (text: string): void => {
   stdout.write('\n')
 }
 const width = (): number => stdout.columns || 80
-// Enough to remember where it stood; /history shows more.
+// At the start only a reminder of the conversation is shown: fewer messages than /history, cut to this length.
 const [shownAtStart, shownOnAsking, maxAtStart] = [6, 50, 240]
 
-/** `nameAnew` answers the external user of a conversation of its own. Resolves when somebody leaves. */
-export async function chatAtTerminal(talk: Talk, nameAnew: () => string): Promise<void> {
+/** `newExternalUser` returns the external user of a new conversation. Resolves when the user quits. */
+export async function chatAtTerminal(talk: Talk, newExternalUser: () => string): Promise<void> {
   await greet(talk)
   const input = openLineInput(tell)
   try {
@@ -46,7 +46,9 @@ export async function chatAtTerminal(talk: Talk, nameAnew: () => string): Promis
       talk.signal = signal
       input.onInterrupt(() => stopping.abort())
       const isCommand = words.startsWith('/') && !words.includes('\n')
-      await (isCommand ? obey(words, talk, nameAnew) : say(text, talk, signal)).catch((error) => tellFailure(error, signal))
+      await (isCommand ? runChatCommand(words, talk, newExternalUser) : say(text, talk, signal)).catch((error) =>
+        tellFailure(error, signal),
+      )
       input.onInterrupt(undefined)
     }
   } finally {
@@ -63,12 +65,12 @@ async function greet(talk: Talk): Promise<void> {
     `${styleText('bold', visible(String(agent['name'])), { stream: stdout })} ${dim(`(${talk.agentId}) · ${visible(String(agent['model']))}`)}\n`,
   )
   tell(
-    `${short(price['prompt_usd_per_million'])} USD for a million prompt tokens, ${short(price['completion_usd_per_million'])} for completion tokens`,
+    `${short(price['prompt_usd_per_million'])} USD per million prompt tokens, ${short(price['completion_usd_per_million'])} USD per million completion tokens`,
   )
   tell(
-    `${visible(String(owner['name']))} pays, and has ${String(owner['available_usd'])} USD available · you are the external user "${visible(talk.externalUserId)}" · /help`,
+    `Owner ${visible(String(owner['name']))}, ${String(owner['available_usd'])} USD available · external user ${visible(talk.externalUserId)} · /help for commands`,
   )
-  if (agent['enabled'] === false) tell(`The agent is switched off: npx turnkeep agent enable ${talk.agentId}`)
+  if (agent['enabled'] === false) tell(`The agent is disabled. To enable it: npx turnkeep agent enable ${talk.agentId}`)
   const said = await talk.lastSaid(shownAtStart)
   if (said.length > 0) stdout.write('\n')
   for (const one of said) showSaid(one, maxAtStart)
@@ -84,31 +86,31 @@ function showSaid({ role, content }: Said, most = Infinity): void {
   tell(lines.trimEnd())
 }
 
-async function obey(word: string, talk: Talk, nameAnew: () => string): Promise<void> {
+async function runChatCommand(word: string, talk: Talk, newExternalUser: () => string): Promise<void> {
   switch (word) {
     case '/help':
       return tell(help.join('\n'))
     case '/history': {
       const said = await talk.lastSaid(shownOnAsking)
-      if (said.length === 0) tell('Nothing was said yet.')
+      if (said.length === 0) tell('No messages yet.')
       return said.forEach((one) => showSaid(one))
     }
     case '/cost': {
       const { turns, usd, tokens, running } = await talk.sum()
       const owner = await talk.owner()
-      tell(`this session: ${usd} USD · ${turns} ${turns === 1 ? 'reply' : 'replies'} · ${tokens.toLocaleString('en-US')} tokens`)
+      tell(`This session: ${usd} USD · ${turns} ${turns === 1 ? 'reply' : 'replies'} · ${tokens.toLocaleString('en-US')} tokens`)
       if (running > 0) tell(`${running} still running`)
-      return tell(`available:    ${String(owner['available_usd'])} USD of ${visible(String(owner['name']))}`)
+      return tell(`Available:    ${String(owner['available_usd'])} USD (owner ${visible(String(owner['name']))})`)
     }
     case '/new':
-      talk.externalUserId = nameAnew()
-      return tell(`Another conversation, of the external user "${visible(talk.externalUserId)}" (--user comes back to it).`)
+      talk.externalUserId = newExternalUser()
+      return tell(`Started a new conversation. To return to it later: --user ${visible(talk.externalUserId)}`)
     default:
-      return tell(`There is no ${visible(word)}.\n${help.join('\n')}`)
+      return tell(`Unknown command: ${visible(word)}\n${help.join('\n')}`)
   }
 }
 
-/** Answered and charged once, whatever breaks: one key for all its attempts. */
+/** Sends a message and streams its reply. All attempts share one Idempotency-Key, so the message is answered and charged once. */
 async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void> {
   const wrap = new WordWrap(width, (piece) => stdout.write(piece))
   let requestId: string | undefined
@@ -122,11 +124,11 @@ async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void>
       piece: (piece) => wrap.push(piece),
       reset() {
         wrap.end()
-        tell('The turn was run anew and says something else; from the beginning:')
+        tell('The turn ran again and returned a different reply:')
       },
       waits(why, seconds) {
         wrap.pause()
-        tell(`${why}: waiting ${seconds} s (Ctrl-C stops)`)
+        tell(`${why}: retrying in ${seconds} s (Ctrl-C to cancel)`)
       },
     },
     signal,
@@ -135,12 +137,14 @@ async function say(text: string, talk: Talk, signal: AbortSignal): Promise<void>
   switch (sent.kind) {
     case 'completed': {
       const cost = await talk.cost(String(sent.completed['request_id']))
-      return tellThenBlank(cost ? costLine(cost) : 'Replied; what it cost is not known.')
+      return tellThenBlank(cost ? costLine(cost) : 'The cost of this reply is not available.')
     }
     case 'stopped':
-      if (requestId === undefined) return tellThenBlank('Stopped. If the message was taken, it is answered and charged once.')
+      if (requestId === undefined) return tellThenBlank('Stopped. If the server accepted the message, it is answered and charged once.')
       talk.leave(requestId)
-      return tellThenBlank(`Stopped listening. The turn goes on, is stored and charged: npx turnkeep turn show ${visible(requestId)}`)
+      return tellThenBlank(
+        `Stopped waiting. The turn continues, and is stored and charged. To see it: npx turnkeep turn show ${visible(requestId)}`,
+      )
     default:
       return void stdout.write(`${styleText('red', await whyNot(sent, talk), { stream: stdout })}\n\n`)
   }

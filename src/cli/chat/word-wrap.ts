@@ -1,12 +1,12 @@
 /**
- * Text of a model or a person that comes in pieces, made `readable` and wrapped at words to a width as it comes. Its line breaks stay; a word longer
- * than a line is cut.
+ * Wraps streamed text at word boundaries and makes it safe for the terminal (`readable`). Keeps line breaks, and splits words that are longer
+ * than a line.
  */
 import { widthOf } from '../terminal/table.ts'
 import { readable } from './chat-words.ts'
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
-// What the next piece may make another thing of: half of a line break, of a character, of a flag.
+// An incomplete end of a chunk that the next chunk may complete: half of a line break, of a character or of a flag.
 const unfinished = /(\r|(\u{1f3f4}[\u{e0030}-\u{e007a}]{0,6})?[\ud800-\udbff]?)$/u
 
 export class WordWrap {
@@ -15,10 +15,10 @@ export class WordWrap {
   #column = 0
   #gap = ''
   #unfinished = ''
-  /** A word whose end has not come yet, with the blanks before it. */
+  /** A word whose end has not arrived yet. */
   #held = ''
 
-  /** `width` in columns of the terminal, asked at every word: it may be made wider meanwhile. */
+  /** @param width returns the width of the terminal in columns. It is called for every word, because the terminal can be resized. */
   constructor(width: () => number, write: (text: string) => void) {
     this.#width = width
     this.#write = write
@@ -33,13 +33,13 @@ export class WordWrap {
   #take(text: string): void {
     const words = (this.#held + text).match(/\n|[^\S\n]+|\S+/gu) ?? []
     const last = words.at(-1)
-    // Without blanks, as Chinese is written, a word would end with its sentence: its last character alone may still change.
+    // Chinese has no spaces, so a "word" would be a whole sentence. Only its last character can still change.
     const [whole, open] = last === undefined || last === '\n' ? ['', ''] : isWide(last) ? splitLast(last) : ['', last]
     for (const word of last === '\n' ? words : [...words.slice(0, -1), whole]) this.#place(word)
     this.#held = open
   }
 
-  /** The rest of what was held, and the line's end. */
+  /** Writes the rest of the text and ends the line. */
   end(): void {
     this.#take(readable(this.#unfinished))
     this.#unfinished = ''
@@ -50,7 +50,7 @@ export class WordWrap {
     this.#column = 0
   }
 
-  /** Something else is about to be shown on a line of its own; the text then goes on below it. */
+  /** Breaks the line, so that other output can be written. The text continues below it. */
   pause(): void {
     if (this.#column > 0) this.#breakLine()
   }

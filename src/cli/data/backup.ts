@@ -1,6 +1,6 @@
 /**
- * `turnkeep backup`: the database in one file, verified, and what else must be kept for a restore. Works beside running servers. Never replaces
- * a file, never copies a secret.
+ * `turnkeep backup`: writes the database to one file, verifies it, and lists what else a restore needs. Works while servers run. Never replaces
+ * an existing file and never copies a secret.
  */
 import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -19,8 +19,8 @@ import type { StoreAddress } from './store-address.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'backup /backups/turnkeep-2026-11-21.db')
-    .argument('[file]', 'the file to write; it must not exist; default: turnkeep-<time>.db in this folder, .dump from PostgreSQL')
-    .option('--json', 'print JSON')
+    .argument('[file]', 'File to write, which must not exist (default: turnkeep-<time>.db in this folder, .dump with PostgreSQL)')
+    .option('--json', 'Print JSON')
     .action((file: string | undefined, options: { json?: true }) => backUpStore(environment, file, options))
 }
 
@@ -30,7 +30,7 @@ async function backUpStore(environment: Environment, given: string | undefined, 
   const file = resolve(given ?? `turnkeep-${new Date().toISOString().replace(/[:.]/g, '-')}.${ending}`)
   if (statSync(file, { throwIfNoEntry: false })) throw refuseExisting(file)
   const verdicts = await writeBackup(store, file, environment).catch((error: unknown) => {
-    throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `no backup of ${store.shown} was made: ${causeOf(error)}`)
+    throw isExisting(error) ? refuseExisting(file) : new CommandFailed(2, `cannot back up ${store.shown}: ${causeOf(error)}`)
   })
   const { size } = statSync(file)
   const broken = verdicts.filter(({ rows }) => rows.length > 0).map(({ name }) => name)
@@ -41,15 +41,15 @@ async function backUpStore(environment: Environment, given: string | undefined, 
   if (json) {
     console.log(JSON.stringify({ file, bytes: size, ok: broken.length === 0, invariants: verdicts.length, broken, keep }, null, 2))
   } else {
-    console.log(`Written: ${file} (${(size / 1024 / 1024).toFixed(1)} MiB, mode 0600)`)
+    console.log(`Wrote ${file} (${(size / 1024 / 1024).toFixed(1)} MiB, mode 0600)`)
     console.log(
       broken.length === 0
-        ? `Verified: all ${verdicts.length} invariants hold in it.`
-        : `BROKEN in it, as in the store: ${broken.join(', ')}`,
+        ? `Verified: all ${verdicts.length} invariants hold in the backup.`
+        : `BROKEN invariants in the backup and in the database: ${broken.join(', ')}`,
     )
-    console.log('Keep these too, apart from the backup; without the first, the API keys of providers cannot be opened again:')
+    console.log('Also keep these, separate from the backup. Without the first one, the API keys of providers cannot be decrypted:')
     for (const { secret, where } of keep) console.log(`  ${where === 'environment' ? `the value of ${secret}` : where}`)
-    console.log('To restore: docs/operate/backup-restore.md.')
+    console.log('How to restore: docs/operate/backup-restore.md')
   }
   if (broken.length > 0) process.exitCode = 1
 }
@@ -73,4 +73,7 @@ const silent: Progress = { tell: () => undefined, end: () => undefined }
 const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST'
 
 const refuseExisting = (file: string): CommandFailed =>
-  new CommandFailed(2, `${file} is there already (or a .partial of a backup that runs or was killed): nothing was replaced`)
+  new CommandFailed(
+    2,
+    `cannot back up: ${file} (or its .partial file, from a backup that is running or was killed) exists; no file was replaced`,
+  )

@@ -1,6 +1,6 @@
 /**
- * `turnkeep copy`: everything from the data folder's embedded database into PostgreSQL, and what to set afterwards. The server of that folder
- * must be stopped. Never prints a secret or the address's password.
+ * `turnkeep copy`: copies everything from the embedded database of the data folder to PostgreSQL and prints the settings to change afterwards.
+ * The server of that folder must be stopped. Never prints a secret or the password of the database URL.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,15 +20,15 @@ type CopyCommand = { to: string; json?: true }
 type ToSet = { setting: string; value: string }
 
 const codes = writeExitCodes(
-  'all of it is there, proven',
-  'what arrived differs',
-  'it could not be done; where it was stopped, run it again',
+  'the copy is complete and verified',
+  'the copy differs from the source',
+  'the copy failed or was interrupted; run it again to continue',
 )
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'copy --to postgres://turnkeep@db.internal/turnkeep', codes)
-    .requiredOption('--to <address>', 'the empty PostgreSQL database; its password may stand in PGPASSWORD or ~/.pgpass instead')
-    .option('--json', 'print JSON')
+    .requiredOption('--to <url>', 'Empty PostgreSQL database; the password can be in PGPASSWORD or ~/.pgpass instead')
+    .option('--json', 'Print JSON')
     .action((options: CopyCommand) => copyStore(environment, options))
 }
 
@@ -54,10 +54,10 @@ async function copyStore(environment: Environment, { to, json }: CopyCommand): P
 }
 
 function refusal(error: unknown, folder: string, shown: string): CommandFailed {
-  if (error instanceof FolderInUse) return new CommandFailed(2, `${error.message}: stop it first, so that nothing happens there meanwhile`)
-  if (error instanceof CopyRefused || error instanceof SchemaRefused) return new CommandFailed(2, `nothing was copied: ${error.message}`)
-  const again = 'What has arrived stays; the same command goes on where this one stood.'
-  return new CommandFailed(2, `the copy of ${folder} to ${shown} stopped: ${causeOf(error)}\n${again}`)
+  if (error instanceof FolderInUse) return new CommandFailed(2, `cannot copy: ${error.message}. Stop that process first.`)
+  if (error instanceof CopyRefused || error instanceof SchemaRefused) return new CommandFailed(2, `cannot copy: ${error.message}`)
+  const again = 'Run the same command again to continue where it stopped.'
+  return new CommandFailed(2, `cannot copy ${folder} to ${shown}: ${causeOf(error)}\n${again}`)
 }
 
 function print(
@@ -67,35 +67,34 @@ function print(
   const { kind, tables, found, sums, invariants, differences } = report
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   if (kind === 'different') {
-    console.log(`DIFFERENT: what arrived in ${shown} is not what is in ${folder}. No server will start on it.`)
-    for (const { what, source, copy } of differences)
-      console.log(`  ${what}\n    in the folder      ${source}\n    in the database    ${copy}`)
-    console.log('Something else wrote to that database, or it is damaged. Drop it, create it again, and copy anew.')
+    console.log(`DIFFERENT: the data in ${shown} does not match ${folder}. No server will start on that database.`)
+    for (const { what, source, copy } of differences) console.log(`  ${what}\n    source      ${source}\n    copy        ${copy}`)
+    console.log('Something else wrote to that database, or it is damaged. Drop the database, create it again, and repeat the copy.')
     return
   }
   const width = Math.max(...tables.map(({ name }) => name.length))
   for (const table of tables) console.log(`${table.name.padEnd(width)}  ${table.rows.toLocaleString('en-US').padStart(12)}`)
   if (kind === 'before') {
-    console.log(`This very copy of ${folder} to ${shown} was finished and verified before; nothing was done now.`)
+    console.log(`This copy of ${folder} to ${shown} was already completed and verified. Nothing was changed.`)
   } else {
-    if (found > 0) console.log(`${found.toLocaleString('en-US')} rows were there from a run that was stopped; this one went on.`)
+    if (found > 0) console.log(`Continued an interrupted copy, which had copied ${found.toLocaleString('en-US')} rows.`)
     console.log(`Copied ${rows.toLocaleString('en-US')} rows in ${seconds.toFixed(1)} s from ${folder} to ${shown}.`)
     console.log(
-      `Verified, read back from there: every count, ${Object.keys(sums).length} sums, a SHA-256 of every table, all ${invariants} invariants.`,
+      `Verified by reading it back: row counts, ${Object.keys(sums).length} sums, a SHA-256 of every table, and all ${invariants} invariants.`,
     )
   }
-  console.log('\nFrom now on start every server process with these settings:')
+  console.log('\nStart every server process with these settings from now on:')
   const names = Math.max(...toSet.map(({ setting }) => setting.length))
   for (const { setting, value } of toSet) console.log(`  ${setting.padEnd(names)}  ${value}`)
-  console.log(`Then put ${folder} away, so that no server is started on the old data again: docs/operate/moving-house.md.`)
+  console.log(`Then move ${folder} away, so that no server can start on the old data. See docs/operate/migrate-to-postgresql.md.`)
 }
 
-/** Where each secret is, never what it is. */
+/** Returns where to find the value of each secret, never the value itself. */
 function whatToSet(environment: Environment, folder: string, shown: string): ToSet[] {
   const secrets = [settings.encryptionKeys, settings.adminToken].map(({ name, file }): ToSet => {
     const path = join(folder, file)
-    if (environment[name]) return { setting: name, value: 'the value of this environment, as before' }
-    return { setting: name, value: existsSync(path) ? `what ${path} holds` : `${path} is missing: the value of the former server` }
+    if (environment[name]) return { setting: name, value: 'unchanged: the value in this environment' }
+    return { setting: name, value: existsSync(path) ? `the content of ${path}` : `${path} is missing: use the value of the old server` }
   })
-  return [{ setting: settings.databaseUrl.name, value: `${shown}, as --to was given` }, ...secrets]
+  return [{ setting: settings.databaseUrl.name, value: `${shown} (with the password, as given with --to)` }, ...secrets]
 }

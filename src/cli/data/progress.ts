@@ -1,22 +1,25 @@
-/** How long work is told to a person, on stderr: one line that changes on a terminal, a plain line now and then elsewhere. Never on stdout. */
+/** Progress of long-running commands on stderr: a line that is redrawn on a terminal, otherwise a plain line every few seconds. */
 
 export type Step = { phase: string; part: string; done: number; of: number }
 
 export type Progress = {
   tell(step: Step): void
-  /** Takes the changing line away. */
+  /** Clears the redrawn line. */
   end(): void
 }
 
 export type Screen = { isTTY?: boolean; columns?: number; write(text: string): unknown }
 
-// Often enough to look alive, seldom enough to cost nothing.
+// Fast enough to look live, slow enough to cost nothing.
 const redrawMs = 100
-// Elsewhere it is read later, in a log.
+// Without a terminal, the lines usually end up in a log.
 const lineMs = 5_000
 const barWidth = 24
 
-/** `unit` is what is counted: rows, pages; undefined where only the share is known. `now` in milliseconds that never go back. */
+/**
+ * @param unit what is counted, such as rows; undefined if only a percentage is known
+ * @param now a monotonic clock in milliseconds
+ */
 export function showProgress(
   unit: string | undefined,
   screen: Screen = process.stderr,

@@ -1,15 +1,15 @@
 /**
- * Where the stored data and the rate windows are, for a command that works on it without a server: from the settings that say so alone, so that no
- * other one stops it. What is shown of an address never holds its password.
+ * Finds the database and the Redis server for commands that work without a running server. Reads only the settings that name them, so that an
+ * invalid value of another setting does not stop the command. The `shown` form of an address never contains its password.
  */
 import { readConfig, settings } from '../../config/config.ts'
 import type { Environment } from '../../config/config.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 
-/** `shown`: for a person. */
+/** `shown` is the address as it may be printed. */
 export type StoreAddress = { kind: 'folder'; folder: string; shown: string } | { kind: 'postgres'; url: string; shown: string }
 
-/** Throws CommandFailed with code 2. */
+/** Throws CommandFailed with code 2 if a setting is invalid. */
 export function findStore(environment: Environment): StoreAddress {
   const given = environment[settings.databaseUrl.name]
   if (given) return { kind: 'postgres', ...databaseAddress(given, settings.databaseUrl.name) }
@@ -17,7 +17,7 @@ export function findStore(environment: Environment): StoreAddress {
   return { kind: 'folder', folder, shown: folder }
 }
 
-/** The data folder, whether or not the server works with a database instead. Throws CommandFailed with code 2. */
+/** Returns the data folder, even if the server uses PostgreSQL. Throws CommandFailed with code 2 if the setting is invalid. */
 export function findFolder(environment: Environment): string {
   const { name } = settings.dataFolder
   const outcome = readConfig({ [name]: environment[name] })
@@ -25,7 +25,7 @@ export function findFolder(environment: Environment): string {
   return outcome.config.dataFolder
 }
 
-/** Undefined where the rate windows are elsewhere. Throws CommandFailed with code 2. */
+/** Returns REDIS_URL, or undefined if it is not set. Throws CommandFailed with code 2 if it is invalid. */
 export function findRedis(environment: Environment): string | undefined {
   const { name, read, accepted } = settings.redisUrl
   const given = environment[name]
@@ -35,7 +35,7 @@ export function findRedis(environment: Environment): string | undefined {
   return url
 }
 
-/** `source` is the setting or flag that holds the text. Throws CommandFailed with code 2, without a word of the text. */
+/** `source` is the name of the setting or option. Throws CommandFailed with code 2; the message never contains the invalid text. */
 export function databaseAddress(text: string, source: string): { url: string; shown: string } {
   const { read, accepted, shown } = settings.databaseUrl
   const url = read(text)

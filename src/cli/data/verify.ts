@@ -1,6 +1,6 @@
 /**
- * `turnkeep verify`: every invariant of the stored data as one read snapshot sees it, through a connection that cannot write, so beside a
- * running server or without one. The invariants themselves are the store's.
+ * `turnkeep verify`: checks every invariant of the stored data in one read snapshot, through a read-only connection, with or without a running
+ * server. The invariants are in src/store/queries/invariants.ts.
  */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -16,13 +16,13 @@ import type { StoreAddress } from './store-address.ts'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'verify')
-    .option('--json', 'print JSON')
+    .option('--json', 'Print JSON')
     .action(async (options: { json?: true }) => {
       process.exitCode = await verifyStore(environment, { json: options.json ?? false })
     })
 }
 
-/** Prints the verdicts; answers the exit code: 0 all hold, 1 one is broken. Throws CommandFailed with code 2 where there is nothing to check. */
+/** Prints the result and returns the exit code: 0 if all invariants hold, otherwise 1. Throws CommandFailed with code 2 if no database can be read. */
 async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
   const store = findStore(environment)
   const verdicts = await readStore(store, verify).catch((error: unknown) => {
@@ -34,25 +34,25 @@ async function verifyStore(environment: Environment, { json }: { json: boolean }
   return broken === 0 ? 0 : 1
 }
 
-/** What is the matter, and what to do about it. */
+/** Returns why the database cannot be read, and what to do about it. */
 function whyUnread(store: StoreAddress, error: unknown): string {
   const { shown } = store
-  // It says what to do.
-  if (error instanceof SchemaRefused) return `the database at ${shown} cannot be checked: ${error.message}`
+  // This message already says what to do.
+  if (error instanceof SchemaRefused) return `cannot verify the database at ${shown}: ${error.message}`
   if (store.kind === 'postgres')
-    return `the database at ${shown} cannot be checked: ${causeOf(error)}\nIs it the right DATABASE_URL, and has a server of this version been started on it? npx turnkeep doctor looks closer.`
+    return `cannot verify the database at ${shown}: ${causeOf(error)}\nCheck DATABASE_URL, and that a server of this version has been started on it. npx turnkeep doctor shows details.`
   const { database } = inspectFolder(store.folder)
   switch (database.kind) {
     case 'absent':
-      return `there is no database in ${shown}: no server has been started on this folder yet, or TURNKEEP_DATA_DIR should name another one`
+      return `no database in ${shown}: either no server has been started on this folder yet, or TURNKEEP_DATA_DIR is wrong`
     case 'unreadable':
-      return `the database in ${shown} cannot be read: ${database.reason}\nRun this as the server’s user; a damaged file is replaced by a backup (docs/operate/backup-restore.md).`
+      return `cannot read the database in ${shown}: ${database.reason}\nRun this as the user of the server. If the file is damaged, restore a backup (docs/operate/backup-restore.md).`
     case 'readable':
       if (typeof database.schema === 'object')
-        return `the database in ${shown} was migrated by a newer Turnkeep (${database.schema.newer}): check it with that version`
+        return `cannot verify the database in ${shown}: a newer version of Turnkeep migrated it (${database.schema.newer}). Use that version.`
       if (database.schema === 'pending')
-        return `the database in ${shown} is older than this Turnkeep: start the server once, which migrates it`
-      return `the database in ${shown} cannot be checked: ${causeOf(error)}`
+        return `cannot verify the database in ${shown}: its schema is older than this version of Turnkeep. Start the server once to migrate it.`
+      return `cannot verify the database in ${shown}: ${causeOf(error)}`
   }
 }
 
@@ -82,7 +82,7 @@ function asJson({ id, name, sentence, rows }: Verdict): object {
   return { id, name, sentence, ok: rows.length === 0, rows: rows.map(plain) }
 }
 
-/** Amounts may pass what a JSON number holds exactly, so every integer is a decimal string. */
+/** Amounts can exceed the range in which JSON numbers are exact, so every integer becomes a decimal string. */
 function plain(row: Row): Record<string, unknown> {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? value.toString() : value]))
 }

@@ -1,4 +1,4 @@
-/** `turnkeep doctor`: the usual troubles, one after the other, each with a line and what mends it. Mends nothing itself. */
+/** `turnkeep doctor`: checks for common problems, one after the other, and prints how to fix each. Fixes nothing itself. */
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { settings } from '../../config/config.ts'
@@ -23,9 +23,9 @@ import { visible } from '../terminal/table.ts'
 type DoctorOptions = ServerOptions & { providers?: true }
 
 export function define(command: Command, environment: Environment): void {
-  const codes = writeExitCodes('nothing fails (there may be warnings)', 'something fails', 'wrong usage')
+  const codes = writeExitCodes('no check failed (there may be warnings)', 'a check failed', 'invalid usage')
   withServerOptions(helpEnd(command, 'doctor --providers', codes))
-    .option('--providers', 'also call every provider with its key: a tiny call each, which it may charge')
+    .option('--providers', 'Also make one small call to every provider, which the provider may charge')
     .action((options: DoctorOptions) => examine(environment, options))
 }
 
@@ -38,7 +38,8 @@ async function examine(environment: Environment, options: DoctorOptions): Promis
   const failed = findings.filter(({ status }) => status === 'fail').length
   const warned = findings.filter(({ status }) => status === 'warn').length
   if (options.json) console.log(jsonText({ ok: failed === 0, checks: findings }, 2))
-  else console.log(failed + warned === 0 ? '\nNothing to mend.' : `\n${failed} failed, ${warned} to look at.`)
+  else
+    console.log(failed + warned === 0 ? '\nNo problems found.' : `\n${failed} failed, ${warned} ${warned === 1 ? 'warning' : 'warnings'}.`)
   if (failed > 0) process.exitCode = 1
 }
 
@@ -64,7 +65,7 @@ async function* findAll(environment: Environment, options: DoctorOptions): Async
   yield* checkRunning(config, environment, options, inUse)
 }
 
-/** Undefined where a setting is refused, which is told already. */
+/** Returns undefined if a setting is invalid: checkSettings has already reported it. */
 function readable<Read>(read: () => Read): Read | undefined {
   try {
     return read()
@@ -75,9 +76,9 @@ function readable<Read>(read: () => Read): Read | undefined {
 }
 
 async function* checkRunning(config: Config, environment: Environment, options: DoctorOptions, inUse: boolean): AsyncGenerator<Finding> {
-  // A port of 0 is known to the server's log alone.
+  // With PORT=0, only the log of the server knows the actual port.
   if (config.port === 0 && options.url === undefined) {
-    yield warn('server', 'it listens on any free port', 'Name its address: npx turnkeep doctor --url http://127.0.0.1:…')
+    yield warn('server', 'PORT is 0, so the port of the server is unknown', 'Run npx turnkeep doctor --url with the address of the server.')
     return
   }
   if (options.url === undefined) yield await checkPort(config, await probe(localUrl(config, config.port)))
@@ -86,7 +87,11 @@ async function* checkRunning(config: Config, environment: Environment, options: 
   yield* checkServer(url, found, inUse || options.url !== undefined || config.publicUrl !== undefined)
   if (found.kind !== 'ours') return
   if (findAdminToken(config) === undefined) {
-    yield fail('admin token', 'there is none to try', 'Set TURNKEEP_ADMIN_TOKEN, or TURNKEEP_DATA_DIR to the server’s data folder.')
+    yield fail(
+      'admin token',
+      'no admin token found',
+      'Set TURNKEEP_ADMIN_TOKEN, or set TURNKEEP_DATA_DIR to the data folder of the server.',
+    )
     return
   }
   const client = createAdminClient(environment, options)

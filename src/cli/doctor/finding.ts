@@ -1,10 +1,12 @@
-/** What one check of `turnkeep doctor` found, and how to mend it. */
+/** The result of one check of `turnkeep doctor`. The field names are part of its JSON output. */
 
 export type Finding = {
   check: string
-  /** `warn`: it works, but not as it should · `fail`: something does not work, or data is in danger. */
+  /** `warn`: it works, but should be improved. `fail`: something does not work, or data is at risk. */
   status: 'ok' | 'warn' | 'fail'
+  /** What was found. */
   says: string
+  /** How to fix it. */
   mend?: string
 }
 

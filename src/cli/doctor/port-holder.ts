@@ -1,4 +1,4 @@
-/** Which process of this machine listens on a port, as Linux tells it in /proc. Undefined elsewhere, and for what this user may not see. */
+/** Finds the local process that listens on a port, from /proc on Linux. Returns undefined on other systems or without permission. */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
 export function findPortHolder(port: number): { pid: number; program: string } | undefined {
@@ -8,7 +8,7 @@ export function findPortHolder(port: number): { pid: number; program: string } |
     const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holds(name, sockets))
     return pid === undefined ? undefined : { pid: Number(pid), program: readFileSync(`/proc/${pid}/comm`, 'utf8').trim() }
   } catch {
-    // Another system, or a process that ended while it was looked at: the port alone is known.
+    // Not Linux, or the process ended during the search.
     return undefined
   }
 }
@@ -37,7 +37,7 @@ function linkOf(path: string): string {
   try {
     return readlinkSync(path)
   } catch {
-    // Closed meanwhile.
+    // The file was closed in the meantime.
     return ''
   }
 }

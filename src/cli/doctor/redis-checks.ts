@@ -1,11 +1,11 @@
-/** What `turnkeep doctor` sees of the Redis or Valkey that holds the rate windows: can it hold one now, how fast, and what if it is full. */
+/** The check of `turnkeep doctor` for the Redis or Valkey server that holds the rate-limit windows: whether it works, how fast, and its eviction policy. */
 import type { RedisFound } from '../../access/redis-inspection.ts'
 import { settings } from '../../config/config.ts'
 import { causeOf } from '../terminal/command-failed.ts'
 import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 
-// A tenth of the 250 ms after which a request is refused.
+// One tenth of the 250 ms timeout (`rate.fail-closed`).
 const slowMs = 25
 
 export async function checkRedis(url: string): Promise<Finding> {
@@ -15,18 +15,18 @@ export async function checkRedis(url: string): Promise<Finding> {
     return judgeRedis(await inspectRedis(url), shown)
   } catch (error) {
     const mend =
-      'Until it answers, every request with an API key gets 503 api_rate_limit_unavailable. Is it running, and is REDIS_URL right?'
-    return fail('rate windows', `${shown} cannot hold them: ${causeOf(error)}`, mend)
+      'Until it works, every request with an API key gets 503 api_rate_limit_unavailable. Check that it is running, and REDIS_URL.'
+    return fail('rate windows', `cannot store rate-limit windows in ${shown}: ${causeOf(error)}`, mend)
   }
 }
 
 export function judgeRedis({ server, whenFull, spendMs }: RedisFound, shown: string): Finding {
   const check = 'rate windows'
-  const says = `${server ?? 'it'} at ${shown} answers in ${spendMs.toFixed(1)} ms`
+  const says = `${server ?? 'the server'} at ${shown} responds in ${spendMs.toFixed(1)} ms`
   if (whenFull !== undefined && whenFull !== 'noeviction') {
-    const mend = 'Set maxmemory-policy to noeviction: a window that is thrown away opens anew, and lets more through than its limit.'
-    return warn(check, `${says}; when its memory is full it throws windows away (${whenFull})`, mend)
+    const mend = 'Set maxmemory-policy to noeviction: an evicted window starts again and allows more requests than its limit.'
+    return warn(check, `${says}, but it evicts windows when its memory is full (${whenFull})`, mend)
   }
-  if (spendMs > slowMs) return warn(check, says, 'Each request waits for it, at most 250 ms: run it near Turnkeep.')
+  if (spendMs > slowMs) return warn(check, says, 'Every request waits for it, up to 250 ms: run it close to Turnkeep.')
   return ok(check, says)
 }

@@ -1,4 +1,4 @@
-/** What `turnkeep doctor` sees of the embedded database: is it there, whose is it, does it fit, is it whole. Reads only. */
+/** The checks of `turnkeep doctor` on the embedded database: lock, file, schema, invariants. Read-only. */
 import type { Config } from '../../config/config.ts'
 import { verify } from '../../store/queries/invariants.ts'
 import type { Verdict } from '../../store/queries/invariants.ts'
@@ -9,12 +9,12 @@ import { fail, ok, warn } from './finding.ts'
 import type { Finding } from './finding.ts'
 
 export async function checkStore({ dataFolder }: Config, { inUse, database }: Inspection): Promise<Finding[]> {
-  const lock = ok('folder lock', inUse ? 'a running server holds the data folder' : 'no server holds the data folder')
+  const lock = ok('folder lock', inUse ? 'a running server uses the data folder' : 'no server uses the data folder')
   const found = checkDatabase(database)
   return found.status === 'ok' ? [lock, found, checkVerdicts(await readSnapshot(dataFolder, verify))] : [lock, found]
 }
 
-/** What the disk refuses is told as a database that cannot be read. */
+/** An error of the file system is reported as an unreadable database. */
 export function inspect({ dataFolder }: Config): Inspection {
   try {
     return inspectFolder(dataFolder)
@@ -28,27 +28,27 @@ function checkDatabase(database: Inspection['database']): Finding {
     case 'absent':
       return warn(
         'database',
-        'there is none yet',
-        'The first start makes it. If there was one, TURNKEEP_DATA_DIR names another folder, or restore a backup.',
+        'no database found',
+        'The first start creates it. If there should be one, check TURNKEEP_DATA_DIR, or restore a backup.',
       )
     case 'unreadable':
       return fail(
         'database',
-        `it cannot be read: ${database.reason}`,
-        'Run as the server’s user; a damaged file is replaced by a backup (docs/operate/backup-restore.md).',
+        `cannot read it: ${database.reason}`,
+        'Run this as the user of the server. If the file is damaged, restore a backup (docs/operate/backup-restore.md).',
       )
     case 'readable':
-      if (database.schema === 'fits') return ok('database', 'readable, and its schema fits')
+      if (database.schema === 'fits') return ok('database', 'readable, and its schema is up to date')
       if (database.schema === 'pending')
         return warn(
           'database',
-          'its schema is older than this Turnkeep',
-          'The next start migrates it, and copies it first where data could be lost.',
+          'its schema is older than this version of Turnkeep',
+          'The next start migrates it, and first copies it if a migration removes data.',
         )
       return fail(
         'database',
-        `it was migrated by a newer Turnkeep (${database.schema.newer})`,
-        'Use that version, or a backup made before it.',
+        `migrated by a newer version of Turnkeep (${database.schema.newer})`,
+        'Use that version, or restore a backup from before the upgrade.',
       )
   }
 }
@@ -59,6 +59,6 @@ export function checkVerdicts(verdicts: Verdict[]): Finding {
   return fail(
     'invariants',
     `broken: ${broken.join(', ')}`,
-    '`npx turnkeep verify` shows the rows. Make a backup now, before anything else.',
+    'Make a backup before anything else. `npx turnkeep verify` shows the affected rows.',
   )
 }

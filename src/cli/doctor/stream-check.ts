@@ -1,6 +1,6 @@
 /**
- * Whether events reach a caller as they are made, through whatever stands in front of the server: one short reply of the demo agent, with its
- * own key, over the public address. It is a real turn: stored, and charged to the demo owner.
+ * The streaming check of `turnkeep doctor`: sends one message to the demo agent through the public URL, to find a proxy that buffers events.
+ * This is a real turn, which is stored and charged to the demo owner.
  */
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -13,10 +13,10 @@ import type { Finding } from './finding.ts'
 
 const check = 'streaming'
 const timeoutMs = 60_000
-// Any reply takes longer between its first event and its last: the demo model alone waits 10 ms before each of its pieces.
+// Even the fastest reply takes longer between its first and last event: the demo model waits 10 ms before each delta.
 const heldBackMs = 30
 
-/** Undefined where there is no demo key to ask with. */
+/** Returns undefined if there is no demo key to call the API with. */
 export async function checkStream({ dataFolder }: Config, publicUrl: string, client: AdminClient): Promise<Finding | undefined> {
   const apiKey = readKey(join(dataFolder, 'demo.key'))
   const agentId = apiKey && (await findAgent(client, apiKey))
@@ -29,16 +29,17 @@ export async function checkStream({ dataFolder }: Config, publicUrl: string, cli
       signal: AbortSignal.timeout(timeoutMs),
       redirect: 'manual',
     })
-    if (!response.ok || !response.body) return warn(check, `${publicUrl} answered ${response.status} instead of a stream`, mendRoute)
+    if (!response.ok || !response.body)
+      return warn(check, `${publicUrl} answered ${response.status} instead of streaming a reply`, mendRoute)
     return judge(await timeEvents(response.body), publicUrl)
   } catch (error) {
-    return fail(check, `no stream from ${publicUrl} (${causeOf(error)})`, mendRoute)
+    return fail(check, `cannot stream from ${publicUrl}: ${causeOf(error)}`, mendRoute)
   }
 }
 
 type Times = { createdMs: number | undefined; completedMs: number | undefined }
 
-/** When the first event and the last one had arrived, in milliseconds of one clock. */
+/** Returns when the first and the last event arrived, in milliseconds of a monotonic clock. */
 async function timeEvents(body: ReadableStream<Uint8Array>): Promise<Times> {
   const times: Times = { createdMs: undefined, completedMs: undefined }
   const decoder = new TextDecoder()
@@ -53,25 +54,25 @@ async function timeEvents(body: ReadableStream<Uint8Array>): Promise<Times> {
 
 function judge({ createdMs, completedMs }: Times, publicUrl: string): Finding {
   if (createdMs === undefined || completedMs === undefined)
-    return warn(check, `the stream from ${publicUrl} ended without response.completed`, 'Look at the server’s log for this turn’s failure.')
+    return warn(check, `the stream from ${publicUrl} ended without response.completed`, 'Check the log of the server for the failed turn.')
   const tookMs = Math.round(completedMs - createdMs)
-  if (tookMs >= heldBackMs) return ok(check, `events arrive as they are made, over ${tookMs.toLocaleString('en-US')} ms`)
-  return fail(check, `events from ${publicUrl} arrive all at once: something in front of the server holds them back`, mendBuffering)
+  if (tookMs >= heldBackMs) return ok(check, `events arrive as they are sent, over ${tookMs.toLocaleString('en-US')} ms`)
+  return fail(check, `events from ${publicUrl} arrive all at once: a proxy in front of the server buffers them`, mendBuffering)
 }
 
-const mendRoute = 'Let the proxy pass /v1/ on to the server as it is.'
-const mendBuffering = 'Switch off the proxy’s buffering and compression of text/event-stream (nginx: proxy_buffering off).'
+const mendRoute = 'Configure the proxy to forward /v1/ to the server unchanged.'
+const mendBuffering = 'Turn off buffering and compression of text/event-stream in the proxy (nginx: proxy_buffering off).'
 
 function readKey(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch {
-    // No demo, or not this user's to read: there is nothing to ask with.
+    // There is no demo, or this user cannot read its key.
     return undefined
   }
 }
 
-/** The agent of the key; the public part of a key stands before its dot. */
+/** Returns the id of the demo agent that the key belongs to. The part of a key before the dot is its public key id. */
 async function findAgent(client: AdminClient, apiKey: string): Promise<string | undefined> {
   const [, keyId] = /^svc_live_([a-z0-9]+)\./.exec(apiKey) ?? []
   for await (const { data: agents } of client.pages('/agents')) {

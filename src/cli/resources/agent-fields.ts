@@ -1,4 +1,4 @@
-/** The fields of an agent as a command gives them: a JSON file in the API's own words, and flags for the usual ones, which win. */
+/** Reads the fields of an agent from a JSON file with the field names of the API and from options. Options override the file. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { isFields } from '../admin-api/client.ts'
@@ -22,25 +22,25 @@ export type AgentFlags = {
 
 export function withAgentFlags(command: Command): Command {
   return command
-    .option('-f, --file <file>', 'a JSON file with fields of the API; - reads stdin')
-    .option('--name <name>', 'what it is called')
-    .option('--system-prompt <text>', 'what it is told before every conversation')
-    .option('--system-prompt-file <file>', 'the same from a text file')
-    .option('--model <provider/model>', 'the name of a provider, a slash, the model’s id')
-    .option('--prompt-price <usd>', 'USD for a million prompt tokens; with --completion-price')
-    .option('--completion-price <usd>', 'USD for a million completion tokens')
-    .option('--max-output-tokens <count>', 'the longest reply', wholeNumber)
-    .option('--temperature <number>', '0 to 2', anyNumber)
-    .option('--tools <file>', 'a JSON file with a list of tools, in place of those there are; - reads stdin')
+    .option('-f, --file <file>', 'JSON file with fields of the API; - reads stdin')
+    .option('--name <name>', 'Name of the agent')
+    .option('--system-prompt <text>', 'System prompt')
+    .option('--system-prompt-file <file>', 'Text file with the system prompt')
+    .option('--model <provider/model>', 'Name of a provider, a slash, and the id of the model')
+    .option('--prompt-price <usd>', 'Price in USD per million prompt tokens; requires --completion-price')
+    .option('--completion-price <usd>', 'Price in USD per million completion tokens')
+    .option('--max-output-tokens <count>', 'Maximum length of a reply in tokens', wholeNumber)
+    .option('--temperature <number>', 'Temperature from 0 to 2', anyNumber)
+    .option('--tools <file>', 'JSON file with the list of tools, which replaces the current tools; - reads stdin')
 }
 
-/** Throws CommandFailed with code 2 for a file that cannot be read. */
+/** Throws CommandFailed with code 2 for conflicting options and for a file that cannot be read. */
 export async function readAgentFields(flags: AgentFlags): Promise<Fields> {
   const { promptPrice, completionPrice, systemPromptFile } = flags
   if (flags.systemPrompt !== undefined && systemPromptFile !== undefined)
-    throw new CommandFailed(2, 'give --system-prompt or --system-prompt-file, not both')
+    throw new CommandFailed(2, '--system-prompt and --system-prompt-file cannot be used together')
   if ([flags.file, flags.systemPromptFile, flags.tools].filter((file) => file === '-').length > 1)
-    throw new CommandFailed(2, 'only one file can be read from stdin')
+    throw new CommandFailed(2, 'only one option can read stdin')
   const price = given({ prompt_usd_per_million: promptPrice, completion_usd_per_million: completionPrice })
   return {
     ...(flags.file === undefined ? {} : await readFields(flags.file)),
@@ -59,16 +59,19 @@ export async function readAgentFields(flags: AgentFlags): Promise<Fields> {
 async function readFields(file: string): Promise<Fields> {
   const value = await readJson(file)
   if (!isFields(value))
-    throw new CommandFailed(2, `${nameOf(file)} must hold one JSON object, as {"name": "Support", "model": "openai/gpt-5.4-mini"}`)
+    throw new CommandFailed(2, `${nameOf(file)} must contain a JSON object, such as {"name": "Support", "model": "openai/gpt-5.4-mini"}`)
   return value
 }
 
-/** A list, or an agent as `show --json` prints it. What is pinned of a server is what it offered, and not for anybody to give. */
+/**
+ * Reads a list of tools, or an agent as `agent show --json` prints it. Pinned tools are dropped: they come from the MCP server and cannot be
+ * set by a client.
+ */
 async function readTools(file: string): Promise<unknown[]> {
   const value = await readJson(file)
   const tools = isFields(value) ? value['tools'] : value
   if (!Array.isArray(tools))
-    throw new CommandFailed(2, `${nameOf(file)} must hold a JSON list of tools, as [{"type": "builtin", "name": "now"}]`)
+    throw new CommandFailed(2, `${nameOf(file)} must contain a JSON list of tools, such as [{"type": "builtin", "name": "now"}]`)
   return tools.map((tool: unknown) => (isFields(tool) ? given({ ...tool, pinned: undefined }) : tool))
 }
 
@@ -79,7 +82,7 @@ async function readJson(file: string): Promise<unknown> {
     return JSON.parse(await readText(file))
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new CommandFailed(2, `${nameOf(file)} is not JSON: ${error.message}`)
+    throw new CommandFailed(2, `${nameOf(file)} is not valid JSON: ${error.message}`)
   }
 }
 
@@ -87,6 +90,6 @@ async function readText(file: string): Promise<string> {
   try {
     return file === '-' ? (await readStdin()).toString() : readFileSync(file, 'utf8')
   } catch (error) {
-    throw new CommandFailed(2, `${nameOf(file)} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw new CommandFailed(2, `cannot read ${nameOf(file)}: ${error instanceof Error ? error.message : String(error)}`)
   }
 }

@@ -1,4 +1,4 @@
-/** `turnkeep agent tools|try-tool|refresh-tools`: what an agent may call, one such call, and what its MCP servers offer by now. */
+/** `turnkeep agent tools|try-tool|refresh-tools`: lists the tools of an agent, calls one, and compares them with its MCP servers. */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient, isFields } from '../admin-api/client.ts'
@@ -32,29 +32,29 @@ const example = 'agt_01jd3v9qk8x2m5n7p4r6t8w0ya'
 export function defineToolCommands(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)
 
-  serverCommand(group, 'tools <agent-id>', 'list what the model may call, by the name it sees', `agent tools ${example}`).action(
+  serverCommand(group, 'tools <agent-id>', 'List tools by the names that the model sees', `agent tools ${example}`).action(
     async (id: string, options: ServerOptions) => {
       const { tools } = await client(options).call('GET', agentPath(id))
       const given = listOf({ data: tools })
       if (options.json) return printRecord({ data: given }, options)
-      return printTable(columns, given.flatMap(rowsOf), 'It has no tools.')
+      return printTable(columns, given.flatMap(rowsOf), 'The agent has no tools.')
     },
   )
 
   serverCommand(
     group,
     'try-tool <agent-id> <tool>',
-    'call a tool for real: what it changes is changed; exit 1 when it fails',
+    'Call a tool, including its side effects; exit with 1 if it fails',
     `agent try-tool ${example} lookup_order --arguments '{"order_id": "1017"}'`,
   )
-    .option('--arguments <json>', 'as the model would write them, a JSON object; - reads stdin', '{}')
+    .option('--arguments <json>', 'Arguments as a JSON object; - reads stdin', '{}')
     .action(async (id: string, tool: string, { arguments: text, ...options }: ServerOptions & { arguments: string }) => {
       const body = { tool, arguments: parseArguments(text === '-' ? (await readStdin()).toString() : text) }
       const tried = await client(options).call('POST', `${agentPath(id)}/tools/try`, { body })
       if (options.json) await printRecord(tried, options)
       else {
         await write(`${visible(String(tried['result']), true)}\n`)
-        tell(`${tried['is_error'] === true ? 'It failed' : 'Done'} in ${Math.round(Number(tried['ms']))} ms.`)
+        tell(`${tried['is_error'] === true ? 'Failed' : 'Succeeded'} after ${Math.round(Number(tried['ms']))} ms.`)
       }
       if (tried['is_error'] === true) process.exitCode = 1
     })
@@ -62,23 +62,23 @@ export function defineToolCommands(group: Command, environment: Environment): vo
   serverCommand(
     group,
     'refresh-tools <agent-id>',
-    'ask its MCP servers what they offer now; exit 1 where that differs from what is pinned',
+    'Compare the pinned tools with the MCP servers; exit with 1 if they differ',
     `agent refresh-tools ${example} --approve`,
   )
-    .option('--approve', 'pin what they offer now, in a new version of the agent')
+    .option('--approve', 'Pin the current tools of the servers in a new version of the agent')
     .action(async (id: string, { approve, ...options }: ServerOptions & { approve?: true }) => {
       const found = await client(options).call('POST', `${agentPath(id)}/tools/refresh`, { body: approve ? { approve } : {} })
       const differences = listOf(found)
       if (options.json) await printRecord(found, options)
-      else await printTable(differenceColumns, differences.map(withSides), 'What the servers offer is what is pinned.')
+      else await printTable(differenceColumns, differences.map(withSides), 'The pinned tools match the MCP servers.')
       if (differences.length === 0) return
-      if (approve) return tell(`Pinned, in version ${String(found['version'])}.`)
-      tell('The agent goes on with what is pinned. To take over what they offer now: --approve')
+      if (approve) return tell(`Pinned the tools in version ${String(found['version'])}.`)
+      tell('The agent still uses the pinned tools. To pin the current tools of the servers, add --approve.')
       process.exitCode = 1
     })
 }
 
-/** A server stands for as many tools as are pinned of it. */
+/** Returns one row per tool. An MCP server has a row for each of its pinned tools. */
 function rowsOf(tool: Fields): Fields[] {
   const { type: kind, name } = tool
   if (kind !== 'mcp') return [{ side_effects: false, ...tool, kind, description: shortened(tool['description'] ?? builtIn[String(name)]) }]
@@ -91,7 +91,7 @@ function rowsOf(tool: Fields): Fields[] {
   }))
 }
 
-const builtIn: Record<string, string> = { now: 'the date and the time', search_knowledge: 'searches the documents' }
+const builtIn: Record<string, string> = { now: 'Returns the date and time', search_knowledge: 'Searches the documents of the agent' }
 
 function withSides({ before, now, ...rest }: Fields): Fields {
   const shown = isFields(now) ? now : isFields(before) ? before : {}
@@ -103,7 +103,7 @@ function parseArguments(text: string): Fields {
     const value: unknown = JSON.parse(text)
     if (isFields(value)) return value
   } catch {
-    // Said below, as for JSON that is no object.
+    // Reported below, like JSON that is not an object.
   }
-  throw new CommandFailed(2, `--arguments must be a JSON object, as {"city": "Oslo"}`)
+  throw new CommandFailed(2, `--arguments must be a JSON object, such as {"city": "Oslo"}`)
 }

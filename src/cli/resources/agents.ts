@@ -1,4 +1,4 @@
-/** `turnkeep agent …`: agents and their versions. Every change of a field makes a version; switching on and off does not. */
+/** `turnkeep agent`: manages agents and their versions. Every change of a field creates a version, except enabling and disabling. */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
@@ -17,7 +17,7 @@ const prices: Column[] = [
 ]
 const columns: Column[] = [
   { title: 'id', path: 'id' },
-  { title: 'on', path: 'enabled' },
+  { title: 'enabled', path: 'enabled' },
   { title: 'version', path: 'version', as: 'number' },
   { title: 'model', path: 'model' },
   ...prices,
@@ -26,7 +26,7 @@ const columns: Column[] = [
 ]
 const versionColumns: Column[] = [
   { title: 'version', path: 'version', as: 'number' },
-  { title: 'made (UTC)', path: 'created_at', as: 'time' },
+  { title: 'created (UTC)', path: 'created_at', as: 'time' },
   { title: 'model', path: 'model' },
   ...prices,
   { title: 'name', path: 'name' },
@@ -41,63 +41,67 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(
       group,
       'create',
-      'make an agent; its owner pays for its replies',
+      'Create an agent, whose replies its owner pays for',
       'agent create --owner own_01jd3v9qk8x2m5n7p4r6t8w0ya --name Support --model openai/gpt-5.4-mini --system-prompt-file prompt.txt',
-    ).option('--owner <owner-id>', 'who pays'),
+    ).option('--owner <owner-id>', 'Owner who pays for the replies'),
   ).action(async ({ owner, ...options }: ServerOptions & AgentFlags & { owner?: string }) => {
     const body = { ...(await readAgentFields(options)), ...given({ owner_id: owner }) }
     await printRecord(await client(options).call('POST', '/agents', { body }), options)
   })
 
-  serverCommand(group, 'list', 'list the agents, newest first', 'agent list')
-    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+  serverCommand(group, 'list', 'List agents, newest first', 'agent list')
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action((options: ServerOptions & { limit?: number }) => printList(client(options), '/agents', columns, options))
 
-  serverCommand(group, 'show <agent-id>', 'show an agent with every field', `agent show ${example}`).action(
+  serverCommand(group, 'show <agent-id>', 'Show all fields of an agent', `agent show ${example}`).action(
     async (id: string, options: ServerOptions) => printRecord(await client(options).call('GET', agentPath(id)), options),
   )
 
   withAgentFlags(
-    serverCommand(group, 'update <agent-id>', 'change fields: a new version', `agent update ${example} --model anthropic/claude-haiku-4-5`),
+    serverCommand(
+      group,
+      'update <agent-id>',
+      'Update an agent, which creates a new version',
+      `agent update ${example} --model anthropic/claude-haiku-4-5`,
+    ),
   ).action(async (id: string, options: ServerOptions & AgentFlags) =>
     printRecord(await client(options).call('PATCH', agentPath(id), { body: await readAgentFields(options) }), options),
   )
 
-  for (const [verb, enabled, says] of [
-    ['enable', true, 'switch an agent on'],
-    ['disable', false, 'switch an agent off: its callers get agent_disabled; running replies finish'],
+  for (const [verb, enabled, description] of [
+    ['enable', true, 'Enable an agent'],
+    ['disable', false, 'Disable an agent: callers get agent_disabled, running turns finish'],
   ] as const) {
-    serverCommand(group, `${verb} <agent-id>`, says, `agent ${verb} ${example}`).action(async (id: string, options: ServerOptions) =>
+    serverCommand(group, `${verb} <agent-id>`, description, `agent ${verb} ${example}`).action(async (id: string, options: ServerOptions) =>
       printRecord(await client(options).call('PATCH', agentPath(id), { body: { enabled } }), options),
     )
   }
 
-  serverCommand(group, 'delete <agent-id>', 'delete an agent; history and ledger stay', `agent delete ${example}`).action(
-    async (id: string, options: ServerOptions) => {
-      await client(options).call('DELETE', agentPath(id))
-      tell(`Deleted: ${id}`)
-    },
-  )
+  serverCommand(
+    group,
+    'delete <agent-id>',
+    'Delete an agent; its conversations and ledger entries are kept',
+    `agent delete ${example}`,
+  ).action(async (id: string, options: ServerOptions) => {
+    await client(options).call('DELETE', agentPath(id))
+    tell(`Deleted agent ${id}`)
+  })
 
-  serverCommand(group, 'versions <agent-id>', 'list the versions, newest first', `agent versions ${example}`)
-    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+  serverCommand(group, 'versions <agent-id>', 'List the versions of an agent, newest first', `agent versions ${example}`)
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action((id: string, options: ServerOptions & { limit?: number }) =>
       printList(client(options), `${agentPath(id)}/versions`, versionColumns, options),
     )
 
   defineToolCommands(group, environment)
 
-  serverCommand(
-    group,
-    'price <model>',
-    'show what an agent on this model is billed by where it is given no price',
-    'agent price openai/gpt-5.4-mini',
-  ).action(async (model: string, options: ServerOptions) =>
-    printRecord(await client(options).call('GET', '/models/price', { query: { model } }), options),
+  serverCommand(group, 'price <model>', 'Show the default price of a model', 'agent price openai/gpt-5.4-mini').action(
+    async (model: string, options: ServerOptions) =>
+      printRecord(await client(options).call('GET', '/models/price', { query: { model } }), options),
   )
 
-  serverCommand(group, 'rollback <agent-id>', 'make a new version with the content of an old one', `agent rollback ${example} 3`)
-    .argument('<version>', 'its number, as versions lists it', wholeNumber)
+  serverCommand(group, 'rollback <agent-id>', 'Create a new version with the content of an old one', `agent rollback ${example} 3`)
+    .argument('<version>', 'Version number, as listed by "agent versions"', wholeNumber)
     .action(async (id: string, version: number, options: ServerOptions) =>
       printRecord(await client(options).call('POST', `${agentPath(id)}/rollback`, { body: { version } }), options),
     )

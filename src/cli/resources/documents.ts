@@ -1,4 +1,4 @@
-/** `turnkeep document …`: what an agent knows. A document is read by the server after it was taken; `--wait` stays until that is done. */
+/** `turnkeep document`: manages the documents of an agent. The server indexes a document after it has accepted it; `--wait` waits for that. */
 import { openAsBlob, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -44,12 +44,12 @@ export function define(group: Command, environment: Environment): void {
   serverCommand(
     group,
     'add <agent-id> <source>',
-    'put a document in: a file (md, txt, html, pdf, docx), an https address, or - for text from stdin',
+    'Add a document: a file (md, txt, html, pdf, docx), an https URL, or - for text from stdin',
     `document add ${agent} handbook.pdf --wait`,
   )
-    .option('--title <title>', 'what replies name it by; needed for stdin')
-    .option('--replace <document-id>', 'in place of this document, which is found until the new one is ready')
-    .option('--wait', 'until it can be found; exit 1 with the reason where it cannot be read')
+    .option('--title <title>', 'Title shown in citations; required for stdin')
+    .option('--replace <document-id>', 'Replace this document, which stays searchable until the new one is indexed')
+    .option('--wait', 'Wait until the document is indexed; exit with 1 if it cannot be read')
     .action(async (agentId: string, source: string, { title, replace, wait, ...options }: AddOptions) => {
       const server = client(options)
       const call = await readSource(source, title)
@@ -58,70 +58,66 @@ export function define(group: Command, environment: Environment): void {
         : server.call('PUT', documentPath(agentId, replace), call))
       const document = wait ? await waitFor(server, documentPath(agentId, String(taken['id'])), taken) : taken
       await printRecord(document, options)
-      if (document['status'] === 'failed') throw new CommandFailed(1, `it could not be read: ${String(document['reason'])}`)
+      if (document['status'] === 'failed') throw new CommandFailed(1, `cannot read the document: ${String(document['reason'])}`)
     })
 
-  serverCommand(group, 'list <agent-id>', 'list the documents of an agent, newest first', `document list ${agent}`)
-    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+  serverCommand(group, 'list <agent-id>', 'List the documents of an agent, newest first', `document list ${agent}`)
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action((agentId: string, options: ServerOptions & { limit?: number }) =>
       printList(client(options), documentsPath(agentId), columns, options),
     )
 
-  serverCommand(
-    group,
-    'show <agent-id> <document-id>',
-    'show a document: how far it is, or why it failed',
-    `document show ${example}`,
-  ).action(async (agentId: string, id: string, options: ServerOptions) =>
-    printRecord(await client(options).call('GET', documentPath(agentId, id)), options),
+  serverCommand(group, 'show <agent-id> <document-id>', 'Show a document and its indexing status', `document show ${example}`).action(
+    async (agentId: string, id: string, options: ServerOptions) =>
+      printRecord(await client(options).call('GET', documentPath(agentId, id)), options),
   )
 
   serverCommand(
     group,
     'search <agent-id> <query>',
-    'show the passages that the agent would see, best first',
+    'Show the passages that the agent would get for a query, best first',
     `document search ${agent} "return a parcel"`,
   )
-    .option('--limit <count>', 'so many of the best; default: as many as the agent is given', wholeNumber)
+    .option('--limit <count>', 'Maximum number of passages (default: the top_k of the agent)', wholeNumber)
     .action(async (agentId: string, query: string, { limit, ...options }: ServerOptions & { limit?: number }) => {
       const found = await client(options).call('POST', `${agentPath(agentId)}/search`, {
         body: { query, ...given({ limit }) },
       })
       if (options.json) return printRecord(found, options)
       const passages = listOf(found).map((one) => ({ ...one, score: Number(one['score']).toFixed(3), text: shortened(one['text']) }))
-      return printTable(passageColumns, passages, 'Nothing is found.')
+      return printTable(passageColumns, passages, 'No passages found.')
     })
 
-  serverCommand(group, 'delete <agent-id> <document-id>', 'take a document out, at once', `document delete ${example}`).action(
+  serverCommand(group, 'delete <agent-id> <document-id>', 'Delete a document immediately', `document delete ${example}`).action(
     async (agentId: string, id: string, options: ServerOptions) => {
       await client(options).call('DELETE', documentPath(agentId, id))
-      tell(`Deleted: ${id}`)
+      tell(`Deleted document ${id}`)
     },
   )
 }
 
-/** Throws CommandFailed with code 2 for what cannot be read here. */
+/** Reads the document from its source. Throws CommandFailed with code 2 if the source cannot be read. */
 async function readSource(source: string, title: string | undefined): Promise<Call> {
   if (/^https?:\/\//i.test(source)) return { body: given({ url: source, title }) }
   const form = new FormData()
   if (title !== undefined) form.set('title', title)
   if (source === '-') {
-    if (title === undefined) throw new CommandFailed(2, 'text from stdin has no name: give it a --title')
+    if (title === undefined) throw new CommandFailed(2, 'text from stdin requires --title')
     form.set('file', new Blob([await readStdin()]), 'stdin.md')
     return { form }
   }
   try {
-    // A folder opens as a file of no bytes.
-    if (statSync(source).isDirectory()) throw new CommandFailed(2, `${source} is a folder; a document is one file`)
+    // openAsBlob opens a folder as an empty file.
+    if (statSync(source).isDirectory()) throw new CommandFailed(2, `cannot add ${source}: it is a folder, and a document must be a file`)
     form.set('file', await openAsBlob(source), basename(source))
   } catch (error) {
     if (error instanceof CommandFailed) throw error
-    throw new CommandFailed(2, `${source} cannot be read: ${causeOf(error)}`)
+    throw new CommandFailed(2, `cannot read ${source}: ${causeOf(error)}`)
   }
   return { form }
 }
 
-// A small document is ready within it, and a large one is asked about sixty times a minute.
+// A small document is indexed within this time, and a large one causes only 60 requests per minute.
 const askEveryMs = 1000
 
 async function waitFor(server: AdminClient, path: string, taken: Fields): Promise<Fields> {

@@ -1,4 +1,4 @@
-/** `turnkeep key …`: the API keys of an agent. A secret is printed once, alone on stdout, so that it can go straight into a file. */
+/** `turnkeep key`: manages the API keys of an agent. A secret is printed once, alone on stdout, so that it can be redirected to a file. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -13,13 +13,13 @@ import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
   { title: 'id', path: 'id' },
-  { title: 'key', path: 'key_id' },
+  { title: 'key id', path: 'key_id' },
   { title: 'permission', path: 'permission' },
   { title: 'limit', path: 'rate_limit.limit', as: 'number' },
-  { title: 'per s', path: 'rate_limit.window_seconds', as: 'number' },
+  { title: 'window (s)', path: 'rate_limit.window_seconds', as: 'number' },
   { title: 'created (UTC)', path: 'created_at', as: 'time' },
-  { title: 'last used', path: 'last_used_at', as: 'time' },
-  { title: 'revoked', path: 'revoked_at', as: 'time' },
+  { title: 'last used (UTC)', path: 'last_used_at', as: 'time' },
+  { title: 'revoked (UTC)', path: 'revoked_at', as: 'time' },
   { title: 'name', path: 'name' },
 ]
 
@@ -32,7 +32,7 @@ export function define(group: Command, environment: Environment): void {
     serverCommand(
       group,
       'create <agent-id>',
-      'make a key; the secret goes to stdout, once',
+      'Create an API key and print its secret, once, on stdout',
       'key create agt_01jd3v9qk8x2m5n7p4r6t8w0ya > acme.key',
     ),
   ).action(async (agentId: string, options: ServerOptions & KeyFields) => {
@@ -40,32 +40,37 @@ export function define(group: Command, environment: Environment): void {
     await printSecret(await createAdminClient(environment, options).call('POST', keysPath(agentId), { body }), options)
   })
 
-  serverCommand(group, 'list <agent-id>', 'list the keys of an agent, newest first', 'key list agt_01jd3v9qk8x2m5n7p4r6t8w0ya')
-    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+  serverCommand(group, 'list <agent-id>', 'List the API keys of an agent, newest first', 'key list agt_01jd3v9qk8x2m5n7p4r6t8w0ya')
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action((agentId: string, options: ServerOptions & { limit?: number }) =>
       printList(createAdminClient(environment, options), keysPath(agentId), columns, options),
     )
 
   withFields(
-    serverCommand(group, 'update <key-id>', 'change name, permission or rate limit', `key update ${example} --limit 600 --window 60`),
+    serverCommand(
+      group,
+      'update <key-id>',
+      'Update the name, permission or rate limit of an API key',
+      `key update ${example} --limit 600 --window 60`,
+    ),
   ).action(async (id: string, options: ServerOptions & KeyFields) =>
     printRecord(await createAdminClient(environment, options).call('PATCH', keyPath(id), { body: writeFields(options) }), options),
   )
 
-  serverCommand(group, 'revoke <key-id>', 'end a key for good, within a second', `key revoke ${example}`).action(
+  serverCommand(group, 'revoke <key-id>', 'Revoke an API key permanently, within one second', `key revoke ${example}`).action(
     async (id: string, options: ServerOptions) => {
       await createAdminClient(environment, options).call('DELETE', keyPath(id))
-      tell(`Revoked: ${id}`)
+      tell(`Revoked API key ${id}`)
     },
   )
 
   serverCommand(
     group,
     'rotate <key-id>',
-    'make a new secret for a key, to stdout, once; conversations stay with the key',
+    'Create a new secret for an API key and print it, once, on stdout',
     `key rotate ${example} --grace 3600 > acme.key`,
   )
-    .option('--grace <seconds>', 'how long the former secret still works', wholeNumber, 0)
+    .option('--grace <seconds>', 'How long the old secret still works', wholeNumber, 0)
     .action(async (id: string, { grace, ...options }: ServerOptions & { grace: number }) => {
       const client = createAdminClient(environment, options)
       await printSecret(await client.call('POST', `${keyPath(id)}/rotate`, { body: { grace_seconds: grace } }), options)
@@ -74,23 +79,23 @@ export function define(group: Command, environment: Environment): void {
 
 function withFields(command: Command): Command {
   return command
-    .option('--name <name>', 'what it is for')
-    .addOption(new Option('--permission <permission>', 'what it may do').choices(['full', 'read-only']))
-    .option('--limit <requests>', 'requests a window; with --window', wholeNumber)
-    .option('--window <seconds>', 'length of the window; with --limit', wholeNumber)
+    .option('--name <name>', 'Name of the API key')
+    .addOption(new Option('--permission <permission>', 'Permission of the API key').choices(['full', 'read-only']))
+    .option('--limit <requests>', 'Requests per window; requires --window', wholeNumber)
+    .option('--window <seconds>', 'Length of the window; requires --limit', wholeNumber)
 }
 
-/** A limit without its window is left to the API to refuse, by name. */
+/** The API refuses a limit without a window, so this does not check it. */
 function writeFields({ name, permission, limit, window }: KeyFields): Fields {
   const rateLimit = limit === undefined && window === undefined ? undefined : given({ limit, window_seconds: window })
   return given({ name, permission, rate_limit: rateLimit })
 }
 
-/** For a person: the secret alone on stdout, the rest beside it. */
+/** Prints the secret on stdout and the other fields on stderr, or with --json everything on stdout. */
 async function printSecret(key: Fields, options: ServerOptions): Promise<void> {
   if (options.json) return printRecord(key, options)
   const { api_key: secret, ...rest } = key
   for (const line of recordLines(rest)) tell(line)
-  tell('The key, shown this once:')
+  tell('API key (shown only once):')
   return write(`${String(secret)}\n`)
 }

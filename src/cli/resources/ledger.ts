@@ -1,4 +1,4 @@
-/** `turnkeep ledger …`: the entries that move an owner's balance. Each is entered once, whatever breaks on the way: it has an Idempotency-Key. */
+/** `turnkeep ledger`: adds and lists the entries that change the balance of an owner. The Idempotency-Key makes it safe to repeat `add`. */
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -15,7 +15,7 @@ const columns: Column[] = [
   { title: 'kind', path: 'kind' },
   { title: 'amount $', path: 'amount_usd', as: 'usd' },
   { title: 'written off $', path: 'written_off_usd', as: 'usd' },
-  { title: 'request', path: 'request_id' },
+  { title: 'request id', path: 'request_id' },
   { title: 'note', path: 'note' },
 ]
 
@@ -25,11 +25,11 @@ export function define(group: Command, environment: Environment): void {
   serverCommand(
     group,
     'add <owner-id> <usd>',
-    'add to an owner’s balance; a negative amount takes away',
+    'Add an entry to the balance of an owner; negative amounts debit',
     'ledger add own_01jd3v9qk8x2m5n7p4r6t8w0ya 25.00 --note "Invoice 17"',
   )
-    .option('--note <text>', 'what it is for')
-    .option('--idempotency-key <key>', 'the key of an earlier try, to repeat it: the entry is made once; default: a new one, shown')
+    .option('--note <text>', 'Note for the entry')
+    .option('--idempotency-key <key>', 'Key of an earlier attempt, to retry it safely (default: a new key, which is printed)')
     .action(async (id: string, amount: string, { note, idempotencyKey = randomUUID(), ...options }: AddOptions) => {
       const client = createAdminClient(environment, options)
       tell(`Idempotency-Key: ${idempotencyKey}`)
@@ -38,13 +38,18 @@ export function define(group: Command, environment: Environment): void {
         await printRecord(await client.call('POST', `/owners/${encodeURIComponent(id)}/ledger`, call), options)
       } catch (error) {
         if (!(error instanceof CommandFailed) || error.exitCode === 1) throw error
-        const repeat = `If the request left, the entry may have been made: repeat it with --idempotency-key ${idempotencyKey}`
+        const repeat = `The entry may have been added. To retry safely, add --idempotency-key ${idempotencyKey}`
         throw new CommandFailed(2, `${error.message}\n${repeat}`)
       }
     })
 
-  serverCommand(group, 'list <owner-id>', 'list the entries, newest first', 'ledger list own_01jd3v9qk8x2m5n7p4r6t8w0ya --limit 20')
-    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+  serverCommand(
+    group,
+    'list <owner-id>',
+    'List the ledger entries of an owner, newest first',
+    'ledger list own_01jd3v9qk8x2m5n7p4r6t8w0ya --limit 20',
+  )
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action((id: string, options: ServerOptions & { limit?: number }) =>
       printList(createAdminClient(environment, options), `/owners/${encodeURIComponent(id)}/ledger`, columns, options),
     )

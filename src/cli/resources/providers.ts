@@ -1,4 +1,4 @@
-/** `turnkeep provider …`: where models come from. A provider is named by its id or its name; its API key never stands in an argument. */
+/** `turnkeep provider`: manages model providers, by id or name. The API key of a provider is never a command-line argument. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -26,40 +26,45 @@ export function define(group: Command, environment: Environment): void {
   serverCommand(
     group,
     'create <name>',
-    'make a provider; its API key is read from stdin, or asked for',
+    'Create a provider; its API key is read from stdin or a prompt',
     'provider create openai --kind openai --api-key-env OPENAI_API_KEY',
   )
     .addOption(
-      new Option('--kind <kind>', 'whose API it speaks')
+      new Option('--kind <kind>', 'API of the provider')
         .choices(['openai', 'anthropic', 'google', 'openai-compatible'])
         .makeOptionMandatory(),
     )
-    .option('--base-url <address>', 'its address; needed for openai-compatible, as http://127.0.0.1:11434/v1')
-    .option('--api-key-env <variable>', 'the environment variable that holds the API key')
+    .option('--base-url <url>', 'Base URL, such as http://127.0.0.1:11434/v1; required for openai-compatible')
+    .option('--api-key-env <variable>', 'Environment variable that contains the API key')
     .action(async (name: string, { kind, baseUrl, apiKeyEnv, ...options }: CreateOptions) => {
       const client = createAdminClient(environment, options)
       const body = { name, kind, ...given({ base_url: baseUrl }), api_key: await readSecret(environment, apiKeyEnv) }
       await printRecord(await client.call('POST', '/providers', { body }), options)
     })
 
-  serverCommand(group, 'list', 'list the providers, newest first', 'provider list')
-    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+  serverCommand(group, 'list', 'List providers, newest first', 'provider list')
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action((options: ServerOptions & { limit?: number }) =>
       printList(createAdminClient(environment, options), '/providers', columns, options),
     )
 
-  serverCommand(group, 'show <provider>', 'show a provider, by id or name', 'provider show openai').action(
+  serverCommand(group, 'show <provider>', 'Show a provider, by id or name', 'provider show openai').action(
     async (provider: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await printRecord(await client.call('GET', await findPath(client, provider)), options)
     },
   )
 
-  serverCommand(group, 'update <provider>', 'change name, address or API key', 'provider update openai --api-key-env NEW_OPENAI_KEY')
-    .option('--name <name>', 'another name; refused while an agent uses it')
-    .option('--base-url <address>', 'another address')
-    .option('--api-key-env <variable>', 'the environment variable that holds the new API key')
-    .option('--api-key-stdin', 'read the new API key from stdin, or ask for it')
+  serverCommand(
+    group,
+    'update <provider>',
+    'Update the name, base URL or API key of a provider',
+    'provider update openai --api-key-env NEW_OPENAI_KEY',
+  )
+    .option('--name <name>', 'New name; refused while an agent uses the provider')
+    .option('--base-url <url>', 'New base URL')
+    .option('--api-key-env <variable>', 'Environment variable that contains the new API key')
+    .option('--api-key-stdin', 'Read the new API key from stdin or a prompt')
     .action(async (provider: string, { name, baseUrl, apiKeyEnv, apiKeyStdin, ...options }: UpdateOptions) => {
       const client = createAdminClient(environment, options)
       const path = await findPath(client, provider)
@@ -67,16 +72,21 @@ export function define(group: Command, environment: Environment): void {
       await printRecord(await client.call('PATCH', path, { body: given({ name, base_url: baseUrl, api_key: apiKey }) }), options)
     })
 
-  serverCommand(group, 'delete <provider>', 'delete a provider; refused while an agent uses it', 'provider delete openai').action(
+  serverCommand(group, 'delete <provider>', 'Delete a provider; refused while an agent uses it', 'provider delete openai').action(
     async (provider: string, options: ServerOptions) => {
       const client = createAdminClient(environment, options)
       await client.call('DELETE', await findPath(client, provider))
-      tell(`Deleted: ${provider}`)
+      tell(`Deleted provider ${provider}`)
     },
   )
 
-  serverCommand(group, 'test <provider>', 'make one tiny call; exit 1 when it fails', 'provider test openai --model gpt-5.4-mini')
-    .option('--model <id>', 'the model to call; default: one that an agent uses, or that the provider lists')
+  serverCommand(
+    group,
+    'test <provider>',
+    'Make one small call to a provider; exit with 1 if it fails',
+    'provider test openai --model gpt-5.4-mini',
+  )
+    .option('--model <id>', 'Model to call (default: one that an agent uses or that the provider lists)')
     .action(async (provider: string, { model, ...options }: ServerOptions & { model?: string }) => {
       const client = createAdminClient(environment, options)
       const result = await client.call('POST', `${await findPath(client, provider)}/test`, { body: given({ model }) })
@@ -85,12 +95,12 @@ export function define(group: Command, environment: Environment): void {
     })
 }
 
-/** A name is looked up; what is not found as one is left to the API as an id. */
+/** Returns the path of a provider that is given by id or name. Throws CommandFailed with code 1 if no provider has the name. */
 async function findPath(client: AdminClient, provider: string): Promise<string> {
   if (provider.startsWith('prv_')) return `/providers/${encodeURIComponent(provider)}`
   for await (const page of client.pages('/providers')) {
     const found = page.data.find(({ name }) => name === provider)
     if (found) return `/providers/${encodeURIComponent(String(found['id']))}`
   }
-  throw new CommandFailed(1, `there is no provider named ${provider}; npx turnkeep provider list shows them`)
+  throw new CommandFailed(1, `no provider named ${provider}. To list all providers: npx turnkeep provider list`)
 }

@@ -1,21 +1,21 @@
 /**
- * A provider's API key, from where no list of processes shows it: an environment variable, a pipe, or typed at a terminal without being
- * shown. Never prints it, never takes it as an argument.
+ * Reads the API key of a provider from an environment variable, a pipe, or a prompt that does not echo it. It is never a command-line argument,
+ * because the list of processes shows those to other users.
  */
 import { once } from 'node:events'
 import type { Environment } from '../../config/config.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { readStdin } from '../terminal/stdin.ts'
 
-/** `variable` names the environment variable that holds it; without one stdin is read. Throws CommandFailed with code 2 where there is none. */
+/** Reads the environment variable `variable`, or stdin if it is undefined. Throws CommandFailed with code 2 if there is no secret. */
 export async function readSecret(environment: Environment, variable: string | undefined): Promise<string> {
   if (variable !== undefined) {
     const value = environment[variable]
     if (!value) throw new CommandFailed(2, `the environment variable ${variable} is not set`)
     return value
   }
-  const text = (process.stdin.isTTY ? await typed('API key (not shown): ') : (await readStdin()).toString()).trim()
-  if (text === '') throw new CommandFailed(2, 'no API key was given: type it, pipe it in, or name a variable with --api-key-env')
+  const text = (process.stdin.isTTY ? await typed('API key (hidden): ') : (await readStdin()).toString()).trim()
+  if (text === '') throw new CommandFailed(2, 'no API key: enter it at the prompt, pipe it to stdin, or use --api-key-env')
   return text
 }
 
@@ -30,7 +30,7 @@ async function typed(question: string): Promise<string> {
       for (const character of piece) {
         if (character === '\r' || character === '\n') return text
         // Ctrl-C and Ctrl-D.
-        if (character === '\u0003' || character === '\u0004') throw new CommandFailed(2, 'given up')
+        if (character === '\u0003' || character === '\u0004') throw new CommandFailed(2, 'canceled')
         text = character === '\u007f' || character === '\b' ? text.slice(0, -1) : text + character
       }
     }

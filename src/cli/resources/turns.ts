@@ -1,4 +1,4 @@
-/** `turnkeep turn …`: what became of a message, by its request id: state, cost, why it failed, what was called. */
+/** `turnkeep turn`: shows the state, cost, failure and steps of a turn, by its request id. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -11,7 +11,7 @@ import { recordLines, shortened } from '../terminal/table.ts'
 import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
-  { title: 'request', path: 'request_id' },
+  { title: 'request id', path: 'request_id' },
   { title: 'started (UTC)', path: 'started_at', as: 'time' },
   { title: 'state', path: 'state' },
   { title: 'attempts', path: 'attempts', as: 'number' },
@@ -24,10 +24,10 @@ const stepColumns: Column[] = [
   { title: 'run', path: 'run', as: 'number' },
   { title: 'step', path: 'step', as: 'number' },
   { title: 'time (UTC)', path: 'created_at', as: 'time' },
-  { title: 'what', path: 'what' },
-  { title: 'took', path: 'ms', as: 'ms' },
+  { title: 'event', path: 'what' },
+  { title: 'duration', path: 'ms', as: 'ms' },
   { title: 'tokens', path: 'tokens' },
-  { title: 'says', path: 'says', as: 'short' },
+  { title: 'content', path: 'says', as: 'short' },
 ]
 
 type ListOptions = ServerOptions & { limit?: number; status?: string; agent?: string; conversation?: string }
@@ -35,11 +35,11 @@ type ListOptions = ServerOptions & { limit?: number; status?: string; agent?: st
 export function define(group: Command, environment: Environment): void {
   const client = (options: ServerOptions) => createAdminClient(environment, options)
 
-  serverCommand(group, 'list', 'list turns, newest first', 'turn list --status failed --limit 20')
-    .addOption(new Option('--status <state>', 'only in this state').choices(['running', 'completed', 'failed', 'released']))
-    .option('--agent <agent-id>', 'only of this agent')
-    .option('--conversation <conversation-id>', 'only of this conversation')
-    .option('--limit <count>', 'only so many of the newest', wholeNumber)
+  serverCommand(group, 'list', 'List turns, newest first', 'turn list --status failed --limit 20')
+    .addOption(new Option('--status <state>', 'Filter by state').choices(['running', 'completed', 'failed', 'released']))
+    .option('--agent <agent-id>', 'Filter by agent')
+    .option('--conversation <conversation-id>', 'Filter by conversation')
+    .option('--limit <count>', 'Maximum number of results', wholeNumber)
     .action(({ status, agent, conversation, ...options }: ListOptions) => {
       const query = { status, agent_id: agent, conversation_id: conversation }
       return printList(client(options), '/turns', columns, { ...options, query })
@@ -48,7 +48,7 @@ export function define(group: Command, environment: Environment): void {
   serverCommand(
     group,
     'show <request-id>',
-    'show a turn: state, cost, why it failed, and its steps',
+    'Show the state, cost, failure and steps of a turn',
     'turn show 01a1fe3e-91cf-7299-8cd6-487d81a485ba',
   ).action(async (requestId: string, options: ServerOptions) => {
     const turn = await client(options).call('GET', `/turns/${encodeURIComponent(requestId)}`)
@@ -58,7 +58,7 @@ export function define(group: Command, environment: Environment): void {
     return printTable(
       stepColumns,
       listOf({ data: steps }).map(stepRow),
-      'No steps are kept: a turn of one call of the model has none, and those of others are erased with its text, or after 30 days.',
+      'No steps. A turn with a single model call has none; other steps are deleted with the text of the turn, or after 30 days.',
     )
   })
 }
@@ -67,13 +67,13 @@ function stepRow({ payload, kind, ...rest }: Fields): Fields {
   if (!isFields(payload)) return { ...rest, what: kind }
   const { usage, name, ms, text, tool_calls: calls } = payload
   if (kind !== 'model') {
-    const begun = kind === 'tool_started'
-    const says = begun ? payload['arguments'] : payload['result']
+    const isStart = kind === 'tool_started'
+    const content = isStart ? payload['arguments'] : payload['result']
     return {
       ...rest,
-      what: `${String(name)} ${begun ? 'called' : payload['is_error'] === true ? 'failed' : 'answered'}`,
+      what: `${String(name)} ${isStart ? 'called' : payload['is_error'] === true ? 'failed' : 'succeeded'}`,
       ms,
-      says: textOf(says),
+      says: textOf(content),
     }
   }
   const tokens = isFields(usage) ? `${String(usage['prompt_tokens'])} + ${String(usage['completion_tokens'])}` : undefined

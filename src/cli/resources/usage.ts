@@ -1,4 +1,4 @@
-/** `turnkeep usage`: turns, tokens, charges and times by hour or day, with their totals. The figures are the API's. */
+/** `turnkeep usage`: shows turns, tokens, charges and latency by hour or day, and totals. All figures come from the API. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -18,9 +18,9 @@ const figures: Column[] = [
   { title: 'prompt tokens', path: 'prompt_tokens', as: 'number' },
   { title: 'completion tokens', path: 'completion_tokens', as: 'number' },
   { title: 'charged $', path: 'charged_usd', as: 'usd' },
-  { title: 'time p50', path: 'p50_ms', as: 'ms' },
+  { title: 'latency p50', path: 'p50_ms', as: 'ms' },
   { title: 'p95', path: 'p95_ms', as: 'ms' },
-  { title: 'first text p50', path: 'p50_first_delta_ms', as: 'ms' },
+  { title: 'first token p50', path: 'p50_first_delta_ms', as: 'ms' },
   { title: 'p95', path: 'p95_first_delta_ms', as: 'ms' },
 ]
 
@@ -36,19 +36,23 @@ type UsageOptions = ServerOptions & {
 
 export function define(command: Command, environment: Environment): void {
   withServerOptions(helpEnd(command, 'usage --bucket day --from 2026-11-01 --owner own_01jd3v9qk8x2m5n7p4r6t8w0ya'))
-    .addOption(new Option('--bucket <bucket>', 'a line an hour or a day, UTC').choices(['hour', 'day']).default('day'))
-    .option('--from <time>', 'a date as 2026-11-21 or a time as 2026-11-21T12:00:00Z; default: 30 days or 24 hours ago')
-    .option('--to <time>', 'up to, and without; default: now')
-    .option('--owner <owner-id>', 'only this owner')
-    .option('--agent <agent-id>', 'only this agent')
-    .option('--key <key-id>', 'only this API key')
-    .option('--all', 'lines without a turn too')
+    .addOption(new Option('--bucket <bucket>', 'Length of a row, in UTC').choices(['hour', 'day']).default('day'))
+    .option('--from <time>', 'Start, such as 2026-11-21 or 2026-11-21T12:00:00Z (default: 30 days ago, or 24 hours ago with --bucket hour)')
+    .option('--to <time>', 'End, not included (default: now)')
+    .option('--owner <owner-id>', 'Filter by owner')
+    .option('--agent <agent-id>', 'Filter by agent')
+    .option('--key <key-id>', 'Filter by API key')
+    .option('--all', 'Include rows without turns')
     .action(async ({ bucket, from, to, owner, agent, key, all, ...options }: UsageOptions) => {
       const query = { bucket, from, to, owner_id: owner, agent_id: agent, key_id: key }
       const usage = await createAdminClient(environment, options).call('GET', '/usage', { query })
       if (options.json) return printRecord(usage, options)
       const { data, totals } = usage
-      if (!Array.isArray(data) || !data.every(isFields) || !isFields(totals)) throw new CommandFailed(2, 'the answer is no report of usage')
+      if (!Array.isArray(data) || !data.every(isFields) || !isFields(totals))
+        throw new CommandFailed(
+          2,
+          'unexpected response: it is not a usage report. Check that the URL is that of a Turnkeep server of this version.',
+        )
       const start: Column = { title: bucket === 'day' ? 'day (UTC)' : 'hour (UTC)', path: 'start' }
       const rows = data
         .filter(({ turns }) => all || turns !== 0)

@@ -1,4 +1,4 @@
-/** `turnkeep config`: every setting with its present value, where that comes from, and what it means. Secrets are never shown. */
+/** `turnkeep config`: shows every setting with its current value, the source of that value and a description. Never shows a secret. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
@@ -8,17 +8,17 @@ import { helpEnd } from '../terminal/command-options.ts'
 
 type Present = { name: string; value: string | null; source: 'environment' | 'default' | 'file' | 'not set'; meaning: string }
 
-const exitCodes = 'Exit codes: 0  done\n            2  the server would not start with this environment'
+const exitCodes = 'Exit codes: 0  success\n            2  the server would not start with these settings'
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'config', exitCodes)
-    .option('--json', 'print JSON')
+    .option('--json', 'Print JSON')
     .action((options: { json?: true }) => {
       process.exitCode = printConfig(environment, { json: options.json ?? false })
     })
 }
 
-/** Answers the exit code: 0, or 2 where the server would not start with this environment. */
+/** Returns the exit code: 0, or 2 if the server would not start with this environment. */
 function printConfig(environment: Environment, { json }: { json: boolean }): number {
   const outcome = readConfig(environment)
   const dataFolder = resolve(environment[settings.dataFolder.name] || settings.dataFolder.initial)

@@ -1,9 +1,9 @@
-/** `turnkeep serve`: the server itself, of main.ts. */
+/** `turnkeep serve`: runs the server of src/main.ts. */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { helpEnd, writeExitCodes } from '../terminal/command-options.ts'
 
-const exitCodes = writeExitCodes('ended by a signal, with nothing left running', 'died of a fault', 'could not start')
+const exitCodes = writeExitCodes('stopped by a signal after running turns finished', 'crashed', 'could not start')
 
 export function define(command: Command, environment: Environment): void {
   helpEnd(command, 'serve', exitCodes).action(async () => {

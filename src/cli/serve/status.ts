@@ -1,4 +1,4 @@
-/** `turnkeep status` and `turnkeep audit`: how the running service is, and who changed what in it. */
+/** `turnkeep status` and `turnkeep audit`: the state of the running server, and the log of changes to it. */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { createAdminClient } from '../admin-api/client.ts'
@@ -9,12 +9,12 @@ import type { Column } from '../terminal/table.ts'
 
 const columns: Column[] = [
   { title: 'time (UTC)', path: 'created_at', as: 'time' },
-  { title: 'who', path: 'who' },
-  { title: 'what', path: 'verb' },
-  { title: 'of', path: 'noun' },
+  { title: 'actor', path: 'who' },
+  { title: 'action', path: 'verb' },
+  { title: 'type', path: 'noun' },
   { title: 'id', path: 'subject_id' },
   { title: 'fields', path: 'fields', as: 'short' },
-  { title: 'request', path: 'request_id' },
+  { title: 'request id', path: 'request_id' },
 ]
 
 export const status = {
@@ -28,7 +28,7 @@ export const status = {
 export const audit = {
   define(command: Command, environment: Environment): void {
     withServerOptions(helpEnd(command, 'audit --limit 20'))
-      .option('--limit <count>', 'only so many of the newest', wholeNumber)
+      .option('--limit <count>', 'Maximum number of entries to list', wholeNumber)
       .action((options: ServerOptions & { limit?: number }) =>
         printList(createAdminClient(environment, options), '/audit', columns, options),
       )

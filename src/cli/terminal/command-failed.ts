@@ -1,27 +1,27 @@
-/** How a command ends without its work done: one line for a person and the exit code. */
+/** The error that ends a command: a message for the user and the exit code. */
 
 import { StoreUnavailable } from '../../store/store.ts'
 
-/** 1: the answer is no (refused, not found, broken) · 2: it could not be done at all (usage, nothing reached). */
+/** 1: the answer is no (refused, not found, a check failed). 2: the command could not run (invalid usage, nothing reachable). */
 export type FailedCode = 1 | 2
 
 export class CommandFailed extends Error {
   readonly exitCode: FailedCode
 
-  /** `message` is shown as it is, without a stack. */
+  /** @param message printed as it is, without a stack trace */
   constructor(exitCode: FailedCode, message: string) {
     super(message)
     this.exitCode = exitCode
   }
 }
 
-/** What an error says of its cause, in one line: fetch and SQLite hide it one level down. */
+/** Returns the cause of an error in one line. fetch and SQLite put it in `error.cause`. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  // The store has put it into an operator's words already.
+  // The store has already written this message for the operator.
   if (error instanceof StoreUnavailable) return error.message
   if (error.cause !== undefined) return causeOf(error.cause)
-  // Of several addresses tried for one name, all refused: the first speaks for them.
+  // A host name can have several addresses. If all of them failed, report the first error.
   if (error instanceof AggregateError && error.errors.length > 0) return causeOf(error.errors[0])
   return error.message
 }

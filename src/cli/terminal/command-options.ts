@@ -1,29 +1,29 @@
-/** What the commands' definitions share: the flags that every one takes, how a flag's text is read, and the end of every help text. */
+/** What all command definitions share: common options, parsers of option values, and the end of every help text. */
 import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 
-/** By what a program can tell how a command ended; `codes` in their order from 0, each a few words. */
+/** Returns the exit codes section of a help text. `codes` are the descriptions of exit codes 0, 1, 2 and so on, each a few words. */
 export const writeExitCodes = (...codes: string[]): string =>
-  codes.map((says, code) => `${code === 0 ? 'Exit codes: ' : ' '.repeat(12)}${code}  ${wrapped(says)}`).join('\n')
+  codes.map((text, code) => `${code === 0 ? 'Exit codes: ' : ' '.repeat(12)}${code}  ${wrapped(text)}`).join('\n')
 
-// A terminal of 80 columns, less the 15 before them.
-const wrapped = (says: string): string =>
-  says.replace(/(.{1,65})( |$)/g, (_, line: string, end: string) => line + (end && `\n${' '.repeat(15)}`))
+// 80 columns, minus the 15 columns before the text.
+const wrapped = (text: string): string =>
+  text.replace(/(.{1,65})( |$)/g, (_, line: string, end: string) => line + (end && `\n${' '.repeat(15)}`))
 
-export const exitCodes = writeExitCodes('done', 'the answer is no: refused, not found, broken', 'wrong usage, or nothing could be reached')
+export const exitCodes = writeExitCodes('success', 'refused, not found, or a check failed', 'invalid usage, or nothing could be reached')
 
-/** The flags of a command that asks a running server. */
+/** The options of a command that calls a running server. */
 export type ServerOptions = { url?: string; json?: true }
 
-/** A command on top of the admin API. `example` is what follows `npx turnkeep`. */
+/** Defines a command that calls the admin API. `example` is the command line after `npx turnkeep`. */
 export function serverCommand(group: Command, usage: string, description: string, example: string): Command {
   return withServerOptions(helpEnd(group.command(usage).description(description), example))
 }
 
 export function withServerOptions(command: Command): Command {
   return command
-    .option('--json', "print the API's JSON")
-    .option('--url <address>', 'the server; default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT')
+    .option('--json', 'Print the JSON of the admin API')
+    .option('--url <url>', 'Base URL of the server (default: from TURNKEEP_ADMIN_PORT, TURNKEEP_PUBLIC_URL or PORT)')
 }
 
 const examples = new WeakMap<Command, string>()
@@ -33,7 +33,7 @@ export function helpEnd(command: Command, example: string, codes = exitCodes): C
   return command.addHelpText('after', `\nExample:\n  npx turnkeep ${example}\n\n${codes}`)
 }
 
-/** The help of a command that is a group of others ends as theirs does, with the example of its list. */
+/** Ends the help text of a command group like those of its commands, with the example of its `list` command. */
 export function endGroupHelp(group: Command): void {
   const [first] = group.commands
   const shown = group.commands.find((command) => command.name() === 'list') ?? first
@@ -50,7 +50,7 @@ export function anyNumber(text: string): number {
   return Number(text)
 }
 
-/** Only what was given, so that what was not stays as it is. */
+/** Drops undefined fields, so that a PATCH leaves the fields unchanged that were not given. */
 export function given(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

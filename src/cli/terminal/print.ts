@@ -1,4 +1,4 @@
-/** How the commands' answers leave by stdout: as tables for a person, or with `--json` as the API gave them. Knows no command. */
+/** Prints the results of commands on stdout: as a table, or with `--json` as the API returned them. */
 import { once } from 'node:events'
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields, Query } from '../admin-api/client.ts'
@@ -8,12 +8,12 @@ import type { Column } from './table.ts'
 
 export type PrintOptions = { json?: true }
 
-/** One thing of the API. */
+/** Prints one object of the API. */
 export async function printRecord(fields: Fields, { json }: PrintOptions): Promise<void> {
   await write(json ? `${jsonText(fields, 2)}\n` : `${recordLines(fields).join('\n')}\n`)
 }
 
-/** A whole list as its pages come, so that a long one neither fills memory nor waits for its end. As JSON it is one `{data, next_cursor}`. */
+/** Prints a list page by page, so that a long list does not have to fit in memory. As JSON, the result is one `{data, next_cursor}` object. */
 export async function printList(
   client: AdminClient,
   path: string,
@@ -34,22 +34,25 @@ export async function printList(
     nextCursor = page.nextCursor
   }
   if (options.json) await write(`${count === 0 ? '{"data":[' : '\n'}],"next_cursor":${jsonText(nextCursor)}}\n`)
-  else if (count === 0) tell('There are none.')
+  else if (count === 0) tell('No results.')
 }
 
-/** What is whole already, as a table; `none` is said where there is nothing. */
-export async function printTable(columns: Column[], rows: Fields[], none = 'There are none.'): Promise<void> {
+/** Prints rows as a table. `none` is printed if there are no rows. */
+export async function printTable(columns: Column[], rows: Fields[], none = 'No results.'): Promise<void> {
   if (rows.length === 0) return tell(none)
   await write(`${new Table(columns).lines(rows).join('\n')}\n`)
 }
 
-/** The things of an answer `{data}` that is no page. */
+/** Returns the items of a `{data}` response that is not paginated. Throws CommandFailed with code 2 if the response is not a list. */
 export function listOf({ data }: Fields): Fields[] {
   if (Array.isArray(data) && data.every(isFields)) return data
-  throw new CommandFailed(2, 'the answer is no list: is this the address of Turnkeep, and of this version?')
+  throw new CommandFailed(2, 'unexpected response: it is not a list. Check that the URL is that of a Turnkeep server of this version.')
 }
 
-/** Parsed, it is the same; what could steer a terminal or hide something is written as \uXXXX, which JSON.stringify does below U+0020 alone. */
+/**
+ * Serializes a value. Characters that could control a terminal or hide text are escaped as \uXXXX, which JSON.stringify does only below
+ * U+0020. Parsing the result returns the same value.
+ */
 export function jsonText(value: unknown, indent?: number): string {
   const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(value, null, indent).replace(/[\u007f-\u009f]|\p{Cf}|\p{Zl}|\p{Zp}/gu, (found) =>
@@ -57,12 +60,12 @@ export function jsonText(value: unknown, indent?: number): string {
   )
 }
 
-/** To stdout, at the pace of whoever reads it. */
+/** Writes to stdout and waits until a slow reader has caught up. */
 export async function write(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 
-/** To stderr: what is said beside the answer. */
+/** Writes a line to stderr, for everything that is not the result. */
 export function tell(line: string): void {
   process.stderr.write(`${line}\n`)
 }

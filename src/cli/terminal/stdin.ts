@@ -1,4 +1,4 @@
-/** What is piped into a command, whole. Waits for its writer: a read at once (`readFileSync(0)`) fails where that is a moment slower than we are. */
+/** Reads all of stdin. It waits for the writer: a synchronous read (`readFileSync(0)`) fails if the writer is slower than this process. */
 
 export async function readStdin(): Promise<Buffer<ArrayBuffer>> {
   const pieces: Buffer[] = []

@@ -1,17 +1,18 @@
 /**
- * What a person reads of the API's answers: rows under titles, or one thing field by field. Aligned by what a terminal shows, which is not
- * the length of a text; control characters never reach the terminal. Colour only on a terminal and without NO_COLOR.
+ * Formats API responses for a terminal: rows with column headings, or one object with a line per field. Columns are aligned by display width,
+ * which differs from the length of a string. Control characters never reach the terminal. Color is used only on a terminal and if NO_COLOR
+ * is not set.
  */
 import { styleText } from 'node:util'
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 
-/** `path` names a field, with dots where it is nested. `usd` and `number` stand at the right; `short` is the beginning on one line. */
+/** `path` is a field name, with dots for nested fields. `usd`, `number` and `ms` are right-aligned; `short` is the start of a text on one line. */
 export type Column = { title: string; path: string; as?: 'text' | 'short' | 'time' | 'usd' | 'number' | 'ms' }
 
 const gap = '  '
 
-/** Prints rows as they come; the widths are those of the first call, and grow. */
+/** Formats rows in batches. The column widths are those of the first batch and only grow. */
 export class Table {
   readonly #columns: Column[]
   #widths: number[] | undefined
@@ -22,7 +23,7 @@ export class Table {
     this.#places = columns.map(() => 0)
   }
 
-  /** The lines of these rows, and of the titles before the first ones. */
+  /** Returns the lines of these rows. The first call also returns the line of headings. */
   lines(rows: Fields[]): string[] {
     const cells = rows.map((row) => this.#columns.map((column) => cellOf(row, column)))
     this.#alignPoints(cells)
@@ -34,7 +35,7 @@ export class Table {
     return [...(first ? [bold(this.#line(titles))] : []), ...cells.map((row) => this.#line(row))]
   }
 
-  /** Amounts of one column end with as many places, those that are nothing as blanks, so that point stands below point. */
+  /** Pads the amounts of a column with spaces so that the decimal points line up. */
   #alignPoints(cells: string[][]): void {
     for (const [index, { as }] of this.#columns.entries()) {
       if (as !== 'usd') continue
@@ -52,7 +53,7 @@ export class Table {
   }
 }
 
-/** One thing, a line a field: nested ones under dotted names, a long text indented below its name. */
+/** Formats one object, one line per field. Nested fields have dotted names, and further lines of a text are indented. */
 export function recordLines(fields: Fields): string[] {
   const flat = flatten(fields)
   const width = Math.max(...flat.map(([name]) => name.length))
@@ -64,25 +65,25 @@ export function recordLines(fields: Fields): string[] {
 
 const bold = (text: string): string => styleText('bold', text, { stream: process.stdout })
 
-// The flags of England, Scotland, Wales: the letters of a region, which are not seen, behind a black flag.
+// The flags of England, Scotland and Wales: a black flag followed by the invisible letters of a region.
 const flag = /\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{3,6}\u{e007f}/u.source
 const unseen = new RegExp(`${flag}|\\p{Cc}|\\p{Cf}|\\p{Cs}|\\p{Zl}|\\p{Zp}`, 'gu')
 
-/** A text of others as it may be put on a terminal: what would move the cursor or hide something is written out. */
+/** Makes untrusted text safe for a terminal: characters that would move the cursor or hide text are escaped. */
 export function visible(text: string, keepNewlines = false): string {
   return text.replace(unseen, (found) => {
     if (found === '\n' && keepNewlines) return found
-    // They part or join letters, as Persian needs it, or the parts of one emoji; alone they are nothing to see and nothing to fear.
+    // These separate or join letters (in Persian, for example) or the parts of an emoji. On their own they are invisible and harmless.
     if (found === '\u{200c}' || found === '\u{200d}' || found.startsWith('\u{1f3f4}')) return found
     return `\\u{${found.codePointAt(0)!.toString(16)}}`
   })
 }
 
-/** The beginning of a text on one line, for a cell. */
-export function shortened(text: unknown, most = 60): string {
+/** Returns the start of a text on one line, at most `max` characters, for a table cell. */
+export function shortened(text: unknown, max = 60): string {
   const line = String(text).replace(/\s+/g, ' ').trim()
   const characters = [...line]
-  return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : line
+  return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : line
 }
 
 const placesOf = (cell: string): number => (cell.includes('.') ? cell.length - cell.indexOf('.') : 0)
@@ -111,7 +112,7 @@ function shown(value: unknown, as: NonNullable<Column['as']>, keepNewlines = fal
 
 function flatten(fields: Fields, prefix = ''): [string, unknown][] {
   return Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
-    // A schema within a thing of a list is read by those who write schemas: as it is.
+    // The JSON schema of a list item stays JSON: its readers are used to that.
     if (isFields(value) && !(name === 'parameters' && prefix !== '')) return flatten(value, `${prefix}${name}.`)
     if (Array.isArray(value) && value.length > 0 && value.every(isFields))
       return value.flatMap((item, index) => flatten(item, `${prefix}${name}.${index + 1}.`))
@@ -120,11 +121,11 @@ function flatten(fields: Fields, prefix = ''): [string, unknown][] {
 }
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
-// East Asian wide and full-width forms, and what is drawn as an emoji: two columns.
+// East Asian wide and full-width characters, and emoji, take two columns.
 const wide =
   /^(\p{Emoji_Presentation}|\p{Emoji}\u{fe0f}|[\u{1100}-\u{115f}\u{2e80}-\u{303e}\u{3041}-\u{a4cf}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{fe30}-\u{fe6f}\u{ff00}-\u{ff60}\u{ffe0}-\u{ffe6}\u{20000}-\u{3fffd}])/u
 
-/** Columns that a terminal gives to a text. */
+/** Returns the display width of a text in terminal columns. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0

@@ -1,6 +1,6 @@
 /**
- * A move as callers and the operator see it: turns over HTTP on the embedded store, `turnkeep copy`, the same over HTTP on PostgreSQL. And a
- * backup of the new house, restored into another database as docs/operate/backup-restore.md says.
+ * A migration to PostgreSQL as callers and the operator see it: turns over HTTP on SQLite, `turnkeep copy`, and the same callers on PostgreSQL.
+ * Also a backup of the PostgreSQL database, restored into another database as in docs/operate/backup-restore.md.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -21,7 +21,7 @@ import { adminToken, makeFolder } from '../support/test-app.ts'
 
 const log = { warn: () => undefined, info: () => undefined }
 
-/** What the operator sets in the new house, as the copy told. */
+/** The settings for PostgreSQL, as `turnkeep copy` prints them. */
 function settingsOf(processRuns: ProcessRuns, url: string): Record<string, string> {
   const encryptionKey = readFileSync(join(processRuns.folder, 'encryption.key'), 'utf8').trim()
   return { DATABASE_URL: url, TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_ENCRYPTION_KEY: encryptionKey }
@@ -37,7 +37,7 @@ async function assertWhole(url: string): Promise<void> {
   assert.deepEqual(broken, [])
 }
 
-void describe('moving house', { skip: noPostgres() }, () => {
+void describe('migrate to PostgreSQL', { skip: noPostgres() }, () => {
   void test('idempotency.replay a retry across the move gets the same bytes, a turn that was cut off is finished there, books and keys are the same', async (t) => {
     const processRuns = await ProcessRuns.begin(t)
     const { client, model } = processRuns
@@ -82,7 +82,7 @@ void describe('moving house', { skip: noPostgres() }, () => {
     const finished = await processRuns.retry('cut off', { idempotencyKey: 'cut', user: 'cem' })
     assert.deepEqual([finished.status, finished.json.message?.content], [200, 'the end'], finished.text)
     assert.equal(model.calls.length, calls + 1, 'only what was cut off was asked for again')
-    // Released by the former house, run again under its request id; the provider's sealed key opens here.
+    // Released on SQLite, runs again under the same request id. The provider's encrypted key can be decrypted on PostgreSQL.
     const released = await client.chat('refused', { idempotencyKey: 'refused', user: 'ben' })
     assert.deepEqual([released.status, released.json.request_id], [200, refused.json.error.request_id])
     assert.equal(model.calls.at(-1)!.headers.authorization, 'Bearer model-key')
@@ -140,7 +140,7 @@ void describe('moving house', { skip: noPostgres() }, () => {
     assert.equal(copied.code, 0, copied.stderr)
     await startIn(processRuns, settingsOf(processRuns, database.url))
     assert.deepEqual(await read(), before)
-    // Added once, here and there.
+    // The Idempotency-Key was used on SQLite, so PostgreSQL does not add the entry again.
     const entry = await client.made(
       'POST',
       `/owners/${client.caller.ownerId}/ledger`,
@@ -186,7 +186,7 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     assert.equal(statSync(file).mode & 0o777, 0o600)
     assert.ok(!readdirSync(processRuns.folder).includes('one.dump.partial'))
     const again = await runCommand(['backup', file], { DATABASE_URL: database.url })
-    assert.deepEqual([again.code, /is there already/.test(again.stderr)], [2, true])
+    assert.deepEqual([again.code, / exists; no file was replaced/.test(again.stderr)], [2, true])
     await processRuns.server!.stop()
 
     const how = ['--no-owner', '--exit-on-error', '--single-transaction', `--dbname=${restored.url}`, file]
