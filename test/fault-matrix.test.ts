@@ -29,13 +29,13 @@ const names = new Set(rows.map(({ fault }) => fault))
  * variables that are called `fault`.
  */
 const faultsIn = (text: string): string[] =>
-  [...text.matchAll(/(?<![\w.])fault\.[a-z0-9]+(?:-[a-z0-9]+)+(?!\w)|(?<=['"`])fault\.[a-z0-9]+(?=['"` ])/g)].map(([name]) => name)
+  [...text.matchAll(/(?<![\w.])fault\.[a-z0-9]+(?:-[a-z0-9]+)+(?!\w)|(?<=['"`])fault\.[a-z0-9]+(?=['"`: ])/g)].map(([name]) => name)
 
 /** The titles in a source file. One that starts with a variable, such as `${fault} …`, stands for each fault that the file has in quotation marks. */
 function titlesOf(source: string): string[] {
   const quoted = [...source.matchAll(/(?<==|: |\[|, |\? )\s*'((?:fault\.[a-z0-9-]+ ?)+[^']*)'/g)].map(([, faults]) => faults!)
   return [...source.matchAll(/\b(?:test|check|describe)\(\s*(['"`])(.*?)\1[,\s]/gs)].flatMap(([, , title]) => {
-    const [, rest] = /^\$\{\w+\} (.*)$/s.exec(title!) ?? []
+    const [, rest] = /^\$\{\w+\}:? (.*)$/s.exec(title!) ?? []
     return rest === undefined ? [title!] : [title!, ...quoted.map((faults) => `${faults} ${rest}`)]
   })
 }
@@ -71,13 +71,13 @@ function testFilesOf(file: string): string[] {
 
 void test('fault matrix: titles and names are read as they are written', () => {
   const source = [
-    "void test('fault.one-two first', run)",
+    "void test('fault.one-two: first', run)",
     'test(\n  `fault.three-four second ${what}`, options, run)',
-    "const cases = [['x', 'fault.five-six', 1]]; test(`${name} third`, run)",
+    "const cases = [['x', 'fault.five-six', 1]]; test(`${name}: third`, run)",
     "contest('fault.seven-eight no title', run)",
   ].join('\n')
-  assert.deepEqual(titlesOf(source), ['fault.one-two first', 'fault.three-four second ${what}', '${name} third', 'fault.five-six third'])
-  assert.deepEqual(faultsIn("'fault.sigterm x', fault.way, (fault.a-b) `fault.c-d` default.e-f ${fault.name} fault.ways.x"), [
+  assert.deepEqual(titlesOf(source), ['fault.one-two: first', 'fault.three-four second ${what}', '${name}: third', 'fault.five-six third'])
+  assert.deepEqual(faultsIn("'fault.sigterm: x', fault.way, (fault.a-b) `fault.c-d` default.e-f ${fault.name} fault.ways.x"), [
     'fault.sigterm',
     'fault.a-b',
     'fault.c-d',

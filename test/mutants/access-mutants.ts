@@ -18,7 +18,7 @@ export const accessMutants: Mutant[] = [
         "if (found === 'unavailable') return { kind: 'invalid_api_key' }",
       ),
     ],
-    caughtBy: { file: accessTest, title: 'order.authentication a key that cannot be looked up' },
+    caughtBy: { file: accessTest, title: 'order.authentication: a key that cannot be looked up is 503 and never 401' },
   },
   {
     rule: 'order.authentication',
@@ -30,7 +30,7 @@ export const accessMutants: Mutant[] = [
     rule: 'conversation.identity',
     removes: 'a rotated secret stands under the same key',
     edits: [edit('src/admin/api-keys.ts', 'makeApiKey(randomBytes, record.keyId)', 'makeApiKey(randomBytes)')],
-    caughtBy: { file: 'spec/admin-keys.test.ts', title: 'conversation.identity a rotated secret keeps the history' },
+    caughtBy: { file: 'spec/admin-keys.test.ts', title: 'conversation.identity: a key with a rotated secret keeps its history' },
   },
   {
     rule: 'rate.fail-closed',

@@ -93,7 +93,10 @@ export const admissionMutants: Mutant[] = [
     rule: 'order.validation',
     removes: 'a length is counted in code points',
     edits: [edit('src/turn/turn.ts', 'text.length - (text.match', 'text.length - 0 * (text.match')],
-    caughtBy: { file: 'spec/4-1-chat.test.ts', title: 'order.validation a message may have as many code points' },
+    caughtBy: {
+      file: 'spec/4-1-chat.test.ts',
+      title: 'order.validation: a message may have as many code points as the agent currently allows',
+    },
   },
   {
     rule: 'idempotency.fingerprint',
@@ -144,7 +147,10 @@ export const admissionMutants: Mutant[] = [
       edit(admit, "    case 'completed':\n", "    case 'completed':\n      sql.clearKey.run(requestId)\n      return undefined\n"),
       edit(admit, '  const released = record\n', "  const released = record?.state === 'released' ? record : undefined\n"),
     ],
-    caughtBy: { file: 'spec/4-2-stream.test.ts', title: 'idempotency.replay on a stream' },
+    caughtBy: {
+      file: 'spec/4-2-stream.test.ts',
+      title: 'idempotency.replay: a stream sends created, then completed with the stored result and no',
+    },
   },
   {
     rule: 'idempotency.lifetime',

@@ -66,7 +66,10 @@ export const endingMutants: Mutant[] = [
     rule: 'billing.once',
     removes: 'what is written off stands in the ledger',
     edits: [edit(endTurn, '-item.charged, item.writtenOff,', '-item.charged, 0n,')],
-    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.once a provider that reports more than its cap' },
+    caughtBy: {
+      file: 'spec/billing.test.ts',
+      title: 'fault.model-usage-wrong billing.once: a provider that reports more than its cap is charged at the hold',
+    },
   },
   {
     rule: 'billing.once',
@@ -118,13 +121,13 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit('src/agent/steps.ts', 'usage: answer.usage ?? estimated(),', 'usage: answer.usage ?? { promptTokens: 0, completionTokens: 0 },'),
     ],
-    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing absent usage' },
+    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },
   },
   {
     rule: 'billing.usage-missing',
     removes: 'an estimate is marked',
     edits: [edit('src/agent/steps.ts', 'usageEstimated: answer.usage === undefined,', 'usageEstimated: false,')],
-    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing absent usage' },
+    caughtBy: { file: 'spec/billing.test.ts', title: 'billing.usage-missing: absent usage' },
   },
   {
     rule: 'turn.states',
@@ -136,7 +139,10 @@ export const endingMutants: Mutant[] = [
         "return fail(turn, 'failed', 'service_unavailable', result.cause)",
       ),
     ],
-    caughtBy: { file: states, title: 'turn.states released: the model side failed' },
+    caughtBy: {
+      file: states,
+      title: "fault.model-unavailable turn.states: released: the model's side failed; no charge, no hold, no history",
+    },
   },
   {
     rule: 'turn.states',
@@ -148,7 +154,7 @@ export const endingMutants: Mutant[] = [
         "return fail(turn, 'released', 'internal_error', result.cause)",
       ),
     ],
-    caughtBy: { file: states, title: 'turn.states failed: no text after one more try' },
+    caughtBy: { file: states, title: 'fault.model-reply-empty turn.states: failed: no text after one more try is final' },
   },
   {
     rule: 'turn.states',
@@ -171,7 +177,10 @@ export const endingMutants: Mutant[] = [
   sql.growConversation.run(turn.message_tokens!, 0, turn.conversation_id!)\n`,
       ),
     ],
-    caughtBy: { file: states, title: 'turn.states released: the model side failed' },
+    caughtBy: {
+      file: states,
+      title: "fault.model-unavailable turn.states: released: the model's side failed; no charge, no hold, no history",
+    },
   },
   {
     rule: 'turn.states',
@@ -180,13 +189,16 @@ export const endingMutants: Mutant[] = [
       edit(admit, '    return undefined\n', '    sql.clearKey.run(requestId)\n      return undefined\n'),
       edit(admit, '  const released = record\n', '  const released = undefined as Row | undefined\n'),
     ],
-    caughtBy: { file: states, title: 'turn.states released: the model side failed' },
+    caughtBy: {
+      file: states,
+      title: "fault.model-unavailable turn.states: released: the model's side failed; no charge, no hold, no history",
+    },
   },
   {
     rule: 'turn.states',
     removes: 'an extension that does not fit ends the run',
     edits: [edit(writes, "return outcome?.kind === 'advanced'", 'return true')],
-    caughtBy: { file: states, title: 'turn.states released: an extension of the hold' },
+    caughtBy: { file: states, title: 'turn.states: released: an extension of the hold that does not fit is' },
   },
   {
     rule: 'billing.hold',
@@ -246,7 +258,7 @@ export const endingMutants: Mutant[] = [
         "rejected++\n    return { kind: 'refused', code: 'internal_error' }",
       ),
     ],
-    caughtBy: { file: states, title: 'unavailable.unknown a full process' },
+    caughtBy: { file: states, title: 'unavailable.unknown: a full process answers 503 and still replays; TURNKEEP_MAX_TURNS' },
   },
   {
     rule: 'unavailable.unknown',

@@ -49,7 +49,7 @@ export const erasureMutants: Mutant[] = [
         "  if (!author || !describe || name === 'rotateApiKey') return result\n",
       ),
     ],
-    caughtBy: { file: 'spec/usage.test.ts', title: 'audit: every change has one line' },
+    caughtBy: { file: 'spec/usage.test.ts', title: 'audit: every change has one entry with its field names and request id' },
   },
   {
     rule: 'audit',

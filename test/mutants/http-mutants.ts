@@ -20,13 +20,19 @@ export const doorMutants: Mutant[] = [
     rule: 'order.request-id',
     removes: 'nothing is run behind a request that may be read in two ways',
     edits: [edit('src/http/http.ts', 'const fault = misread.has(raw.socket) ?', 'const fault = misread.has(raw.socket) && !misread ?')],
-    caughtBy: { file: refusals, title: 'fault.request-smuggling order.request-id a whole request behind one' },
+    caughtBy: {
+      file: refusals,
+      title: 'fault.request-smuggling order.request-id: a second request behind an ambiguous one, in one packet, is not run',
+    },
   },
   {
     rule: 'unavailable.unknown',
     removes: 'whose request lay unread while the process stood still is told to come again',
     edits: [edit('src/http/edge/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
-    caughtBy: { file: 'spec/http-standstill.test.ts', title: 'unavailable.unknown a request that came in part' },
+    caughtBy: {
+      file: 'spec/http-standstill.test.ts',
+      title: 'fault.event-loop-blocked unavailable.unknown: a request that arrived in part while the process stood still is 503',
+    },
   },
   {
     rule: 'order.request-id',
@@ -38,7 +44,10 @@ export const doorMutants: Mutant[] = [
         '    if (error) return refuseFor(error, socket)\n',
       ),
     ],
-    caughtBy: { file: 'spec/http-standstill.test.ts', title: 'order.request-id what came in time is read' },
+    caughtBy: {
+      file: 'spec/http-standstill.test.ts',
+      title: 'fault.event-loop-blocked fault.slow-requests order.request-id: a request that arrived in time is read',
+    },
   },
   {
     rule: 'order.request-id',
@@ -56,19 +65,19 @@ export const doorMutants: Mutant[] = [
         "genReqId: (raw) => raw.headers['x-request-id']?.toString() ?? options.newRequestId(),",
       ),
     ],
-    caughtBy: { file: order, title: 'order.request-id an incoming X-Request-ID is ignored' },
+    caughtBy: { file: order, title: 'order.request-id: an incoming X-Request-ID is ignored' },
   },
   {
     rule: 'order.request-id',
     removes: 'what the HTTP parser refuses has an id and the envelope',
     edits: [edit(http, '    clientErrorHandler: refusals.refuseBytes,\n')],
-    caughtBy: { file: refusals, title: 'order.request-id NUL in a header (header injection) is 400 bad_request' },
+    caughtBy: { file: refusals, title: 'order.request-id: NUL in a header (header injection) is 400 bad_request' },
   },
   {
     rule: 'order.route',
     removes: 'an unknown route is answered before anything else',
     edits: [edit(http, '    if (request.is404) {\n', '    if (request.is404 && raw.headers.authorization === undefined) {\n')],
-    caughtBy: { file: order, title: 'an unknown route is 404 before the caller is known' },
+    caughtBy: { file: order, title: 'order.route: an unknown route is 404 before authentication' },
   },
   {
     rule: 'order.route',
@@ -116,7 +125,7 @@ export const doorMutants: Mutant[] = [
     rule: 'order.rate-limit',
     removes: 'a refusal closes a connection whose body is unread',
     edits: [edit('src/http/edge/envelope.ts', '  closeIfUnread(request.raw, reply.raw)\n')],
-    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB pushed behind a 429' },
+    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB sent behind a 429' },
     symptom: 'hang',
   },
   {
@@ -139,7 +148,7 @@ export const doorMutants: Mutant[] = [
         "        return void request.once('end', () => reject(new ApiError('payload_too_large')))\n",
       ),
     ],
-    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB pushed behind a 413' },
+    caughtBy: { file: 'spec/http-unread-body.test.ts', title: '200 MB sent behind a 413' },
     symptom: 'hang',
   },
   {
@@ -177,7 +186,7 @@ export const doorMutants: Mutant[] = [
     rule: 'rate.spend',
     removes: 'what is refused before the window spends nothing',
     edits: [edit(caller, spending), edit(caller, agentCheck, spending + agentCheck)],
-    caughtBy: { file: order, title: 'rate.spend whatever passes the permission spends one unit' },
+    caughtBy: { file: order, title: 'rate.spend: every request that passes the permission check spends one unit' },
   },
   {
     rule: 'rate.spend',
@@ -189,7 +198,7 @@ export const doorMutants: Mutant[] = [
         "figures: request.method === 'GET' ? { limit: 1, remaining: 1, resetAt: 1 } : await spend(access, apiKey, reply) }",
       ),
     ],
-    caughtBy: { file: order, title: 'rate.spend whatever passes the permission spends one unit' },
+    caughtBy: { file: order, title: 'rate.spend: every request that passes the permission check spends one unit' },
   },
   {
     rule: 'rate.headers',
@@ -201,7 +210,7 @@ export const doorMutants: Mutant[] = [
         '        reply.headers(rateHeaders(request.caller.figures))\n        throw new ApiError(begun.code)\n',
       ),
     ],
-    caughtBy: { file: order, title: 'rate.headers stream.established a refusal of the turn' },
+    caughtBy: { file: order, title: 'rate.headers stream.established: a refused turn is not a stream and carries no rate limit headers' },
   },
   {
     rule: 'rate.headers',
@@ -213,31 +222,34 @@ export const doorMutants: Mutant[] = [
         "      'x-accel-buffering': 'no',\n      'x-ratelimit-limit': '120',\n",
       ),
     ],
-    caughtBy: { file: order, title: 'rate.headers 200 JSON carries the figures' },
+    caughtBy: { file: order, title: "rate.headers: 200 JSON carries the rate limit headers and the turn's request id" },
   },
   {
     rule: 'rate.headers',
     removes: 'a 200 of JSON carries the figures',
     edits: [edit(chat, '    .headers(rateHeaders(request.caller.figures))\n')],
-    caughtBy: { file: order, title: 'rate.headers 200 JSON carries the figures' },
+    caughtBy: { file: order, title: "rate.headers: 200 JSON carries the rate limit headers and the turn's request id" },
   },
   {
     rule: 'rate.headers',
     removes: 'a 429 carries the figures',
     edits: [edit(caller, '      reply.headers(rateHeaders(outcome.figures))\n')],
-    caughtBy: { file: order, title: 'rate.headers 429 carries the figures' },
+    caughtBy: { file: order, title: 'rate.headers: 429 carries the rate limit headers and Retry-After as computed' },
   },
   {
     rule: 'rate.fail-closed',
     removes: 'unavailable is a 503 and never a 429',
     edits: [edit(caller, "throw new ApiError('api_rate_limit_unavailable')", "throw new ApiError('rate_limit_exceeded')")],
-    caughtBy: { file: order, title: 'rate.fail-closed an unavailable limiter is 503' },
+    caughtBy: { file: order, title: 'rate.fail-closed: an unavailable limiter is 503 before the body is read' },
   },
   {
     rule: 'idempotency.key-text',
     removes: 'exactly one header',
     edits: [edit(key, "countHeader(request, 'idempotency-key') > 1", "countHeader(request, 'idempotency-key') > 2")],
-    caughtBy: { file: refusals, title: 'idempotency.key-text two headers' },
+    caughtBy: {
+      file: refusals,
+      title: 'fault.header-invalid idempotency.key-text: two headers, an empty, a 256-character or a control character one are',
+    },
   },
   {
     rule: 'idempotency.key-text',
@@ -248,7 +260,10 @@ export const doorMutants: Mutant[] = [
         "  if (/\\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'Idempotency-Key must not contain control characters.')\n",
       ),
     ],
-    caughtBy: { file: refusals, title: 'idempotency.key-text two headers' },
+    caughtBy: {
+      file: refusals,
+      title: 'fault.header-invalid idempotency.key-text: two headers, an empty, a 256-character or a control character one are',
+    },
   },
   {
     rule: 'idempotency.key-text',
@@ -260,13 +275,16 @@ export const doorMutants: Mutant[] = [
     rule: 'idempotency.key-text',
     removes: 'lengths are code points',
     edits: [edit(key, 'text.length > longest && [...text].length > longest', 'text.length > longest')],
-    caughtBy: { file: refusals, title: 'idempotency.key-text the rest is taken as it stands' },
+    caughtBy: { file: refusals, title: 'idempotency.key-text: any other text is taken as it is: quotes, case, commas, UTF-8, latin1' },
   },
   {
     rule: 'idempotency.replay',
     removes: 'a replay has the first id in its header',
     edits: [edit(chat, "'x-request-id': stored.requestId", "'x-request-id': request.id")],
-    caughtBy: { file: 'spec/4-2-stream.test.ts', title: 'idempotency.replay on a stream' },
+    caughtBy: {
+      file: 'spec/4-2-stream.test.ts',
+      title: 'idempotency.replay: a stream sends created, then completed with the stored result and no',
+    },
   },
   {
     rule: 'text.well-formed',
@@ -284,7 +302,10 @@ export const doorMutants: Mutant[] = [
     rule: 'text.well-formed',
     removes: 'bytes that are not UTF-8 are refused',
     edits: [edit(body, "  if (!isUtf8(bytes)) throw invalid('The body must be UTF-8.')\n")],
-    caughtBy: { file: 'spec/http-body.test.ts', title: 'text.well-formed bytes that are not UTF-8' },
+    caughtBy: {
+      file: 'spec/http-body.test.ts',
+      title: 'fault.body-not-utf8 text.well-formed: bytes that are not UTF-8, a byte order mark and UTF-16 are refused',
+    },
   },
   {
     rule: 'conversation.identity',

@@ -50,7 +50,7 @@ export const overloadMutants: Mutant[] = [
     rule: 'overload.queue',
     removes: 'a full process answers what is stored',
     edits: [edit(turn, 'place ?? lookUps.take(request.shareOf)', 'place')],
-    caughtBy: { file: 'spec/overload.test.ts', title: 'overload.queue a flood at a full process' },
+    caughtBy: { file: 'spec/overload.test.ts', title: 'overload.queue: a flood at a full process is 503 with Retry-After' },
   },
   {
     rule: 'overload.queue',

@@ -15,13 +15,13 @@ export const streamMutants: Mutant[] = [
     rule: 'stream.established',
     removes: 'nothing on the way may hold back or change the stream',
     edits: [edit(stream, "'no-cache, no-transform'", "'no-cache'")],
-    caughtBy: { file: streamTest, title: 'stream.established created, deltas, completed' },
+    caughtBy: { file: streamTest, title: 'stream.established: sends created, deltas and completed with stream headers and no rate' },
   },
   {
     rule: 'stream.established',
     removes: 'created leaves before the model speaks',
     edits: [edit(stream, "    this.#write(event('response.created',", "    this.#pending = (event('response.created',")],
-    caughtBy: { file: doorStream, title: 'stream.established headers and response.created leave before any delta' },
+    caughtBy: { file: doorStream, title: 'stream.established: headers and response.created leave before any delta' },
     symptom: 'hang',
   },
   {
@@ -36,13 +36,16 @@ export const streamMutants: Mutant[] = [
     reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: response.created\\ndata: {}\\n\\n')\n`,
       ),
     ],
-    caughtBy: { file: 'spec/http-order.test.ts', title: 'rate.headers stream.established a refusal of the turn' },
+    caughtBy: {
+      file: 'spec/http-order.test.ts',
+      title: 'rate.headers stream.established: a refused turn is not a stream and carries no rate limit headers',
+    },
   },
   {
     rule: 'stream.after-delta',
     removes: 'nothing is generated again once a delta has left',
     edits: [edit(agent, 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
-    caughtBy: { file: 'spec/model-faults.test.ts', title: 'stream.after-delta a reply cut off by rst' },
+    caughtBy: { file: 'spec/model-faults.test.ts', title: 'stream.after-delta: a reply cut off by rst' },
   },
   {
     rule: 'stream.after-delta',
@@ -60,31 +63,40 @@ export const streamMutants: Mutant[] = [
     rule: 'stream.slow-reader',
     removes: 'deltas are dropped where too much is unsent',
     edits: [edit(stream, 'const unsentLimitBytes = 262_144', 'const unsentLimitBytes = 2 ** 40')],
-    caughtBy: { file: doorStream, title: 'stream.slow-reader deltas are dropped over 256 KiB' },
+    caughtBy: { file: doorStream, title: 'fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB unsent' },
   },
   {
     rule: 'stream.slow-reader',
     removes: 'from the first dropped delta on all are dropped',
     edits: [edit(stream, '      this.#dropping = true\n')],
-    caughtBy: { file: doorStream, title: 'stream.slow-reader once a delta was dropped none follows' },
+    caughtBy: {
+      file: doorStream,
+      title: 'fault.slow-reader stream.slow-reader: after a dropped delta none follows, even when the reader has caught up',
+    },
   },
   {
     rule: 'stream.slow-reader',
     removes: 'a reader who takes nothing is cut off',
     edits: [edit(slowReader, '    if (unmovedMs >= stallMs) response.destroy()\n')],
-    caughtBy: { file: doorStream, title: 'stream.slow-reader a reader who takes nothing is cut off' },
+    caughtBy: {
+      file: doorStream,
+      title: 'fault.slow-reader stream.slow-reader: a reader that makes no progress is cut off in time, and the turn goes on',
+    },
   },
   {
     rule: 'stream.slow-reader',
     removes: 'a reader who takes a part of a write at a time is not cut off',
     edits: [edit(slowReader, ' || before.left !== taken.left')],
-    caughtBy: { file: doorStream, title: 'stream.slow-reader a reader who goes on taking' },
+    caughtBy: { file: doorStream, title: 'fault.slow-reader stream.slow-reader: a reader that makes progress is not cut off' },
   },
   {
     rule: 'text.well-formed',
     removes: 'what a model says is cleaned before it leaves',
     edits: [edit(agent, 'onText: (text) => emit(cleaner.push(text)),', 'onText: (text) => emit(text),')],
-    caughtBy: { file: 'spec/model-answers.test.ts', title: 'text.well-formed whatever stands in the text of a model' },
+    caughtBy: {
+      file: 'spec/model-answers.test.ts',
+      title: "fault.model-text-hostile text.well-formed: whatever the model's text contains",
+    },
   },
   {
     rule: 'text.well-formed',

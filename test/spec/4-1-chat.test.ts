@@ -1,4 +1,7 @@
-/** Specification 4.1 and 1: one message, one reply, the agent's prompt and history. Over real HTTP, on the real store. */
+/**
+ * POST /chat (docs/spec.md, "Sending a message"): one message, one reply, the agent's prompt and history. Over real HTTP, on the real
+ * store.
+ */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -6,7 +9,7 @@ import { startTestApp } from '../support/test-app.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-void test('4.1 a message gets a reply with its id, conversation, message and usage, and is charged', async () => {
+void test('chat: a message gets a reply with its id, conversation, message and usage, and is charged', async () => {
   await using app = await startTestApp()
   const { status, json, headers } = await app.chat('hello')
   assert.equal(status, 200)
@@ -27,7 +30,7 @@ void test('4.1 a message gets a reply with its id, conversation, message and usa
   await app.verify()
 })
 
-void test('1 the system prompt and the dialog history reach the model exactly as stored', async () => {
+void test('chat: the model receives the system prompt and the conversation history exactly as stored', async () => {
   await using app = await startTestApp({ agent: { system_prompt: 'Be brief.' } })
   await app.chat('one')
   await app.stream('two')
@@ -54,7 +57,7 @@ void test('1 the system prompt and the dialog history reach the model exactly as
   )
 })
 
-void test('conversation.identity the same user through another key is another conversation', async () => {
+void test('conversation.identity: the same user through another API key has another conversation', async () => {
   await using app = await startTestApp()
   const other = await app.makeCaller()
   const first = await app.chat('mine')
@@ -63,7 +66,7 @@ void test('conversation.identity the same user through another key is another co
   assert.equal(app.model.calls[1]!.messages.length, 2, 'no history of the other key')
 })
 
-void test('order.validation a message may have as many code points as its agent takes now; an answer that was given before is given again', async () => {
+void test('order.validation: a message may have as many code points as the agent currently allows; a stored reply is still replayed', async () => {
   await using app = await startTestApp({ agent: { max_message_length: 5 } })
   const idempotencyKey = randomUUID()
   const answered = await app.chat('😀😀😀😀a', { idempotencyKey })

@@ -1,4 +1,4 @@
-/** Specification 4.2 and 6: the same turn as server-sent events. Over real HTTP, on the real store. */
+/** POST /chat/stream (docs/spec.md, "Streaming"): the same turn as server-sent events. Over real HTTP, on the real store. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const deltas = (events: StreamEvent[]): string =>
     .map(({ data }) => data.delta)
     .join('')
 
-void test('stream.established created, deltas, completed, with the headers of a stream and no rate headers', async () => {
+void test('stream.established: sends created, deltas and completed with stream headers and no rate limit headers', async () => {
   await using app = await startTestApp()
   app.model.script(['Hel', 'lo ', 'there.'])
   const { status, headers, events } = await app.stream('hi')
@@ -30,7 +30,7 @@ void test('stream.established created, deltas, completed, with the headers of a 
   await app.verify()
 })
 
-void test('stream.established headers and response.created leave before the model speaks', async () => {
+void test('stream.established: sends the headers and response.created before the model generates anything', async () => {
   await using app = await startTestApp()
   const held = gate()
   app.model.script([held, 'late'])
@@ -44,7 +44,7 @@ void test('stream.established headers and response.created leave before the mode
   assert.equal(splitEvents(rest).at(-1)!.event, 'response.completed')
 })
 
-void test('idempotency.replay on a stream: created, then completed with the stored result, no deltas; and on the other transport', async () => {
+void test('idempotency.replay: a stream sends created, then completed with the stored result and no deltas; /chat replays the same result', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   const first = await app.stream('hi', { idempotencyKey })
@@ -59,7 +59,7 @@ void test('idempotency.replay on a stream: created, then completed with the stor
   assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 1)
 })
 
-void test('4.2.1 failures before the stream is established are JSON with their status', async () => {
+void test('stream.established: failures before the stream starts are JSON with their own status', async () => {
   await using app = await startTestApp()
   const invalid = await app.stream('hi', { apiKey: 'svc_live_nobody.x' })
   assert.deepEqual([invalid.status, invalid.json.error.code], [401, 'invalid_api_key'])
@@ -71,7 +71,7 @@ void test('4.2.1 failures before the stream is established are JSON with their s
   assert.equal(app.model.calls.length, 0)
 })
 
-void test('4.2.5 reasoning and tool activity are never part of the stream', async () => {
+void test('tools.private: reasoning and tool activity never appear in the stream', async () => {
   await using app = await startTestApp()
   app.model.script(
     [{ reasoning: 'CANARY-REASONING' }, { toolCall: { id: 'c1', name: 'CANARY-TOOL', arguments: '{"a":"CANARY-ARGUMENTS"}' } }],

@@ -1,4 +1,4 @@
-/** The access log: one line for each request, with these fields, and never with anything a caller or a model has written. docs/operate/metrics.md */
+/** The access log: one line per request with fixed fields, and never any text that a caller or a model wrote. docs/operate/metrics.md */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-htt
 
 type Line = Record<string, unknown>
 
-/** The lines of a log, to be waited for: a line comes when its connection is done, which may be after its caller has the answer. */
+/** Waits for log lines: a line is written when its connection is done, which may be after the caller has the response. */
 class Lines {
   readonly all: Line[] = []
   readonly log: Logger
@@ -37,7 +37,7 @@ class Lines {
 const route = '/v1/agents/:agent_id/chat'
 const caller = { agent_id: 'agt_door', key_id: 'key_door' }
 
-/** A line without what is never twice the same, each of which is checked here. */
+/** Removes the fields that differ on every line. Each of them is checked here. */
 function fixed({ time, duration_ms: durationMs, bytes, request_id: requestId, level, msg, ...rest }: Line): Line {
   assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   assert.match(String(requestId), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
@@ -47,7 +47,7 @@ function fixed({ time, duration_ms: durationMs, bytes, request_id: requestId, le
   return rest
 }
 
-void test('access log: a reply, a replay, refusals before and behind the key, an unknown path, a wrong method: one line each', async () => {
+void test('access log: a reply, a replay, refusals before and after authentication, an unknown path and a wrong method get one line each', async () => {
   const lines = new Lines()
   await using door = await startTestDoor({ accessLog: lines.log })
   const [ok, method] = [{ method: 'POST', route, status: 200, transport: 'json' }, 'POST']
@@ -81,7 +81,7 @@ void test('access log: a reply, a replay, refusals before and behind the key, an
   assert.deepEqual(lines.all, [])
 })
 
-void test('access log: a turn that fails is told by its code on both transports, also behind a status of 200', async () => {
+void test('access log: a failed turn is logged with its error code on both transports, also when the status was 200', async () => {
   const lines = new Lines()
   const turns: ScriptedTurn[] = []
   const begin = () => {
@@ -103,7 +103,7 @@ void test('access log: a turn that fails is told by its code on both transports,
   }
 })
 
-void test('access log: a caller who leaves has a line too, with what was sent until then', async () => {
+void test('access log: a request whose caller disconnects has a line too, with the bytes sent until then', async () => {
   for (const [path, seen] of [
     [chatPath, { transport: 'json' }],
     [`${chatPath}/stream`, { transport: 'stream', status: 200 }],
@@ -131,7 +131,7 @@ void test('access log: a caller who leaves has a line too, with what was sent un
   }
 })
 
-void test('access log: bytes that the HTTP parser refuses leave a line with the id of their answer and none of the bytes', async () => {
+void test('access log: bytes that the HTTP parser rejects get a line with the request id of the response and none of the bytes', async () => {
   const lines = new Lines()
   await using door = await startTestDoor({ accessLog: lines.log })
   for (const bytes of ['GARBAGE\r\n\r\n', `GET / HTTP/1.1\r\nhost: x\r\nx-long: ${'GARBAGE'.repeat(5000)}\r\n\r\n`]) {
@@ -152,7 +152,7 @@ void test('access log: bytes that the HTTP parser refuses leave a line with the 
   assert.deepEqual(lines.all, [])
 })
 
-void test('access log: above the level info there is none', async () => {
+void test('access log: nothing is logged at levels above info', async () => {
   const lines = new Lines('warn')
   await using door = await startTestDoor({ accessLog: lines.log })
   await door.chat()
@@ -160,7 +160,7 @@ void test('access log: above the level info there is none', async () => {
   assert.deepEqual(lines.all, [])
 })
 
-void test('access log: no line of a whole life holds a text, a secret, a user or a key; each request has its line when the process has ended', async (t) => {
+void test('access log: no line of a whole process run contains a text, a secret, a user or a key; every request has its line when the process has exited', async (t) => {
   const canary = (place: string): string => `canary-${place}`
   const processRuns = await ProcessRuns.begin(t)
   const { client, model, server } = processRuns
@@ -186,14 +186,14 @@ void test('access log: no line of a whole life holds a text, a secret, a user or
   assert.ok(!said.includes('canary'), /.{80}canary.{80}/.exec(said)?.[0])
   for (const secret of secrets) assert.ok(!said.includes(secret), secret)
   const requests = server!.log.filter(({ msg }) => msg === 'request')
-  // Its cause stands in the operator's log, as a line of its own, and not in the access log.
+  // Its cause is a separate line in the operator's log and not part of the access log.
   assert.ok(!JSON.stringify(requests).includes('words of the provider'))
-  // Four made the provider, owner, agent and key; two belong to the listing of conversations and messages.
+  // Four created the provider, owner, agent and key; two listed conversations and messages.
   assert.equal(requests.length, 4 + 5 + 2 + 3 + 1)
   assert.ok(server!.log.every(({ level }) => level !== 'fatal'))
   const fields = new Set(requests.flatMap((line) => Object.keys(line)))
   const page = readFileSync(new URL('../../docs/operate/metrics.md', import.meta.url), 'utf8')
   const documented = [...page.slice(page.indexOf('## The access log')).matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
-  // The caller who leaves has a test of its own.
+  // A caller who disconnects has a separate test.
   assert.deepEqual([...fields, 'aborted', 'worker'].toSorted(), documented.toSorted())
 })

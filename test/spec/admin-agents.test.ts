@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: agents, their versions and the switch that has none. */
+/** Admin API: agents, their versions, and the enabled flag, which is not versioned. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allPages, badNames, refused, startAdminApp } from '../support/admin-app.ts'
@@ -25,7 +25,7 @@ async function callerOf(agent: Json): Promise<Caller> {
   return { agentId: agent.id, apiKey: key.api_key, ownerId }
 }
 
-void test('agents: one is made with the defaults of the surfaces', async () => {
+void test('agents: creates an agent with the documented defaults', async () => {
   const { status, json } = await app.admin('POST', '/agents', body())
   assert.equal(status, 201)
   assert.match(json.id, /^agt_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -52,7 +52,7 @@ void test('agents: one is made with the defaults of the surfaces', async () => {
   assert.deepEqual(await app.made('GET', `/agents/${json.id}`), json)
 })
 
-void test('agents: every field that is given is kept', async () => {
+void test('agents: stores every field that is given', async () => {
   const given = {
     max_output_tokens: 100,
     temperature: 0.3,
@@ -75,7 +75,7 @@ void test('agents: the settings reach the model', async () => {
   assert.deepEqual(call.messages[0], { role: 'system', content: 'Say less.' })
 })
 
-void test('agents: an agent whose model has no known price cannot be created without one; the demo model has one', async () => {
+void test('agents: an agent whose model has no known price cannot be created without one; the demo model has a price', async () => {
   await refused(app.admin('POST', '/agents', body({ price: undefined })), 422, 'validation_error', /price/)
   const demo = await make({ model: 'demo/demo', price: undefined })
   assert.deepEqual(demo.price, { prompt_usd_per_million: '0.15000000', completion_usd_per_million: '0.60000000' })
@@ -117,10 +117,10 @@ const refusals: Record<string, [Json, RegExp]> = {
   'a history that is a number': [{ history: 8000 }, /history/],
   'half a tool': [{ tools: [{ type: 'http' }] }, /tools\.0/],
   'an unknown field': [{ top_p: 1 }, /top_p/],
-  'the switch at creation': [{ enabled: false }, /enabled/],
+  'the enabled flag at creation': [{ enabled: false }, /enabled/],
 }
 for (const [what, [changes, words]] of Object.entries(refusals)) {
-  void test(`agents: ${what} is refused by name, and nothing is made`, async () => {
+  void test(`agents: ${what} is refused with the field name, and nothing is created`, async () => {
     const before = (await app.made('GET', '/agents?limit=1')).data[0]
     await refused(app.admin('POST', '/agents', body(changes)), 422, 'validation_error', words)
     assert.deepEqual((await app.made('GET', '/agents?limit=1')).data[0], before)
@@ -128,12 +128,12 @@ for (const [what, [changes, words]] of Object.entries(refusals)) {
 }
 
 for (const [what, name] of Object.entries(badNames)) {
-  void test(`agents: a name that is ${what} is refused by name`, async () => {
+  void test(`agents: a name that is ${what} is refused with the field name`, async () => {
     await refused(app.admin('POST', '/agents', body({ name })), 422, 'validation_error', /name/)
   })
 }
 
-void test('agents: every change is a version, a change of nothing is none, and enabled is not versioned', async () => {
+void test('agents: every change creates a version, a change without a difference creates none, and enabled is not versioned', async () => {
   const agent = await make()
   assert.equal((await patch(agent.id, { name: 'Helper', history: { max_tokens: 8000 }, price: agent.price })).version, 1)
   assert.equal((await patch(agent.id, {})).version, 1)
@@ -165,7 +165,7 @@ void test('agents: owner and version cannot be changed', async () => {
   await refused(app.admin('PATCH', `/agents/${agent.id}`, { version: 9 }), 422, 'validation_error', /version/)
 })
 
-void test('agents: 20 changes at once of different fields are all kept, each a version', async () => {
+void test('agents: 20 concurrent changes of different fields are all stored, each as a version', async () => {
   const agent = await make()
   const changes = [{ name: 'N' }, { system_prompt: 'S' }, { max_steps: 2 }, { max_output_tokens: 5 }, { temperature: 1 }]
   await Promise.all(changes.map((change) => patch(agent.id, change)))
@@ -174,7 +174,7 @@ void test('agents: 20 changes at once of different fields are all kept, each a v
   assert.deepEqual([now.name, now.system_prompt, now.max_steps, now.max_output_tokens, now.temperature], ['N', 'S', 2, 5, 1])
 })
 
-void test('agents: a rollback makes a new version with the old content', async () => {
+void test('agents: a rollback creates a new version with the old content', async () => {
   const agent = await make()
   await patch(agent.id, { name: 'Other', max_steps: 2 })
   const { id: _, version: __, updated_at: ___, ...content } = agent
@@ -186,7 +186,7 @@ void test('agents: a rollback makes a new version with the old content', async (
   await refused(app.admin('POST', `/agents/${agent.id}/rollback`, { version: 0 }), 422, 'validation_error', /version/)
 })
 
-void test('agents: a change takes hold at the next turn, and a running one stays on its version', async () => {
+void test('agents: a change applies from the next turn on, and a running turn finishes on its own version', async () => {
   const agent = await make({ system_prompt: 'One.' })
   const caller = await callerOf(agent)
   const held = gate()
@@ -201,7 +201,7 @@ void test('agents: a change takes hold at the next turn, and a running one stays
   assert.equal(app.model.calls.at(-1)!.messages[0]!.content, 'Two.')
 })
 
-void test('order.6 a disabled agent is 403 and a deleted one 404 for the callers of its keys', async () => {
+void test('order.admission: a disabled agent is 403 and a deleted one is 404 for callers with its keys', async () => {
   const agent = await make()
   const caller = await callerOf(agent)
   await patch(agent.id, { enabled: false })

@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: documents of an agent, as files, texts and addresses, and the search over them. */
+/** Admin API: documents of an agent, given as files, texts and URLs, and the search over them. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once as onceEvent } from 'node:events'
@@ -67,7 +67,7 @@ const found = async (agentId: string, query: string): Promise<Json[]> =>
 const documentsOf = (agentId: string): Promise<Json[]> => allPages(app, `/agents/${agentId}/documents`, 2)
 const countOf = async (table: string): Promise<number> => Number((await app.query(`select count(*) as n from ${table}`))[0]!['n'])
 
-void test('documents: a text is taken at once, indexed, and found with its section', async () => {
+void test('documents: a text is accepted immediately, indexed, and found with its section', async () => {
   const agentId = await makeAgent()
   const text = '# Returns\n\nSend it back.\n\n## Deadlines\n\nA parcel may be returned within thirty days.\n'
   const { status, json } = await app.admin('POST', `/agents/${agentId}/documents`, { title: 'Shop rules', text })
@@ -120,7 +120,7 @@ for (const [fileName, type, mediaType] of [
   })
 }
 
-void test('documents: a title goes with a file, before it or behind it', async () => {
+void test('documents: a title may come before or after the file in a form', async () => {
   const agentId = await makeAgent()
   const title = { name: 'title', value: 'Überblick' }
   for (const parts of [
@@ -132,7 +132,7 @@ void test('documents: a title goes with a file, before it or behind it', async (
   }
 })
 
-void test('documents: a file that is not what its name says fails with a reason', async () => {
+void test('documents: a file whose content does not match its name fails with a reason', async () => {
   const agentId = await makeAgent()
   const { status, json } = await upload(agentId, file('picture.pdf', Buffer.from('89504e470d0a1a0a0000', 'hex'), 'application/pdf'))
   assert.equal(status, 202)
@@ -156,12 +156,12 @@ const badBodies: Record<string, [Json | undefined, RegExp]> = {
   'a status of its own': [{ title: 't', text: 'x', status: 'ready' }, /unknown field: status/],
   'another agent': [{ title: 't', text: 'x', agent_id: app.caller.agentId }, /unknown field: agent_id/],
   'chunks of its own': [{ title: 't', text: 'x', chunks: 9 }, /unknown field: chunks/],
-  'an address that is http': [{ url: 'http://example.com/' }, /https/],
-  'an address of a file': [{ url: 'file:///etc/passwd' }, /https/],
-  'an address with a password': [{ url: 'https://me:secret@example.com/' }, /password/],
+  'an http URL': [{ url: 'http://example.com/' }, /https/],
+  'a file URL': [{ url: 'file:///etc/passwd' }, /https/],
+  'a URL with a password': [{ url: 'https://me:secret@example.com/' }, /password/],
   'a private address': [{ url: 'https://10.0.0.1/' }, /not public.*name 10\.0\.0\.1:443 in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/],
-  'an address of this machine': [{ url: 'https://localhost:8443/' }, /not public/],
-  'no address': [{ url: 'somewhere' }, /url/],
+  'a loopback address': [{ url: 'https://localhost:8443/' }, /not public/],
+  'an invalid URL': [{ url: 'somewhere' }, /url/],
 }
 for (const [what, [sent, words]] of Object.entries(badBodies)) {
   void test(`documents: ${what} is refused, and nothing is stored`, async () => {
@@ -181,12 +181,12 @@ for (const [what, [sent, words]] of Object.entries(badBodies)) {
 }
 
 const badParts: Record<string, [Part[], RegExp]> = {
-  'a kind that is not taken': [[file('a.exe', 'MZ')], /md, txt, html, pdf, docx/],
-  'a file without name and kind': [[file('blob', 'x', '')], /md, txt, html, pdf, docx/],
+  'an unsupported file type': [[file('a.exe', 'MZ')], /md, txt, html, pdf, docx/],
+  'a file without name and type': [[file('blob', 'x', '')], /md, txt, html, pdf, docx/],
   'no file': [[{ name: 'title', value: 't' }], /file is required/],
   'two files': [[file('a.md', 'x'), file('b.md', 'y')], /one file/],
-  'a file of no bytes': [[file('a.md', '')], /empty/],
-  'a file under another name': [[{ ...file('a.md', 'x'), name: 'document' }], /unknown field: document/],
+  'an empty file': [[file('a.md', '')], /empty/],
+  'a file in another field': [[{ ...file('a.md', 'x'), name: 'document' }], /unknown field: document/],
   'an unknown field': [[file('a.md', 'x'), { name: 'status', value: 'ready' }], /unknown field: status/],
   'an unknown field before the file': [[{ name: 'agent_id', value: 'agt_x' }, file('a.md', 'x')], /unknown field: agent_id/],
   'a prototype': [[file('a.md', 'x'), { name: '__proto__', value: 'x' }], /unknown field/],
@@ -206,7 +206,7 @@ for (const [what, [parts, words]] of Object.entries(badParts)) {
   })
 }
 
-void test('documents: a form without a boundary, cut before its end or of another type is refused in words', async () => {
+void test('documents: a form without a boundary, a truncated form or another content type is refused with an explanation', async () => {
   const agentId = await makeAgent()
   const ask = async (contentType: string, body: string): Promise<Answer> =>
     read(
@@ -232,11 +232,11 @@ void test('documents: a form without a boundary, cut before its end or of anothe
   assert.deepEqual(await documentsOf(agentId), [])
 })
 
-void test('documents: no other route takes a form', async () => {
+void test('documents: no other route accepts a form', async () => {
   await refused(send('POST', '/owners', [{ name: 'name', value: 'x' }]), 422, 'validation_error', /application\/json/)
 })
 
-void test('documents: a file of 20 MiB is taken, one byte more is 413 whether its length is told or not, and nothing of it is stored', async () => {
+void test('documents: a file of 20 MiB is accepted; one byte more is 413, with or without Content-Length, and nothing is stored', async () => {
   const agentId = await makeAgent()
   const most = Buffer.alloc(20 * MiB, 'All work and no play makes a long text.\n')
   const before = await countOf('content_parts')
@@ -268,7 +268,7 @@ void test('documents: a file of 20 MiB is taken, one byte more is 413 whether it
   assert.deepEqual(await documentsOf(agentId), [])
 })
 
-void test('documents: much more than 20 MiB is refused before it is sent, as other bodies over 1 MiB are', async () => {
+void test('documents: much more than 20 MiB is refused before it is sent, like other bodies over 1 MiB', async () => {
   const agentId = await makeAgent()
   const head = (path: string, type: string, length: number): string =>
     `POST /admin/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${adminToken}\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`
@@ -285,7 +285,7 @@ void test('documents: much more than 20 MiB is refused before it is sent, as oth
   assert.match(json, /^HTTP\/1.1 413 [\s\S]*larger than 1 MiB/)
 })
 
-void test('documents: a caller who is cut off in the middle of a file leaves nothing behind', async () => {
+void test('documents: an upload whose connection is cut in the middle leaves nothing behind', async () => {
   const agentId = await makeAgent()
   const before = [await countOf('contents'), await countOf('content_parts')]
   const seen = accessed.length
@@ -295,7 +295,7 @@ void test('documents: a caller who is cut off in the middle of a file leaves not
   socket.write(`--b\r\nContent-Disposition: form-data; name="file"; filename="cut.md"\r\n\r\n${'half a text. '.repeat(100_000)}`)
   await onceEvent(socket, 'drain')
   socket.destroy()
-  // Its line in the access log is written when the server knows that no more will come.
+  // Its access log line is written when the server knows that no more data will arrive.
   const isOver = (): boolean => accessed.slice(seen).some(({ method, route }) => method === 'POST' && route.endsWith('/documents'))
   for (let tries = 0; !isOver() && tries < 600; tries++) await sleep(50)
   assert.ok(isOver())
@@ -303,7 +303,7 @@ void test('documents: a caller who is cut off in the middle of a file leaves not
   assert.deepEqual([await countOf('contents'), await countOf('content_parts')], before)
 })
 
-void test('documents: while eight files are being received a ninth is told to come again, and comes', async () => {
+void test('documents: while eight files are being received, a ninth is refused with Retry-After, and its retry succeeds', async () => {
   const agentId = await makeAgent()
   const sockets = Array.from({ length: 8 }, () => connect(Number(new URL(app.adminUrl).port), '127.0.0.1'))
   const head = `POST /admin/v1/agents/${agentId}/documents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${adminToken}\r\nConnection: close\r\n`
@@ -319,7 +319,7 @@ void test('documents: while eight files are being received a ninth is told to co
   assert.equal(answer.status, 202)
 })
 
-void test('documents: the list has them newest first, page by page', async () => {
+void test('documents: the list is newest first and paginated', async () => {
   const agentId = await makeAgent()
   const ids: string[] = []
   for (const title of ['a', 'b', 'c', 'd', 'e'])
@@ -330,7 +330,7 @@ void test('documents: the list has them newest first, page by page', async () =>
   )
 })
 
-void test('documents: one that is replaced keeps its id, and its former words are found no more once the new ones are', async () => {
+void test('documents: a replaced document keeps its id, and its old words are no longer found once the new ones are', async () => {
   const agentId = await makeAgent()
   const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Opening', text: 'The aardvark opens at nine.' })
   await ready(agentId, id)
@@ -342,7 +342,7 @@ void test('documents: one that is replaced keeps its id, and its former words ar
   assert.equal((await documentsOf(agentId)).length, 1)
 })
 
-void test('documents: a replacement that fails leaves the former text, under its own title', async () => {
+void test('documents: a failed replacement leaves the old text under its old title', async () => {
   const agentId = await makeAgent()
   const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Opening', text: 'The aardvark opens at nine.' })
   await ready(agentId, id)
@@ -357,7 +357,7 @@ void test('documents: a replacement that fails leaves the former text, under its
   assert.deepEqual([passage!['title'], passage!['text']], ['Opening', 'The aardvark opens at nine.'])
 })
 
-void test('documents: what was indexed at once, as the first start does, is indexed anew in another language', async () => {
+void test('documents: documents that were indexed directly, as on the first start, are reindexed for another language', async () => {
   const agentId = await makeAgent()
   await app.app.knowledge.index({ documentId: 'doc_at_once', agentId, title: 'Öffnung', text: '# Zeiten\n\nDie Häuser öffnen um neun.' })
   assert.deepEqual(await found(agentId, 'Haus'), [])
@@ -367,7 +367,7 @@ void test('documents: what was indexed at once, as the first start does, is inde
   assert.equal((await found(agentId, 'Haus'))[0]!['title'], 'Öffnung')
 })
 
-void test('documents: one that is deleted is found no more, at once, and is gone', async () => {
+void test('documents: a deleted document is hidden from searches immediately and then removed', async () => {
   const agentId = await makeAgent()
   const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Gone', text: 'The axolotl regrows.' })
   await ready(agentId, id)
@@ -380,7 +380,7 @@ void test('documents: one that is deleted is found no more, at once, and is gone
   await refused(app.admin('PUT', `/agents/${agentId}/documents/${id}`, { title: 't', text: 'x' }), 404, 'not_found', /document/)
 })
 
-void test("documents: another agent's document is not there, whatever is asked of it", async () => {
+void test("documents: every request for another agent's document is 404", async () => {
   const [agentId, other] = [await makeAgent(), await makeAgent()]
   const { id } = await app.made('POST', `/agents/${other}/documents`, { title: 'Theirs', text: 'The okapi is shy.' })
   await ready(other, id)
@@ -394,7 +394,7 @@ void test("documents: another agent's document is not there, whatever is asked o
   assert.match((await found(other, 'okapi'))[0]!.text, /shy/)
 })
 
-void test('documents: nothing is put into an agent that is not there', async () => {
+void test('documents: adding a document to an unknown agent is 404', async () => {
   for (const path of ['/documents', '/documents/doc_x', '/search']) {
     const method = path === '/documents/doc_x' ? 'PUT' : 'POST'
     const body = path === '/search' ? { query: 'x' } : { title: 't', text: 'x' }
@@ -404,7 +404,7 @@ void test('documents: nothing is put into an agent that is not there', async () 
   await refused(app.admin('GET', '/agents/agt_x/documents'), 404, 'not_found', /agent/)
 })
 
-void test('search: any text is a query, and as many come as the agent would see, or as are asked for', async () => {
+void test('search: accepts any text as a query and returns as many passages as the agent would see, or as many as requested', async () => {
   const { id: agentId } = await app.makeAgent(ownerId, { knowledge: { top_k: 2 } })
   const text = Array.from({ length: 5 }, (_, n) => `# Part ${n}\n\n${`The narwhal number ${n} swims in C++. `.repeat(40)}`).join('\n\n')
   const { id } = await app.made('POST', `/agents/${agentId}/documents`, { title: 'Narwhals', text })
@@ -427,7 +427,7 @@ void test('search: any text is a query, and as many come as the agent would see,
     await refused(app.admin('POST', `/agents/${agentId}/search`, body), 422, 'validation_error')
 })
 
-void test('documents: what is found is what a message brings up, and the reply says where it is from', async () => {
+void test('documents: a message retrieves matching passages, and the reply cites them', async () => {
   const caller = await app.makeCaller()
   const text = readFileSync(new URL('../../src/process/demo-documents/billing.md', import.meta.url), 'utf8')
   const { id } = await app.made('POST', `/agents/${caller.agentId}/documents`, { title: 'Billing', text })

@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: conversations, messages and turns as the operator reads them. */
+/** Admin API: conversations, messages and turns as the operator reads them. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -11,7 +11,7 @@ import type { Json } from '../support/test-app.ts'
 
 const app = await startAdminApp()
 
-void test('conversations: all keys are listed, and every filter narrows', async () => {
+void test('conversations: the list covers all keys, and every filter narrows it', async () => {
   const other = await app.makeCaller()
   await app.chat('hi', { user: 'ada' })
   await app.chat('hi', { user: 'bob' })
@@ -40,7 +40,7 @@ void test('conversations: all keys are listed, and every filter narrows', async 
   })
 })
 
-void test('conversations: from and to narrow by when one began, the first included and the last not, over all pages', async () => {
+void test('conversations: from (inclusive) and to (exclusive) filter by creation time, across all pages', async () => {
   await using own = await startTestApp()
   for (const user of ['a', 'b', 'c', 'd']) {
     await own.chat('hi', { user })
@@ -65,7 +65,7 @@ void test('conversations: from and to narrow by when one began, the first includ
     await refused(own.admin('GET', `/conversations?from=2026-11-21&to=${to}`), 422, 'validation_error', /^from must be before to/)
 })
 
-void test('conversations: messages come newest first with their turn and its cost', async () => {
+void test('conversations: messages are newest first, each with its turn and cost', async () => {
   app.model.script('Good day.')
   const { json } = await app.chat('Hello', { user: 'messages' })
   await app.chat('More', { user: 'messages' })
@@ -80,7 +80,7 @@ void test('conversations: messages come newest first with their turn and its cos
   await refused(app.admin('GET', '/conversations/conv_x/messages'), 404, 'not_found')
 })
 
-void test('conversations: a reply shows what was called for it, and its turn the steps; a message shows neither', async () => {
+void test('conversations: a reply shows its tool calls, and its turn shows the steps; a user message shows neither', async () => {
   const caller = await app.makeCaller({ agent: { tools: [{ type: 'builtin', name: 'now' }] } })
   const calls = [
     { toolCall: { id: 'c1', name: 'now', arguments: '{"time_zone":"Europe/Berlin"}' } },
@@ -120,7 +120,7 @@ void test('conversations: a reply shows what was called for it, and its turn the
   assert.deepEqual(steps[1].payload, berlin)
 })
 
-void test('conversations: a long result of a tool is shortened in the list and whole in the turn', async () => {
+void test('conversations: a long tool result is truncated in the list and complete in the turn', async () => {
   const server = createServer((_request, response) => response.end(`😀${'x'.repeat(5000)}`))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -147,7 +147,7 @@ void test('conversations: a long result of a tool is shortened in the list and w
   }
 })
 
-void test('turns: one shows state, run, attempts, steps, cost and the cause of its failure', async () => {
+void test('turns: a turn shows its state, run, attempts, steps, cost and the cause of its failure', async () => {
   const held = gate()
   app.model.script([held, 'x'])
   const asked = app.chat('hi', { user: 'turns' })
@@ -171,7 +171,7 @@ void test('turns: one shows state, run, attempts, steps, cost and the cause of i
   assert.match(released.failure.cause, /does not exist/)
 })
 
-void test('turns: the list narrows by status and agent, newest first', async () => {
+void test('turns: the list filters by status and agent, newest first', async () => {
   const other = await app.makeCaller()
   const first = await app.chat('1', { caller: other, user: 'a' })
   const second = await app.chat('2', { caller: other, user: 'b' })
@@ -192,7 +192,7 @@ void test('turns: the list narrows by status and agent, newest first', async () 
   await refused(app.admin('GET', `/turns/${randomUUID()}`), 404, 'not_found')
 })
 
-void test('conversations: one is read by its id, and an unknown one is not found', async () => {
+void test('conversations: one is read by its id, and an unknown id is 404', async () => {
   const { json } = await app.chat('hi', { user: 'one alone' })
   const found = await app.made('GET', `/conversations/${json.conversation_id}`)
   assert.deepEqual(found, (await app.made('GET', '/conversations?external_user_id=one%20alone')).data[0])

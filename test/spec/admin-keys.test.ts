@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: API keys; specification section 5 for what becomes of them. */
+/** Admin API: API keys, and what their callers get after a change (docs/spec.md, "Keys"). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allPages, refused, startAdminApp } from '../support/admin-app.ts'
@@ -10,7 +10,7 @@ const { agentId, ownerId } = app.caller
 const make = (changes: Json = {}): Promise<Json> => app.made('POST', `/agents/${agentId}/keys`, { permission: 'full', ...changes })
 const callerOf = (key: Json): Caller => ({ agentId, apiKey: key.api_key, ownerId })
 
-void test('keys: one is made with its text shown once, and 120 requests in 60 seconds', async () => {
+void test('keys: creates a key whose text is shown once, with 120 requests in 60 seconds', async () => {
   const { status, json } = await app.admin('POST', `/agents/${agentId}/keys`, { permission: 'full' })
   assert.equal(status, 201)
   assert.match(json.id, /^key_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -38,18 +38,18 @@ const refusals: Record<string, [Json, RegExp]> = {
   'no permission': [{ permission: undefined }, /permission/],
   'another permission': [{ permission: 'admin' }, /permission must be one of full, read-only/],
   'an empty name': [{ name: '' }, /name/],
-  'a limit of none': [{ rate_limit: { limit: 0, window_seconds: 60 } }, /limit/],
+  'a limit of zero': [{ rate_limit: { limit: 0, window_seconds: 60 } }, /limit/],
   'half a limit': [{ rate_limit: { limit: 5 } }, /window_seconds/],
   'a window of a week': [{ rate_limit: { limit: 5, window_seconds: 604_800 } }, /window_seconds/],
-  'an own secret': [{ api_key: 'svc_live_x.y' }, /api_key/],
+  'a chosen secret': [{ api_key: 'svc_live_x.y' }, /api_key/],
 }
 for (const [what, [changes, words]] of Object.entries(refusals)) {
-  void test(`keys: ${what} is refused by name`, async () => {
+  void test(`keys: ${what} is refused with the field name`, async () => {
     await refused(app.admin('POST', `/agents/${agentId}/keys`, { permission: 'full', ...changes }), 422, 'validation_error', words)
   })
 }
 
-void test('paging: keys come newest first, page by page, the revoked ones too', async () => {
+void test('paging: keys are newest first, page by page, including revoked ones', async () => {
   const made = [await make({ name: 'a' }), await make({ name: 'b' }), await make({ name: 'c' })]
   await app.admin('DELETE', `/keys/${made[1]!.id}`)
   const all = await allPages(app, `/agents/${agentId}/keys`, 2)
@@ -63,7 +63,7 @@ void test('paging: keys come newest first, page by page, the revoked ones too', 
   )
 })
 
-void test('keys: name, permission and rate limit change, at once', async () => {
+void test('keys: changes of name, permission and rate limit apply immediately', async () => {
   const key = await make({ name: 'a' })
   const caller = callerOf(key)
   assert.equal((await app.chat('hi', { caller })).status, 200)
@@ -80,7 +80,7 @@ void test('keys: name, permission and rate limit change, at once', async () => {
   await refused(app.admin('PATCH', `/keys/${key.id}`, { key_id: 'x' }), 422, 'validation_error', /key_id/)
 })
 
-void test('keys: a revoked key is 401 for the very next call, also for a replay, and cannot come back', async () => {
+void test('keys: a revoked key is 401 from the next request on, also for a replay, and cannot be restored', async () => {
   const key = await make()
   const caller = callerOf(key)
   const first = await app.chat('hi', { caller, idempotencyKey: 'once' })
@@ -92,7 +92,7 @@ void test('keys: a revoked key is 401 for the very next call, also for a replay,
   await refused(app.admin('POST', `/keys/${key.id}/rotate`), 409, 'conflict', /revoked/)
 })
 
-void test('conversation.identity a rotated secret keeps the history, and the old one ends with its grace', async () => {
+void test('conversation.identity: a key with a rotated secret keeps its history, and the old secret ends with its grace period', async () => {
   const key = await make({ name: 'bot' })
   const old = callerOf(key)
   await app.chat('my name is Ada', { caller: old, user: 'ada' })
@@ -111,7 +111,7 @@ void test('conversation.identity a rotated secret keeps the history, and the old
   await refused(app.admin('POST', `/keys/${key.id}/rotate`, { grace_seconds: -1 }), 422, 'validation_error', /grace_seconds/)
 })
 
-void test('keys: an unknown key or agent is not found', async () => {
+void test('keys: an unknown key or agent is 404', async () => {
   await refused(app.admin('PATCH', '/keys/key_x', { name: 'x' }), 404, 'not_found')
   await refused(app.admin('DELETE', '/keys/key_x'), 404, 'not_found')
   await refused(app.admin('POST', '/keys/key_x/rotate'), 404, 'not_found')

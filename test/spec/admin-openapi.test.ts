@@ -1,4 +1,4 @@
-/** Surfaces: /admin/v1/openapi.json says what the admin API is: its paths are the routes, and what the routes really answer fits its schemas. */
+/** /admin/v1/openapi.json describes the admin API correctly: its paths are the routes, and real responses match its schemas. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { fastify } from 'fastify'
@@ -20,7 +20,7 @@ const operations = Object.entries<Json>(description.paths).flatMap(([path, item]
   methods.filter((method) => item[method]).map((method) => ({ method: method.toUpperCase(), path, operation: item[method] as Json })),
 )
 
-void test('admin openapi: is 3.1.0, behind the token, and every operation has a name, a summary and a success', async () => {
+void test('admin openapi: is OpenAPI 3.1.0, needs the token, and every operation has a name, a summary and a success response', async () => {
   assert.deepEqual([description.openapi, description.info.version], ['3.1.0', '1.0.0'])
   assert.equal((await fetch(`${app.adminUrl}/admin/v1/openapi.json`)).status, 401)
   const names = operations.map(({ operation }) => operation.operationId)
@@ -47,7 +47,7 @@ void test('admin openapi: its paths are exactly the routes', async () => {
   assert.ok(routes.length >= 30, `${routes.length} routes`)
 })
 
-/** A schema of the document, closed: a field that the document does not name is an error here. */
+/** A schema of the document with additional properties forbidden: a field that the document does not name is an error here. */
 function compile(schema: Json) {
   const closed = JSON.parse(JSON.stringify({ ...schema, components: description.components }), (_key, value: Json) =>
     value?.type === 'object' && value.properties ? { ...value, additionalProperties: false } : value,
@@ -55,7 +55,7 @@ function compile(schema: Json) {
   return Schema.Compile(closed)
 }
 
-void test('admin openapi: what every route really answers fits its schema', async () => {
+void test('admin openapi: the real responses of every route match its schema', async () => {
   const answered = new Set<string>()
 
   function fits(method: string, path: string, answer: Answer): void {

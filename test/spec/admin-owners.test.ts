@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: owners and their ledger over real HTTP. */
+/** Admin API: owners and their ledger over real HTTP. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allPages, badNames, once, refused, startAdminApp } from '../support/admin-app.ts'
@@ -10,7 +10,7 @@ const makeOwner = (balance_usd?: string): Promise<Json> =>
   app.made('POST', '/owners', { name: 'Ada', ...(balance_usd === undefined ? {} : { balance_usd }) })
 const add = (ownerId: string, body: Json, headers = once()) => app.admin('POST', `/owners/${ownerId}/ledger`, body, headers)
 
-void test('owners: one is made with a balance that is its first ledger entry, shown with 8 places', async () => {
+void test('owners: creates an owner whose balance is its first ledger entry, with 8 decimal places', async () => {
   const { status, json } = await app.admin('POST', '/owners', { name: 'Ada', balance_usd: '12.5' })
   assert.equal(status, 201)
   assert.match(json.id, /^own_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -32,7 +32,7 @@ void test('owners: one is made with a balance that is its first ledger entry, sh
   await app.verify()
 })
 
-void test('owners: one without a balance has an empty ledger', async () => {
+void test('owners: an owner created without a balance has an empty ledger', async () => {
   for (const balance of [undefined, '0', '0.00000000']) {
     const owner = await makeOwner(balance)
     assert.equal(owner.balance_usd, '0.00000000')
@@ -40,14 +40,14 @@ void test('owners: one without a balance has an empty ledger', async () => {
   }
 })
 
-void test('owners: a name changes, and nothing else can', async () => {
+void test('owners: the name can be changed, and nothing else', async () => {
   const owner = await makeOwner('1')
   assert.deepEqual(await app.made('PATCH', `/owners/${owner.id}`, { name: 'Grace' }), { ...owner, name: 'Grace' })
   assert.deepEqual(await app.made('PATCH', `/owners/${owner.id}`, {}), { ...owner, name: 'Grace' })
   await refused(app.admin('PATCH', `/owners/${owner.id}`, { balance_usd: '5' }), 422, 'validation_error', /balance_usd/)
 })
 
-void test('owners: an unknown one is not found on any path', async () => {
+void test('owners: an unknown owner is 404 on every path', async () => {
   await refused(app.admin('GET', '/owners/own_x'), 404, 'not_found')
   await refused(app.admin('PATCH', '/owners/own_x', { name: 'x' }), 404, 'not_found')
   await refused(app.admin('GET', '/owners/own_x/ledger'), 404, 'not_found')
@@ -56,12 +56,12 @@ void test('owners: an unknown one is not found on any path', async () => {
 })
 
 for (const [what, name] of Object.entries(badNames)) {
-  void test(`text.well-formed a name that is ${what} is refused by name`, async () => {
+  void test(`text.well-formed: a name that is ${what} is refused with the field name`, async () => {
     await refused(app.admin('POST', '/owners', { name }), 422, 'validation_error', /name/)
   })
 }
 
-void test('owners: a name of 200 emoji is accepted, since lengths are code points', async () => {
+void test('owners: a name of 200 emoji is accepted, since lengths are counted in code points', async () => {
   const name = '😀'.repeat(200)
   assert.equal((await app.made('POST', '/owners', { name })).name, name)
 })
@@ -81,12 +81,12 @@ for (const balance_usd of [
   true,
   null,
 ]) {
-  void test(`owners: balance_usd ${JSON.stringify(balance_usd)} is refused by name`, async () => {
+  void test(`owners: balance_usd ${JSON.stringify(balance_usd)} is refused with the field name`, async () => {
     await refused(app.admin('POST', '/owners', { name: 'x', balance_usd }), 422, 'validation_error', /balance_usd/)
   })
 }
 
-void test('owners: unknown fields are refused, also __proto__', async () => {
+void test('owners: unknown fields are refused, including __proto__', async () => {
   await refused(app.admin('POST', '/owners', { name: 'x', id: 'own_mine' }), 422, 'validation_error', /id/)
   const body = '{"name":"x","__proto__":{"balance_usd":"5"}}'
   const answer = await fetch(`${app.app.adminUrl}/admin/v1/owners`, {
@@ -97,7 +97,7 @@ void test('owners: unknown fields are refused, also __proto__', async () => {
   assert.equal(answer.status, 422)
 })
 
-void test('paging: owners come newest first, page by page, each once, while more are added', async () => {
+void test('paging: owners are newest first, page by page, each exactly once while more are added', async () => {
   const made: string[] = []
   for (let n = 0; n < 7; n++) made.push((await makeOwner()).id)
   const first = await app.made('GET', '/owners?limit=3')
@@ -117,7 +117,7 @@ for (const query of ['limit=0', 'limit=101', 'limit=1.5', 'limit=', 'limit=x', '
   })
 }
 
-void test('ledger: a credit and an adjustment move the balance and are shown newest first', async () => {
+void test('ledger: a credit and an adjustment change the balance and are listed newest first', async () => {
   const owner = await makeOwner('1')
   const credit = await add(owner.id, { amount_usd: '2.00000001', note: 'invoice 7' })
   assert.equal(credit.status, 201)
@@ -141,7 +141,7 @@ void test('ledger: a credit and an adjustment move the balance and are shown new
   await app.verify()
 })
 
-void test('balance_never_negative: 20 withdrawals at once from what covers 7 are 7 entries and 13 conflicts', async () => {
+void test('balance_never_negative: of 20 concurrent withdrawals on a balance that covers 7, 7 succeed and 13 conflict', async () => {
   const owner = await makeOwner('7.5')
   const answers = await Promise.all(Array.from({ length: 20 }, () => add(owner.id, { amount_usd: '-1' })))
   assert.equal(answers.filter(({ status }) => status === 201).length, 7)
@@ -151,7 +151,7 @@ void test('balance_never_negative: 20 withdrawals at once from what covers 7 are
   await app.verify()
 })
 
-void test('one_entry_per_key: 20 calls at once with one Idempotency-Key are one entry, told 20 times', async () => {
+void test('one_entry_per_key: 20 concurrent calls with one Idempotency-Key create one entry and all return it', async () => {
   const owner = await makeOwner()
   const headers = once()
   const answers = await Promise.all(Array.from({ length: 20 }, () => add(owner.id, { amount_usd: '5', note: 'top-up' }, headers)))
@@ -169,7 +169,7 @@ void test('ledger: an Idempotency-Key is required', async () => {
   await refused(add(owner.id, { amount_usd: '5' }, { 'idempotency-key': 'k'.repeat(256) }), 422, 'validation_error', /Idempotency-Key/)
 })
 
-void test('ledger: an amount of zero, beyond its bounds or with a bad note is refused, and a balance has an upper bound', async () => {
+void test('ledger: a zero amount, an amount out of bounds or an invalid note is refused, and a balance has an upper bound', async () => {
   const owner = await makeOwner()
   for (const amount_usd of ['0', '-0', '0.000000001', '1000000000.1', '-1000000001', 5]) {
     await refused(add(owner.id, { amount_usd }), 422, 'validation_error', /amount_usd/)
@@ -179,7 +179,7 @@ void test('ledger: an amount of zero, beyond its bounds or with a bad note is re
   await refused(add(owner.id, { amount_usd: '0.00000001' }), 409, 'conflict', /at most/)
 })
 
-void test('ledger: Accept text/csv answers the whole ledger, quoted', async () => {
+void test('ledger: Accept text/csv returns the whole ledger, quoted', async () => {
   const owner = await makeOwner('1')
   await add(owner.id, { amount_usd: '2', note: 'said "hi", twice\nand left' })
   for (const note of ['=HYPERLINK("x")', '+1', '-1', '@SUM(A1)', '\t=1', 'a=b']) await add(owner.id, { amount_usd: '-0.00000001', note })
@@ -191,7 +191,7 @@ void test('ledger: Accept text/csv answers the whole ledger, quoted', async () =
     text,
     [
       'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
-      // What a spreadsheet would run is text to it; an amount that is negative stays a number.
+      // What a spreadsheet would run as a formula is prefixed; a negative amount stays a number.
       ...['a=b', "'\t=1", "'@SUM(A1)", "'-1", "'+1", `"'=HYPERLINK(""x"")"`].map(
         (note, n) => `${data[n].id},${data[n].created_at},adjustment,-0.00000001,0.00000000,,${note}`,
       ),
@@ -202,10 +202,10 @@ void test('ledger: Accept text/csv answers the whole ledger, quoted', async () =
   )
 })
 
-void test('ledger: a CSV of more entries than one read brings has each of them once', async () => {
+void test('ledger: a CSV longer than one page of the query contains each entry once', async () => {
   const { id: ownerId } = await makeOwner()
   const entries = Array.from({ length: 1050 }, (_, n) => ({ ownerId, idempotencyKey: `k${n}`, amount: 1n, note: null }))
-  // All at once, the last of them might wait for longer than a write may.
+  // If all were sent concurrently, the last of them could exceed the write timeout.
   while (entries.length > 0) await Promise.all(entries.splice(0, 50).map((entry) => app.app.admin.addLedgerEntry(entry)))
   const { text } = await app.admin('GET', `/owners/${ownerId}/ledger`, undefined, { accept: 'text/csv' })
   const ids = text

@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: providers over real HTTP, and that their keys go nowhere but to the provider. */
+/** Admin API: providers over real HTTP. Their API keys are sent to the provider and never appear anywhere else. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
@@ -21,7 +21,7 @@ const body = (changes: Json = {}): Json => ({
 })
 const make = (changes: Json = {}): Promise<Json> => app.made('POST', '/providers', body(changes))
 
-/** A model server of this test's own. */
+/** A separate model server for this test. */
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   const server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -29,7 +29,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
 }
 
-void test('providers: one is made, listed, read and deleted, and its key is in no answer', async () => {
+void test('providers: a provider is created, listed, read and deleted, and no response contains its key', async () => {
   const { status, json, text } = await app.admin('POST', '/providers', body())
   assert.equal(status, 201)
   assert.match(json.id, /^prv_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -47,7 +47,7 @@ void test('providers: one is made, listed, read and deleted, and its key is in n
   await refused(app.admin('POST', `/providers/${json.id}/test`), 404, 'not_found')
 })
 
-void test('paging: providers come page by page, each once', async () => {
+void test('paging: providers are listed page by page, each once', async () => {
   await Promise.all(Array.from({ length: 5 }, () => make()))
   const all = await allPages(app, '/providers', 2)
   assert.equal(new Set(all.map(({ id }) => id)).size, all.length)
@@ -62,7 +62,7 @@ const refusals: Record<string, [Json, RegExp]> = {
   'no base URL where it is needed': [{ base_url: undefined }, /base URL/],
   'null for a base URL where it is needed': [{ base_url: null }, /base URL/],
   'a base URL of another scheme': [{ base_url: 'ftp://example.com' }, /base URL/],
-  'a base URL that is none': [{ base_url: 'example.com/v1' }, /base URL/],
+  'an invalid base URL': [{ base_url: 'example.com/v1' }, /base URL/],
   'a base URL with a password': [{ base_url: 'https://me:secret@example.com/v1' }, /base URL/],
   'a base URL with a user name': [{ base_url: 'https://sk-live-1@example.com/v1' }, /base URL/],
   'a base URL with a key in its query': [
@@ -77,14 +77,14 @@ const refusals: Record<string, [Json, RegExp]> = {
   'an unknown field': [{ region: 'eu' }, /region/],
 }
 for (const [what, [changes, words]] of Object.entries(refusals)) {
-  void test(`providers: ${what} is refused with words that say so, and without the key`, async () => {
+  void test(`providers: ${what} is refused with an explanation that does not contain the key`, async () => {
     const asked = app.admin('POST', '/providers', body(changes))
     await refused(asked, 422, 'validation_error', words)
     assert.ok(!(await asked).text.includes(secret))
   })
 }
 
-void test('providers: a name is given once, also to 20 at once', async () => {
+void test('providers: a name is unique, also for 20 concurrent requests', async () => {
   const name = `p${++count}`
   const answers = await Promise.all(Array.from({ length: 20 }, () => app.admin('POST', '/providers', { ...body(), name })))
   assert.equal(answers.filter(({ status }) => status === 201).length, 1)
@@ -95,7 +95,7 @@ void test('providers: openai, anthropic and google need no base URL', async () =
   for (const kind of ['openai', 'anthropic', 'google']) assert.equal((await make({ kind, base_url: undefined })).base_url, null)
 })
 
-void test('providers: a new key is used by the very next call', async () => {
+void test('providers: a new key is used from the next call on', async () => {
   const provider = await make()
   const agent = await app.makeAgent(app.caller.ownerId, { model: `${provider.name}/m` })
   const key = await app.made('POST', `/agents/${agent.id}/keys`, { permission: 'full' })
@@ -109,9 +109,9 @@ void test('providers: a new key is used by the very next call', async () => {
   assert.equal(app.model.calls.at(-1)!.headers.authorization, 'Bearer sk-second')
 })
 
-void test('providers: the address can change, and can not be taken from a kind that needs it', async () => {
+void test('providers: the base URL can be changed, and cannot be removed from a kind that needs it', async () => {
   const provider = await make()
-  // A query is a gateway's own affair; only what opens it is not.
+  // A gateway may need a query string; only a parameter that contains a credential is refused.
   const address = 'https://example.com/v1?api-version=2024-10-21&monkey=1'
   const changed = await app.made('PATCH', `/providers/${provider.id}`, { base_url: address, name: `${provider.name}b` })
   assert.deepEqual([changed.base_url, changed.name], [address, `${provider.name}b`])
@@ -127,7 +127,7 @@ void test('providers: the address can change, and can not be taken from a kind t
   await refused(app.admin('PATCH', `/providers/${provider.id}`, { kind: 'openai' }), 422, 'validation_error', /kind/)
 })
 
-void test('providers: one that a live agent uses stays and keeps its name, until the agent moves away or goes', async () => {
+void test('providers: a provider that an agent uses cannot be deleted or renamed until the agent is moved or deleted', async () => {
   const provider = await make()
   const agent = await app.makeAgent(app.caller.ownerId, { model: `${provider.name}/m` })
   await refused(app.admin('DELETE', `/providers/${provider.id}`), 409, 'conflict', new RegExp(agent.id))
@@ -137,7 +137,7 @@ void test('providers: one that a live agent uses stays and keeps its name, until
   await refused(app.admin('POST', `/agents/${agent.id}/rollback`, { version: 1 }), 409, 'conflict', /version 1/i)
 })
 
-void test('providers: a test calls the model that is named, or that an agent uses', async () => {
+void test('providers: a test calls the given model, or one that an agent uses', async () => {
   const provider = await make()
   const named = await app.made('POST', `/providers/${provider.id}/test`, { model: 'tiny' })
   assert.deepEqual([named.ok, named.model, Object.keys(named)], [true, 'tiny', ['ok', 'model', 'latency_ms']])
@@ -148,7 +148,7 @@ void test('providers: a test calls the model that is named, or that an agent use
   await refused(app.admin('POST', `/providers/${provider.id}/test`, { prompt: 'x' }), 422, 'validation_error', /prompt/)
 })
 
-void test("providers: a failing test tells the provider's words, shortened and without the key", async () => {
+void test("providers: a failed test returns the provider's message, truncated and without the key", async () => {
   const provider = await make()
   app.model.script({ status: 401, body: `key ${secret} is wrong ${'x'.repeat(10_000)}` })
   const { status, text, json } = await app.admin('POST', `/providers/${provider.id}/test`, { model: 'tiny' })
@@ -158,7 +158,7 @@ void test("providers: a failing test tells the provider's words, shortened and w
   assert.ok(!text.includes(secret))
 })
 
-void test('providers: a test of an address where nobody listens says so', async (t) => {
+void test('providers: a test of an address where nothing listens reports that', async (t) => {
   const gone = createServer()
   await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
   const { port } = gone.address() as AddressInfo
@@ -172,7 +172,7 @@ void test('providers: a test of an address where nobody listens says so', async 
   }
 })
 
-void test('providers: without a model a test asks the server what it serves, and calls the first', async (t) => {
+void test('providers: without a model, a test asks the server for its models and calls the first', async (t) => {
   const asked: string[] = []
   const base = await serve(t, (request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -192,13 +192,13 @@ void test('providers: without a model a test asks the server what it serves, and
 
 for (const [what, answer, words] of [
   ['a refusal', [401, `no: ${secret}`], /401.*no/],
-  ['no JSON', [200, '<html>'], /not JSON/],
-  ['no list', [200, '{"data":{}}'], /not understood/],
+  ['not JSON', [200, '<html>'], /not JSON/],
+  ['not a list', [200, '{"data":{}}'], /not understood/],
   ['an empty list', [200, '{"data":[]}'], /no model/],
   ['too much', [200, ' '.repeat(5_000_000)], /too long/],
   ['a redirect', [302, ''], /302/],
 ] as const) {
-  void test(`providers: a list of models that is ${what} fails the test in words, without the key`, async (t) => {
+  void test(`providers: a list of models that is ${what} fails the test with an explanation, without the key`, async (t) => {
     const base = await serve(t, (_request, response) => response.writeHead(answer[0], { location: '/elsewhere' }).end(answer[1]))
     const provider = await make({ base_url: base })
     const { json, text } = await app.admin('POST', `/providers/${provider.id}/test`)

@@ -1,4 +1,4 @@
-/** No secret is in any answer that need not hold it, in the log, or in a byte of the data folder. */
+/** No secret appears in a response that does not need it, in the log, or in any byte of the data folder. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { makeStoreUnderTest } from '../support/store-under-test.ts'
 import { makeFolder, startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
 
-void test('security: a provider key and an API secret are in no file of the database, sealed and digested as they are', async () => {
+void test('security: no database file contains a provider key or an API secret, which are stored encrypted or hashed', async () => {
   await using app = await startTestApp()
   const canary = `sk-canary-${randomUUID()}`
   const provider = await app.made('POST', '/providers', {
@@ -33,7 +33,7 @@ void test('security: a provider key and an API secret are in no file of the data
   assert.ok(told > 0, 'the files with the rows were read')
 })
 
-void test('security: no key and no token is in the log or on the standard output, also where a provider repeats its key', async (t) => {
+void test('security: neither the log nor standard output contains a key or token, even when a provider echoes its key', async (t) => {
   const folder = await makeFolder()
   const model = await startModelServer()
   const canary = 'sk-canary-77aa01c4e2'

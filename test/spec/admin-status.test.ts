@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: GET /status and POST /verify, what the console's operations page shows. */
+/** Admin API: GET /status and POST /verify, which the console's operations page shows. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -15,7 +15,7 @@ import { startTestDoor } from '../support/test-http-layer.ts'
 
 const nothingCounted = { completed: 0, failed: 0, released: 0, lost: 0, replayed: 0, recovered: 0, refused: 0, model_retries: 0 }
 
-void test('status: what the service is made of, whether it can work and how much it may do', async () => {
+void test('status: reports version, store, limiter, workers, state and capacity', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '7' } })
   const status = await app.made('GET', '/status')
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -60,7 +60,7 @@ void test('status: running turns are those that run now, and every end, replay, 
 
 const app = await startAdminApp()
 
-void test('verify: every invariant is told, beside a turn that runs; who asks meanwhile gets the same answer', async () => {
+void test('verify: reports every invariant while a turn runs; concurrent requests get the same result', async () => {
   const held = gate()
   app.model.script([held, 'x'])
   const running = app.chat('hi')
@@ -82,7 +82,7 @@ void test('verify: every invariant is told, beside a turn that runs; who asks me
   await refused(app.admin('POST', '/verify', { deep: true }), 422, 'validation_error', /deep/)
 })
 
-/** As nobody may: past the server. */
+/** Written past the server, which no user can do. */
 async function change(store: TestApp, text: string): Promise<void> {
   if (storeKind === 'postgres') return void (await store.query(text))
   const db = new DatabaseSync(databaseFile(store.folder))
@@ -90,7 +90,7 @@ async function change(store: TestApp, text: string): Promise<void> {
   db.close()
 }
 
-void test('verify: a broken invariant is an answer, with the rows that break it', async () => {
+void test('verify: a violated invariant is returned with the rows that violate it', async () => {
   await using own = await startTestApp()
   await change(own, 'update owners set balance = balance + 1')
   const { ok, invariants: told } = await own.made('POST', '/verify')
@@ -105,7 +105,7 @@ void test('verify: a broken invariant is an answer, with the rows that break it'
   await own.verify()
 })
 
-void test('verify: a connection that is silent for longer than others may be gets its answer', async () => {
+void test('verify: a connection that is silent for longer than the usual idle timeout still gets its response', async () => {
   const held = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
   const verify = async () => {

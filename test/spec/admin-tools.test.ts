@@ -1,6 +1,6 @@
 /**
- * Surfaces, Admin API: the tools of an agent, on a scripted MCP server over real HTTP: what is refused, what is pinned, who approves, and that no
- * value of a header or secret is ever told.
+ * Admin API: the tools of an agent, on a scripted MCP server over real HTTP: which tools are refused, what is pinned, how changes are
+ * approved, and that no value of a header or secret is ever returned.
  */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -52,10 +52,10 @@ const create = (...tools: Json[]): Promise<Answer> =>
   })
 const patch = (id: string, ...tools: Json[]): Promise<Answer> => app.admin('PATCH', `/agents/${id}`, { tools })
 
-// Before the first test: while this waits, one that has begun could end and take the service with it.
+// Before the first test: while this waits, a test that has already started could end and close the service with it.
 const bare = await make()
 
-void test('tools: every field is kept, defaults are filled in, and of headers and secrets the names alone are told', async () => {
+void test('tools: stores every field, fills in defaults, and returns only the names of headers and secrets', async () => {
   const { status, json, text } = await create(
     http(),
     { type: 'builtin', name: 'now' },
@@ -105,7 +105,7 @@ void test('tools: every field is kept, defaults are filled in, and of headers an
   assert.deepEqual([kept.timeout_seconds, kept.side_effects, kept.headers, kept.secrets], [3, false, {}, {}])
 })
 
-void test('tools: the model is told of them, and their length is part of the hold', async () => {
+void test('tools: their definitions are sent to the model, and their length counts toward the hold', async () => {
   const caller = await app.makeCaller({ agent: { tools: [http(), server({ allowed: ['look'] }), { type: 'builtin', name: 'now' }] } })
   await app.chat('hi', { caller })
   const offered = app.model.calls.at(-1)!.body['tools'] as Json[]
@@ -124,7 +124,7 @@ const parameters = (properties: Json): Json => ({ type: 'object', properties })
 const refusals: Record<string, [Json, RegExp]> = {
   'no type': [{ name: 'now' }, /tools\.0/],
   'an unknown type': [{ type: 'shell', name: 'x' }, /^tools\.0\.type must be one of http, mcp, builtin\.$/],
-  'a type that is no text': [{ type: 7, name: 'x' }, /^tools\.0\.type must be one of http, mcp, builtin\.$/],
+  'a type that is not a string': [{ type: 7, name: 'x' }, /^tools\.0\.type must be one of http, mcp, builtin\.$/],
   'an unknown built-in': [{ type: 'builtin', name: 'delete_everything' }, /now, search_knowledge/],
   'an unknown field': [http({ tenant: 'x' }), /unknown field: tenant/],
   'pins of its own': [server({ pinned: [] }), /unknown field: pinned/],
@@ -132,15 +132,15 @@ const refusals: Record<string, [Json, RegExp]> = {
   'a name of an MCP server with a dot': [server({ name: 'a.shop' }), /called "a\.shop": a name has 1 to 64 letters, digits, _ and -\.$/],
   'no description': [http({ description: undefined }), /tools\.0\.description is required/],
   'another method': [http({ method: 'TRACE' }), /GET, POST, PUT, PATCH, DELETE/],
-  'parameters that are no object': [http({ parameters: { type: 'string' } }), /parameters must be a JSON Schema of type "object"/],
-  'a placeholder that nobody fills': [http({ url: 'https://example.com/{nobody}?key={key}' }), /\{nobody\}/],
+  'parameters that are not an object': [http({ parameters: { type: 'string' } }), /parameters must be a JSON Schema of type "object"/],
+  'a placeholder without a parameter': [http({ url: 'https://example.com/{nobody}?key={key}' }), /\{nobody\}/],
   'a placeholder as host': [http({ url: 'https://{order}/?key={key}' }), /scheme, host or port/],
   'a secret that is a parameter': [http({ parameters: parameters({ order: {}, key: {} }) }), /key is a secret and a parameter/],
-  'a header that is ours': [http({ headers: { Host: 'example.com' } }), /host/],
+  'a reserved header': [http({ headers: { Host: 'example.com' } }), /host/],
   'a line break in a header': [http({ headers: { 'X-A': 'a\r\nX-B: b' } }), /X-A/],
   'a header with a strange name': [http({ headers: { 'X Y': 'x' } }), /"X Y" is no name of a header/],
   'a header of an MCP server with a strange name': [server({ headers: { 'X Y': 'x' } }), /"X Y" is no name of a header/],
-  'a header with a line break in its name and no text': [http({ headers: { 'X\nY': { a: 1 } } }), /tools\.0\.headers/],
+  'a header with a line break in its name and no value': [http({ headers: { 'X\nY': { a: 1 } } }), /tools\.0\.headers/],
   'null for a header with a strange name': [http({ headers: { 'X\nY': null } }), /"X\\nY" .*no stored value/],
   'a secret with a strange name': [http({ secrets: { key: secret, 'a b': secret } }), /the name "a b" of a secret is not 1 to 64/],
   'a secret of three letters': [
@@ -160,11 +160,11 @@ const refusals: Record<string, [Json, RegExp]> = {
   'null for a header that is not stored': [http({ headers: { Authorization: null } }), /Authorization .*no stored value/],
   'null for a secret that is not stored': [http({ secrets: { key: null } }), /key .*no stored value/],
   'a private MCP server': [server({ url: 'http://127.0.0.1:1/mcp' }), /name 127\.0\.0\.1:1 in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/],
-  'an MCP server that is not there': [server({ url: `http://127.0.0.1:${away}/mcp` }), /MCP server shop: .*(refused|reached)/],
+  'an unreachable MCP server': [server({ url: `http://127.0.0.1:${away}/mcp` }), /MCP server shop: .*(refused|reached)/],
   'an MCP tool that is not offered': [server({ allowed: ['fly'] }), /fly/],
 }
 for (const [what, [given, words]] of Object.entries(refusals)) {
-  void test(`tools: ${what} is refused in words, and nothing is made or changed`, async () => {
+  void test(`tools: ${what} is refused with an explanation, and nothing is created or changed`, async () => {
     const [before] = (await app.made('GET', '/agents?limit=1')).data
     await refused(create(given), 422, 'validation_error', words)
     assert.deepEqual((await app.made('GET', '/agents?limit=1')).data, [before])
@@ -174,7 +174,7 @@ for (const [what, [given, words]] of Object.entries(refusals)) {
   })
 }
 
-void test('tools: two of one name, more than 32 and more words than a prompt can hold are refused', async () => {
+void test('tools: duplicate names, more than 32 tools and more definitions than a prompt can hold are refused', async () => {
   await refused(create(http(), http()), 422, 'validation_error', /Two tools are called order_status/)
   await refused(create(...Array.from({ length: 33 }, (_, n) => http({ name: `t${n}` }))), 422, 'validation_error', /tools/)
   const long = Array.from({ length: 32 }, (_, n) => http({ name: `t${n}`, description: 'w'.repeat(8000) }))
@@ -182,7 +182,7 @@ void test('tools: two of one name, more than 32 and more words than a prompt can
   await refused(app.admin('PATCH', `/agents/${app.caller.agentId}`, { max_tool_calls: -1 }), 422, 'validation_error', /max_tool_calls/)
 })
 
-void test('tools: null keeps a stored value of the same tool and name, and saving the same again changes nothing', async () => {
+void test('tools: null keeps the stored value of the same tool and name, and saving the same content again changes nothing', async () => {
   const agent = await make(http(), server())
   const listed = mcp.callsOf('tools/list').length
   const shown = agent.tools.map(({ pinned: _, ...given }: Json) => given)
@@ -206,7 +206,7 @@ void test('tools: null keeps a stored value of the same tool and name, and savin
   assert.equal((await patch(agent.id, otherwise)).json.version, inherited.json.version, 'the same in another order')
 })
 
-void test('tools: what is sealed works after a change, a rollback and a restart of nothing: the server sees the value', async () => {
+void test('tools: sealed values still reach the server after a change and a rollback', async () => {
   const agent = await make(server())
   assert.equal((await patch(agent.id, server({ headers: { 'X-Key': 'another-value-of-it' } }))).json.version, 2)
   assert.equal(mcp.callsOf('tools/list').at(-1)!.headers['x-key'], 'another-value-of-it')
@@ -223,7 +223,7 @@ void test('tools: what is sealed works after a change, a rollback and a restart 
   assert.equal(mcp.callsOf('tools/call').at(-1)!.headers['x-key'], canary)
 })
 
-void test('tools: no silent new pins: a change of the server is told by refresh, and used once it is approved', async () => {
+void test("tools: a server's new pins are never adopted silently: refresh reports a change, and it applies after approval", async () => {
   const own = await startScriptedMcp({ tools: [tool('stays'), tool('goes'), tool('turns')] })
   await using open = await startTestApp({ env: { TURNKEEP_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${own.port}` } })
   try {
@@ -263,7 +263,7 @@ void test('tools: no silent new pins: a change of the server is told by refresh,
 
     await own.close()
     await refused(open.admin('POST', `/agents/${agent.id}/tools/refresh`), 422, 'validation_error', /MCP server own/)
-    // What is pinned stays usable in a change of something else while its server is away.
+    // Pinned tools stay usable when something else changes while their server is unreachable.
     assert.equal((await open.made('PATCH', `/agents/${agent.id}`, { name: 'A third name' })).version, 5)
     await refused(open.admin('POST', '/agents/agt_x/tools/refresh'), 404, 'not_found')
     await refused(open.admin('POST', `/agents/${agent.id}/tools/refresh`, { yes: true }), 422, 'validation_error', /yes/)
@@ -272,7 +272,7 @@ void test('tools: no silent new pins: a change of the server is told by refresh,
   }
 })
 
-void test('security: no value of a header or secret is in an answer, the log, the audit, the description or a file of the database', async () => {
+void test('security: no value of a header or secret appears in a response, the log, the audit log, the API description or a database file', async () => {
   const agent = await make(http(), server())
   await patch(agent.id, http({ description: 'Changed.' }), server({ allowed: ['look'] }))
   await app.made('POST', `/agents/${agent.id}/tools/refresh`, { approve: true })
@@ -304,7 +304,7 @@ void test('security: no value of a header or secret is in an answer, the log, th
   assert.ok(rows > 0, 'the files with the rows were read')
 })
 
-void test('knowledge: an embedding model needs a provider that makes embeddings, a language one that is known', async () => {
+void test('knowledge: an embedding model needs a provider that offers embeddings, and a language must be a known one', async () => {
   const name = `anthropic-${ownerId.slice(-6)}`
   await app.made('POST', '/providers', { name, kind: 'anthropic', api_key: 'k' })
   const { agentId } = app.caller
@@ -319,7 +319,7 @@ void test('knowledge: an embedding model needs a provider that makes embeddings,
   assert.deepEqual((await set({ embedding_model: null, language: null })).json.knowledge.embedding_model, null)
 })
 
-void test('knowledge: another language queues the documents again, and what is saved without one does not', async () => {
+void test('knowledge: a new language queues the documents for reindexing, and a save without a language does not', async () => {
   const { id } = await app.makeAgent(ownerId)
   const document = await app.made('POST', `/agents/${id}/documents`, { title: 't', text: 'Die Häuser sind alt.' })
   const ready = async (after: string | undefined): Promise<Json> => {
@@ -340,11 +340,11 @@ void test('knowledge: another language queues the documents again, and what is s
   await ready(second.indexed_at)
 })
 
-void test('agents: the history that is not given fits the window of a model that is known', async () => {
+void test('agents: the default history window fits the context window of a known model', async () => {
   const name = `openai-${ownerId.slice(-6)}`
   await app.made('POST', '/providers', { name, kind: 'openai', api_key: 'k' })
   const history = async (fields: Json): Promise<number> => (await app.makeAgent(ownerId, fields)).history.max_tokens
-  // 8,192 of the model, less 2,048 of output, 1,500 of knowledge, 2,000 for a message and 8 of the system prompt.
+  // 8,192 of the model, minus 2,048 of output, 1,500 of knowledge, 2,000 for a message and 8 of the system prompt.
   assert.equal(await history({ model: `${name}/gpt-4` }), 2636)
   assert.equal(await history({ model: `${name}/gpt-4`, max_output_tokens: 8000 }), 0)
   assert.equal(await history({ model: `${name}/gpt-4`, history: { max_tokens: 5000 } }), 5000)

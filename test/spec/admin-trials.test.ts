@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: a tool tried out before anybody chats, and the price of a model before an agent is saved with it. */
+/** Admin API: trying a tool before any user chats, and looking up a model's price before an agent is saved. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
@@ -35,7 +35,7 @@ const tryOf = (one: TestApp, body: Json, agentId = one.caller.agentId): Promise<
   one.admin('POST', `/agents/${agentId}/tools/try`, body)
 const day = (name: string): Json => ({ tool: name, arguments: { day: 'Monday' } })
 
-void test('tools/try: an HTTP tool is called for real, under a key of this request, and answers what the model would be told', async () => {
+void test('tools/try: calls an HTTP tool for real, with a key of this request, and returns what the model would receive', async () => {
   const answer = await tryOf(app, day('book'))
   const [called] = tools.callsOf('/book')
   assert.equal(answer.status, 200, answer.text)
@@ -45,7 +45,7 @@ void test('tools/try: an HTTP tool is called for real, under a key of this reque
   assert.equal(called!.idempotencyKey, `${answer.headers.get('x-request-id')}:1:1`)
 })
 
-void test('tools/try: MCP tools go by the name that the model sees, built-in ones by their own; arguments may be left out', async () => {
+void test('tools/try: finds MCP tools by the name that the model sees and built-in tools by their own; arguments are optional', async () => {
   const { json } = await tryOf(app, { tool: 'shop__look', arguments: { x: 'y' } })
   assert.deepEqual([json.result, json.is_error], ['did look', false])
   assert.deepEqual(mcp.callsOf('tools/call')[0]!.params.arguments, { x: 'y' })
@@ -56,7 +56,7 @@ void test('tools/try: MCP tools go by the name that the model sees, built-in one
   assert.equal(searched.is_error, false, searched.result)
 })
 
-void test('tools/try: a tool that fails, and arguments that do not fit, are told as they are to a model', async () => {
+void test('tools/try: reports a failing tool and invalid arguments exactly as the model would receive them', async () => {
   tools.when('/cancel', { status: 500, body: 'out of order' })
   const failed = (await tryOf(app, day('cancel'))).json
   assert.deepEqual([failed.is_error, failed.result], [true, 'Status 500, text/plain:\nout of order'])
@@ -69,14 +69,14 @@ void test('tools/try: a tool that fails, and arguments that do not fit, are told
   assert.equal(tools.calls.length, before, 'nothing was called')
 })
 
-void test('tools/try: a long answer is cut as it is for a model', async () => {
+void test('tools/try: truncates a long result as it would for a model', async () => {
   tools.when('/look', { body: 'x'.repeat(200_000) })
   const { json } = await tryOf(app, day('look'))
   assert.match(json.result, /x\n\[The answer is longer and is cut here\.\]$/)
   assert.ok(json.result.length < 40_000)
 })
 
-void test('tools/try: what is wrong is refused by the name of its field, and nothing is called', async () => {
+void test('tools/try: an invalid request is refused with the field name, and nothing is called', async () => {
   const before = tools.calls.length
   await refused(
     tryOf(app, { tool: 'nothing' }),
@@ -97,7 +97,7 @@ void test('tools/try: what is wrong is refused by the name of its field, and not
   assert.equal(tools.calls.length, before)
 })
 
-void test('tools/try: it is the saved version, of an agent that is switched off too, and leaves no turn, charge or line of the audit', async () => {
+void test('tools/try: uses the saved version, also of a disabled agent, and creates no turn, charge or audit entry', async () => {
   const agent = await app.makeAgent(app.caller.ownerId, { tools: [dayTool(tools, 'earlier')] })
   await app.made('PATCH', `/agents/${agent.id}`, { tools: [dayTool(tools, 'later')], enabled: false })
   const seen = async (): Promise<unknown[]> => [
@@ -111,7 +111,7 @@ void test('tools/try: it is the saved version, of an agent that is switched off 
   assert.deepEqual(await seen(), before)
 })
 
-void test('tools/try: the guard keeps it from private addresses as it keeps a turn', async (t) => {
+void test('tools/try: the guard blocks private addresses as it does in a turn', async (t) => {
   const folder = await makeFolder()
   const first = await startTestApp({ folder, env: allowed, agent: { tools: [dayTool(tools, 'private')] } })
   await first.app.drain()
@@ -127,7 +127,7 @@ void test('tools/try: the guard keeps it from private addresses as it keeps a tu
   assert.deepEqual(tools.callsOf('/private'), [])
 })
 
-void test('tools/try: a call that a drain finds running is given up with service_unavailable', async (t) => {
+void test('tools/try: a call that is still running when a drain ends is abandoned with service_unavailable', async (t) => {
   const held = gate()
   t.after(() => held.open())
   tools.when('/held', held)
@@ -140,7 +140,7 @@ void test('tools/try: a call that a drain finds running is given up with service
 const plain = await startAdminApp()
 const priced = (model: string): Promise<Json> => plain.made('GET', `/models/price?model=${encodeURIComponent(model)}`)
 
-void test('models/price: what an agent takes that is given no price, and the window of the model', async () => {
+void test("models/price: returns the price that an agent without its own price would get, and the model's context window", async () => {
   await plain.made('POST', '/providers', { name: 'hosted', kind: 'openai', api_key: 'sk-x' })
   const known = await priced('hosted/gpt-5.4-mini')
   assert.deepEqual(known, {
@@ -157,12 +157,12 @@ void test('models/price: what an agent takes that is given no price, and the win
   }
 })
 
-void test('models/price: a provider that is not there, a model nobody lists and a server of one’s own have none', async () => {
+void test('models/price: an unknown provider, an unlisted model and a self-hosted server have no price', async () => {
   for (const model of [`nobody-${randomUUID()}/gpt-5.4-mini`, 'hosted/gpt-unheard-of', 'scripted/gpt-5.4-mini'])
     assert.deepEqual(await priced(model), { model, price: null, context_tokens: null })
 })
 
-void test('models/price: a text that names no model is refused by the name of its field', async () => {
+void test('models/price: text that does not name a model is refused with the field name', async () => {
   for (const query of ['', '?model=', '?model=gpt', '?model=%2Fgpt', '?model=hosted%2F', '?model=a%20b%2Fc', '?model=a%2Fb&model=c%2Fd'])
     await refused(plain.admin('GET', `/models/price${query}`), 422, 'validation_error', /model/)
   await refused(plain.admin('GET', '/models/price?model=a%2Fb&at=now'), 422, 'validation_error', /at/)

@@ -1,10 +1,10 @@
-/** Rulings, Money: holds, charges, usage that is missing or absurd. */
+/** Holds and charges, and usage that is missing or absurd. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
-void test('fault.model-usage-wrong billing.once a provider that reports more than its cap is charged at the hold, the rest is written off visibly', async () => {
+void test('fault.model-usage-wrong billing.once: a provider that reports more than its cap is charged at the hold, and the rest is recorded as written off', async () => {
   await using app = await startTestApp()
   app.model.script(['x', { usage: { prompt_tokens: 5_000_000, completion_tokens: 9_000_000, total_tokens: 14_000_000 } }])
   const { json } = await app.chat('hi')
@@ -15,7 +15,7 @@ void test('fault.model-usage-wrong billing.once a provider that reports more tha
   await app.verify()
 })
 
-void test('fault.model-usage-wrong billing.once what a step reports beyond its hold is written off too where a further step follows', async () => {
+void test("fault.model-usage-wrong billing.once: usage beyond a step's hold is also written off when another step follows", async () => {
   await using app = await startTestApp()
   const absurd = { usage: { prompt_tokens: 1_000_000, completion_tokens: 10, total_tokens: 1_000_010 } }
   app.model.script([absurd], 'second')
@@ -35,7 +35,7 @@ for (const [what, usage] of Object.entries({
   negative: { prompt_tokens: -1, completion_tokens: 2 },
   fractional: { prompt_tokens: 1.5, completion_tokens: 2 },
 })) {
-  void test(`fault.model-usage-wrong billing.usage-missing ${what} usage is estimated from the bytes, marked, and never zero`, async () => {
+  void test(`fault.model-usage-wrong billing.usage-missing: ${what} usage is estimated from the bytes, marked, and never zero`, async () => {
     await using app = await startTestApp({ agent: { system_prompt: 'abcd' } })
     app.model.script(['a reply of 23 bytes ok.', { usage }])
     const { json } = await app.chat('12345')
@@ -46,7 +46,7 @@ for (const [what, usage] of Object.entries({
   })
 }
 
-void test('balance_never_negative a balance one unit short of the hold is a real 402 on both transports, with nothing stored', async () => {
+void test('balance_never_negative: a balance one unit below the hold is a 402 status on both transports, with nothing stored', async () => {
   await using app = await startTestApp()
   const held = gate()
   app.model.script([held, 'x'])

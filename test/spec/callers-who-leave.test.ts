@@ -1,6 +1,6 @@
 /**
- * Callers who go before the first word or between two of them, who close their side and go on reading, and who
- * do not read. Over bare sockets to the whole service: the turn is the server's, whatever becomes of the connection.
+ * Callers that disconnect before the first delta or between two deltas, that half-close and keep reading, and that do not read. Over raw
+ * sockets to the whole service: the turn belongs to the server, whatever happens to the connection.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -39,11 +39,11 @@ async function open(app: TestApp, sent: Sent): Promise<RawSocket> {
   return raw
 }
 
-/** Resolves when the service has seen the end of the connection, which came before this request of another one. */
+/** Resolves when the service has seen the end of the connection, which arrived before this request on another one. */
 const seen = async (app: TestApp): Promise<void> => void (await (await fetch(`${app.url}/healthz`)).text())
 
 for (const transport of transports) {
-  void test(`fault.caller-gone-before-text a caller of ${transport} who goes before the first word: the turn is completed, and the retry is its replay`, async () => {
+  void test(`fault.caller-gone-before-text: a caller of ${transport} disconnects before the first delta: the turn completes, and the retry gets its replay`, async () => {
     await using app = await startTestApp()
     const sent = await makeSent(app, 'hello', { transport })
     const held = gate()
@@ -59,7 +59,7 @@ for (const transport of transports) {
     await answeredOnce(app, sent, { content: 'all of it' })
   })
 
-  void test(`fault.caller-gone-before-text a caller of ${transport} who goes with the last byte of the request: one turn at most, and the retry is answered`, async () => {
+  void test(`fault.caller-gone-before-text: a caller of ${transport} disconnects with the last byte of the request: at most one turn runs, and the retry is answered`, async () => {
     await using app = await startTestApp()
     for (const how of ['reset', 'end'] as const) {
       const sent = await makeSent(app, `hello and ${how}`, { transport })
@@ -73,10 +73,10 @@ for (const transport of transports) {
 }
 
 const pieces = ['a', 'bc', 'def', 'ghij', 'klmno', 'pqrstu']
-/** Each piece waits behind a gate of its own. */
+/** Each piece waits behind a separate gate. */
 const gated = (gates: Gate[]): Part[] => pieces.flatMap((piece, n) => [gates[n]!, piece])
 
-void test('fault.caller-gone-mid-reply a caller who goes after any number of deltas: the reply is whole, and a retry gets no deltas', async () => {
+void test('fault.caller-gone-mid-reply: a caller disconnects after any number of deltas: the reply is stored whole, and a retry gets no deltas', async () => {
   await using app = await startTestApp()
   for (let gone = 1; gone <= pieces.length; gone++) {
     const sent = await makeSent(app, `gone after ${gone}`, { transport: 'stream' })
@@ -94,7 +94,7 @@ void test('fault.caller-gone-mid-reply a caller who goes after any number of del
   }
 })
 
-void test('fault.caller-gone-mid-reply a caller of a waiting /chat who goes while the model speaks: the same', async () => {
+void test('fault.caller-gone-mid-reply: a caller of /chat disconnects while the model generates: the turn completes, and the retry gets its replay', async () => {
   await using app = await startTestApp()
   const sent = await makeSent(app, 'hello')
   const gates = pieces.map(() => gate())
@@ -108,7 +108,7 @@ void test('fault.caller-gone-mid-reply a caller of a waiting /chat who goes whil
   await answeredOnce(app, sent, { content: pieces.join('') })
 })
 
-void test('fault.caller-gone-mid-reply a caller who goes while the model breaks off: the turn is released, and the same key runs again', async () => {
+void test('fault.caller-gone-mid-reply: a caller disconnects while the model breaks off: the turn is released, and the same key runs again', async () => {
   await using app = await startTestApp()
   const sent = await makeSent(app, 'hello', { transport: 'stream' })
   const held = gate()
@@ -123,7 +123,7 @@ void test('fault.caller-gone-mid-reply a caller who goes while the model breaks 
 })
 
 for (const transport of transports) {
-  void test(`fault.caller-half-closes a caller of ${transport} who sends FIN and goes on reading is alive: the whole answer arrives`, async () => {
+  void test(`fault.caller-half-closes: a caller of ${transport} that sends FIN and keeps reading gets the whole response`, async () => {
     await using app = await startTestApp()
     const sent = await makeSent(app, 'hello', { transport })
     const held = gate()
@@ -148,13 +148,13 @@ for (const transport of transports) {
 }
 
 const slowReaders = 6
-// 5 MiB: more than the kernel keeps for a connection, which is about 3 MiB on this way, and less than the longest answer.
+// 5 MiB: more than the kernel buffers for a connection, which is about 3 MiB here, and less than the longest reply.
 const long = { piece: 'x'.repeat(16 * 1024), pieces: 320 }
 
-// What waits for a reader waits before any store, and so much text takes a database half a minute.
+// What waits for a reader does so in the HTTP layer, whatever the store, and that much text takes a database half a minute.
 if (storeKind === 'sqlite')
   void test(
-    'fault.slow-reader stream.slow-reader callers who do not read cost a quarter of a MiB each, and their turns end in time',
+    'fault.slow-reader stream.slow-reader: callers that do not read cost a quarter of a MiB each, and their turns end in time',
     slowReadersCost,
   )
 
@@ -172,7 +172,7 @@ async function slowReadersCost(t: TestContext): Promise<void> {
     gates.set(message, held)
     const sent = await makeSent(app, message, { transport: 'stream', agent })
     const raw = await open(app, sent)
-    // What the readers read is thrown away, and what the others are sent is not read.
+    // What the readers read is discarded, and what is sent to the others is not read.
     raw.socket.removeAllListeners('data')
     if (reads) raw.socket.resume()
     else raw.socket.pause()
@@ -180,15 +180,15 @@ async function slowReadersCost(t: TestContext): Promise<void> {
     return { sent, raw }
   }
 
-  // What is loaded and compiled with the first of them is not measured.
+  // What is loaded and compiled for the first request is not measured.
   const first = await begin('reads first', true)
   gates.get('reads first')!.open()
   await until('the first has ended', async () => app.app.turns.running === 0)
   first.raw.socket.destroy()
-  // A connection to a database keeps the last thing it sent; that is to be a short one.
+  // A database connection keeps the last thing it sent, so that should be short.
   for (const n of [1, 2, 3]) await answeredOnce(app, await makeSent(app, `short ${n}`), { content: `You said: short ${n}` })
 
-  // Both kinds hold the text of their turns, so what the second needs beyond the first is what waits for a reader.
+  // Both kinds hold the text of their turns, so what the second kind needs beyond the first is what waits for a reader.
   const needed: number[] = []
   const callers: { sent: Sent; raw: RawSocket }[] = []
   for (const reads of [true, false]) {
@@ -201,14 +201,15 @@ async function slowReadersCost(t: TestContext): Promise<void> {
   t.diagnostic(
     `${Math.round(needed[0]! / slowReaders / 1024)} KiB a stream that is read, ${Math.round(each / 1024)} KiB more for one that is not`,
   )
-  // Rulings: 256 KiB unsent. As much again for what else a process comes to keep; without that bound it would be more than a MiB.
+  // 256 KiB unsent (`stream.slow-reader`), and as much again for what else a process retains; without that bound it would be more than a
+  // MiB.
   assert.ok(each <= 2 * 262_144, `${Math.round(each / 1024)} KiB`)
 
   const quick = await makeSent(app, 'quick', { transport: 'stream' })
   await answeredOnce(app, quick, { content: 'You said: quick' })
 
   for (const held of gates.values()) held.open()
-  // Nobody reads, and all end: none waits for its reader.
+  // No one reads, and all turns end: none waits for its reader.
   await until('every turn has ended', async () => app.app.turns.running === 0)
   const content = `${long.piece.repeat(long.pieces)}end`
   await answeredOnce(app, callers.at(-1)!.sent, { content })
@@ -220,7 +221,7 @@ const collectGarbage = (): void => {
   ;(runInNewContext('gc') as () => void)()
 }
 
-/** What this process, the service in it, keeps in memory, once nothing moves any more. */
+/** The memory that this process, with the service in it, retains once nothing changes any more. */
 async function liveBytes(): Promise<number> {
   let last = Infinity
   for (;;) {

@@ -1,4 +1,4 @@
-/** What a reply leans on: kept with the message for the operator, and never part of what a caller reads. */
+/** The passages that support a reply are stored with the message for the operator, and are never part of what a caller reads. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestApp } from '../support/test-app.ts'
@@ -9,7 +9,7 @@ const returns =
   '# Returns\n\n## Deadlines\n\nA zeppelin may be returned within thirty days.\n\n## Costs\n\nReturning a zeppelin costs nothing.'
 const repairs = '# Repairs\n\nA torn balloon is mended within a week.'
 
-void test('tools.citations passages of the prompt and of the search tool, each document and section once, in order, for the operator alone', async () => {
+void test('tools.citations: passages of the prompt and of the search tool are stored once per document and section, in order, for the operator alone', async () => {
   await using app = await startTestApp({ agent: { tools: [{ type: 'builtin', name: 'search_knowledge' }] } })
   const { agentId } = app.caller
   await app.app.knowledge.index({ documentId: 'doc_returns', agentId, title: 'Terms', text: returns })
@@ -36,7 +36,7 @@ void test('tools.citations passages of the prompt and of the search tool, each d
   await app.verify()
 })
 
-void test('tools.citations a reply that leans on nothing has none', async () => {
+void test('tools.citations: a reply that used no passages has no citations', async () => {
   await using app = await startTestApp()
   const { json } = await app.chat('Hello')
   const page = await app.made('GET', `/conversations/${json.conversation_id}/messages`)

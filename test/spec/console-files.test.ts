@@ -1,4 +1,4 @@
-/** /console: the built page as it goes over the wire, and nothing else of the disk. docs/decisions/0027-console.md */
+/** /console: serves the built page and no other file of the disk. docs/decisions/0027-console.md */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -32,7 +32,7 @@ await writeFile(join(folder, 'icon.svg'), '<svg xmlns="http://www.w3.org/2000/sv
 await writeFile(join(folder, 'assets/app-1a2b3c4d.js'), script)
 await writeFile(join(folder, 'assets/picture-5e6f.png'), picture)
 
-/** A door with an admin API whose rooms nobody asks here. */
+/** An HTTP layer with an admin API that no test here calls. */
 async function openDoor(t: TestContext, consoleFolder: string): Promise<TestDoor> {
   const admin = { admin: {}, adminToken: 'x', turns: {}, erasure: {}, apiUrl: () => null } as unknown as HttpLayerOptions['admin']
   const door = await startTestDoor({ ...(admin ? { admin } : {}), consoleFolder })
@@ -40,7 +40,7 @@ async function openDoor(t: TestContext, consoleFolder: string): Promise<TestDoor
   return door
 }
 
-void test('console: the page stands under each of its addresses, with a policy that loads nothing from elsewhere', async (t) => {
+void test('console: serves the page at each of its addresses, with a content security policy that loads nothing from other origins', async (t) => {
   const door = await openDoor(t, folder)
   for (const path of [
     '/console',
@@ -64,7 +64,7 @@ void test('console: the page stands under each of its addresses, with a policy t
   }
 })
 
-void test('console: an asset is kept for a year, what has no hash in its name is asked for again; the type is the one of the name', async (t) => {
+void test('console: assets with a hash in their name are cached for a year, others are revalidated; the content type follows the file name', async (t) => {
   const door = await openDoor(t, folder)
   const known = [
     ['assets/app-1a2b3c4d.js', 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
@@ -79,7 +79,7 @@ void test('console: an asset is kept for a year, what has no hash in its name is
   assert.deepEqual((await visit(door.url, '/console/assets/picture-5e6f.png')).bytes, picture)
 })
 
-void test('console: compressed for whoever takes it, the same bytes each time; a picture is sent as it is', async (t) => {
+void test('console: compresses for clients that accept it, with the same bytes each time; images are sent unchanged', async (t) => {
   const door = await openDoor(t, folder)
   const headers = { 'accept-encoding': 'br, gzip, deflate' }
   const packed = await visit(door.url, '/console/assets/app-1a2b3c4d.js', { headers })
@@ -95,7 +95,7 @@ void test('console: compressed for whoever takes it, the same bytes each time; a
   assert.deepEqual([unpacked.headers['content-encoding'], unpacked.bytes], [undefined, picture])
 })
 
-void test('console: 304 for what the browser has, HEAD has the headers of GET, other methods are 405', async (t) => {
+void test('console: 304 for a cached version, HEAD has the headers of GET, other methods are 405', async (t) => {
   const door = await openDoor(t, folder)
   for (const path of ['/console', '/console/agents', '/console/icon.svg', '/console/assets/app-1a2b3c4d.js']) {
     const whole = await visit(door.url, path)
@@ -113,7 +113,7 @@ void test('console: 304 for what the browser has, HEAD has the headers of GET, o
   }
 })
 
-void test('console: an asset that is not there is the 404 envelope, and no path leads out of the folder', async (t) => {
+void test('console: a missing asset is the 404 envelope, and no path leads out of the folder', async (t) => {
   const door = await openDoor(t, folder)
   const outside = [
     '/console/assets/app-00000000.js',
@@ -137,12 +137,12 @@ void test('console: an asset that is not there is the 404 envelope, and no path 
     assert.deepEqual([answer.status, answer.json['error']?.code], [404, 'not_found'], path)
     assert.ok(!answer.text.includes('a secret'), path)
   }
-  // A name without an extension is an address of the page, whatever else it looks like.
+  // A path without a file extension is an address of the page, whatever else it looks like.
   for (const path of ['/console/..', '/console/%2e%2e/%2e%2e/etc/passwd', '/console/assets', '/console/constructor'])
     assert.deepEqual([(await visit(door.url, path)).text, path], [html, path])
 })
 
-void test('console: what is built anew beside a running server is served from the next look at the page on', async (t) => {
+void test('console: a rebuild beside a running server is served from the next page load on', async (t) => {
   const fresh = join(parent, 'fresh')
   const door = await openDoor(t, fresh)
   const missing = await visit(door.url, '/console')
@@ -166,7 +166,7 @@ void test('console: what is built anew beside a running server is served from th
   assert.equal((await visit(door.url, '/console')).status, 404)
 })
 
-void test('console: stands at the door of the admin API, and at no other', async (t) => {
+void test('console: is served on the port of the admin API, and on no other', async (t) => {
   const bare = await startTestDoor({ consoleFolder: folder })
   t.after(() => bare.close())
   for (const path of ['/console', '/console/assets/app-1a2b3c4d.js'])
@@ -177,7 +177,7 @@ void test('console: stands at the door of the admin API, and at no other', async
   assert.equal((await visit(app.adminUrl, '/console')).status, 200)
 })
 
-void test('console: the page that npm ci builds is whole, needs no script or style in its HTML, and names nothing from elsewhere', async () => {
+void test('console: the page that npm ci builds is complete, needs no inline script or style, and refers to no other origin', async () => {
   assert.ok(existsSync(join(import.meta.dirname, '../../packages/console/dist/index.html')), 'npm run build:console')
   await using app = await startTestApp()
   const page = await visit(app.adminUrl, '/console/')

@@ -1,4 +1,4 @@
-/** The console's sessions: signing in and out, what a cookie is worth and when, and how long. docs/decisions/0027-console.md */
+/** The console's sessions: signing in and out, when a cookie is accepted, and how long it is valid. docs/decisions/0027-console.md */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -19,10 +19,10 @@ const asPage = (cookie: string, url = adminUrl): Record<string, string> => ({ ..
 const ask = (cookie: string, path = '/session', method = 'GET', url = adminUrl): Promise<Visited> =>
   visit(url, `/admin/v1${path}`, { method, headers: asPage(cookie, url) })
 const codeOf = ({ status, json }: Visited): [number, unknown] => [status, json['error']?.code]
-// Before the first test, or what runs one of them alone would find the file at its end.
+// Before the first test, because running a single test would otherwise reach the end of the file here.
 const cookie = cookieOf(await signIn(adminUrl))
 
-void test('session.origin sign-in answers the session and sets a cookie that scripts, other sites and other paths do not see', async () => {
+void test('session.origin: sign-in returns the session and sets a cookie that scripts, other sites and other paths cannot see', async () => {
   const answer = await signIn(adminUrl)
   assert.equal(answer.status, 201, answer.text)
   assert.deepEqual(Object.keys(answer.json), ['expires_at', 'version', 'api_url'])
@@ -40,7 +40,7 @@ void test('session.origin sign-in answers the session and sets a cookie that scr
   assert.equal(made.status, 201, made.text)
 })
 
-void test('session.origin behind TLS the cookie is for TLS alone', async () => {
+void test('session.origin: behind TLS the cookie is sent over TLS only', async () => {
   const forwarded = await signIn(adminUrl, adminToken, { headers: { 'x-forwarded-proto': 'https' } })
   assert.match(forwarded.headers['set-cookie']![0]!, /; Secure$/)
   const plain = await signIn(adminUrl, adminToken, { headers: { 'x-forwarded-proto': 'http' } })
@@ -51,7 +51,7 @@ void test('session.origin behind TLS the cookie is for TLS alone', async () => {
   assert.equal(answer.json['api_url'], 'https://chat.example.com')
 })
 
-void test('session.origin a page with a port of its own is told where callers reach the API, and its cookie is as its own door is', async () => {
+void test('session.origin: on a separate port, the page learns where the public API is, and its cookie fits the port it was loaded from', async () => {
   await using apart = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0' } })
   assert.equal((await signIn(apart.adminUrl)).json['api_url'], apart.url)
   assert.equal((await signIn(apart.url)).status, 404)
@@ -65,25 +65,25 @@ void test('session.origin a page with a port of its own is told where callers re
 })
 
 const foreign = {
-  'without the header of the page': { 'x-turnkeep-console': '' },
-  'with another value of it': { 'x-turnkeep-console': '1, 1' },
+  "without the page's header": { 'x-turnkeep-console': '' },
+  "with another value of the page's header": { 'x-turnkeep-console': '1, 1' },
   'from another site': { 'sec-fetch-site': 'cross-site' },
-  'from a site beside it': { 'sec-fetch-site': 'same-site' },
-  'typed by a person': { 'sec-fetch-site': 'none' },
+  'from a sibling site': { 'sec-fetch-site': 'same-site' },
+  'from the address bar': { 'sec-fetch-site': 'none' },
   'from another origin': { origin: 'http://evil.example' },
-  'from an origin that begins alike': { origin: `${adminUrl}.evil.example` },
+  'from an origin with the same prefix': { origin: `${adminUrl}.evil.example` },
   'from another port': { origin: adminUrl.replace(/\d+$/, '1') },
-  'from an origin that is none': { origin: 'null' },
+  'from an invalid origin': { origin: 'null' },
   'with two cookies of the name': { cookie: `${cookie}; ${cookie}` },
   'with a cookie of another name': { cookie: cookie.replace('turnkeep_session', 'xturnkeep_session') },
   'with a secret that was made up': { cookie: `turnkeep_session=${'A'.repeat(43)}` },
-  'with a text that is no secret': { cookie: `turnkeep_session=' or 1=1 --` },
+  'with a malformed secret': { cookie: `turnkeep_session=' or 1=1 --` },
   'with an empty cookie': { cookie: 'turnkeep_session=' },
   'without a cookie': { cookie: '' },
 }
 
 for (const [what, changed] of Object.entries(foreign)) {
-  void test(`session.origin ${what} a request is the same 401 as without anything, for reads, changes and unknown paths`, async () => {
+  void test(`session.origin: ${what} a request is the same 401 as without credentials, for reads, changes and unknown paths`, async () => {
     const headers = Object.fromEntries(Object.entries({ ...asPage(cookie), ...changed }).filter(([, value]) => value !== ''))
     const bare = await visit(adminUrl, '/admin/v1/owners')
     for (const [method, path] of [
@@ -102,7 +102,7 @@ for (const [what, changed] of Object.entries(foreign)) {
   })
 }
 
-void test('session.origin what an old browser or a proxy leaves out is no reason to refuse; the host is compared without regard to case', async () => {
+void test('session.origin: headers that an old browser or a proxy leaves out do not cause a refusal; the host is compared case-insensitively', async () => {
   assert.equal((await visit(adminUrl, '/admin/v1/session', { headers: { cookie, 'x-turnkeep-console': '1' } })).status, 200)
   const host = `LOCALHOST:${new URL(adminUrl).port}`
   const headers = { ...asPage(cookie), host, origin: `http://${host.toLowerCase()}` }
@@ -111,7 +111,7 @@ void test('session.origin what an old browser or a proxy leaves out is no reason
   assert.equal((await visit(adminUrl, '/admin/v1/session', { headers: among })).status, 200)
 })
 
-void test('session.origin beside a token the token alone decides: a wrong one is no session, a right one needs none', async () => {
+void test('session.origin: with an Authorization header the token alone decides: a wrong one is 401 despite a session, a right one needs no session', async () => {
   for (const authorization of ['Bearer wrong', '', 'Basic eA==', 'nonsense']) {
     const wrong = await visit(adminUrl, '/admin/v1/owners', { headers: { ...asPage(cookie), authorization } })
     assert.deepEqual(codeOf(wrong), [401, 'unauthorized'], authorization)
@@ -125,14 +125,14 @@ void test('session.origin beside a token the token alone decides: a wrong one is
   assert.equal((await ask(cookie)).status, 200)
 })
 
-void test('session.origin a cookie opens the admin API alone: not the metrics, not a conversation', async () => {
+void test('session.origin: a cookie is accepted by the admin API only, not for metrics or conversations', async () => {
   const metrics = await visit(adminUrl, '/metrics', { headers: asPage(cookie) })
   assert.deepEqual(codeOf(metrics), [401, 'unauthorized'])
   const chat = await visit(app.url, `/v1/agents/${app.caller.agentId}/conversations`, { headers: asPage(cookie) })
   assert.deepEqual(codeOf(chat), [401, 'invalid_api_key'])
 })
 
-void test('sign-in: a wrong token and a body that is none are refused, with no cookie; other methods need to be signed in', async () => {
+void test('sign-in: a wrong token and an invalid body are refused without a cookie; other methods need a signed-in session', async () => {
   const wrong = await signIn(adminUrl, 'wrong', { from: '127.0.0.9' })
   assert.deepEqual(codeOf(wrong), [401, 'unauthorized'])
   assert.equal(wrong.headers['set-cookie'], undefined)
@@ -145,7 +145,7 @@ void test('sign-in: a wrong token and a body that is none are refused, with no c
   assert.deepEqual([put.status, put.headers['allow']], [405, 'POST, GET, HEAD, DELETE'])
 })
 
-void test('session.ends sign-out ends the session and takes the cookie back; sign-in and sign-out stand in the audit under one id', async () => {
+void test('session.ends: sign-out ends the session and clears the cookie; the audit log has sign-in and sign-out under one id', async () => {
   const signedIn = await signIn(adminUrl)
   const own = cookieOf(signedIn)
   const out = await ask(own, '/session', 'DELETE')
@@ -162,7 +162,7 @@ void test('session.ends sign-out ends the session and takes the cookie back; sig
   assert.deepEqual([opened.who, opened.request_id, opened.fields], ['admin', signedIn.headers['x-request-id'], []])
 })
 
-void test('session.ends after 12 hours by the clock of the store, whoever asks, and its row goes with the next sign-in', async () => {
+void test("session.ends: a session ends after 12 hours by the store's clock on every process, and its row is deleted at the next sign-in", async () => {
   await using own = await startTestApp()
   const answer = await signIn(own.adminUrl)
   const [early, url] = [cookieOf(answer), own.adminUrl]
@@ -191,7 +191,7 @@ async function firstLife(t: TestContext, options: TestAppOptions = {}): Promise<
 const nextLife = (first: TestApp, more: TestAppOptions = {}): Promise<TestApp> =>
   startTestApp({ folder: first.folder, model: first.model, seeded: first, ...more })
 
-void test('session.ends not with the process: the next one knows it; a changed admin token ends it, and the old one does not come back', async (t) => {
+void test('session.ends: a session survives a restart; a changed admin token ends it, and the old token does not bring it back', async (t) => {
   const first = await firstLife(t)
   const kept = cookieOf(await signIn(first.adminUrl))
   await first.close()
@@ -207,7 +207,7 @@ void test('session.ends not with the process: the next one knows it; a changed a
 
 // The embedded store has one process.
 if (storeKind === 'postgres')
-  void test('session.ends a sign-out at one process ends the session at another one at once', async (t) => {
+  void test('session.ends: a sign-out at one process ends the session at another one immediately', async (t) => {
     const first = await firstLife(t)
     await using second = await nextLife(first)
     const kept = cookieOf(await signIn(first.adminUrl))
@@ -216,7 +216,7 @@ if (storeKind === 'postgres')
     assert.deepEqual(codeOf(await ask(kept, '/owners', 'GET', first.adminUrl)), [401, 'unauthorized'])
   })
 
-void test('session.guesses ten wrong tokens from an address and it is not heard, the right one neither; others are, and so is who is signed in', async () => {
+void test('session.guesses: after ten wrong tokens an address is refused, even with the right one; other addresses and existing sessions are not', async () => {
   await using own = await startTestApp()
   const url = own.adminUrl
   const signedIn = cookieOf(await signIn(url))
@@ -234,7 +234,7 @@ void test('session.guesses ten wrong tokens from an address and it is not heard,
   assert.equal((await visit(url, '/admin/v1/owners', { headers: bearer(), from: '127.0.0.2' })).status, 200)
 })
 
-void test('session.guesses a right token before the tenth wrong one begins the count anew', async () => {
+void test('session.guesses: a right token before the tenth wrong one resets the count', async () => {
   await using own = await startTestApp()
   for (let round = 0; round < 2; round++) {
     for (let guess = 0; guess < 9; guess++) assert.equal((await signIn(own.adminUrl, 'wrong')).status, 401)
@@ -242,7 +242,7 @@ void test('session.guesses a right token before the tenth wrong one begins the c
   }
 })
 
-void test('session.ends while the store is away a session is 503, never 401; a wrong token is 401 all the same', async (t) => {
+void test('session.ends: while the store is unavailable a session is 503, never 401; a wrong token is still 401', async (t) => {
   const own = await startTestApp()
   t.after(() => own.close().catch(() => undefined))
   const kept = cookieOf(await signIn(own.adminUrl))
@@ -254,7 +254,7 @@ void test('session.ends while the store is away a session is 503, never 401; a w
   assert.deepEqual(codeOf(await ask('turnkeep_session=short', '/owners', 'GET', own.adminUrl)), [401, 'unauthorized'])
 })
 
-void test('session.ends the secret of a cookie and the token of a sign-in stand in no log and nowhere in the store', async () => {
+void test("session.ends: the cookie's secret and the token of a sign-in appear in no log and nowhere in the store", async () => {
   const lines: string[] = []
   const log = createLog('trace', { destination: { write: (line) => void lines.push(line) } })
   await using own = await startTestApp({ log, accessLog: log })
@@ -275,7 +275,7 @@ void test('session.ends the secret of a cookie and the token of a sign-in stand 
   }
 })
 
-void test('session.origin what a page of somebody else can send changes nothing, and no preflight of its is granted', async () => {
+void test("session.origin: requests that another site's page can send change nothing, and none of its preflights is granted", async () => {
   const origin = 'http://127.0.0.1:9'
   const form = { cookie, origin, 'sec-fetch-site': 'same-site', 'content-type': 'application/x-www-form-urlencoded' }
   assert.deepEqual(codeOf(await visit(adminUrl, '/admin/v1/owners', { method: 'POST', headers: form })), [401, 'unauthorized'])

@@ -1,4 +1,4 @@
-/** /docs: the reference is the description that /openapi.json serves, loads nothing from elsewhere and asks for nothing. Surfaces, Addresses. */
+/** /docs renders the description that /openapi.json serves, loads nothing from other origins and needs no authentication. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestDoor } from '../support/test-http-layer.ts'
@@ -16,7 +16,7 @@ type Document = {
 const get = (door: TestDoor, path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${door.url}${path}`, { headers })
 const pageOf = async (door: TestDoor): Promise<string> => (await get(door, '/docs')).text()
-/** What a reader sees, entities and markup gone. */
+/** What a reader sees, without entities and markup. */
 const shown = (page: string): string =>
   page
     .replace(/<[^>]+>/g, '')
@@ -27,7 +27,7 @@ const shown = (page: string): string =>
     .replace(/&amp;/g, '&')
     .replace(/\s+/g, ' ')
 
-void test('docs: every endpoint, parameter, field and description of /openapi.json is on the page', async () => {
+void test('docs: the page has every endpoint, parameter, field and description of /openapi.json', async () => {
   await using door = await startTestDoor()
   const text = shown(await pageOf(door))
   const { paths, components } = (await (await get(door, '/openapi.json')).json()) as Document
@@ -45,7 +45,7 @@ void test('docs: every endpoint, parameter, field and description of /openapi.js
   }
 })
 
-void test('docs: each endpoint has a request in curl, TypeScript and Python, and its languages are chosen without a script', async () => {
+void test('docs: each endpoint has a request in curl, TypeScript and Python, and the language tabs work without a script', async () => {
   await using door = await startTestDoor()
   const page = await pageOf(door)
   const { paths } = (await (await get(door, '/openapi.json')).json()) as Document
@@ -71,7 +71,7 @@ void test('docs: the base address is TURNKEEP_PUBLIC_URL, or else the address li
   assert.ok(!page.includes('127.0.0.1'))
 })
 
-void test('docs: nothing is loaded from elsewhere, no script or style stands in the page, and no input takes text', async () => {
+void test('docs: loads nothing from other origins, has no inline script or style, and no input accepts text', async () => {
   await using door = await startTestDoor({ publicUrl: 'https://chat.example.com' })
   const response = await get(door, '/docs')
   const page = await response.text()
@@ -94,7 +94,7 @@ void test('docs: nothing is loaded from elsewhere, no script or style stands in 
   }
 })
 
-void test('docs: every id is there once, and every link within the page leads to one', async () => {
+void test('docs: every id is unique, and every link within the page leads to one', async () => {
   await using door = await startTestDoor()
   const page = await pageOf(door)
   const ids = [...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id!)
@@ -102,7 +102,7 @@ void test('docs: every id is there once, and every link within the page leads to
   for (const [, target] of page.matchAll(/href="#([^"]+)"/g)) assert.ok(ids.includes(target!), target)
 })
 
-void test('docs: order.request-id with caching: 304 for a version that is known, gzip for who takes it, versioned files for ever', async () => {
+void test('docs: order.request-id and caching: 304 for a known version, gzip where accepted, versioned files cached forever', async () => {
   await using door = await startTestDoor()
   const first = await get(door, '/docs')
   assert.deepEqual(
@@ -126,11 +126,11 @@ void test('docs: order.request-id with caching: 304 for a version that is known,
   assert.equal((await get(door, '/docs/nothing.css')).status, 404)
 })
 
-void test('docs: a page over the wire is below 32 KiB, and so are its files', async () => {
+void test('docs: a page is below 32 KiB on the wire, and so are its files', async () => {
   await using door = await startTestDoor()
   let bytes = 0
   for (const path of ['/docs', '/docs/style.css', '/docs/copy.js', '/docs/icon.svg']) {
-    // fetch unpacks; the length that was announced is that of the wire.
+    // fetch decompresses; Content-Length is the length on the wire.
     const response = await get(door, path, { 'accept-encoding': 'gzip' })
     assert.equal(response.headers.get('content-encoding'), 'gzip')
     bytes += Number(response.headers.get('content-length'))

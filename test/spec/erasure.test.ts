@@ -1,4 +1,4 @@
-/** Rulings, `erase`: text goes, figures stay; on the operator's word and by age; out of the rows and out of the files. */
+/** `erase`: text is removed and figures stay; on the operator's request and by age; from the rows and from the database files. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ const dayMs = 24 * 60 * 60 * 1000
 
 const turnsOf = (id: string): Promise<Json[]> => allPages(app, `/turns?agent_id=${id}`, 100)
 
-/** Erasure as the serving process has it, with an age. */
+/** Erasure as the serving process runs it, with a retention age. */
 function erasureBy(days: number | undefined, of: TestApp = app, logged: string[] = []): Erasure {
   const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) })
   let next = 0
@@ -24,7 +24,7 @@ function erasureBy(days: number | undefined, of: TestApp = app, logged: string[]
   return createErasure({ store: of.app.store, retentionDays: days, log, newId })
 }
 
-/** Many at once on a busy machine: what was refused for the time being is asked again. */
+/** Many requests at once on a busy machine: temporary refusals are retried. */
 async function answered(of: TestApp, message: string, user: string): Promise<void> {
   const idempotencyKey = randomUUID()
   for (;;) {
@@ -70,7 +70,7 @@ void test('erase: history and replay are gone, ledger and figures stay, and the 
   await app.verify()
 })
 
-void test('erase: 409 conflict while a turn runs, and nothing of the conversation is gone', async () => {
+void test('erase: 409 conflict while a turn runs, and nothing of the conversation is erased', async () => {
   await app.chat('one', { user: 'busy' })
   const held = gate()
   app.model.script([held, 'two'])
@@ -86,7 +86,7 @@ void test('erase: 409 conflict while a turn runs, and nothing of the conversatio
   assert.deepEqual(await app.made('DELETE', user), { conversations: 1, turns: 2, messages: 4 })
 })
 
-void test('erase: an unknown conversation or agent is 404, and a second time finds nothing left', async () => {
+void test('erase: an unknown conversation or agent is 404, and a second erasure finds nothing left', async () => {
   await refused(app.admin('DELETE', '/conversations/conv_x'), 404, 'not_found')
   await refused(app.admin('DELETE', '/agents/agt_x/end-users?external_user_id=a'), 404, 'not_found')
   await refused(app.admin('DELETE', `/agents/${app.caller.agentId}/end-users`), 422, 'validation_error', /external_user_id/)
@@ -97,7 +97,7 @@ void test('erase: an unknown conversation or agent is 404, and a second time fin
   assert.deepEqual(await app.made('DELETE', `/agents/${app.caller.agentId}/end-users?external_user_id=nobody`), nothing)
 })
 
-void test('erase: an end user is erased with every key of the agent, to the letter, and nobody else', async () => {
+void test('erase: a user is erased across all keys of the agent, matched exactly, and no other user is', async () => {
   const key = await app.made('POST', `/agents/${app.caller.agentId}/keys`, { permission: 'full' })
   const second = { ...app.caller, apiKey: key.api_key }
   const other = await app.makeCaller()
@@ -111,7 +111,7 @@ void test('erase: an end user is erased with every key of the agent, to the lett
   assert.equal((await app.messages('müller & söhne')).length, 2)
 })
 
-void test('erase: a released and a failed turn lose their text, and their keys neither run nor answer', async () => {
+void test('erase: a released and a failed turn lose their text, and their Idempotency-Keys neither run nor replay', async () => {
   const caller = await app.makeCaller()
   const said = { user: 'unlucky', caller }
   app.model.script({ status: 400, body: 'no such thing as CANARY-QUOTED' })
@@ -134,7 +134,7 @@ void test('erase: a released and a failed turn lose their text, and their keys n
   assert.equal(await app.occurrences('CANARY-'), 0)
 })
 
-void test('erase: is in the audit and in the log, without the end user’s name', async () => {
+void test("erase: appears in the audit and the log, without the end user's name", async () => {
   const { json } = await app.chat('hi', { user: 'named-in-no-log' })
   const answer = await app.admin('DELETE', `/agents/${app.caller.agentId}/end-users?external_user_id=named-in-no-log`)
   const { data } = await app.made('GET', '/audit?limit=1')
@@ -162,7 +162,7 @@ void test('erase: is in the audit and in the log, without the end user’s name'
 
 const atOnce =
   storeKind === 'sqlite' ? 'the bytes are gone from the database and its log' : 'the text is gone from every row of every table'
-void test(`erase: ${atOnce} when the call is answered`, async () => {
+void test(`erase: ${atOnce} when the call returns`, async () => {
   await using own = await startTestApp()
   own.model.script('CANARY-REPLY')
   const { json } = await own.chat('CANARY-TEXT', { user: 'CANARY-USER' })
@@ -171,8 +171,8 @@ void test(`erase: ${atOnce} when the call is answered`, async () => {
   assert.equal(await own.occurrences('CANARY-'), 0)
 })
 
-const later = storeKind === 'sqlite' ? 'the remnants that SQLite leaves where it moved rows about' : 'nothing of others'
-void test(`erase: the next round takes ${later}`, async () => {
+const later = storeKind === 'sqlite' ? 'the remnants that SQLite leaves where it moved rows' : 'no other rows'
+void test(`erase: the next sweep removes ${later}`, async () => {
   await using own = await startTestApp()
   const users = Array.from({ length: 60 }, (_, index) => `CANARY-USER-${index}-`)
   own.model.when(/./, ({ lastUserMessage }) => `${'CANARY-REPLY '.repeat(lastUserMessage.length % 37)}.`)
@@ -181,7 +181,7 @@ void test(`erase: the next round takes ${later}`, async () => {
   }
   assert.ok((await own.occurrences('CANARY-')) > 1000)
   const end = `/agents/${own.caller.agentId}/end-users?external_user_id=`
-  // Others stay between them, so that pages are not freed as a whole.
+  // Other rows stay between them, so that pages are not freed as a whole.
   const gone = users.filter((_, index) => index % 4 !== 0)
   for (const user of gone.toReversed()) await own.made('DELETE', end + user)
   const leftOf = async (some: string[]): Promise<number> =>
@@ -197,7 +197,7 @@ void test(`erase: the next round takes ${later}`, async () => {
   await own.verify()
 })
 
-void test('erase: TURNKEEP_RETENTION_DAYS erases conversations by their last sign of life, by the store’s clock', async () => {
+void test("erase: TURNKEEP_RETENTION_DAYS erases conversations by their last activity, by the store's clock", async () => {
   await using own = await startTestApp()
   await own.chat('old', { user: 'old' })
   await own.chat('old', { user: 'kept alive' })
@@ -235,7 +235,7 @@ void test('erase: TURNKEEP_RETENTION_DAYS erases conversations by their last sig
   assert.equal((await own.messages('kept alive')).length, 4)
 })
 
-void test('erase: more conversations than one batch are erased in one round', async () => {
+void test('erase: more conversations than one batch are erased in one sweep', async () => {
   await using own = await startTestApp()
   await Promise.all(Array.from({ length: 45 }, (_, index) => answered(own, 'hi', `user-${index}`)))
   await own.moveClock(2 * dayMs)
@@ -246,7 +246,7 @@ void test('erase: more conversations than one batch are erased in one round', as
   await own.verify()
 })
 
-void test('erase: a journal goes after 30 days, and an erased turn’s key once its record has expired', async () => {
+void test("erase: a journal is deleted after 30 days, and an erased turn's key once its record has expired", async () => {
   await using own = await startTestApp()
   own.model.script([{ toolCall: { id: 'c1', name: 'nothing', arguments: '{}' } }], 'done')
   const { json } = await own.chat('with a step', { user: 'ann', idempotencyKey: 'CANARY-KEY' })
@@ -268,7 +268,7 @@ void test('erase: a journal goes after 30 days, and an erased turn’s key once 
   await own.verify()
 })
 
-void test('erase: against 20 turns of the same user at once no message is left in an erased conversation', async () => {
+void test('erase: with 20 concurrent turns of the same user, no message is left in an erased conversation', async () => {
   await using own = await startTestApp()
   const end = `/agents/${own.caller.agentId}/end-users?external_user_id=ann`
   const outcomes = { answered: 0, busy: 0, erased: 0, refused: 0 }

@@ -1,6 +1,6 @@
 /**
- * What the actions `drop` and `throw` of failpoints do where they act: a connection is really cut, and what fails in the door or after a commit is felt
- * there and nowhere else. Every point by every action: race/every-failpoint.ts.
+ * What the failpoint actions `drop` and `throw` do where they act: a connection is really cut, and an error in the HTTP layer or after a
+ * commit has no effect elsewhere. Every failpoint with every action: race/every-failpoint.ts.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -18,7 +18,7 @@ async function startWith(failpoints: string): Promise<TestApp> {
   return app
 }
 
-/** What all of them come to: the same key gets the reply, which is stored and charged once. */
+/** The outcome of all of them: the same key gets the reply, which is stored and charged once. */
 async function assertOneReply(app: TestApp, idempotencyKey: string): Promise<Answer> {
   let answer = await app.chat('hello', { idempotencyKey })
   for (let tries = 0; answer.status !== 200 && tries < 300; tries++) {
@@ -32,7 +32,7 @@ async function assertOneReply(app: TestApp, idempotencyKey: string): Promise<Ans
   return answer
 }
 
-void test('fault.caller-gone-mid-reply billing.once a stream dropped before its second delta: its caller has one, the turn is settled', async () => {
+void test('fault.caller-gone-mid-reply billing.once: a stream dropped before its second delta: its caller has one delta, the turn is settled', async () => {
   await using app = await startWith('stream.before-delta=drop@2')
   const idempotencyKey = randomUUID()
   const response = await app.chatRequest({ external_user_id: 'user-1', message: 'hello' }, { idempotencyKey, path: 'chat/stream' })
@@ -40,7 +40,7 @@ void test('fault.caller-gone-mid-reply billing.once a stream dropped before its 
   await assert.rejects(async () => {
     for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) heard += piece
   })
-  // The first may have been on its way in the same write.
+  // The first may have been sent in the same write.
   assert.ok(heard.split('response.output_text.delta').length - 1 <= 1, heard)
   await assertOneReply(app, idempotencyKey)
   assert.equal(app.model.calls.length, 1)
@@ -51,7 +51,7 @@ for (const [point, transport] of [
   ['stream.before-created', 'stream'],
   ['stream.before-end', 'stream'],
 ] as const) {
-  void test(`fault.caller-gone-before-text billing.once a caller dropped at ${point} gets nothing whole, and the turn is settled`, async () => {
+  void test(`fault.caller-gone-before-text billing.once: a caller dropped at ${point} gets no complete response, and the turn is settled`, async () => {
     await using app = await startWith(`${point}=drop@1`)
     const idempotencyKey = randomUUID()
     await assert.rejects(app[transport]('hello', { idempotencyKey }))
@@ -60,7 +60,7 @@ for (const [point, transport] of [
   })
 }
 
-void test('billing.once a stream that fails by a fault of ours breaks off, and its turn does not feel it', async () => {
+void test('billing.once: a stream that fails by an internal error breaks off, and its turn is not affected', async () => {
   await using app = await startWith('stream.before-delta=throw@2')
   const idempotencyKey = randomUUID()
   await assert.rejects(app.stream('hello', { idempotencyKey }))
@@ -69,7 +69,7 @@ void test('billing.once a stream that fails by a fault of ours breaks off, and i
 })
 
 if (storeKind === 'sqlite') {
-  void test('billing.once a fault after the commit of an admission takes away its answer, and is not admitted again: 500, then one reply', async () => {
+  void test('billing.once: an error after the commit of an admission loses the response but is not admitted again: 500, then one reply', async () => {
     await using app = await startWith('admit.after-commit=throw@1')
     const idempotencyKey = randomUUID()
     const unheard = await app.chat('hello', { idempotencyKey })
@@ -85,7 +85,7 @@ for (const [point, tries, fault, modelCalls] of [
   ['model.before-call', [1, 2, 3], 'fault.model-silent', 0],
   ['model.first-delta', [1], 'fault.model-stream-truncated', 1],
 ] as const) {
-  void test(`${fault} stream.after-delta a model dropped at ${point}: released after ${modelCalls} calls that came to it, and nothing charged`, async () => {
+  void test(`${fault} stream.after-delta: a model dropped at ${point}: released after ${modelCalls} calls that reached it, and nothing charged`, async () => {
     await using app = await startWith(tries.map((n) => `${point}=drop@${n}`).join(';'))
     const idempotencyKey = randomUUID()
     const broken = await app.chat('hello', { idempotencyKey })
@@ -98,13 +98,13 @@ for (const [point, tries, fault, modelCalls] of [
 }
 
 if (storeKind === 'postgres') {
-  // More than the tries that are made within an admission's deadline.
+  // More than the attempts that fit within an admission's deadline.
   const eachTry = (point: string, rest = ''): string => Array.from({ length: 20 }, (_, n) => `${point}=drop@${n + 1}${rest}`).join(';')
   for (const [failpoints, what, fault, stored] of [
     [eachTry('admit.before-commit'), 'before each commit of an admission', 'fault.postgres-connection-lost', 0],
     [eachTry('commit.sent', ' if:admit_v1'), 'at each commit of an admission that was sent', 'fault.commit-reply-lost', 1],
   ] as const) {
-    void test(`${fault} billing.once the database's connection dropped ${what}: 503 and ${stored} turns are stored`, async () => {
+    void test(`${fault} billing.once: the database's connection dropped ${what}: 503 and ${stored} turns are stored`, async () => {
       await using app = await startWith(failpoints)
       const idempotencyKey = randomUUID()
       const refused = await app.chat('hello', { idempotencyKey })

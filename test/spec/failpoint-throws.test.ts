@@ -1,6 +1,7 @@
 /**
- * What a caller is told where the code throws at a failpoint, and what the same key gets then: at once, and when leases have run out. Whatever it
- * was, the books are right. That every point throws somewhere and none but a start's or a drain's ends the process: race/every-failpoint.ts.
+ * What a caller receives when the code throws at a failpoint, and what the same key gets then: immediately, and after leases have expired.
+ * In every case the ledger is correct. That every failpoint can throw and that only those of start and drain end the process is tested in
+ * race/every-failpoint.ts.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -13,7 +14,7 @@ import type { Answer, TestApp } from '../support/test-app.ts'
 import { call, threeTools } from '../support/tool-process-runs.ts'
 import { startToolServer } from '../support/tool-server.ts'
 
-/** A reply, or a code. */
+/** A reply, or an error code. */
 type Told = 'reply' | 'broken' | '500 internal_error' | '503 service_unavailable' | '503 api_rate_limit_unavailable' | 'in progress'
 
 type Thrown = {
@@ -62,7 +63,7 @@ const table: Thrown[] = [
   { points: ['stream.before-created', 'stream.before-delta', 'stream.before-end'], sees: 'broken', atOnce: 'reply', inTheEnd: 'reply' },
 ]
 
-// A batch that failed as a whole is made again, item by item, and the item is to fail too; on SQLite what was committed is not made again.
+// A batch that failed as a whole is retried item by item, and the item is to fail too; on SQLite what was committed is not repeated.
 const isAgain = (point: FailpointName): boolean =>
   point.endsWith('.before-commit') || (point.endsWith('.after-commit') && storeKind === 'postgres')
 
@@ -85,13 +86,13 @@ function toldBy({ status, json }: Answer): Told {
   return code === 'idempotency_in_progress' ? 'in progress' : (`${status} ${code}` as Told)
 }
 
-/** Where PostgreSQL has a way of its own; the other points stand in code that knows no store. */
+/** Where PostgreSQL behaves differently; the other points are in code that does not depend on the store. */
 const isOfStore = (point: FailpointName): boolean => storeKind === 'sqlite' || point.endsWith('-commit')
 
 for (const { points, turn, sees, atOnce, inTheEnd, toolCalls = 0 } of table)
   for (const point of points.filter(isOfStore)) {
     const what = turn === undefined ? '' : turn === 'refused' ? ', refused by its model' : ` of a turn that calls ${turn}`
-    void test(`unavailable.unknown billing.once ${point} throws${what}: ${sees}, then ${atOnce}, in the end ${inTheEnd}`, async (t) => {
+    void test(`unavailable.unknown billing.once: ${point} throws${what}: ${sees}, then ${atOnce}, in the end ${inTheEnd}`, async (t) => {
       const tools = await startToolServer()
       t.after(() => tools.close())
       const failpoints = (isAgain(point) ? [1, 2] : [1]).map((hit) => `${point}=throw@${hit}`)
@@ -110,7 +111,7 @@ for (const { points, turn, sees, atOnce, inTheEnd, toolCalls = 0 } of table)
         }
         return 'in progress'
       }
-      // A stream is gone before its turn has ended.
+      // A stream ends before its turn has ended.
       assert.equal(await (sees === 'broken' ? untilEnded() : ask()), atOnce)
       await app.moveClock(60_000)
       assert.equal(await untilEnded(), inTheEnd)

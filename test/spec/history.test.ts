@@ -1,4 +1,4 @@
-/** The dialog history in the prompt: a conversation always has a way on, however little its model takes. */
+/** The conversation history in the prompt: a conversation can always continue, however small its model's context window is. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestApp } from '../support/test-app.ts'
@@ -9,14 +9,14 @@ const tooLong = {
   body: { error: { message: 'maximum context length is 4096 tokens', type: 'invalid_request_error', code: 'context_length_exceeded' } },
 }
 
-/** Sends so many messages, each answered, and answers how many messages of history each later call of the model had. */
+/** Sends this many messages, each answered, and returns how many messages of history each later model call had. */
 async function talk(app: TestApp, exchanges: number): Promise<() => number[]> {
   for (let n = 1; n <= exchanges; n++) assert.equal((await app.chat(`message ${n}`)).status, 200)
   const before = app.model.calls.length
   return () => app.model.calls.slice(before).map(({ messages }) => messages.length - 2)
 }
 
-void test('history.fits a model that finds the prompt too long is asked with the newer half of the exchanges, and again', async () => {
+void test('history.fits: when a model rejects the prompt as too long, it is called again with the newer half of the exchanges, repeatedly', async () => {
   await using app = await startTestApp()
   const asked = await talk(app, 7)
   app.model.when(({ messages }) => messages.length > 4, tooLong)
@@ -33,7 +33,7 @@ void test('history.fits a model that finds the prompt too long is asked with the
   await app.verify()
 })
 
-void test('history.fits down to none, then the request is refused; the conversation goes on once its model takes it', async () => {
+void test('history.fits: when even an empty history is too long, the request is refused; the conversation continues once its model accepts it', async () => {
   await using app = await startTestApp()
   const asked = await talk(app, 3)
   app.model.script(tooLong, tooLong, tooLong)
@@ -45,7 +45,7 @@ void test('history.fits down to none, then the request is refused; the conversat
   await app.verify()
 })
 
-void test('history.fits is no retry: a failing model is asked again as often as ever', async () => {
+void test('history.fits: halving is not a retry: a failing model still gets its usual number of calls', async () => {
   await using app = await startTestApp()
   const asked = await talk(app, 2)
   app.model.script({ status: 503 }, tooLong, { status: 503 }, { status: 503 })

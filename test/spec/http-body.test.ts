@@ -1,4 +1,6 @@
-/** The chat request's body: what is refused, never coerced, never echoed. Specification section 2; ruling `text.well-formed`. */
+/**
+ * The chat request's body: what is refused, and that nothing is coerced or echoed. docs/spec.md, "Sending a message"; `text.well-formed`.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -54,7 +56,7 @@ const invalid: [body: string, message: RegExp][] = [
 ]
 
 for (const [text, message] of invalid) {
-  void test(`2 order.validation, text.well-formed: a body is refused: ${text.slice(0, 70)}`, async () => {
+  void test(`order.validation text.well-formed: a body is refused: ${text.slice(0, 70)}`, async () => {
     await using door = await startTestDoor()
     assert.match(await refusedWith(door, text), message)
   })
@@ -74,7 +76,7 @@ for (const [text, message] of unstorable) {
   })
 }
 
-void test('fault.body-not-utf8 text.well-formed bytes that are not UTF-8, a byte order mark and UTF-16 are refused', async () => {
+void test('fault.body-not-utf8 text.well-formed: bytes that are not UTF-8, a byte order mark and UTF-16 are refused', async () => {
   await using door = await startTestDoor()
   await refusedWith(door, Buffer.from('{"external_user_id":"u","message":"\xff"}', 'latin1'))
   await refusedWith(door, Buffer.from('{"external_user_id":"u","message":"\xed\xa0\x80"}', 'latin1'))
@@ -83,7 +85,7 @@ void test('fault.body-not-utf8 text.well-formed bytes that are not UTF-8, a byte
   await refusedWith(door, Buffer.from(body(), 'utf16le'))
 })
 
-void test('4.1 the content type must be application/json, in UTF-8', async () => {
+void test('order.validation: the content type must be application/json, in UTF-8', async () => {
   await using door = await startTestDoor()
   const wrong = [
     '',
@@ -107,7 +109,7 @@ void test('4.1 the content type must be application/json, in UTF-8', async () =>
   for (const type of right) assert.equal((await exchange(door.port, post(`Content-Type: ${type}\r\n`, body())))[0]?.status, 200, type)
 })
 
-void test('2 conversation.identity lengths are code points, and white space is text', async () => {
+void test('order.validation conversation.identity: lengths are code points, and white space is text', async () => {
   await using door = await startTestDoor()
   const texts: [string, string][] = [
     ['😀'.repeat(32_000), '😀'.repeat(255)],
@@ -132,19 +134,19 @@ for (const [title, text, message] of [
   ['half a million quotes', `{"external_user_id":"${'\\"'.repeat(500_000)}","message":"m"}`, /at most 255/],
   ['90,000 fields', `{${Array.from({ length: 90_000 }, (_, at) => `"a${at}":1`).join(',')}}`, /required/],
 ] as const) {
-  void test(`fault.json-too-deep ${title} in a body of 1 MiB are refused fast`, async () => {
+  void test(`fault.json-too-deep: ${title} in a body of 1 MiB are refused fast`, async () => {
     await using door = await startTestDoor()
     await refusedWith(door, '{}')
     const before = process.cpuUsage()
     assert.match(await refusedWith(door, text), message)
     const { user, system } = process.cpuUsage(before)
-    // The goal is 50 ms. Caller and server share this process and the machine is not ours alone.
+    // The goal is 50 ms. Caller and server share this process, and other work runs on this machine.
     assert.ok((user + system) / 1000 < 400, `${(user + system) / 1000} ms`)
     assert.equal((await door.chat()).status, 200, 'and the server goes on')
   })
 }
 
-void test('2 any JSON value at all is a reply or a 422, and never a 500', async () => {
+void test('order.validation: any JSON value is a reply or a 422, and never a 500', async () => {
   await using door = await startTestDoor()
   const field = fc.oneof(
     fc.constantFrom('external_user_id', 'message', '__proto__', 'constructor', 'toString', ''),

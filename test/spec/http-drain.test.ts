@@ -1,4 +1,4 @@
-/** The door while it closes: nobody new comes in, idle connections end, what runs ends whole. */
+/** The HTTP layer during a drain: new connections are refused, idle ones end, and running requests finish. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -9,7 +9,7 @@ import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-htt
 const chat = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`
 
-void test('drain a running reply and a running stream end whole, then their connections end', async () => {
+void test('drain: a running reply and a running stream finish, then their connections end', async () => {
   const turns = [new ScriptedTurn(), new ScriptedTurn()]
   const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let at = 0
@@ -38,7 +38,7 @@ void test('drain a running reply and a running stream end whole, then their conn
   assert.match(streaming.answers[0]!.body, /event: response\.completed\n.*\n\n$/)
 })
 
-void test('drain idle connections and silent ones end at once', async () => {
+void test('drain: idle connections and connections without a request end immediately', async () => {
   await using door = await startTestDoor()
   using idle = await RawSocket.open(door.port)
   idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -48,7 +48,7 @@ void test('drain idle connections and silent ones end at once', async () => {
   await Promise.all([idle.rest(), silent.rest()])
 })
 
-void test('readyz 503 while draining, else 200 whatever store and limiter say; both stand in the body', async () => {
+void test('readyz: 503 while draining, else 200 whatever the state of store and limiter; the body has both states', async () => {
   let draining = false
   await using door = await startTestDoor({ ready: async () => ({ draining, store: 'unavailable', limiter: 'ok' }) })
   const ask = async (): Promise<unknown[]> => {
@@ -60,7 +60,7 @@ void test('readyz 503 while draining, else 200 whatever store and limiter say; b
   assert.deepEqual(await ask(), [503, { status: 'draining', store: 'unavailable', limiter: 'ok' }])
 })
 
-void test('drain a request on an open connection still comes to the turn room, which refuses it with the envelope', async () => {
+void test('drain: a request on an open connection still reaches the turn module, which refuses it with the envelope', async () => {
   const turn = new ScriptedTurn()
   const came = Promise.withResolvers<void>()
   await using door = await startTestDoor({
@@ -83,7 +83,7 @@ void test('drain a request on an open connection still comes to the turn room, w
   assert.equal(raw.answers[1]!.headers['connection'], 'close')
 })
 
-void test('listen answers a port in use with the listener’s error', async () => {
+void test("listen: a port in use fails with the listener's error", async () => {
   await using door = await startTestDoor()
   const { createHttpLayer } = await import('../../src/http/http.ts')
   const { pino } = await import('pino')

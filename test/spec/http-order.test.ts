@@ -1,4 +1,7 @@
-/** Rulings, Order of checks: the first failing check answers, on headers alone where headers are enough. Specification sections 5, 7, 8. */
+/**
+ * The order of checks (docs/spec.md, "Endpoints and the order of checks"): the first failing check answers, from the headers alone where
+ * they suffice.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RateOutcome } from '../../src/access/outcome.ts'
@@ -14,17 +17,17 @@ const rateNames = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-re
 const exceeded = (): RateOutcome => ({ kind: 'exceeded', figures: { ...figures, remaining: 0 }, retryAfterSeconds: 17 })
 const readOnly = { kind: 'authenticated', apiKey: { ...apiKey, permission: 'read-only' } } as const
 
-/** Everything that comes later in the order is wrong too. */
+/** Everything that is checked later is wrong too. */
 const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: number; code: string; spent: number }[] = [
   {
-    title: 'order.route an unknown route is 404 before the caller is known',
+    title: 'order.route: an unknown route is 404 before authentication',
     sent: { path: '/v1/agents/agt_door/chats', headers: { authorization: 'no' }, body: tooLarge },
     status: 404,
     code: 'not_found',
     spent: 0,
   },
   {
-    title: 'order.authentication a key that is not valid is 401 before the agent is looked at',
+    title: 'order.authentication: a key that is not valid is 401 before the agent is checked',
     options: { spend: exceeded },
     sent: { path: '/v1/agents/agt_other/chat', headers: { authorization: 'Bearer bad', 'idempotency-key': '' }, body: tooLarge },
     status: 401,
@@ -32,7 +35,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 0,
   },
   {
-    title: 'order.authentication a key that cannot be looked up is 503 and never 401',
+    title: 'order.authentication: a key that cannot be looked up is 503 and never 401',
     options: { authenticate: () => ({ kind: 'service_unavailable' }), spend: exceeded },
     sent: { path: '/v1/agents/agt_other/chat', body: tooLarge },
     status: 503,
@@ -40,7 +43,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 0,
   },
   {
-    title: 'order.permission another agent is 403 agent_mismatch before the permission',
+    title: 'order.permission: another agent is 403 agent_mismatch before the permission',
     options: { authenticate: () => readOnly, spend: exceeded },
     sent: { path: '/v1/agents/agt_other/chat', body: tooLarge },
     status: 403,
@@ -48,7 +51,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 0,
   },
   {
-    title: 'order.permission a read-only key is 403 permission_denied before the limiter',
+    title: 'order.permission: a read-only key is 403 permission_denied before the limiter',
     options: { authenticate: () => readOnly, spend: exceeded },
     sent: { body: tooLarge },
     status: 403,
@@ -56,7 +59,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 0,
   },
   {
-    title: 'rate.fail-closed an unavailable limiter is 503 before the body is read',
+    title: 'rate.fail-closed: an unavailable limiter is 503 before the body is read',
     options: { spend: () => ({ kind: 'unavailable' }) },
     sent: { body: tooLarge },
     status: 503,
@@ -64,7 +67,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 1,
   },
   {
-    title: 'order.rate-limit an exhausted window is 429 before the body is read',
+    title: 'order.rate-limit: an exhausted window is 429 before the body is read',
     options: { spend: exceeded },
     sent: { body: tooLarge },
     status: 429,
@@ -72,7 +75,7 @@ const steps: { title: string; options?: TestDoorOptions; sent: Sent; status: num
     spent: 1,
   },
   {
-    title: 'order.body-size a body over 1 MiB is 413 before the Idempotency-Key is read',
+    title: 'order.body-size: a body over 1 MiB is 413 before the Idempotency-Key is read',
     sent: { headers: { 'idempotency-key': '' }, body: tooLarge },
     status: 413,
     code: 'payload_too_large',
@@ -105,7 +108,7 @@ const messages: [title: string, sent: Sent, message: RegExp][] = [
   ['fields', { body: '{"external_user_id":"","message":1}' }, /external_user_id/],
 ]
 
-void test('order.validation 422 names the first of: Idempotency-Key, content type, JSON, fields', async () => {
+void test('order.validation: 422 names the first of: Idempotency-Key, content type, JSON, fields', async () => {
   await using door = await startTestDoor()
   for (const [title, sent, message] of messages) {
     const response = await door.chat(sent)
@@ -118,13 +121,13 @@ void test('order.validation 422 names the first of: Idempotency-Key, content typ
   assert.deepEqual(door.begun, [])
 })
 
-void test('order.permission a read-only key may read conversations', async () => {
+void test('order.permission: a read-only key may read conversations', async () => {
   await using door = await startTestDoor({ authenticate: () => readOnly })
   const response = await fetch(`${door.url}/v1/agents/agt_door/conversations`)
   assert.equal(response.status, 200)
 })
 
-void test('order.permission the agent of the path is compared percent-decoded and with regard to case', async () => {
+void test('order.permission: the agent of the path is percent-decoded and compared case-sensitively', async () => {
   await using door = await startTestDoor()
   assert.equal((await door.chat({ path: '/v1/agents/agt%5Fdoor/chat' })).status, 200)
   for (const agent of ['AGT_DOOR', 'agt_door%00', 'agt_door;x', 'agt_door%2F', 'a'.repeat(3000)]) {
@@ -134,7 +137,7 @@ void test('order.permission the agent of the path is compared percent-decoded an
   }
 })
 
-void test('rate.headers 429 carries the figures and Retry-After as computed', async () => {
+void test('rate.headers: 429 carries the rate limit headers and Retry-After as computed', async () => {
   await using door = await startTestDoor({ spend: exceeded })
   const { headers } = await door.chat()
   assert.deepEqual(
@@ -143,7 +146,7 @@ void test('rate.headers 429 carries the figures and Retry-After as computed', as
   )
 })
 
-void test('rate.headers 200 JSON carries the figures, and the id of the turn; the event stream carries none', async () => {
+void test("rate.headers: 200 JSON carries the rate limit headers and the turn's request id; the event stream carries no rate limit headers", async () => {
   await using door = await startTestDoor({ begin: () => ({ kind: 'replay', reply: storedReply('hi', ofTheFirst) }) })
   const reply = await door.chat()
   assert.deepEqual(
@@ -167,7 +170,7 @@ const refusals = {
   not_found: [404, null],
 } as const
 
-void test('order.admission what the turn refuses is JSON with its status and Retry-After on both transports, under an id of its own', async () => {
+void test('order.admission: a refused turn is JSON with its status and Retry-After on both transports, under a new request id', async () => {
   let code: keyof typeof refusals = 'not_found'
   await using door = await startTestDoor({ begin: () => ({ kind: 'refused', code }) })
   for (const [refused, expected] of Object.entries(refusals)) {
@@ -183,7 +186,7 @@ void test('order.admission what the turn refuses is JSON with its status and Ret
   }
 })
 
-void test('turn.states a stored failure is JSON with its status on both transports, under the stored request_id', async () => {
+void test('turn.states: a stored failure is JSON with its status on both transports, under the stored request_id', async () => {
   await using door = await startTestDoor({ begin: () => ({ kind: 'replayed_failure', requestId: ofTheFirst, code: 'internal_error' }) })
   for (const path of [chatPath, `${chatPath}/stream`]) {
     const response = await door.chat({ path })
@@ -192,7 +195,7 @@ void test('turn.states a stored failure is JSON with its status on both transpor
   }
 })
 
-void test('order.request-id an incoming X-Request-ID is ignored, and a fault of ours is logged but not told', async () => {
+void test('order.request-id: an incoming X-Request-ID is ignored, and an internal error is logged but its cause is not returned', async () => {
   await using door = await startTestDoor({
     begin() {
       throw new Error('select * from secrets')
@@ -211,7 +214,7 @@ void test('order.request-id an incoming X-Request-ID is ignored, and a fault of 
   assert.ok(!JSON.stringify(door.logged).includes('hello'), 'no message text in the log')
 })
 
-void test('order.validation what is longer than any agent takes is refused here, what is longer than its own takes by the turn', async () => {
+void test('order.validation: a message longer than any agent allows is refused here, one longer than its own agent allows by the admission', async () => {
   await using door = await startTestDoor({
     begin: ({ message }) => (message === 'long' ? { kind: 'message_too_long', longest: 3 } : { kind: 'replay', reply: storedReply('hi') }),
   })
@@ -230,7 +233,7 @@ void test('order.validation what is longer than any agent takes is refused here,
   }
 })
 
-void test('rate.spend whatever passes the permission spends one unit, what is refused before it spends none', async () => {
+void test('rate.spend: every request that passes the permission check spends one unit, and one that is refused before spends none', async () => {
   await using door = await startTestDoor({
     authenticate: (header) =>
       header === 'Bearer read' ? readOnly : { kind: header === 'Bearer good' ? 'authenticated' : 'invalid_api_key', apiKey },
@@ -254,7 +257,7 @@ void test('rate.spend whatever passes the permission spends one unit, what is re
   }
 })
 
-void test('rate.headers stream.established a refusal of the turn is no stream and carries no figures', async () => {
+void test('rate.headers stream.established: a refused turn is not a stream and carries no rate limit headers', async () => {
   await using door = await startTestDoor({ begin: () => ({ kind: 'refused', code: 'insufficient_balance' }) })
   for (const path of [chatPath, `${chatPath}/stream`]) {
     const { status, headers, body: sent } = await door.chat({ path })

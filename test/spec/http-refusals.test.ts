@@ -1,4 +1,4 @@
-/** `order.request-id`: what the HTTP parser refuses has an id and the envelope too. Over raw sockets. */
+/** `order.request-id`: what the HTTP parser refuses also has a request id and the error envelope. Over raw sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RawSocket, exchange } from '../support/raw-socket.ts'
@@ -21,7 +21,7 @@ function isRefusal(answer: RawAnswer | undefined, status: number, code: string, 
 }
 
 const refused: Record<string, [bytes: string | Buffer, status: number]> = {
-  'no HTTP at all': ['hello\r\n\r\n', 400],
+  'bytes that are not HTTP': ['hello\r\n\r\n', 400],
   'a TLS greeting': [Buffer.from('16030100a5010000a1', 'hex'), 400],
   'a space in a header name': [get('/healthz', 'Host: x\r\nbad name: 1\r\n'), 400],
   'a folded header': [get('/healthz', 'Host: x\r\nX-A: a\r\n b\r\n'), 400],
@@ -37,7 +37,7 @@ const refused: Record<string, [bytes: string | Buffer, status: number]> = {
   'percent-encoded bytes that are not UTF-8': [get('/v1/agents/%ff/conversations'), 400],
   'headers over 16 KiB': [get('/healthz', `Host: x\r\nX-A: ${'a'.repeat(20_000)}\r\n`), 431],
   'a path over 16 KiB': [get(`/${'a'.repeat(20_000)}`), 431],
-  'an expectation we do not meet': [`${post}Expect: 200-maybe\r\nContent-Length: 5\r\n\r\n`, 417],
+  'an unsupported expectation': [`${post}Expect: 200-maybe\r\nContent-Length: 5\r\n\r\n`, 417],
   'a bad chunk size': [`${post}Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n`, 400],
 }
 
@@ -76,17 +76,17 @@ async function refusesBytes(title: string, [bytes, status]: (typeof refused)[str
 }
 
 for (const [title, sent] of Object.entries(refused))
-  void test(`order.request-id ${title} is ${sent[1]} bad_request`, () => refusesBytes(title, sent))
+  void test(`order.request-id: ${title} is ${sent[1]} bad_request`, () => refusesBytes(title, sent))
 
 for (const [title, sent] of Object.entries(injected))
-  void test(`fault.header-invalid order.request-id ${title} (header injection) is ${sent[1]} bad_request`, () =>
+  void test(`fault.header-invalid order.request-id: ${title} (header injection) is ${sent[1]} bad_request`, () =>
     refusesBytes(title, sent, { closes: true }))
 
 for (const [title, sent] of Object.entries(smuggled))
-  void test(`fault.request-smuggling order.request-id smuggling: ${title} is ${sent[1]} bad_request, and the connection closes`, () =>
+  void test(`fault.request-smuggling order.request-id: smuggling: ${title} is ${sent[1]} bad_request, and the connection closes`, () =>
     refusesBytes(title, sent))
 
-void test('fault.request-smuggling order.request-id a whole request behind one that may be read in two ways, in one packet, is not run', async () => {
+void test('fault.request-smuggling order.request-id: a second request behind an ambiguous one, in one packet, is not run', async () => {
   await using door = await startTestDoor()
   for (const coding of ['gzip, chunked', 'chunked, chunked']) {
     const [answer, ...more] = await exchange(door.port, `${post}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n${chat}`)
@@ -113,7 +113,7 @@ const paths: Record<string, number> = {
   '*': 404,
 }
 
-void test('fault.path-traversal order.route traversal, doubled slashes, NUL, semicolons and upper case in a path are 403 or 404', async () => {
+void test('fault.path-traversal order.route: traversal, doubled slashes, NUL, semicolons and upper case in a path are 403 or 404', async () => {
   await using door = await startTestDoor()
   for (const [path, status] of Object.entries(paths)) {
     const [answer] = await exchange(door.port, get(path, 'Host: x\r\nAuthorization: Bearer good\r\nConnection: close\r\n'))
@@ -121,21 +121,21 @@ void test('fault.path-traversal order.route traversal, doubled slashes, NUL, sem
   }
 })
 
-void test('order.route an absolute URL is its path', async () => {
+void test('order.route: an absolute URL is treated as its path', async () => {
   await using door = await startTestDoor()
   const close = 'Host: x\r\nConnection: close\r\n'
   assert.equal((await exchange(door.port, get('http://x/healthz', close)))[0]!.status, 200)
   isRefusal((await exchange(door.port, get('http://x/v1/agents/a/chat', close)))[0], 405, 'method_not_allowed', 'GET')
 })
 
-void test('order.request-id CONNECT is 404, and an Upgrade is not taken up', async () => {
+void test('order.request-id: CONNECT is 404, and an Upgrade is ignored', async () => {
   await using door = await startTestDoor()
   isRefusal((await exchange(door.port, 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'))[0], 404, 'not_found', 'CONNECT')
   const upgrade = 'Host: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n'
   assert.equal((await exchange(door.port, get('/healthz', upgrade)))[0]!.status, 200)
 })
 
-void test('fault.slow-requests order.request-id headers that come too slowly are 408', async () => {
+void test('fault.slow-requests order.request-id: headers that arrive too slowly are 408', async () => {
   await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 10_000 } })
   using raw = await RawSocket.open(door.port)
   raw.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
@@ -143,7 +143,7 @@ void test('fault.slow-requests order.request-id headers that come too slowly are
   isRefusal(raw.answers[0], 408, 'bad_request', 'slow headers')
 })
 
-void test('fault.slow-requests order.request-id a body that comes too slowly is 408, and nothing began', async () => {
+void test('fault.slow-requests order.request-id: a body that arrives too slowly is 408, and no turn starts', async () => {
   await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 200 } })
   using raw = await RawSocket.open(door.port)
   raw.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
@@ -153,7 +153,7 @@ void test('fault.slow-requests order.request-id a body that comes too slowly is 
   assert.deepEqual(door.begun, [])
 })
 
-void test('order.request-id a slow body behind its own refusal does not hold the connection', async () => {
+void test('order.request-id: a slow body after its own refusal does not hold the connection open', async () => {
   await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 200 } })
   using raw = await RawSocket.open(door.port)
   raw.write(`POST ${chatPath} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"external`)
@@ -162,7 +162,7 @@ void test('order.request-id a slow body behind its own refusal does not hold the
   assert.equal(raw.answers.length, 1)
 })
 
-void test('order.request-id a FIN in the middle of a body is 400', async () => {
+void test('order.request-id: a FIN in the middle of a body is 400', async () => {
   await using door = await startTestDoor()
   using raw = await RawSocket.open(door.port)
   raw.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
@@ -172,7 +172,7 @@ void test('order.request-id a FIN in the middle of a body is 400', async () => {
   assert.deepEqual(door.begun, [])
 })
 
-void test('order.request-id requests that are sent at once are answered in their order', async () => {
+void test('order.request-id: pipelined requests are answered in order', async () => {
   await using door = await startTestDoor()
   using raw = await RawSocket.open(door.port)
   raw.write(chat + get('/nope', 'Host: x\r\n') + chat.replace('Connection', 'x').replace('Host: x', 'Host: x\r\nConnection: close'))
@@ -187,7 +187,7 @@ for (const [title, garbage, status, code] of [
   ['garbage', 'garbage\r\n\r\n', 400, 'bad_request'],
   ['CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
 ] as const) {
-  void test(`order.request-id ${title} behind a waiting request is answered after it, never into it`, async () => {
+  void test(`order.request-id: ${title} behind a waiting request is answered after its response, never inside it`, async () => {
     const turn = new ScriptedTurn()
     const began = Promise.withResolvers<void>()
     await using door = await startTestDoor({
@@ -207,7 +207,7 @@ for (const [title, garbage, status, code] of [
     isRefusal(raw.answers[1], status, code, title)
   })
 
-  void test(`order.request-id ${title} behind a running stream is answered after it, never into it`, async () => {
+  void test(`order.request-id: ${title} behind a running stream is answered after it, never inside it`, async () => {
     const turn = new ScriptedTurn()
     await using door = await startTestDoor({ begin: () => turn.begun })
     using raw = await RawSocket.open(door.port)
@@ -229,7 +229,7 @@ for (const [title, garbage, status, code] of [
 
 const keyHeader = (value: string): string => chat.replace('Idempotency-Key: k', `Connection: close\r\nIdempotency-Key: ${value}`)
 
-void test('fault.header-invalid idempotency.key-text two headers, an empty, a 256-character or a control character one are 422', async () => {
+void test('fault.header-invalid idempotency.key-text: two headers, an empty, a 256-character or a control character one are 422', async () => {
   await using door = await startTestDoor()
   const cases = ['a\r\nIdempotency-Key: a', 'a\r\nIDEMPOTENCY-KEY: b', '', '  ', 'a'.repeat(256), 'é'.repeat(256), 'a\tb', 'a\u0085b']
   for (const value of cases) isRefusal((await exchange(door.port, keyHeader(value)))[0], 422, 'validation_error', JSON.stringify(value))
@@ -237,7 +237,7 @@ void test('fault.header-invalid idempotency.key-text two headers, an empty, a 25
   assert.deepEqual(door.begun, [])
 })
 
-void test('idempotency.key-text the rest is taken as it stands: quotes, case, commas, UTF-8, latin1', async () => {
+void test('idempotency.key-text: any other text is taken as it is: quotes, case, commas, UTF-8, latin1', async () => {
   await using door = await startTestDoor()
   const keys = ['"a"', 'A', 'a', 'a, b', 'é', '😀'.repeat(255), 'a'.repeat(255), "'; drop table turns; --"]
   for (const key of keys) assert.equal((await exchange(door.port, keyHeader(key)))[0]!.status, 200, key)
@@ -248,13 +248,13 @@ void test('idempotency.key-text the rest is taken as it stands: quotes, case, co
   )
 })
 
-void test('order.authentication of two Authorization headers none counts', async () => {
+void test('order.authentication: with two Authorization headers, neither counts', async () => {
   await using door = await startTestDoor()
   const twice = chat.replace('Authorization: Bearer good', 'Connection: close\r\nAuthorization: Bearer good\r\nAuthorization: Bearer good')
   isRefusal((await exchange(door.port, twice))[0], 401, 'invalid_api_key', 'twice')
 })
 
-void test('order.request-id beside the admin API, which takes files for longer, a slow body ends as soon as ever', async () => {
+void test('order.request-id: beside the admin API, which receives files for longer, a slow body still ends at the usual timeout', async () => {
   const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
   await using door = await startTestDoor({ admin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
   using slow = await RawSocket.open(door.port)

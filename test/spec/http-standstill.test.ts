@@ -1,6 +1,7 @@
 /**
- * A process that stood still, stopped or kept busy for longer than its deadlines: what came whole meanwhile is read and served, what came in part is
- * told to come again, and nobody is told that he was slow. Over raw sockets. `fault.event-loop-blocked`, `fault.slow-requests`.
+ * A process that was stopped or blocked for longer than its request timeouts: a request that arrived completely meanwhile is read and
+ * served, one that arrived in part is asked to retry, and neither is told that it was slow. Over raw sockets. `fault.event-loop-blocked`,
+ * `fault.slow-requests`.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -13,7 +14,7 @@ import { body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
 const authorized = 'Host: x\r\nConnection: close\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n'
 const chat = `POST ${chatPath} HTTP/1.1\r\n${authorized}Content-Length: ${body().length}\r\n\r\n${body()}`
 
-void test('fault.event-loop-blocked unavailable.unknown a request that came in part while the process stood still is told to come again, and is no bad request', async () => {
+void test('fault.event-loop-blocked unavailable.unknown: a request that arrived in part while the process stood still is 503, not 400 or 408', async () => {
   await using door = await startTestDoor({ times: { headersMs: 1000 } })
   const blocked = new Int32Array(new SharedArrayBuffer(4))
   const caller = new Worker(callerBesideABlockedLoop, { eval: true, workerData: { port: door.port, bytes: chat.slice(0, 40), blocked } })
@@ -27,7 +28,7 @@ void test('fault.event-loop-blocked unavailable.unknown a request that came in p
   assert.match(text, /"code":"service_unavailable"/)
 })
 
-/** Its connection is accepted before the loop stops, what it sends comes after that. */
+/** Its connection is accepted before the loop blocks; what it sends arrives after that. */
 const callerBesideABlockedLoop = `
 const { parentPort, workerData: { port, bytes, blocked } } = require('node:worker_threads')
 const socket = require('node:net').connect(port, '127.0.0.1', () => setTimeout(() => {
@@ -38,7 +39,7 @@ const socket = require('node:net').connect(port, '127.0.0.1', () => setTimeout((
 let text = ''
 socket.setEncoding('utf8').on('data', (more) => (text += more)).on('end', () => parentPort.postMessage(text))`
 
-void test('fault.event-loop-blocked fault.slow-requests order.request-id what came in time is read, however long the process stood still', async () => {
+void test('fault.event-loop-blocked fault.slow-requests order.request-id: a request that arrived in time is read, however long the process stood still', async () => {
   await using door = await startTestDoor({ times: { headersMs: 500, requestMs: 700 } })
   for (const [title, early] of [
     ['a whole request', ''],
@@ -46,9 +47,9 @@ void test('fault.event-loop-blocked fault.slow-requests order.request-id what ca
   ] as const) {
     using raw = await RawSocket.open(door.port)
     raw.write(early === '' ? '\r\n' : early)
-    // Accepted and read so far.
+    // Accepted and read up to here.
     await pass(20)
-    // Behind the round's reading, so that the next one begins with its deadlines.
+    // After this round's reads, so that the next round starts with its timeouts.
     await new Promise((resolve) => setImmediate(resolve))
     raw.write(chat.slice(early.length))
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1300)

@@ -1,4 +1,4 @@
-/** Specification section 6; rulings, Streams: what leaves on the wire, when, and for readers who leave or do not read. */
+/** Streams (docs/spec.md, "Streaming"): what is sent and when, with callers that disconnect or do not read. */
 import assert from 'node:assert/strict'
 import { on } from 'node:events'
 import { test } from 'node:test'
@@ -24,7 +24,7 @@ function eventsOf(raw: RawSocket): { names: string[]; deltas: string; last: any 
   return { names: events.map(({ event }) => event), deltas: deltas.join(''), last: events.at(-1)!.data }
 }
 
-void test('stream.established headers and response.created leave before any delta', async () => {
+void test('stream.established: headers and response.created leave before any delta', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   using raw = await openStream(door.port)
@@ -45,7 +45,7 @@ void test('stream.established headers and response.created leave before any delt
   turn.complete()
 })
 
-void test('6 each delta is an event of its own, in order, and completed carries all', async () => {
+void test('stream: each delta is a separate event, in order, and response.completed carries the whole text', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   using raw = await openStream(door.port)
@@ -60,7 +60,7 @@ void test('6 each delta is an event of its own, in order, and completed carries 
   assert.equal(last.request_id, turn.requestId)
 })
 
-void test('6 the first delta leaves at once, the deltas of one tick leave in one write', async () => {
+void test('stream: the first delta leaves immediately, and deltas of one tick leave in one write', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   using raw = await openStream(door.port)
@@ -80,14 +80,14 @@ void test('6 the first delta leaves at once, the deltas of one tick leave in one
   turn.complete()
 })
 
-void test('6 streams behind one another on one connection are each whole, in letters of any width', async () => {
+void test('stream: pipelined streams on one connection each arrive whole, with characters of any width', async () => {
   const turns = [new ScriptedTurn(), new ScriptedTurn()] as const
   let next = 0
   await using door = await startTestDoor({ begin: () => turns[next++]!.begun })
   using raw = await RawSocket.open(door.port)
   raw.write(request + request)
   await Promise.all(turns.map(({ listening }) => listening))
-  // The second waits for the connection, and says all that it has to say.
+  // The second waits for the connection, and generates its whole reply meanwhile.
   for (const turn of [turns[1], turns[0]]) {
     for (const delta of ['ä', '€uro', '👋 ', '\n']) turn.say(delta)
     await Promise.resolve()
@@ -106,7 +106,7 @@ void test('6 streams behind one another on one connection are each whole, in let
   }
 })
 
-void test('6 a caller of HTTP/1.0 gets the stream without chunks, and then the end of the connection', async () => {
+void test('stream: an HTTP/1.0 caller gets the stream without chunked encoding, and then the end of the connection', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   using raw = await RawSocket.open(door.port)
@@ -124,7 +124,7 @@ void test('6 a caller of HTTP/1.0 gets the stream without chunks, and then the e
   assert.match(sent, /^event: response\.created\n[^]*\n\n$/)
 })
 
-void test('4.2.2 a turn that fails after the headers ends the stream with error', async () => {
+void test('stream: a turn that fails after the headers ends the stream with an error event', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   using raw = await openStream(door.port)
@@ -137,7 +137,7 @@ void test('4.2.2 a turn that fails after the headers ends the stream with error'
   assert.deepEqual([last.code, last.request_id], ['insufficient_balance', turn.requestId])
 })
 
-void test('4.1 a turn that fails under a waiting /chat is JSON with its status, under the id of the turn', async () => {
+void test("chat: a turn that fails while /chat waits is JSON with its status, under the turn's request id", async () => {
   const turn = new ScriptedTurn()
   turn.fail('service_unavailable')
   await using door = await startTestDoor({ begin: () => turn.begun })
@@ -147,7 +147,7 @@ void test('4.1 a turn that fails under a waiting /chat is JSON with its status, 
   assert.deepEqual([error['request_id'], response.headers.get('x-request-id')], [turn.requestId, turn.requestId])
 })
 
-void test('stream.established a comment line keeps a quiet stream awake', async () => {
+void test('stream.established: a comment line keeps a quiet stream open', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs: 20 } })
   using raw = await openStream(door.port)
@@ -158,7 +158,7 @@ void test('stream.established a comment line keeps a quiet stream awake', async 
   assert.deepEqual(eventsOf(raw).names, ['response.created', 'response.output_text.delta', 'response.completed'])
 })
 
-void test('fault.caller-gone-mid-reply 4.2.3 a caller who leaves ends the listening, not the turn', async () => {
+void test('fault.caller-gone-mid-reply: a caller that disconnects ends the subscription, not the turn', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun })
   const raw = await openStream(door.port)
@@ -181,7 +181,7 @@ async function sayMuch(turn: ScriptedTurn, pieces: number): Promise<void> {
   }
 }
 
-/** Reads at least so many characters, and no more for now. */
+/** Reads at least this many characters, then stops. */
 async function take(raw: RawSocket, characters: number): Promise<void> {
   const pieces = on(raw.socket, 'data', { close: ['end', 'close'] })
   raw.socket.resume()
@@ -194,14 +194,14 @@ async function take(raw: RawSocket, characters: number): Promise<void> {
   assert.ok(taken >= characters, `cut off after ${taken} characters`)
 }
 
-void test('fault.slow-reader stream.slow-reader deltas are dropped over 256 KiB unsent, completed carries all, other streams do not notice', async () => {
+void test('fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB unsent, response.completed carries the whole text, other streams are not affected', async () => {
   const [slow, quick] = [new ScriptedTurn(), new ScriptedTurn()]
   const turns = [slow, quick]
   await using door = await startTestDoor({ begin: () => turns.shift()!.begun })
   using paused = await openStream(door.port)
   paused.socket.pause()
   using reading = await openStream(door.port)
-  // 32 MiB: far more than the kernel's buffers take for the one who does not read.
+  // 32 MiB: far more than the kernel buffers for the caller that does not read.
   const before = process.memoryUsage().rss
   const saying = sayMuch(slow, 8192)
   const started = performance.now()
@@ -225,14 +225,14 @@ void test('fault.slow-reader stream.slow-reader deltas are dropped over 256 KiB 
   assert.ok(grown < 128 * kibibyte * kibibyte, `${grown / kibibyte ** 2} MiB`)
 })
 
-void test('fault.slow-reader stream.slow-reader once a delta was dropped none follows, though the reader has caught up', async () => {
+void test('fault.slow-reader stream.slow-reader: after a dropped delta none follows, even when the reader has caught up', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs: 200 } })
   using raw = await openStream(door.port)
   raw.socket.pause()
   await sayMuch(turn, 4096)
   raw.socket.resume()
-  // A comment line leaves only where nothing is unsent.
+  // A comment line is sent only when nothing is unsent.
   await raw.until('\r\n3\r\n:\n\n')
   turn.say('late')
   turn.complete()
@@ -242,27 +242,27 @@ void test('fault.slow-reader stream.slow-reader once a delta was dropped none fo
   assert.ok(last.message.content.startsWith(deltas), 'what was sent is the beginning of the reply')
 })
 
-void test('fault.slow-reader stream.slow-reader a reader who takes nothing is cut off in time, and the turn goes on', async () => {
+void test('fault.slow-reader stream.slow-reader: a reader that makes no progress is cut off in time, and the turn goes on', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 2000, heartbeatMs: 50 } })
   using raw = await openStream(door.port)
   raw.socket.pause()
   await sayMuch(turn, 4096)
   const cut = turn.left.then(() => 'cut off')
-  // The kernel took a part of the newest write, for which Node's own timeout would begin anew.
+  // The kernel took a part of the newest write, which would restart Node's own timeout.
   assert.equal(await Promise.race([cut, sleep(3400, 'still there')]), 'cut off')
   turn.complete()
   assert.equal((await turn.end).kind, 'completed')
 })
 
-void test('fault.slow-reader stream.slow-reader a reader who goes on taking is not cut off, though he takes a part of one write at a time', async () => {
+void test('fault.slow-reader stream.slow-reader: a reader that makes progress is not cut off, even when it takes only parts of one write', async () => {
   const turn = new ScriptedTurn()
   const stallMs = 900
   await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs } })
   using raw = await openStream(door.port)
   raw.socket.pause()
   await sayMuch(turn, 8192)
-  // All of the reply in one write, 32 MiB: more than the kernel's buffers take.
+  // The whole reply in one write, 32 MiB: more than the kernel buffers.
   turn.complete()
   for (let part = 1; part <= 12; part++) {
     await take(raw, 2 * kibibyte ** 2)
@@ -273,7 +273,7 @@ void test('fault.slow-reader stream.slow-reader a reader who goes on taking is n
   assert.equal(eventsOf(raw).names.at(-1), 'response.completed')
 })
 
-void test('fault.slow-reader stream.slow-reader a quiet stream is not cut off while its reader reads', async () => {
+void test('fault.slow-reader stream.slow-reader: a quiet stream is not cut off while its reader reads', async () => {
   const turn = new ScriptedTurn()
   await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 200, heartbeatMs: 50 } })
   using raw = await openStream(door.port)

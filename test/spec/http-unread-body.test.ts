@@ -1,6 +1,6 @@
 /**
- * Rulings, `order.*` 4: a refusal with an unread body closes the connection. The caller can read the answer, and the server reads no more
- * than a body may have. Over raw sockets that push on.
+ * A refusal with an unread body closes the connection (`order.rate-limit`, `order.body-size`). The caller can read the response, and the
+ * server reads no more than a body may have. Over raw sockets that keep sending.
  */
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -20,7 +20,7 @@ const head = (headers: string, path = chatPath): string =>
 const known = `Content-Length: ${pushed}\r\n`
 const chunked = 'Transfer-Encoding: chunked\r\n'
 
-/** Pushes until the connection is gone; answers what the caller could read, and what the server took in: the kernel's buffers do not count. */
+/** Sends until the connection is gone; returns what the caller could read and how much the server read: kernel buffers do not count. */
 async function push(port: number, bytes: string, more: Buffer, most = pushed): Promise<{ raw: RawSocket; read: number }> {
   const served = new Map<number | undefined, Socket>()
   const onServed = (message: unknown): void => {
@@ -56,17 +56,17 @@ const refusals: [status: number, options: TestDoorOptions, headers: string, path
   [405, {}, chunked, '/healthz'],
 ]
 
-// Together: each is held open for two seconds.
-void describe('order.rate-limit, order.body-size: a caller who pushes on', { concurrency: true }, () => {
+// Together: each connection is held open for two seconds.
+void describe('order.rate-limit, order.body-size: a caller that keeps sending', { concurrency: true }, () => {
   for (const [status, options, headers, path] of refusals) {
-    void test(`200 MB pushed behind a ${status} (${headers.slice(0, 8)}…): the answer is read, 1 MiB at most is taken`, async () => {
+    void test(`200 MB sent behind a ${status} (${headers.slice(0, 8)}…): the response arrives, at most 1 MiB is read`, async () => {
       await using door = await startTestDoor(options)
       const { raw, read } = await push(door.port, head(headers, path), headers === chunked ? chunk : piece)
       assert.ok(raw.ended, 'FIN came before any reset')
       assert.deepEqual([raw.answers.length, raw.answers[0]?.status], [1, status])
       assert.equal(raw.answers[0]!.headers['connection'], 'close')
       assert.equal(raw.answers[0]!.headers['x-request-id'], raw.answers[0]!.json.error.request_id)
-      // What the kernel had given before the answer was written, and one read more than the limit.
+      // What the kernel had delivered before the response was written, and one read more than the limit.
       assert.ok(read <= mebibyte + 4 * 65_536, `${read} bytes were read`)
     })
   }
@@ -75,7 +75,7 @@ void describe('order.rate-limit, order.body-size: a caller who pushes on', { con
     ['1 GB', 'Content-Length: 1000000000\r\n', piece],
     ['chunks without end', chunked, chunk],
   ] as const) {
-    void test(`fault.body-too-large order.body-size ${what}: 413, 1 MiB at most is taken, the connection is closed, and nothing began`, async () => {
+    void test(`fault.body-too-large order.body-size: ${what}: 413, at most 1 MiB is read, the connection is closed, and no turn starts`, async () => {
       await using door = await startTestDoor()
       const { raw, read } = await push(door.port, head(headers), more, Infinity)
       assert.ok(raw.ended, 'FIN came before any reset')
@@ -87,7 +87,7 @@ void describe('order.rate-limit, order.body-size: a caller who pushes on', { con
     })
   }
 
-  void test('200 MB behind bytes that are no request: the same', async () => {
+  void test('200 MB behind bytes that are not an HTTP request: at most 1 MiB is read', async () => {
     await using door = await startTestDoor()
     const { raw, read } = await push(door.port, 'garbage\r\n\r\n', piece)
     assert.deepEqual([raw.ended, raw.answers[0]?.status], [true, 400])
@@ -102,7 +102,7 @@ void describe('order.rate-limit, order.body-size: a caller who pushes on', { con
   })
 })
 
-void test('order.rate-limit a refused body of the usual size is taken in whole and never run into a reset', async () => {
+void test('order.rate-limit: a refused body of the usual size is read in full, so that the caller gets no reset', async () => {
   await using door = await startTestDoor({ authenticate: () => ({ kind: 'invalid_api_key' }) })
   using raw = await RawSocket.open(door.port)
   raw.write(head('Content-Length: 1000000\r\n'))
@@ -114,7 +114,7 @@ void test('order.rate-limit a refused body of the usual size is taken in whole a
   assert.equal(raw.socket.errored, null)
 })
 
-void test('order.rate-limit a request behind a refused body is not run', async () => {
+void test('order.rate-limit: a request behind a refused body is not run', async () => {
   await using door = await startTestDoor({ spend: () => ({ kind: 'exceeded', figures, retryAfterSeconds: 9 }) })
   using raw = await RawSocket.open(door.port)
   raw.write(head('Content-Length: 10\r\n'))
@@ -126,7 +126,7 @@ void test('order.rate-limit a request behind a refused body is not run', async (
   assert.equal(door.spent, 1)
 })
 
-void test('order.rate-limit a refused body that has come already does not cost the connection', async () => {
+void test('order.rate-limit: a refused body that has already arrived does not close the connection', async () => {
   await using door = await startTestDoor()
   using raw = await RawSocket.open(door.port)
   const [nothing, bad] = [head('Content-Length: 5\r\n', '/v1/nothing'), head('Content-Length: 5\r\n').replace('good', 'bad')]
@@ -142,7 +142,7 @@ void test('order.rate-limit a refused body that has come already does not cost t
   )
 })
 
-void test('order.rate-limit Expect: 100-continue is continued only when the body is wanted', async () => {
+void test('order.rate-limit: Expect: 100-continue is continued only when the body will be read', async () => {
   await using door = await startTestDoor()
   const length = `Content-Length: ${body().length}\r\n`
   using wanted = await RawSocket.open(door.port)

@@ -1,6 +1,6 @@
 /**
- * A hundred callers with one key and one body while its 24 hours run out. Each request gets the old reply or is part of
- * exactly one new turn. The store's clock stands shortly before the end; the moment itself passes while they ask.
+ * A hundred callers with one key and one body while its 24 hours expire. Each request gets the old reply or is part of exactly one new
+ * turn. The store's clock is set shortly before the expiry, which happens while they send requests.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const callers = 100
 
 type Round = { old: number; busy: number; anew: Set<string>; first: 'old' | 'busy' | 'new' | undefined }
 
-/** Everybody asks again and again, on both transports in turn, until the new reply is there. */
+/** Every caller repeats its request, on both transports in turn, until it gets the new reply. */
 async function askOn(app: TestApp, sent: Sent, oldId: string, until: number): Promise<Round> {
   const round: Round = { old: 0, busy: 0, anew: new Set(), first: undefined }
   await Promise.all(
@@ -24,7 +24,7 @@ async function askOn(app: TestApp, sent: Sent, oldId: string, until: number): Pr
         assert.ok(performance.now() < until, 'the key never ran out')
         const renewed = round.anew.size > 0
         const { reply, code, events, answer } = await send(app, { ...sent, transport: transports[tries % 2]! })
-        // Told in time by a machine that does much else.
+        // A busy machine may answer 503 in time.
         if (code === 'service_unavailable') continue
         const got = code === 'idempotency_in_progress' ? 'busy' : reply?.['request_id'] === oldId ? 'old' : 'new'
         round.first ??= got
@@ -43,15 +43,15 @@ async function askOn(app: TestApp, sent: Sent, oldId: string, until: number): Pr
   return round
 }
 
-void test('fault.key-expiry-race idempotency.lifetime a hundred callers while a key runs out: the old reply, or one new turn, never two', async (t) => {
+void test('fault.key-expiry-race idempotency.lifetime: a hundred callers while a key expires: the old reply, or one new turn, never two', async (t) => {
   await using app = await startTestApp()
-  // A slow machine needs longer to begin asking; a round counts where somebody was told the old reply first.
+  // A slow machine needs longer to start; a round counts if at least one caller got the old reply first.
   let passed = 0
   for (let beforeMs = 40; passed < 3 && beforeMs <= 20_480; beforeMs *= 2) passed += Number(await runOut(t, app, beforeMs))
   assert.equal(passed, 3, 'rounds in which the moment passed while they asked')
 })
 
-/** One key through its end; whether that came while everybody asked. */
+/** Takes one key through its expiry; returns whether that happened while all callers sent requests. */
 async function runOut(t: TestContext, app: TestApp, beforeMs: number): Promise<boolean> {
   const sent = await makeSent(app, `runs out ${beforeMs}`)
   const { reply: first } = await send(app, sent)

@@ -1,4 +1,4 @@
-/** `GET /metrics`: who may read it, that any scraper understands it, and that its figures are those of the turns. docs/operate/metrics.md */
+/** `GET /metrics`: who may read it, that any scraper can parse it, and that its figures match the turns. docs/operate/metrics.md */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -17,13 +17,13 @@ async function scrape(app: TestApp): Promise<Exposition> {
   return parseExposition(await response.text())
 }
 
-/** Our series that are not at zero, without buckets, sums and what is the process's own. */
+/** Turnkeep's own series that are not at zero, without buckets, sums and the process metrics. */
 function counted({ values }: Exposition): Record<string, number> {
   const ours = [...values].filter(([series, value]) => /^turnkeep_\w+(_total|_count)(\{|$)/.test(series) && value !== 0)
   return Object.fromEntries(ours.map(([series, value]) => [series.replace('turnkeep_', ''), value]))
 }
 
-void test('metrics need the admin token on the shared port; the answer without it is the 401 envelope', async () => {
+void test('metrics: need the admin token on the shared port; without it the response is the 401 envelope', async () => {
   await using app = await startTestApp()
   for (const headers of [{}, bearer('wrong'), bearer(app.caller.apiKey)]) {
     const answer = await read(await fetch(`${app.url}/metrics`, { headers: headers as Record<string, string> }))
@@ -39,14 +39,14 @@ void test('metrics need the admin token on the shared port; the answer without i
   assert.ok(!described.includes('/metrics'), 'stands in no description of the API')
 })
 
-void test('metrics are open on the admin port, and unknown on the public one', async () => {
+void test('metrics: open on the admin port, and 404 on the public one', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_ADMIN_PORT: '0' } })
   assert.notEqual(app.url, app.adminUrl)
   parseExposition(await (await fetch(`${app.adminUrl}/metrics`)).text())
   assert.equal((await fetch(`${app.url}/metrics`, { headers: bearer(adminToken) })).status, 404)
 })
 
-void test('metrics of a service that has done nothing show every series at zero, named as the documentation names them', async () => {
+void test('metrics: an idle service shows every series at zero, named as in the documentation', async () => {
   await using app = await startTestApp()
   const { values, types } = await scrape(app)
   assert.deepEqual(counted({ values, types }), {})
@@ -62,7 +62,7 @@ void test('metrics of a service that has done nothing show every series at zero,
   for (const name of page.matchAll(/`((?:nodejs|process)_\w+)`/g)) assert.ok(types.has(name[1]!), name[1])
 })
 
-void test('metrics count turns of every outcome, replays, refusals, model calls, tokens and dollars, to the unit', async () => {
+void test('metrics: count turns of every outcome, replays, refusals, model calls, tokens and dollars exactly', async () => {
   await using app = await startTestApp()
   const first = await app.chat('one', { idempotencyKey: 'k1' })
   const second = await app.stream('two')
@@ -130,14 +130,14 @@ void test('metrics count turns of every outcome, replays, refusals, model calls,
   for (const name of names) assert.ok(![...scraped.values.keys()].some((series) => series.includes(name)), name)
 })
 
-void test('metrics show 50 streams while they run, the limit they fill, and the refusal of the next', async () => {
-  // Recovery keeps places free while it looks for orphans, which is not what is counted here.
+void test('metrics: show 50 running streams, the limit they reach, and the refusal of the next', async () => {
+  // Recovery reserves slots while it looks for orphans; those are not counted here.
   const turnSettings = { sweepMs: 60_000, leaseMs: 300_000 }
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '50' }, turnSettings })
   const held = gate()
   app.model.when(/./, ['Hel', held, 'lo'])
   const streams: ReturnType<typeof app.stream>[] = []
-  // Ten at once: on a busy machine the last of fifty might wait for longer than an admission may.
+  // Ten at a time: on a busy machine the last of fifty might wait longer than the admission timeout.
   for (let tens = 0; tens < 5; tens++) {
     for (let index = 0; index < 10; index++) streams.push(app.stream('long', { user: `user-${tens}${index}` }))
     await app.model.waitForCalls(streams.length)
@@ -157,13 +157,13 @@ void test('metrics show 50 streams while they run, the limit they fill, and the 
   assert.equal(values.get('turnkeep_refusals_total{code="service_unavailable"}'), 1)
 })
 
-void test('metrics count a turn whose lease was taken as lost, and its recovery and completion once each', async () => {
+void test('metrics: a turn whose lease was taken is counted as lost, and its recovery and completion once each', async () => {
   await using app = await startTestApp({ turnSettings: { leaseMs: 1000, renewMs: 50 } })
   const held = gate()
   app.model.script(['Hel', held], 'recovered')
   const left = app.chat('long')
   await held.reached
-  // As another process would take it; a renewal may come in between and keep the lease, then it is tried again.
+  // As another process would take it; if a renewal comes in between and keeps the lease, it is tried again.
   for (let taken = 0; taken === 0;) {
     await app.moveClock(2000)
     taken = (await app.app.store.claimOrphans({ which: 'fresh', limit: 1, leaseMs: 1, running: [] })).turns.length

@@ -1,6 +1,6 @@
 /**
- * A model that answers in good order and says nothing, or what no text may hold, or counts its
- * tokens absurdly. On both transports: what the caller gets, what stands stored, and what is charged.
+ * A model that responds with success but without text, with invalid text or with absurd token counts. On both transports: what the caller
+ * gets, what is stored, and what is charged.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -23,7 +23,7 @@ async function eachTransport(what: string, run: (sent: Sent) => Promise<void>): 
 
 const absurd: Record<string, { usage: unknown; estimated: boolean; writtenOff: boolean }> = {
   none: { usage: null, estimated: true, writtenOff: false },
-  'nothing in it': { usage: {}, estimated: true, writtenOff: false },
+  empty: { usage: {}, estimated: true, writtenOff: false },
   null: { usage: { prompt_tokens: null, completion_tokens: null, total_tokens: null }, estimated: true, writtenOff: false },
   negative: { usage: { prompt_tokens: -5, completion_tokens: -7, total_tokens: -12 }, estimated: true, writtenOff: false },
   'a fraction': { usage: { prompt_tokens: 1.5, completion_tokens: 2.5, total_tokens: 4 }, estimated: true, writtenOff: false },
@@ -33,15 +33,15 @@ const absurd: Record<string, { usage: unknown; estimated: boolean; writtenOff: b
     estimated: false,
     writtenOff: true,
   },
-  'beyond every number': {
+  'at the largest safe integer': {
     usage: { prompt_tokens: 9e15, completion_tokens: 9e15, total_tokens: 1.8e16 },
     estimated: false,
     writtenOff: true,
   },
-  'no number at all': { usage: { prompt_tokens: 1e300, completion_tokens: 1, total_tokens: 1e300 }, estimated: true, writtenOff: false },
+  'out of range': { usage: { prompt_tokens: 1e300, completion_tokens: 1, total_tokens: 1e300 }, estimated: true, writtenOff: false },
 }
 for (const [what, { usage, estimated, writtenOff }] of Object.entries(absurd)) {
-  void test(`fault.model-usage-wrong billing.usage-missing usage that is ${what}: charged once, never zero, never beyond the hold, and marked`, () =>
+  void test(`fault.model-usage-wrong billing.usage-missing: usage that is ${what}: charged once, never zero, never beyond the hold, and marked`, () =>
     eachTransport(`usage ${what}`, async (sent) => {
       const held = gate()
       app.model.script([held, 'a reply', { usage }])
@@ -64,7 +64,7 @@ for (const [what, empty] of Object.entries({
   'only reasoning': [{ reasoning: 'hm' }],
   nothing: [] as Part[],
 } satisfies Record<string, Script>)) {
-  void test(`fault.model-reply-empty turn.states ${what} from the model, twice: internal_error for good, nothing kept, no empty reply in the history`, () =>
+  void test(`fault.model-reply-empty turn.states: ${what} from the model, twice: internal_error for good, nothing stored, no empty reply in the history`, () =>
     eachTransport(what, async (sent) => {
       app.model.script(empty, empty)
       const told = await send(app, sent)
@@ -80,7 +80,7 @@ for (const [what, empty] of Object.entries({
     }))
 }
 
-void test('fault.model-text-hostile text.well-formed whatever stands in the text of a model, each event is one line of JSON and nobody else speaks in the stream', () =>
+void test("fault.model-text-hostile text.well-formed: whatever the model's text contains, each event is one line of JSON and no text becomes an event", () =>
   eachTransport('framing', async (sent) => {
     const said = [
       'a\0b',

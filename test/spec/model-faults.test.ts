@@ -1,6 +1,6 @@
 /**
- * What the model's side may do wrong, over real HTTP and on both transports, and what the caller is
- * told, what stands stored, charged and held, and what the same key gets afterwards. A model that fails leaves nothing; text is never cut.
+ * Faults of the model's side, over real HTTP and on both transports: what the caller gets, what is stored, charged and held, and what the
+ * same key gets afterwards. A model that fails leaves nothing stored; text is never truncated.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -17,10 +17,10 @@ import { startTestApp } from '../support/test-app.ts'
 import type { TestApp, TestAppOptions } from '../support/test-app.ts'
 
 const delta = 'response.output_text.delta'
-// Long enough for a machine that does much else, short enough for a test.
+// Long enough for a busy machine, short enough for a test.
 const modelSettings = { connectMs: 500, deadlines: { firstTokenMs: 1500, idleMs: 1500, tailMs: 1500 } }
 
-/** A request that ends without a reply: told as it must be, and nothing is left of it. */
+/** A request that ends without a reply: the expected error is returned, and nothing of it is left. */
 async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls: number; deltas?: number }): Promise<Told> {
   const { code, calls, deltas = 0 } = expected
   const told = await send(app, sent)
@@ -47,7 +47,7 @@ async function runsAgain(app: TestApp, sent: Sent, failed: Told, calls: number):
   await answeredOnce(app, sent, { content: 'well again', calls: calls + 1 })
 }
 
-/** A caller for each case on each transport, of the one app of all, or of one with settings of its own. */
+/** A caller for each case on each transport, of the shared app or of one with its own settings. */
 async function eachTransport(what: string, run: (app: TestApp, sent: Sent) => Promise<void>, options?: TestAppOptions): Promise<void> {
   const app = options ? await startTestApp(options) : usual
   try {
@@ -62,7 +62,7 @@ before(async () => void (usual = await startTestApp()))
 after(() => usual.close())
 
 for (const status of [429, 500, 503]) {
-  void test(`fault.model-unavailable stream.after-delta a model that answers ${status}: asked three times, then 503, and the same key runs again`, () =>
+  void test(`fault.model-unavailable stream.after-delta: a model that answers ${status}: called three times, then 503, and the same key runs again`, () =>
     eachTransport(`status ${status}`, async (app, sent) => {
       app.model.script({ status }, { status }, { status })
       const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
@@ -70,7 +70,7 @@ for (const status of [429, 500, 503]) {
     }))
 }
 
-void test('fault.model-unavailable stream.after-delta a model that is well again at the third call: one reply, one charge, and its Retry-After was kept', () =>
+void test('fault.model-unavailable stream.after-delta: a model that recovers at the third call: one reply, one charge, and its Retry-After was honored', () =>
   eachTransport('third time', async (app, sent) => {
     const at: number[] = []
     const arrived = (reply: Script) => (): never => (at.push(performance.now()), reply) as never
@@ -84,14 +84,14 @@ void test('fault.model-unavailable stream.after-delta a model that is well again
     assert.ok(at[1]! - at[0]! >= 1000, `asked again after ${at[1]! - at[0]!} ms`)
   }))
 
-void test('fault.model-unavailable turn.states a model that wants to be asked later than anybody waits: 503 at once', () =>
+void test('fault.model-unavailable turn.states: a model whose Retry-After is longer than the turn may take: 503 immediately', () =>
   eachTransport('much later', async (app, sent) => {
     app.model.script({ status: 503, headers: { 'retry-after': '3600' } })
     await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
   }))
 
 for (const status of [400, 401, 404]) {
-  void test(`fault.model-refuses turn.states a model that answers ${status}: internal_error at once, told to the operator, and the same key runs again`, async () => {
+  void test(`fault.model-refuses turn.states: a model that answers ${status}: internal_error immediately, logged for the operator, and the same key runs again`, async () => {
     const lines: string[] = []
     const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
     await eachTransport(
@@ -109,11 +109,11 @@ for (const status of [400, 401, 404]) {
   })
 }
 
-void test('fault.model-silent a model that takes no connection, and one that takes it and says nothing: 503 within the deadlines, nothing kept', async () => {
+void test('fault.model-silent: a model that accepts no connection, and one that accepts it and sends nothing: 503 within the deadlines, nothing stored', async () => {
   const silent = (): void => undefined
   await using app = await startTestApp({ modelSettings })
   await withTcpServer(silent, async (port) => {
-    // The first is a handshake that never ends, the second headers that never come.
+    // The first is a handshake that never ends, the second headers that never arrive.
     for (const [name, baseUrl] of Object.entries({
       unconnected: `https://127.0.0.1:${port}/v1`,
       speechless: `http://127.0.0.1:${port}/v1`,
@@ -129,7 +129,7 @@ void test('fault.model-silent a model that takes no connection, and one that tak
   })
 })
 
-void test('fault.model-silent turn.states a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn, and the call is ended', () =>
+void test('fault.model-silent turn.states: a model that is silent for longer than the whole turn may take: 503 at the deadline of the turn, and the call is aborted', () =>
   eachTransport(
     'silent',
     async (app, sent) => {
@@ -141,7 +141,7 @@ void test('fault.model-silent turn.states a model that is silent for longer than
     { turnSettings: { turnMs: 1500 } },
   ))
 
-void test('fault.model-stalls-mid-stream stream.after-delta a model that falls silent within its reply: error after the idle deadline, nothing kept, not asked again', () =>
+void test('fault.model-stalls-mid-stream stream.after-delta: a model that stalls within its reply: error after the idle deadline, nothing stored, not called again', () =>
   eachTransport(
     'silence',
     async (app, sent) => {
@@ -158,7 +158,7 @@ const noise: Part[] = [
   { raw: 'event: message\r\nid: 7\r\ndata: {"choices":[{"index":0,\r\ndata: "delta":{"role":"assistant","content":""}}]}\r\n\r\n' },
 ]
 for (const bytesEach of [1, 2, 3, 7]) {
-  void test(`fault.model-stream-malformed an event stream in pieces of ${bytesEach} bytes, with comments and every kind of line ending, is read as it was meant`, () =>
+  void test(`fault.model-stream-malformed: an event stream in pieces of ${bytesEach} bytes, with comments and every kind of line ending, is parsed correctly`, () =>
     eachTransport(`pieces of ${bytesEach}`, async (app, sent) => {
       app.model.script({ parts: [...noise, words, ...noise, { raw: 'data: {"choices":[{"delta":{"content":" end"}}]}\r\r' }], bytesEach })
       const told = await send(app, sent)
@@ -169,11 +169,11 @@ for (const bytesEach of [1, 2, 3, 7]) {
 
 const garbage: Record<string, Part> = {
   'a line of 10 MB': { raw: `data: ${'x'.repeat(10_000_000)}` },
-  'half a JSON': { raw: 'data: {"choices":[{"delta":{"content":"half\n\n' },
-  'another JSON': { raw: 'data: [1,2]\n\n' },
+  'truncated JSON': { raw: 'data: {"choices":[{"delta":{"content":"half\n\n' },
+  'JSON of another shape': { raw: 'data: [1,2]\n\n' },
 }
 for (const [what, part] of Object.entries(garbage)) {
-  void test(`fault.model-stream-malformed ${what} in the stream: before the first text the model is asked again, after it the turn ends with error, nothing kept`, () =>
+  void test(`fault.model-stream-malformed: ${what} in the stream: before the first text the model is called again, after it the turn ends with error, nothing stored`, () =>
     eachTransport(what, async (app, sent) => {
       app.model.script([part], 'fine')
       await send(app, sent)
@@ -185,13 +185,13 @@ for (const [what, part] of Object.entries(garbage)) {
 }
 
 for (const how of ['end', 'fin', 'rst'] as const) {
-  void test(`fault.model-stream-truncated stream.after-delta a reply cut off by ${how}: no completion, error, no charge, no reply stored`, () =>
+  void test(`fault.model-stream-truncated stream.after-delta: a reply cut off by ${how}: no completion, error, no charge, no reply stored`, () =>
     eachTransport(how, async (app, sent) => {
       const held = gate()
       app.model.script(['half', held, cut(how)])
       const asked = failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
       await held.reached
-      // A reset takes along what was not read yet. The service is in this process: it reads before a timer of ours fires.
+      // A reset discards what has not been read yet. The service is in this process and reads before a timer of the test fires.
       await pass(50)
       held.open()
       const told = await asked
@@ -199,14 +199,14 @@ for (const how of ['end', 'fin', 'rst'] as const) {
     }))
 }
 
-void test('fault.model-stream-truncated a reply cut at any byte of the wire is whole and charged once, or error with nothing kept; never a part of it', async (t) => {
+void test('fault.model-stream-truncated: a reply cut at any byte of the wire is whole and charged once, or an error with nothing stored; never a part of it', async (t) => {
   await using app = await startTestApp()
   const proxy = await startFaultProxy(Number(new URL(app.model.baseUrl).port))
   t.after(() => proxy.close())
   await app.made('POST', '/providers', { name: 'cut', kind: 'openai-compatible', base_url: proxy.through(app.model.baseUrl), api_key: 'k' })
   const content = 'one two three'
   const outcomes = { whole: 0, broken: 0 }
-  // The answer has some 1,200 bytes; a step that shares no factor with a line's length comes by every kind of place.
+  // The response has some 1,200 bytes; a step that shares no factor with a line's length reaches every kind of position.
   for (let bytes = 1, n = 0; bytes < 1300; bytes += 53, n++) {
     const how: How = n % 2 ? 'rst' : 'fin'
     const sent = await makeSent(app, `cut at ${bytes}`, { transport: transports[n % 2]!, agent: { model: 'cut/test-model' } })
@@ -229,7 +229,7 @@ void test('fault.model-stream-truncated a reply cut at any byte of the wire is w
 })
 
 const inStream: Part = { event: { error: { message: 'CANARY overloaded', code: 503 } } }
-void test('fault.model-error-in-200 an error within a 200: before the first text the model is asked again, at most twice; after it the turn ends with error', () =>
+void test('fault.model-error-in-200: an error within a 200: before the first text the model is called again, at most twice; after it the turn ends with error', () =>
   eachTransport('error within', async (app, sent) => {
     app.model.script([inStream], [inStream], [inStream])
     const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })

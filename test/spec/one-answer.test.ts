@@ -1,4 +1,4 @@
-/** Many at once, and exactly one answer. The real server over real sockets, on both stores. */
+/** Many concurrent requests, and exactly one reply. The real server over real sockets, on both stores. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -10,10 +10,10 @@ import type { Answer, Caller, Json, TestApp } from '../support/test-app.ts'
 const hundred = Array.from({ length: 100 }, (_, index) => index)
 const byStatus = (answers: Answer[], status: number): Answer[] => answers.filter((answer) => answer.status === status)
 
-// What a busy machine refuses in time: `rate.fail-closed`, and an admission that its database has not made within a second or so.
+// What a busy machine may refuse with 503: `rate.fail-closed`, and an admission that its database has not made within about a second.
 const late = ['api_rate_limit_unavailable', 'service_unavailable']
 
-/** Once more under the same key where the answer was late, as a caller does. */
+/** Retries with the same key when the response was late, as a caller does. */
 async function patiently<A extends Answer>(ask: () => Promise<A>): Promise<A> {
   for (;;) {
     const answer = await ask()
@@ -21,7 +21,7 @@ async function patiently<A extends Answer>(ask: () => Promise<A>): Promise<A> {
   }
 }
 
-void test('fault.duplicate-requests one_turn_per_key a hundred requests with one key: one model call, one charge, all 200 equal, the rest in progress', async () => {
+void test('fault.duplicate-requests one_turn_per_key: a hundred requests with one key: one model call, one charge, all 200 equal, the rest in progress', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   const answers = await Promise.all(hundred.map(() => patiently(() => app.chat('hello', { idempotencyKey }))))
@@ -41,7 +41,7 @@ void test('fault.duplicate-requests one_turn_per_key a hundred requests with one
   await quiet(app)
 })
 
-void test('fault.key-with-two-bodies idempotency.conflict a hundred requests with one key and two bodies: one body wins, the other always conflicts', async () => {
+void test('fault.key-with-two-bodies idempotency.conflict: a hundred requests with one key and two bodies: one body wins, the other always conflicts', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   const answers = await Promise.all(hundred.map((index) => patiently(() => app.chat(`body ${index % 2}`, { idempotencyKey }))))
@@ -62,7 +62,7 @@ void test('fault.key-with-two-bodies idempotency.conflict a hundred requests wit
   await quiet(app)
 })
 
-void test('fault.key-across-api-keys one_turn_per_key the same key through two API keys at once is two turns and two charges, on both transports', async () => {
+void test('fault.key-across-api-keys one_turn_per_key: the same key through two API keys at once is two turns and two charges, on both transports', async () => {
   await using app = await startTestApp()
   const other = await app.makeCaller()
   for (const transport of ['chat', 'stream'] as const) {
@@ -85,7 +85,7 @@ void test('fault.key-across-api-keys one_turn_per_key the same key through two A
 
 for (const first of ['chat', 'stream'] as const) {
   const second = first === 'chat' ? 'stream' : 'chat'
-  void test(`fault.key-on-both-transports idempotency.fingerprint the same key on both transports at once is one turn, replayed on either; first on ${first}`, async () => {
+  void test(`fault.key-on-both-transports idempotency.fingerprint: the same key on both transports at once is one turn, replayed on either; first on ${first}`, async () => {
     await using app = await startTestApp()
     const idempotencyKey = randomUUID()
     const held = gate()
@@ -111,7 +111,7 @@ for (const first of ['chat', 'stream'] as const) {
   })
 }
 
-void test('fault.concurrent-messages conversation.busy fifty messages of one user at once: one runs, nothing is stored for the others, their keys are fresh', async () => {
+void test('fault.concurrent-messages conversation.busy: fifty messages of one user at once: one runs, nothing is stored for the others, and their keys stay unused', async () => {
   await using app = await startTestApp()
   const held = gate()
   app.model.script([held, 'one'])
@@ -139,7 +139,7 @@ void test('fault.concurrent-messages conversation.busy fifty messages of one use
   await quiet(app)
 })
 
-void test('fault.rate-limit-storm rate.spend a storm of many users through three keys near their limit: each key has exactly as many as it may', async () => {
+void test('fault.rate-limit-storm rate.spend: a storm of many users through three keys near their limit: each key has exactly its limit accepted', async () => {
   await using app = await startTestApp()
   const limit = 30
   const callers = await Promise.all([1, 2, 3].map(() => app.makeCaller({ key: { rate_limit: { limit, window_seconds: 600 } } })))
@@ -156,7 +156,7 @@ void test('fault.rate-limit-storm rate.spend a storm of many users through three
   for (const caller of callers) {
     const own = told.filter((one) => one.caller === caller)
     const accepted = own.filter(({ answer }) => answer.status === 200)
-    // A late answer may have spent its unit; in one process there is none.
+    // A late response may have spent its unit; with the limiter in the same process there is none.
     const lost = own.filter(({ answer }) => late.includes(answer.json['error']?.code))
     if (storeKind === 'sqlite') assert.equal(lost.length, 0)
     assert.ok(accepted.length <= limit && accepted.length + lost.length >= limit, `${accepted.length} accepted, ${lost.length} late`)
@@ -180,7 +180,7 @@ void test('fault.rate-limit-storm rate.spend a storm of many users through three
   await quiet(app)
 })
 
-void test('fault.balance-race balance_never_negative a hundred users on a balance that covers seven: seven run, 93 are refused with no row', async () => {
+void test('fault.balance-race balance_never_negative: a hundred users on a balance that covers seven: seven run, 93 are refused with no row', async () => {
   await using app = await startTestApp()
   const hold = await holdOf(app)
   const caller = await app.makeCaller({ balanceUsd: (hold * 7 + 0.00000001).toFixed(8) })
@@ -207,7 +207,7 @@ void test('fault.balance-race balance_never_negative a hundred users on a balanc
   await app.verify()
 })
 
-void test('fault.balance-race billing.hold a thousand holds of 10⁻⁸ USD on a balance of one hundred of them: exactly one hundred are admitted', async () => {
+void test('fault.balance-race billing.hold: a thousand holds of 10⁻⁸ USD on a balance of one hundred of them: exactly one hundred are admitted', async () => {
   await using app = await startTestApp()
   const caller = await app.makeCaller({
     balanceUsd: '0.00000100',

@@ -1,4 +1,4 @@
-/** /openapi.json: says what the service does, and the service does what it says. Specification sections 7–9; surfaces, Addresses. */
+/** /openapi.json describes what the service does, and the service does what it describes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failures } from '../../src/errors.ts'
@@ -20,7 +20,7 @@ const operations = (document: Json): [name: string, operation: Json][] =>
 
 const codesOf = (response: Json): string[] => response['content']['application/json'].schema.properties.error.properties.code.enum
 
-void test('9 version 1.0.0 in OpenAPI 3.1.0, the public API alone, with its bearer scheme and its base address', async () => {
+void test('openapi: is OpenAPI 3.1.0, version 1.0.0, the public API alone, with its bearer scheme and its base address', async () => {
   const document = await describe('https://chat.example.com')
   assert.deepEqual([document['openapi'], document['info'].version], ['3.1.0', '1.0.0'])
   assert.deepEqual(document['servers'], [{ url: 'https://chat.example.com' }])
@@ -41,7 +41,7 @@ void test('9 version 1.0.0 in OpenAPI 3.1.0, the public API alone, with its bear
   for (const [name, { summary, tags }] of operations(document)) assert.ok(summary && tags.length === 1, name)
 })
 
-void test('9 every reference leads somewhere', async () => {
+void test('openapi: every reference resolves', async () => {
   const document = await describe()
   const text = JSON.stringify(document)
   const refs = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!)
@@ -56,7 +56,7 @@ void test('9 every reference leads somewhere', async () => {
   assert.ok(!text.includes('"$id"'))
 })
 
-void test('7 every code stands under its own status, described and with an example, with the headers it carries', async () => {
+void test('openapi: every code is listed under its status, described and with an example, with the headers it carries', async () => {
   for (const [name, { responses }] of operations(await describe())) {
     for (const [status, response] of Object.entries<Json>(responses)) {
       const title = `${name} ${status}`
@@ -76,10 +76,10 @@ void test('7 every code stands under its own status, described and with an examp
 })
 
 const adminOnly = ['unauthorized', 'conflict']
-// Whoever asks for another path or method reads no description of it.
+// A request to another path or method is not covered by any description.
 const noOperation = ['method_not_allowed']
 
-void test('7 the chat routes tell every code of the public API', async () => {
+void test('openapi: the chat routes list every code of the public API', async () => {
   const document = await describe()
   for (const path of ['/v1/agents/{agent_id}/chat', '/v1/agents/{agent_id}/chat/stream']) {
     const { responses } = document['paths'][path].post
@@ -91,7 +91,7 @@ void test('7 the chat routes tell every code of the public API', async () => {
   }
 })
 
-void test('4.1 the request is described with the bounds that validate it', async () => {
+void test('openapi: the request is described with the bounds that validation enforces', async () => {
   const document = await describe()
   const { external_user_id: user, message } = document['components'].schemas.ChatRequest.properties
   assert.deepEqual([user.minLength, user.maxLength, message.minLength], [1, 255, 1])
@@ -103,7 +103,7 @@ void test('4.1 the request is described with the bounds that validate it', async
   assert.deepEqual([limit['required'], limit['schema']], [false, { type: 'integer', minimum: 1, maximum: 100, default: 20 }])
 })
 
-/** The little of JSON Schema that these answers use; an unknown property is a drift too. */
+/** The small part of JSON Schema that these responses use; an unknown property is a mismatch too. */
 function conforms(document: Json, schema: Json, value: any, at = '$'): void {
   if (schema['$ref']) return conforms(document, document['components'].schemas[schema['$ref'].split('/').at(-1)!], value, at)
   if (schema['anyOf']) {
@@ -133,7 +133,7 @@ function conforms(document: Json, schema: Json, value: any, at = '$'): void {
     )
 }
 
-void test('9 what the whole service answers is what is described: reply, every event, listing, envelope', async () => {
+void test('openapi: real responses match the description: reply, every event, listing, envelope', async () => {
   await using app = await startTestApp()
   const document = (await (await fetch(`${app.url}/openapi.json`)).json()) as Json
   const schemaOf = (path: string, method: string, status: number, type = 'application/json'): Json =>
@@ -154,7 +154,7 @@ void test('9 what the whole service answers is what is described: reply, every e
   conforms(document, schemaOf('/v1/agents/{agent_id}/conversations/{conversation_id}/messages', 'get', 200), messages)
 })
 
-void test('6 the error event is described', async () => {
+void test('openapi: the error event is described', async () => {
   const document = await describe()
   const event = { event: 'error', data: { code: 'internal_error', message: 'm', request_id: 'r' } }
   conforms(document, { $ref: '#/components/schemas/ChatEvent' }, event)

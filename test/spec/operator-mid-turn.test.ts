@@ -1,6 +1,6 @@
 /**
- * What the operator changes while a turn runs. The turn ends as it began: on its snapshot, under its key, within
- * its hold; what comes after it meets the change. And so does a turn that is recovered: its process has given it up, another one ends it.
+ * What the operator changes while a turn runs. The turn ends as it started: on its agent version, under its key, within its hold; the next
+ * request sees the change. The same holds for a turn that its process has abandoned and another process recovers.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ import type { Json, TestApp } from '../support/test-app.ts'
 
 type Running = { sent: Sent; asked: Promise<Told>; held: Gate }
 
-/** A turn that has said half of its reply, which is "one two". */
+/** A turn that has generated half of its reply, which is "one two". */
 async function beginTurn(app: TestApp, transport: Transport, agent: Json = {}): Promise<Running> {
   const sent = await makeSent(app, `a turn of ${transport}`, { transport, agent })
   const held = gate()
@@ -37,7 +37,7 @@ async function endTurn({ asked, held }: Running): Promise<Json> {
 const move = (app: TestApp, { caller }: Sent, amountUsd: string, key: string): Promise<Json> =>
   app.made('POST', `/owners/${caller.ownerId}/ledger`, { amount_usd: amountUsd }, { 'idempotency-key': key })
 const ownerOf = (app: TestApp, { caller }: Sent): Promise<Json> => app.made('GET', `/owners/${caller.ownerId}`)
-/** A message of the same caller that was never sent before. */
+/** A new message of the same caller. */
 const next = (sent: Sent): Sent => ({ ...sent, idempotencyKey: `next of ${sent.idempotencyKey}`, message: 'next' })
 
 async function keyOf(app: TestApp, { caller }: Sent): Promise<string> {
@@ -46,7 +46,7 @@ async function keyOf(app: TestApp, { caller }: Sent): Promise<string> {
 }
 
 for (const transport of transports) {
-  void test(`fault.balance-lowered billing.hold a balance lowered while a turn of ${transport} runs: the hold protects it, and it is charged`, async () => {
+  void test(`fault.balance-lowered billing.hold: a balance lowered while a turn of ${transport} runs: the hold protects it, and it is charged`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     const { balance_usd: balance, available_usd: available, held_usd: hold } = await ownerOf(app, running.sent)
@@ -65,7 +65,7 @@ for (const transport of transports) {
     const left = await ownerOf(app, running.sent)
     assert.deepEqual([left['balance_usd'], left['held_usd']], [formatUsd(parseUsd(hold)! - parseUsd(usage.charged_usd)!), formatUsd(0n)])
     await app.verify()
-    // What is left is less than a hold: the next one is refused before any model call, and a replay is not.
+    // What is left is less than a hold: the next message is refused before any model call, and a replay is not.
     const refused = await send(app, next(running.sent))
     assert.deepEqual([refused.status, refused.code], [402, 'insufficient_balance'])
     assert.equal((await send(app, running.sent)).reply?.['usage'].charged_usd, usage.charged_usd)
@@ -73,7 +73,7 @@ for (const transport of transports) {
     await app.verify()
   })
 
-  void test(`fault.top-up-mid-turn billing.once a top-up while a turn of ${transport} runs adds up to the last unit`, async () => {
+  void test(`fault.top-up-mid-turn billing.once: a top-up while a turn of ${transport} runs: the final balance is exact to the last unit`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     await move(app, running.sent, '5.00000001', 'top-up')
@@ -86,7 +86,7 @@ for (const transport of transports) {
     await app.verify()
   })
 
-  void test(`fault.api-key-revoked a key revoked while a turn of ${transport} runs: it is answered and charged; the next call is 401, a replay too`, async () => {
+  void test(`fault.api-key-revoked: a key revoked while a turn of ${transport} runs: the turn is answered and charged; the next request is 401, a replay too`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     await app.made('DELETE', `/keys/${await keyOf(app, running.sent)}`)
@@ -100,7 +100,7 @@ for (const transport of transports) {
     await chargedOnce(app, running.sent, usage)
   })
 
-  void test(`fault.agent-disabled an agent disabled while a turn of ${transport} runs: it is answered; what is new is 403, and the replay is not`, async () => {
+  void test(`fault.agent-disabled: an agent disabled while a turn of ${transport} runs: the turn is answered; a new message is 403, and a replay is not`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport)
     await app.made('PATCH', `/agents/${running.sent.caller.agentId}`, { enabled: false })
@@ -114,11 +114,11 @@ for (const transport of transports) {
     assert.equal((await send(app, next(running.sent))).status, 200, 'a key that was refused is fresh')
   })
 
-  void test(`fault.agent-deleted an agent deleted while a turn of ${transport} runs: it is answered and stored; what is new is 404`, async () => {
+  void test(`fault.agent-deleted: an agent deleted while a turn of ${transport} runs: the turn is answered and stored; a new message is 404`, async () => {
     const lines: string[] = []
     await using app = await startTestApp({ log: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }) })
     const running = await beginTurn(app, transport)
-    // What a start warns of is another matter.
+    // Warnings of a start are not checked here.
     lines.length = 0
     await app.made('DELETE', `/agents/${running.sent.caller.agentId}`)
     await endTurn(running)
@@ -130,7 +130,7 @@ for (const transport of transports) {
     assert.deepEqual(lines, [], 'nothing went wrong below')
   })
 
-  void test(`fault.agent-edited an agent edited while a turn of ${transport} runs: prompt, price and caps are those of its admission`, async () => {
+  void test(`fault.agent-edited: an agent edited while a turn of ${transport} runs: the turn uses the prompt, price and limits of its admission`, async () => {
     await using app = await startTestApp()
     const running = await beginTurn(app, transport, before)
     await app.made('PATCH', `/agents/${running.sent.caller.agentId}`, after)
@@ -150,15 +150,15 @@ for (const transport of transports) {
 const price = (usd: string) => ({ prompt_usd_per_million: usd, completion_usd_per_million: usd })
 const before = { system_prompt: 'old', price: price('2'), max_output_tokens: 100 }
 const after = { system_prompt: 'new', price: price('3'), max_output_tokens: 200 }
-/** Prices are whole dollars a million, so a token is a whole number of units. */
+/** Prices are whole dollars per million, so a token is a whole number of units. */
 const costOf = (reply: Json, agent: typeof before): string =>
   formatUsd(BigInt(reply['usage'].total_tokens) * 100n * BigInt(agent.price.prompt_usd_per_million))
 
-void test('fault.top-up-mid-turn billing.once top-ups at every moment of many turns, and while each batch of them commits: the sum is exact', async () => {
+void test('fault.top-up-mid-turn billing.once: top-ups at every moment of many turns, and while each batch of them commits: the sum is exact', async () => {
   const failpoints = ['admit.before-commit', 'admit.after-commit', 'settle.before-commit', 'settle.after-commit']
   await using app = await startTestApp({ env: { TURNKEEP_FAILPOINTS: failpoints.map((name) => `${name}=delay:30`).join(';') } })
   const sent = await makeSent(app, 'spend')
-  // A database that is kept waiting may be late, which is told in time; the same key gets its reply.
+  // A database that is slow may lead to a 503; the same key gets its reply.
   const untilAnswered = async (one: Sent): Promise<Told> => {
     for (;;) {
       const told = await sendUntilEnded(app, one)
@@ -180,7 +180,7 @@ void test('fault.top-up-mid-turn billing.once top-ups at every moment of many tu
   await app.verify()
 })
 
-/** Another life of the same store; the model server outlives both. */
+/** Another process run on the same store; the model server outlives both. */
 async function twoLives(t: TestContext): Promise<{ first: TestApp; second(): Promise<TestApp> }> {
   const [folder, model] = await Promise.all([makeFolder(), startModelServer()])
   t.after(() => model.close())
@@ -228,7 +228,7 @@ const changes: Change[] = [
 ]
 
 for (const { fault, what, change, refused } of changes) {
-  void test(`${fault} turn.states a turn ${what} and that its process gives up: the next one ends it, as it was admitted`, async (t) => {
+  void test(`${fault} turn.states: a turn ${what} and that its process abandons: the next process completes it as it was admitted`, async (t) => {
     const { first, second } = await twoLives(t)
     const { sent, asked } = await beginTurn(first, 'chat', before)
     await change(first, sent)
@@ -251,7 +251,7 @@ for (const { fault, what, change, refused } of changes) {
   })
 }
 
-void test('fault.api-key-revoked turn.states a turn whose key is revoked and that its process gives up: the next one ends it, and it is charged', async (t) => {
+void test('fault.api-key-revoked turn.states: a turn whose key is revoked and that its process abandons: the next process completes it, and it is charged', async (t) => {
   const { first, second } = await twoLives(t)
   const { sent, asked } = await beginTurn(first, 'chat', before)
   await first.made('DELETE', `/keys/${await keyOf(first, sent)}`)
@@ -265,7 +265,7 @@ void test('fault.api-key-revoked turn.states a turn whose key is revoked and tha
   assert.deepEqual([(await send(app, sent)).status, (await send(app, next(sent))).status], [401, 401])
 })
 
-/** For a caller whose key or balance is gone: what is stored is asked of the operator. */
+/** For a caller whose key or balance is gone: reads what is stored through the admin API. */
 async function chargedOnce(app: TestApp, sent: Sent, usage: Json): Promise<void> {
   const { data } = await app.made('GET', `/owners/${sent.caller.ownerId}/ledger?limit=100`)
   const charges = (data as Json[]).filter(({ kind }) => kind === 'charge')

@@ -1,4 +1,4 @@
-/** More messages than the process has places for, over real HTTP: who gets in, what the others are told, and what is left of it afterwards. */
+/** More messages than the process can run, over real HTTP: which are admitted, what the others receive, and what is stored afterwards. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -17,7 +17,7 @@ function assertRefused(answers: Answer[]): void {
   }
 }
 
-void test('overload.places one owner floods with slow turns through many keys, and the messages of another still get in', async () => {
+void test("overload.places: one owner floods with slow turns through many keys, and another owner's messages are still admitted", async () => {
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '10' } })
   const meek = await app.makeCaller()
   assert.equal((await app.chat('before', { caller: meek })).status, 200)
@@ -44,7 +44,7 @@ void test('overload.places one owner floods with slow turns through many keys, a
   held.open()
   const told = await Promise.all(flood)
   assert.equal(told.filter(({ status }) => status === 200).length, 9)
-  // Each that was refused is a new message under its own key, and what was answered is told again.
+  // Each message that was refused is new under its key, and each that was answered is replayed.
   const again = async (n: number): Promise<Answer> =>
     app.chat(`slow ${n}`, { caller: greedy, apiKey: keys[n % 5], user: `user-${n}`, idempotencyKey: `flood-${n}` })
   for (const [n, first] of told.entries()) {
@@ -57,7 +57,7 @@ void test('overload.places one owner floods with slow turns through many keys, a
   await app.verify()
 })
 
-void test('overload.queue a flood at a full process is 503 with Retry-After, stores and charges nothing, and is over when it ends', async () => {
+void test('overload.queue: a flood at a full process is 503 with Retry-After, stores and charges nothing, and stops with the flood', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '1' } })
   const idempotencyKey = randomUUID()
   const first = await app.chat('first', { idempotencyKey, user: 'zoe' })
@@ -66,7 +66,7 @@ void test('overload.queue a flood at a full process is 503 with Retry-After, sto
   const running = app.chat('hold', { user: 'ann' })
   await held.reached
   const before = await app.owner()
-  // More than may wait; a stream is refused as the rest is, before it is one.
+  // More than may wait; a stream is refused before it starts, as the others are.
   const flood = await Promise.all([
     ...Array.from({ length: 300 }, (_, n) => app.chat('more', { user: `user-${n}` })),
     ...Array.from({ length: 20 }, (_, n) => app.stream('more', { user: `streamer-${n}` })),
@@ -84,7 +84,7 @@ void test('overload.queue a flood at a full process is 503 with Retry-After, sto
   await app.verify()
 })
 
-void test('overload.queue authentication, permission, rate limit and validation come before the want of a place', async () => {
+void test('overload.queue: authentication, permission, rate limit and validation come before the refusal for lack of capacity', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '1' } })
   const narrow = await app.made('POST', `/agents/${app.caller.agentId}/keys`, {
     permission: 'full',
@@ -101,7 +101,7 @@ void test('overload.queue authentication, permission, rate limit and validation 
   assert.equal(await codeOf(app.chat('more', { apiKey: reader['api_key'] })), 'permission_denied')
   assert.equal(await codeOf(app.chat('', { user: 'bob' })), 'validation_error')
   assert.equal(await codeOf(app.chat('x'.repeat(32_001), { user: 'bob' })), 'validation_error')
-  // A refusal for want of a place has spent its unit (`rate.spend`).
+  // A refusal for lack of capacity has spent its unit (`rate.spend`).
   assert.equal(await codeOf(app.chat('more', { apiKey: narrow['api_key'] })), 'service_unavailable')
   assert.equal(await codeOf(app.chat('more', { apiKey: narrow['api_key'] })), 'rate_limit_exceeded')
   held.open()

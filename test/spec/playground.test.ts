@@ -1,4 +1,4 @@
-/** Surfaces, POST /agents/{id}/playground: the real pipeline, streamed and billed, through a key that nobody holds. */
+/** POST /agents/{id}/playground: the real pipeline, streamed and billed, through a built-in key without a secret. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { refused, startAdminApp } from '../support/admin-app.ts'
@@ -23,7 +23,7 @@ async function play(
   return { ...answer, events }
 }
 
-void test('playground: streams the four events, stores, bills and keeps a conversation', async () => {
+void test('playground: streams the four events, stores, bills and continues a conversation', async () => {
   const before = Number((await app.owner()).balance_usd)
   app.model.script(['Good ', 'day.'])
   const { status, events, headers } = await play({ message: 'Hello' })
@@ -48,7 +48,7 @@ void test('playground: streams the four events, stores, bills and keeps a conver
   await app.verify()
 })
 
-void test('playground: the same Idempotency-Key answers once, and without one every call is new', async () => {
+void test('playground: the same Idempotency-Key is answered once, and without one every call is new', async () => {
   const headers = { 'idempotency-key': 'play-once' }
   const first = await play({ message: 'once' }, { headers })
   const calls = app.model.calls.length
@@ -60,7 +60,7 @@ void test('playground: the same Idempotency-Key answers once, and without one ev
   assert.equal(app.model.calls.length, calls + 1)
 })
 
-void test('playground: its key is in no list, cannot be changed, rotated or revoked, and opens nothing', async () => {
+void test('playground: its key is not listed, cannot be changed, rotated or revoked, and does not authenticate', async () => {
   const caller = await app.makeCaller()
   const both = await Promise.all([
     play({ message: 'a', external_user_id: 'a' }, caller),
@@ -79,7 +79,7 @@ void test('playground: its key is in no list, cannot be changed, rotated or revo
   assert.deepEqual(await app.messages('a', caller), [], 'no other key sees it')
 })
 
-void test('playground: refusals come as JSON before the stream', async () => {
+void test('playground: refusals are JSON before the stream', async () => {
   const poor: Caller = await app.makeCaller({ balanceUsd: '0.00000001', agent: { max_message_length: 5 } })
   await refused(play({ message: 'hi' }, poor), 402, 'insufficient_balance')
   await refused(play({ message: 'longer' }, poor), 422, 'validation_error', /5 characters/)

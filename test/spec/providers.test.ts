@@ -1,6 +1,6 @@
 /**
- * One conversation over each kind of provider, through the whole service: what the model is asked, what the caller gets, what is charged. And the
- * price an agent gets that is saved without one.
+ * One conversation with each kind of provider, through the whole service: what the model receives, what the caller gets, what is charged.
+ * And the price of an agent that is saved without one.
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -24,7 +24,7 @@ after(async () => {
   await server.close()
 })
 
-/** Stands in every thought of the model. */
+/** Part of every reasoning text of the model. */
 const canary = 'canary-of-a-thought'
 const kinds = [...hostedKinds, 'openai-compatible'] as const
 type Kind = (typeof kinds)[number]
@@ -38,7 +38,7 @@ const modelIds: Record<Kind, string> = {
 /** What both scripted servers understand. */
 type Scripted = (string | Cut | { reasoning: string })[] | { status: number; headers?: Record<string, string>; body?: object }
 
-/** The server answers the next calls of this kind with these, each after a thought. */
+/** The server answers the next calls of this kind with these, each after a reasoning text. */
 function script(kind: Kind, ...replies: Scripted[]): void {
   if (kind !== 'openai-compatible') return server.script(...replies)
   const details = {
@@ -77,7 +77,7 @@ async function callerOf(kind: Kind): Promise<Caller> {
 let count = 0
 
 for (const kind of kinds) {
-  test(`providers: ${kind}: a conversation of three turns reaches the model whole; its thoughts stay inside; each turn is charged its usage`, async () => {
+  test(`providers: ${kind}: the model receives a conversation of three turns whole; its reasoning stays private; each turn is charged its usage`, async () => {
     const caller = await callerOf(kind)
     const options = { caller, user: 'anna' }
     const seen: string[] = []
@@ -134,7 +134,7 @@ for (const kind of kinds) {
     await app.verify()
   })
 
-  test(`fault.model-unavailable fault.model-stream-truncated stream.after-delta: ${kind}: 429 with Retry-After is asked again before the first delta; a break after it ends the stream, uncharged`, async () => {
+  test(`fault.model-unavailable fault.model-stream-truncated stream.after-delta: ${kind}: a 429 with Retry-After is retried before the first delta; a break after it ends the stream, uncharged`, async () => {
     const caller = await callerOf(kind)
     script(kind, { status: 429, headers: { 'retry-after': '0' } }, ['Hello.'])
     assert.equal((await app.chat('Hi', { caller })).json['message'].content, 'Hello.')
@@ -152,7 +152,7 @@ for (const kind of kinds) {
     assert.equal((await app.messages('user-1', caller)).length, 2)
   })
 
-  test(`fault.model-refuses turn.states: ${kind}: a refused key is the operator's to mend: internal_error, asked once, without the provider's words`, async () => {
+  test(`fault.model-refuses turn.states: ${kind}: a refused key is for the operator to fix: internal_error, one call, without the provider's message`, async () => {
     const caller = await callerOf(kind)
     const asked = server.calls.length + app.model.calls.length
     script(kind, { status: 401, body: { error: { message: 'sk-secret is wrong' } } })
@@ -163,7 +163,7 @@ for (const kind of kinds) {
   })
 }
 
-test('prices: an agent saved without a price gets the known one of its model; a given one stands', async () => {
+test('prices: an agent saved without a price gets the known one of its model; a given price is used as it is', async () => {
   for (const kind of hostedKinds) {
     await app.made('POST', '/providers', { name: `priced-${kind}`, kind, api_key: 'sk-secret' })
   }
@@ -180,7 +180,7 @@ test('prices: an agent saved without a price gets the known one of its model; a 
   assert.deepEqual(named['price'], moved['price'])
 })
 
-test('prices: a model without a known price needs one, new or changed', async () => {
+test('prices: a model without a known price needs one, when it is created or changed', async () => {
   const refused = async (asked: Promise<{ status: number; json: Json }>): Promise<void> => {
     const { status, json } = await asked
     assert.deepEqual([status, json['error'].code], [422, 'validation_error'])
@@ -192,7 +192,7 @@ test('prices: a model without a known price needs one, new or changed', async ()
   await refused(app.admin('PATCH', `/agents/${app.caller.agentId}`, { model: 'scripted/other' }))
 })
 
-test('providers: a test of a hosted kind asks for its list, or calls the model that is named', async () => {
+test('providers: a test of a hosted kind requests its list of models, or calls the given model', async () => {
   for (const kind of hostedKinds) {
     const { id } = await app.made('POST', '/providers', {
       name: `tested-${kind}`,

@@ -1,6 +1,6 @@
 /**
- * Tools that hang, drip, flood, or lead to places of our own. The model is told, the turn goes on and is
- * answered and charged once, and nobody is reached who must not be.
+ * Tools that hang, send slowly, flood, or redirect to private addresses. The model gets an error result, the turn continues and is answered
+ * and charged once, and no forbidden address is reached.
  */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
@@ -15,7 +15,7 @@ import { call } from '../support/tool-process-runs.ts'
 
 let server: HostileServer
 let app: TestApp
-/** Nobody may come here. */
+/** No request may arrive here. */
 const elsewhere = createServer((socket) => {
   visitors += 1
   socket.destroy()
@@ -46,7 +46,7 @@ const toolAt = (url: string): Json => ({
   timeout_seconds: 1,
 })
 
-/** A turn on each transport whose tool does this; what the model was told of it. */
+/** Runs a turn on each transport whose tool does this; returns the results that the model received. */
 async function toldOf(what: string, url: string): Promise<string[]> {
   const told: string[] = []
   for (const transport of transports) {
@@ -65,22 +65,22 @@ async function toldOf(what: string, url: string): Promise<string[]> {
 }
 
 for (const path of ['/hang', '/drip', '/hang-within'])
-  void test(`fault.tool-hostile a tool that does ${path}: given up in its time, the model is told, the turn goes on`, async () => {
+  void test(`fault.tool-hostile: a tool that does ${path}: the call ends at its timeout, the model gets an error, the turn continues`, async () => {
     for (const text of await toldOf(path, server.url(path))) assert.match(text, /there was no whole answer within 1 s/)
     await server.gone(path)
   })
 
 for (const path of ['/huge', '/bomb'])
-  void test(`fault.tool-hostile a tool that answers with a gigabyte, ${path}: cut at 1 MiB, the model is told, the turn goes on`, async () => {
+  void test(`fault.tool-hostile: a tool that answers with a gigabyte, ${path}: truncated at 1 MiB, the model gets the result, the turn continues`, async () => {
     for (const text of await toldOf(path, server.url(path))) {
       assert.match(text, /^(?!Error)[^]*\[The answer is longer and is cut here\.\]$/)
       assert.ok(Buffer.byteLength(text) <= 32_768)
     }
-    // Of /huge, what the kernel's buffers took; of /bomb, whose gigabyte is a megabyte on the wire, much less.
+    // Of /huge, what the kernel buffered; of /bomb, whose gigabyte is a megabyte on the wire, much less.
     assert.ok(server.written(path) < 128 * 1_048_576, `${server.written(path)} bytes`)
   })
 
-void test('fault.private-address tools.guard a tool that leads to an address of our own: nobody is reached there, the model is told, the turn goes on', async () => {
+void test('fault.private-address tools.guard: a tool that leads to a private address: nothing is reached there, the model gets an error, the turn continues', async () => {
   const places = [
     'http://169.254.169.254/latest/meta-data/',
     `http://127.0.0.1:${trap}/`,

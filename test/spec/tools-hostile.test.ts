@@ -1,6 +1,6 @@
 /**
- * Fifty passages that want something else called than what the agent has, and a model that obeys every one of them to the letter. Whatever it
- * calls: only the agent's own tools are reached, where the operator put them, with arguments of their schema.
+ * Fifty passages that ask for calls other than the agent's tools, and a model that obeys every one of them literally. Whatever it calls:
+ * only the agent's own tools are reached, at the operator's addresses, with arguments that fit their schema.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ type Injected = { style: string; text: string; dictates: { name: string; argumen
 const injected = JSON.parse(readFileSync(join(import.meta.dirname, '../data/injected-passages.json'), 'utf8')) as Injected[]
 
 const tools = await startToolServer()
-/** Nobody may come here: it is where the injected texts would like to lead. */
+/** No request may arrive here: the injected texts point to it. */
 const elsewhere = createServer((socket) => {
   visitors++
   socket.destroy()
@@ -59,7 +59,7 @@ for (const [n, { text }] of injected.entries()) {
   await app.app.knowledge.index(document)
 }
 
-/** Reads which passage it was given, and does as it is told there. */
+/** Reads which passage it was given, and does what the passage says. */
 app.model.when(/marker/, ({ lastUserMessage, messages }) => {
   if (messages.some(({ role }) => role === 'tool')) return 'Noted.'
   const { name, arguments: given } = injected[Number(/marker(\d+)x/.exec(lastUserMessage)![1])]!.dictates
@@ -67,7 +67,7 @@ app.model.when(/marker/, ({ lastUserMessage, messages }) => {
 })
 
 for (const [n, { style, dictates }] of injected.entries()) {
-  void test(`tools.bounds ${n}, ${style}: ${JSON.stringify(dictates.name)} is called by a model that obeys what it reads`, async () => {
+  void test(`tools.bounds: ${n}, ${style}: a model that obeys what it reads calls ${JSON.stringify(dictates.name)}`, async () => {
     const before = tools.calls.length
     const asked = app.model.calls.length
     const answer = await app.chat(`What does marker${n}x say?`, { user: `user ${n}` })
@@ -98,7 +98,7 @@ for (const [n, { style, dictates }] of injected.entries()) {
   })
 }
 
-void test("tools.bounds the model did reach the agent's own tools, and nobody else was ever reached", async () => {
+void test("tools.bounds: the model did reach the agent's own tools, and no other address was ever reached", async () => {
   assert.equal(injected.length, 50)
   assert.ok(tools.callsOf('/book').length >= 1)
   assert.ok(tools.calls.some(({ url }) => url.startsWith('/weather/')))

@@ -1,4 +1,6 @@
-/** Turns that end without a reply after a tool was called: what is released goes on from its journal, what nobody knows has failed. */
+/**
+ * Turns that end without a reply after a tool was called: a released turn continues from its journal; one with an unknown call has failed.
+ */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -34,7 +36,7 @@ const stateOf = async (app: TestApp, { json }: Answer): Promise<string> =>
   (await app.made('GET', `/turns/${json.error?.request_id ?? json.request_id}`)).state
 const thrice = [{ status: 503 }, { status: 503 }, { status: 503 }]
 
-void test('retry.continues after a finished call with side effects a retry goes on from it, on the version and the price of the first run', async (t) => {
+void test('retry.continues: after a finished call with side effects, a retry continues from it, on the version and the price of the first run', async (t) => {
   const { app, tools, model } = await start(t)
   const idempotencyKey = randomUUID()
   model.script([call('book', { day: 'Monday' }), usage(1000, 100)], ...thrice)
@@ -64,7 +66,7 @@ void test('retry.continues after a finished call with side effects a retry goes 
   await app.verify()
 })
 
-void test('retry.continues again and again: steps go on counting, what was said before is heard again, and nothing is called twice', async (t) => {
+void test('retry.continues: repeated retries keep counting steps, the model sees the earlier results again, and nothing is called twice', async (t) => {
   const { app, tools, model } = await start(t)
   const idempotencyKey = randomUUID()
   model.script(['Booking.', call('book', { day: 'Monday' }, 'a'), call('look', { day: 'Monday' }, 'b')], { status: 503 })
@@ -87,7 +89,7 @@ void test('retry.continues again and again: steps go on counting, what was said 
   await app.verify()
 })
 
-void test('retry.continues what the earlier run has spent is held again, and paid in full with the reply', async (t) => {
+void test('retry.continues: what the earlier run has spent is held again, and charged in full with the reply', async (t) => {
   const agent = { max_output_tokens: 1000, history: { max_tokens: 0 }, knowledge: { max_tokens: 0 } }
   const { app, model } = await start(t, { agent })
   const idempotencyKey = randomUUID()
@@ -101,7 +103,7 @@ void test('retry.continues what the earlier run has spent is held again, and pai
   await app.verify()
 })
 
-void test('retry.continues without a finished call with side effects a retry starts afresh, on the agent as it is now', async (t) => {
+void test("retry.continues: without a finished call with side effects, a retry starts over on the agent's current version", async (t) => {
   const { app, tools, model } = await start(t)
   const idempotencyKey = randomUUID()
   model.script([call('look', { day: 'Monday' })], ...thrice)
@@ -114,7 +116,7 @@ void test('retry.continues without a finished call with side effects a retry sta
   await app.verify()
 })
 
-void test('billing.hold retry.continues a next step that the balance does not cover is insufficient_balance; after a top-up it goes on, the tool is not called again', async (t) => {
+void test('billing.hold retry.continues: a step that the balance does not cover is insufficient_balance; after a top-up the turn continues, and the tool is not called again', async (t) => {
   const { app, tools, model } = await start(t)
   const agent = { tools: threeTools(tools), max_output_tokens: 1000, history: { max_tokens: 0 }, knowledge: { max_tokens: 0 } }
   const caller = await app.makeCaller({ balanceUsd: '0.00120000', agent })
@@ -136,7 +138,7 @@ void test('billing.hold retry.continues a next step that the balance does not co
   await app.verify()
 })
 
-void test('tools.journal a deadline while a tool with side effects is called: the turn has failed, nobody knows what was done', async (t) => {
+void test('tools.journal: a deadline during a call with side effects: the turn has failed, since the outcome of the call is unknown', async (t) => {
   const { app, tools, model } = await start(t, { turnSettings: { turnMs: 4000 } })
   const idempotencyKey = randomUUID()
   tools.when('/book', gate())
@@ -150,13 +152,13 @@ void test('tools.journal a deadline while a tool with side effects is called: th
   await app.verify()
 })
 
-void test('tools.journal a run that starts afresh gives no call the key of a former run', async (t) => {
+void test('tools.journal: a run that starts over gives no call the key of an earlier run', async (t) => {
   const { app, tools, model } = await start(t)
   const idempotencyKey = randomUUID()
   model.script([call('look', { day: 'Monday' })], ...thrice)
   const released = await app.chat('book it', { idempotencyKey })
   assert.equal(await stateOf(app, released), 'released')
-  // Somebody else is asked for now: a server that honours keys would take it for the first call.
+  // A different call is made now: a server that honors keys would take it for the first one.
   model.script([call('book', { day: 'Tuesday' })], ...thrice)
   assert.equal((await app.chat('book it', { idempotencyKey })).status, 503)
   model.script([call('cancel', { day: 'Monday' })], 'Done.')
@@ -173,7 +175,7 @@ void test('tools.journal a run that starts afresh gives no call the key of a for
   await app.verify()
 })
 
-void test('tools.journal a deadline while a tool without side effects is called: released, and it is called again', async (t) => {
+void test('tools.journal: a deadline during a call without side effects: released, and it is called again', async (t) => {
   const { app, tools, model } = await start(t, { turnSettings: { turnMs: 4000 } })
   const idempotencyKey = randomUUID()
   const held = gate()
@@ -189,7 +191,7 @@ void test('tools.journal a deadline while a tool without side effects is called:
   await app.verify()
 })
 
-void test('retry.continues a deadline between two calls with side effects, one finished and one not: failed all the same', async (t) => {
+void test('retry.continues: a deadline between two calls with side effects, one finished and one not: the turn has failed', async (t) => {
   const { app, tools, model } = await start(t, { turnSettings: { turnMs: 4000 } })
   tools.when('/cancel', gate())
   model.script([call('book', { day: 'Monday' }, 'a'), call('cancel', { day: 'Monday' }, 'b')])

@@ -1,4 +1,4 @@
-/** The loop model → tools → model over the API: what is called, what the model is told, what it costs. */
+/** The loop model → tools → model over the API: what is called, what the model receives, what it costs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -27,11 +27,11 @@ async function start(t: TestContext, { agent = {}, ...options }: TestAppOptions 
 const usage = (prompt: number, completion: number) => ({
   usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
 })
-/** What the model was told of its calls, in the order in which it reads it. */
+/** The results that the model received for its calls, in the order in which it reads them. */
 const told = ({ messages }: RecordedCall): (string | null)[] => messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
 const charges = async (app: TestApp): Promise<number> => (await app.ledger()).filter(({ kind }) => kind === 'charge').length
 
-void test('tools.journal two calls of one step run side by side, their results go back in order, and every step is charged', async (t) => {
+void test('tools.journal: two calls of one step run concurrently, their results are returned in order, and every step is charged', async (t) => {
   const { app, tools, model } = await start(t)
   const both = gate()
   tools.when('/book', both)
@@ -77,15 +77,15 @@ void test('tools.journal two calls of one step run side by side, their results g
 })
 
 const garbage: { what: string; asked: Script; tells: RegExp }[] = [
-  { what: 'a tool that there is none of', asked: [call('nothing', { day: 'Monday' })], tells: /no tool named/ },
-  { what: 'a name from the language itself', asked: [call('constructor', {})], tells: /no tool named/ },
-  { what: 'arguments that are no JSON', asked: [call('book', '{"day": "Mon')], tells: /JSON/ },
+  { what: 'an unknown tool', asked: [call('nothing', { day: 'Monday' })], tells: /no tool named/ },
+  { what: 'the name of an inherited property', asked: [call('constructor', {})], tells: /no tool named/ },
+  { what: 'arguments that are not JSON', asked: [call('book', '{"day": "Mon')], tells: /JSON/ },
   { what: 'arguments of another type', asked: [call('book', { day: 7 })], tells: /day/ },
-  { what: 'arguments nobody asked for', asked: [call('book', { day: 'Monday', host: 'evil.example' })], tells: /host/ },
+  { what: 'unexpected arguments', asked: [call('book', { day: 'Monday', host: 'evil.example' })], tells: /host/ },
   { what: 'no arguments', asked: [call('look', '')], tells: /day|JSON|argument/ },
 ]
 for (const { what, asked, tells } of garbage) {
-  void test(`fault.tool-calls-invalid tools.caps ${what}: told to the model, not called, and the turn goes on`, async (t) => {
+  void test(`fault.tool-calls-invalid tools.caps: ${what}: not called, the model gets an error, and the turn continues`, async (t) => {
     const { app, tools, model } = await start(t)
     model.script(asked, 'Never mind.')
     const { status, json } = await app.chat('go')
@@ -96,7 +96,7 @@ for (const { what, asked, tells } of garbage) {
   })
 }
 
-void test('fault.tool-calls-invalid tools.caps a thousand calls at once: sixteen are made, the model is told of the others', async (t) => {
+void test('fault.tool-calls-invalid tools.caps: a thousand calls at once: sixteen are made, the model gets an error for the others', async (t) => {
   const { app, tools, model } = await start(t)
   model.script(
     Array.from({ length: 1000 }, (_, n) => call(n % 2 ? 'look' : 'book', { day: `day ${n}` }, `c${n}`)),
@@ -111,7 +111,7 @@ void test('fault.tool-calls-invalid tools.caps a thousand calls at once: sixteen
   await app.verify()
 })
 
-void test('fault.tool-calls-invalid tools.caps a model that never stops: eight steps, sixteen calls, then internal_error, nothing charged', async (t) => {
+void test('fault.tool-calls-invalid tools.caps: a model that never stops: eight steps, sixteen calls, then internal_error, nothing charged', async (t) => {
   const { app, tools, model } = await start(t)
   model.when(/./, [call('look', { day: 'a' }, 'a'), call('look', { day: 'b' }, 'b'), call('look', { day: 'c' }, 'c')])
   const { status, json } = await app.chat('go')
@@ -125,7 +125,7 @@ void test('fault.tool-calls-invalid tools.caps a model that never stops: eight s
   await app.verify()
 })
 
-void test("tools.caps both numbers are the agent's, and no tool is called whose answer no model would read", async (t) => {
+void test("tools.caps: both limits are the agent's settings, and no tool is called whose result no model would read", async (t) => {
   const { app, tools, model } = await start(t, { agent: { max_steps: 2, max_tool_calls: 1 } })
   model.when(/./, [call('book', { day: 'a' }, 'a'), call('book', { day: 'b' }, 'b')])
   const { json } = await app.chat('go')
@@ -139,7 +139,7 @@ void test("tools.caps both numbers are the agent's, and no tool is called whose 
 })
 
 for (const [what, asked] of Object.entries({ whole: call('book', { day: 'Monday' }), half: call('book', '{"day": "Mon') })) {
-  void test(`fault.tool-calls-invalid turn.states an unfinished tool call, its arguments ${what}, is final and is not made`, async (t) => {
+  void test(`fault.tool-calls-invalid turn.states: an unfinished tool call, its arguments ${what}, is final and is not made`, async (t) => {
     const { app, tools, model } = await start(t)
     model.script([asked, { finish: 'length' }])
     const { json } = await app.chat('go')
@@ -150,7 +150,7 @@ for (const [what, asked] of Object.entries({ whole: call('book', { day: 'Monday'
   })
 }
 
-void test('fault.model-reply-empty turn.states a last step without text of its own is an empty reply, whatever was said before: once more, then final', async (t) => {
+void test('fault.model-reply-empty turn.states: a last step without text is an empty reply, whatever earlier steps said: one more try, then final', async (t) => {
   const { app, model } = await start(t)
   model.script(['Let me see.', call('look', { day: 'Monday' })], [''], 'It is free.')
   assert.equal((await app.chat('is it free?')).json.message.content, 'Let me see.\n\nIt is free.')
@@ -161,9 +161,9 @@ void test('fault.model-reply-empty turn.states a last step without text of its o
   await app.verify()
 })
 
-void test('billing.hold each further step is held before its model is called, its results and the tools included', async (t) => {
+void test('billing.hold: each further step is held before its model call, including its results and the tools', async (t) => {
   const { app, tools, model } = await start(t)
-  // The result is the better part of the second prompt: 30,000 bytes, held as 15,000 tokens at $0.15 a million.
+  // The result is most of the second prompt: 30,000 bytes, held as 15,000 tokens at $0.15 per million.
   tools.when('/look', { body: 'x'.repeat(30_000) })
   const [first, second] = [gate(), gate()]
   model.script([first, call('look', { day: 'Monday' }), usage(1000, 100)], [second, 'Fine.'])
@@ -176,7 +176,7 @@ void test('billing.hold each further step is held before its model is called, it
   const atSecond = await held()
   second.open()
   assert.equal((await answered).status, 200)
-  // What the first step has cost, the result, and a whole answer more.
+  // The cost of the first step, the result, and one more complete answer.
   const more = (1000 * 0.15 + 100 * 0.6 + 15_000 * 0.15 + 2048 * 0.6) / 1e6
   assert.ok(atSecond >= more, `${atSecond} is held, ${more} is needed`)
   assert.ok(atSecond > atFirst, `${atSecond} after ${atFirst}`)
@@ -184,7 +184,7 @@ void test('billing.hold each further step is held before its model is called, it
   await app.verify()
 })
 
-void test('tools.journal the operator reads what was called; the public answer has nothing of it', async (t) => {
+void test('tools.journal: the operator can read the calls; the public response contains nothing of them', async (t) => {
   const { app, model } = await start(t)
   model.script([{ reasoning: 'secret thought' }, call('book', { day: 'Monday' })], 'Booked.')
   const { events, text } = await app.stream('book it')

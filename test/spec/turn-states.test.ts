@@ -1,11 +1,11 @@
-/** Rulings `turn.states`: what is stored and what a retry gets, for every way a turn may end. */
+/** `turn.states`: what is stored and what a retry gets, for every way a turn may end. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { cut, gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
-void test('fault.model-unavailable turn.states released: the model side failed; no charge, no hold, no history; the same key runs again', async () => {
+void test("fault.model-unavailable turn.states: released: the model's side failed; no charge, no hold, no history; the same key runs again", async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   app.model.script({ status: 500 }, [cut('fin')], [cut('end')])
@@ -24,7 +24,7 @@ void test('fault.model-unavailable turn.states released: the model side failed; 
   await app.verify()
 })
 
-void test('fault.model-reply-empty turn.states failed: no text after one more try is final, the same failure on both transports for 24 hours', async () => {
+void test('fault.model-reply-empty turn.states: failed: no text after one more try is final, the same failure on both transports for 24 hours', async () => {
   await using app = await startTestApp()
   const idempotencyKey = randomUUID()
   app.model.script([{ reasoning: 'hm' }], [''])
@@ -42,7 +42,7 @@ void test('fault.model-reply-empty turn.states failed: no text after one more tr
   await app.verify()
 })
 
-void test('fault.model-reply-empty turn.states one empty reply is tried once more, and both calls are charged', async () => {
+void test('fault.model-reply-empty turn.states: one empty reply is tried once more, and both calls are charged', async () => {
   await using app = await startTestApp()
   const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
   app.model.script([usage], ['second', usage])
@@ -54,9 +54,9 @@ void test('fault.model-reply-empty turn.states one empty reply is tried once mor
   await app.verify()
 })
 
-void test('turn.states released: an extension of the hold that does not fit is insufficient_balance, nothing charged, and runs after a top-up', async () => {
+void test('turn.states: released: an extension of the hold that does not fit is insufficient_balance, nothing charged, and runs after a top-up', async () => {
   await using app = await startTestApp({ agent: { max_output_tokens: 1000, history: { max_tokens: 0 }, knowledge: { max_tokens: 0 } } })
-  // One call's hold is a little over 1,000 × $0.60 a million = $0.0006; two do not fit.
+  // One call's hold is a little over 1,000 × $0.60 per million = $0.0006; two do not fit.
   const caller = await app.makeCaller({
     balanceUsd: '0.00090000',
     agent: { max_output_tokens: 1000, history: { max_tokens: 0 }, knowledge: { max_tokens: 0 } },
@@ -77,7 +77,7 @@ void test('turn.states released: an extension of the hold that does not fit is i
   await app.verify()
 })
 
-void test('unavailable.unknown a full process answers 503 and still replays; TURNKEEP_MAX_TURNS', async () => {
+void test('unavailable.unknown: a full process answers 503 and still replays; TURNKEEP_MAX_TURNS', async () => {
   await using app = await startTestApp({ env: { TURNKEEP_MAX_TURNS: '1' } })
   const idempotencyKey = randomUUID()
   const first = await app.chat('hi', { idempotencyKey })

@@ -1,4 +1,4 @@
-/** Surfaces, GET /usage and GET /audit: what was used by hour and day, and who changed what. */
+/** GET /usage and GET /audit: usage by hour and day, and who changed what. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
@@ -11,7 +11,7 @@ import type { Json } from '../support/test-app.ts'
 const app = await startAdminApp()
 const hourMs = 60 * 60 * 1000
 
-void test('usage: counts what ended, adds up to the ledger, and narrows by owner, agent and key', async () => {
+void test('usage: counts ended turns, adds up to the ledger, and filters by owner, agent and key', async () => {
   await using own = await startTestApp()
   const other = await own.makeCaller()
   for (let turn = 0; turn < 3; turn++) await own.chat('hi', { user: `user-${turn}` })
@@ -49,7 +49,7 @@ void test('usage: counts what ended, adds up to the ledger, and narrows by owner
   assert.equal(await count('key_id=key_x'), 0)
 })
 
-void test('usage: what a provider reported beyond the hold is written off, and stands there', async () => {
+void test('usage: what a provider reported beyond the hold is shown as written off', async () => {
   await using own = await startTestApp()
   own.model.script(['hi', { usage: { prompt_tokens: 10, completion_tokens: 1_000_000 } }])
   assert.equal((await own.chat('hi')).status, 200)
@@ -60,7 +60,7 @@ void test('usage: what a provider reported beyond the hold is written off, and s
   assert.equal((await own.made('GET', '/usage?agent_id=agt_x')).totals.written_off_usd, '0.00000000')
 })
 
-void test('usage: buckets begin at full UTC hours and days, and every one of the range is there', async () => {
+void test('usage: buckets start at full UTC hours and days, and the range has no gaps', async () => {
   const { data } = await app.made('GET', '/usage?bucket=hour&from=2026-03-01T10:20:00Z&to=2026-03-01T14:00:00%2B01:00')
   assert.deepEqual(
     data.map(({ bucket_start: start }: Json) => start),
@@ -100,7 +100,8 @@ const refusals: Record<string, RegExp> = {
   'days=7': /days/,
 }
 for (const [query, words] of Object.entries(refusals)) {
-  void test(`usage: ${query} is refused by name`, () => refused(app.admin('GET', `/usage?${query}`), 422, 'validation_error', words))
+  void test(`usage: ${query} is refused with the parameter name`, () =>
+    refused(app.admin('GET', `/usage?${query}`), 422, 'validation_error', words))
 }
 
 void test('usage: percentiles are exact by nearest rank, in every bucket and over all of them', async () => {
@@ -141,7 +142,7 @@ void test('usage: percentiles are exact by nearest rank, in every bucket and ove
   )
 })
 
-void test('audit: every change has one line with its field names and request id, and what changes nothing has none', async () => {
+void test('audit: every change has one entry with its field names and request id, and a change without a difference has none', async () => {
   const lines = async (): Promise<Json[]> => allPages(app, '/audit', 7)
   const before = (await lines()).length
   const expected: [string, string, string[]][] = []
@@ -197,7 +198,7 @@ void test('audit: every change has one line with its field names and request id,
   for (const secret of ['SECRET', apiKey.api_key, rotated.api_key]) assert.ok(!shown.includes(secret))
 })
 
-void test('audit: what the service makes by itself is the server’s, and no line is ever changed or taken out', async () => {
+void test("audit: the service's own changes have the author server, and no entry is ever changed or deleted", async () => {
   const owner = await app.app.admin.createOwner({ name: 'first start' })
   const [line] = (await app.made('GET', '/audit?limit=1')).data
   assert.deepEqual([line.who, line.subject_id, line.request_id], ['server', owner.id, null])
