@@ -25,7 +25,7 @@ export class LiveTurn implements RunningTurn {
   constructor(admitted: AdmittedTurn, deadlines: { turnMs: number; answerMs: number }) {
     this.admitted = admitted
     this.end = new Promise((resolve) => (this.#resolveEnd = resolve))
-    this.noteBeginResult(admitted.journal)
+    this.noteStarted(admitted.journal)
     this.noteEnded(admitted.journal)
     this.#timers = [
       setTimeout(() => this.stop('deadline'), deadlines.turnMs),
@@ -68,7 +68,7 @@ export class LiveTurn implements RunningTurn {
   }
 
   /** Told before the entries are stored: from now on a call may be made. */
-  noteBeginResult(entries: JournalEntry[]): void {
+  noteStarted(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.add(`${step}:${part}`)
   }
 

@@ -43,7 +43,7 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
 
   async function advance(turn: LiveTurn, asked: Omit<Advance, 'requestId' | 'fence'>): Promise<boolean> {
     const { requestId } = turn
-    turn.noteBeginResult(asked.entries)
+    turn.noteStarted(asked.entries)
     const outcome = await untilStored(turn, (fence) => advances.push({ requestId, fence, ...asked }))
     if (outcome?.kind === 'advanced') {
       turn.noteEnded(asked.entries)

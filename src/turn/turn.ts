@@ -1,14 +1,15 @@
 /**
- * One turn, whole: admit → run → settle. Between the two transactions the turn belongs to the server and not to the connection: callers only
- * listen, leave and come back. Knows no HTTP and no SQL. Specification sections 4.1, 4.2, 4.4; rulings `turn.states`.
+ * The turns of this process: admits a message, runs the turn (run-turn.ts), and hands over what is left when the process drains. Between
+ * admission and settlement, two transactions, the turn belongs to the server and not to the connection: callers listen, leave and come back
+ * (`turn.states`). docs/one-turn.md follows one turn through the code.
  */
 import type { Logger } from 'pino'
-import type { Agents, GenerationResult } from '../agent/agent.ts'
+import type { Agents } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
 import type { Failpoints } from '../failpoints.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type { AdmittedTurn, Admission, AdmissionOutcome, Lease, TurnFailure } from '../store/turn-records.ts'
+import type { AdmittedTurn, Admission, AdmissionOutcome, Lease } from '../store/turn-records.ts'
 import type { Store } from '../store/store.ts'
 import { fingerprint } from './fingerprint.ts'
 import { Batcher } from './batcher.ts'
@@ -22,7 +23,7 @@ import { ConcurrencyLimiter } from './concurrency-limiter.ts'
 import type { Release } from './concurrency-limiter.ts'
 import { maxLookUps, turnDefaults } from './turn-settings.ts'
 import type { TurnSettings } from './turn-settings.ts'
-import { settlementOf } from './settlement.ts'
+import { createTurnRunner } from './run-turn.ts'
 import { createTurnWrites } from './turn-writes.ts'
 export type { TurnSettings }
 
@@ -38,23 +39,20 @@ export type TurnsOptions = {
 }
 
 export interface Turns {
-  /** Runs a message, or answers what became of it before. Never throws. */
+  /** Starts a turn for a message, or returns the stored result of an earlier request with the same Idempotency-Key. Never throws. */
   begin(request: TurnRequest): Promise<BeginResult>
-  /** Recovers what a dead process left, and keeps leases from now on. Call once. */
+  /** Starts the timer that renews leases and recovers the turns of processes that have died. Call once. */
   start(): void
-  /** Admits nothing more, waits for running turns up to `limitMs`, then gives the rest up for others to claim. */
+  /** Stops admitting, waits up to `limitMs` for running turns, then releases the others for another process to claim. */
   drain(limitMs: number): Promise<void>
   readonly running: number
-  /** Messages that were refused for want of a place, since the start. */
+  /** How many messages were refused since the start because no slot was free. */
   readonly rejected: number
-  /** Items that wait for the next batch, by lane. */
+  /** How many items wait for the next batch, by kind of write. */
   waiting(): { admission: number; advance: number; settlement: number; failure: number }
 }
 
-/** For the operator: the cause of a turn that has failed. */
-const callUnknown = 'a tool with side effects was being called, and nobody knows what it did'
-
-/** `text.well-formed`: every high surrogate begins a pair, which is one. */
+/** The number of Unicode code points. Every high surrogate is the first half of a pair (`text.well-formed`). */
 const codePoints = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
 
 export function createTurns({ store, agents, failpoints, log, metrics, newRequestId, newId, settings: given }: TurnsOptions): Turns {
@@ -63,7 +61,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   const warnings = createStoreWarnings(log)
   const slots = new ConcurrencyLimiter(settings.maxTurns)
   const lookUps = new ConcurrencyLimiter(maxLookUps)
-  /** Admissions and claims under way, which become turns in a moment. */
+  /** Admissions and claims in progress. Each may become a running turn, so a drain waits for them. */
   let admitting = 0
   let claiming = 0
   let rejected = 0
@@ -75,6 +73,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     (item) => [`${item.apiKeyId} user ${item.externalUserId}`, `${item.apiKeyId} key ${item.idempotencyKey}`],
   )
   const writes = createTurnWrites({ store, warnings })
+  const run = createTurnRunner({ agents, writes, failpoints, log, metrics, newId })
   const claims = {
     capacity: () => (draining ? 0 : slots.free),
     begin: beginClaim,
@@ -88,18 +87,21 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     return () => void claiming--
   }
 
-  /** `overload.queue`: who gets no place may still be answered from what is stored; more of them than a store answers soon are refused here. */
+  /**
+   * Without a free slot, a message may still be answered from what is stored, so it is looked up. The number of look-ups is limited, too
+   * (`overload.queue`).
+   */
   async function begin(request: TurnRequest): Promise<BeginResult> {
-    const place = draining ? undefined : slots.take(request.shareOf)
-    const room = place ?? lookUps.take(request.shareOf)
-    if (!room) return refuseOverload()
+    const slot = draining ? undefined : slots.take(request.shareOf)
+    const release = slot ?? lookUps.take(request.shareOf)
+    if (!release) return refuseOverload()
     let isRunning = false
-    if (place) admitting++
+    if (slot) admitting++
     try {
-      const begun = answer(await admissions.push(admissionOf(request, place !== undefined), request.shareOf), room)
-      isRunning = begun.kind === 'running'
-      if (begun.kind === 'replay' || begun.kind === 'replayed_failure') metrics.replayed()
-      return begun
+      const result = answer(await admissions.push(admissionOf(request, slot !== undefined), request.shareOf), release)
+      isRunning = result.kind === 'running'
+      if (result.kind === 'replay' || result.kind === 'replayed_failure') metrics.replayed()
+      return result
     } catch (error) {
       if (error instanceof StoreUnavailable) {
         warnings.warn('the store cannot admit', error.message)
@@ -108,8 +110,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       log.error({ err: error }, 'an admission failed')
       return { kind: 'refused', code: 'internal_error' }
     } finally {
-      if (place) admitting--
-      if (!isRunning) room()
+      if (slot) admitting--
+      if (!isRunning) release()
     }
   }
 
@@ -135,12 +137,12 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  function answer(outcome: AdmissionOutcome, room: Release): BeginResult {
+  function answer(outcome: AdmissionOutcome, release: Release): BeginResult {
     switch (outcome.kind) {
       case 'admitted':
-        // Its commit came back after the drain's limit: it is for whoever comes next.
+        // The commit returned after the drain's limit. Another process will claim the turn.
         if (abandoned) return releaseLeases([outcome.turn])
-        return { kind: 'running', turn: launch(outcome.turn, room) }
+        return { kind: 'running', turn: launch(outcome.turn, release) }
       case 'replay':
       case 'message_too_long':
         return outcome
@@ -155,95 +157,15 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     }
   }
 
-  /** The turn runs from here on whether or not anybody listens, and has its place to the end. */
-  function launch(admitted: AdmittedTurn, place: Release): LiveTurn {
+  /** The turn runs to its end even without a listener, and holds its slot until then. */
+  function launch(admitted: AdmittedTurn, release: Release): LiveTurn {
     const turn = new LiveTurn(admitted, settings)
     live.set(turn.requestId, turn)
     void run(turn).finally(() => {
       if (live.get(turn.requestId) === turn) live.delete(turn.requestId)
-      place()
+      release()
     })
     return turn
-  }
-
-  async function run(turn: LiveTurn): Promise<void> {
-    let stored = false
-    try {
-      const result = await generate(turn)
-      await failpoints.reach('model.done', turn.admitted.message)
-      stored = await keep(turn, result)
-    } catch (error) {
-      // The turn stays running in the store; its lease runs out and recovery ends it.
-      log.error({ err: error, request_id: turn.requestId }, 'a turn could not be brought to its end here')
-    }
-    if (!stored) metrics.turnEnded({ outcome: 'lost' }, turn)
-    // Where nothing was told above: a lost lease, a drain, or a fault. It may yet complete and be charged once (`unavailable.unknown`).
-    turn.finish({ kind: 'failed', code: 'service_unavailable' })
-  }
-
-  async function generate(turn: LiveTurn): Promise<GenerationResult> {
-    const { requestId, agentId, agentVersion, message, history, journal, stepsBefore } = turn.admitted
-    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }
-    try {
-      return await agents.generate({
-        requestId,
-        agentId,
-        agentVersion,
-        message,
-        history,
-        journal,
-        stepsBefore,
-        signal: turn.signal,
-        onDelta: (delta) => turn.deliver(delta),
-        beforeStep: (next) => writes.beforeStep(turn, next),
-        writeJournal: (entries, finishedSideEffects) => writes.journal(turn, entries, finishedSideEffects),
-      })
-    } catch (error) {
-      if (error instanceof StoreUnavailable) return { kind: 'unavailable', cause: error.message }
-      log.error({ err: error, request_id: requestId }, 'the agent failed by a fault of ours')
-      return { kind: 'refused', cause: String(error) }
-    }
-  }
-
-  async function keep(turn: LiveTurn, result: GenerationResult): Promise<boolean> {
-    switch (result.kind) {
-      case 'reply':
-        return settle(turn, result)
-      case 'unavailable':
-        return release(turn, 'service_unavailable', result.cause)
-      case 'refused':
-        return release(turn, 'internal_error', result.cause)
-      case 'unusable':
-        return fail(turn, 'failed', 'internal_error', result.cause)
-      case 'stopped':
-        if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'an extension of the hold did not fit')
-        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn passed its deadline')
-        return false
-    }
-  }
-
-  async function settle(turn: LiveTurn, result: Extract<GenerationResult, { kind: 'reply' }>): Promise<boolean> {
-    const settlement = settlementOf(turn, result, newId)
-    const reply = await writes.settle(turn, settlement)
-    if (!reply) return false
-    metrics.turnEnded({ outcome: 'completed', ...result.usage, charged: settlement.charged }, turn)
-    await failpoints.reach('reply.before-send', turn.admitted.message)
-    turn.finish({ kind: 'completed', reply })
-    return true
-  }
-
-  /** `tools.journal`: a turn whose call may or may not have done something is never left to be run again. */
-  function release(turn: LiveTurn, code: TurnFailure['code'], cause: string): Promise<boolean> {
-    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)
-    return fail(turn, 'released', code, cause)
-  }
-
-  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<boolean> {
-    log.warn({ request_id: turn.requestId, state, code }, 'the turn ended without a reply')
-    if (!(await writes.fail(turn, { state, code, cause }))) return false
-    metrics.turnEnded({ outcome: state, code }, turn)
-    turn.finish({ kind: 'failed', code })
-    return true
   }
 
   async function drain(limitMs: number): Promise<void> {
@@ -262,7 +184,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
     await failpoints.reach('drain.end')
   }
 
-  /** The store answers in order, so this is done before it closes. Where it cannot, the leases run out by themselves. */
+  /** The store answers in order, so the leases are released before it closes. If it cannot release them, they expire. */
   function releaseLeases(turns: Lease[]): BeginResult {
     store.releaseLeases(turns).catch((error: unknown) => log.error({ err: error }, 'leases could not be given up'))
     return { kind: 'refused', code: 'service_unavailable' }

@@ -38,6 +38,7 @@ const endTurn = 'src/store/sqlite/end-turn.ts'
 const tables = 'src/store/sqlite/migrations/0001-turns.sql'
 const hotFunctions = 'src/store/postgres/migrations/0002-hot.sql'
 const turn = 'src/turn/turn.ts'
+const runTurn = 'src/turn/run-turn.ts'
 const eventStream = 'src/http/public/event-stream.ts'
 
 export const plantedBugs: PlantedBug[] = [
@@ -92,7 +93,7 @@ export const plantedBugs: PlantedBug[] = [
     removes: 'a reply is told after its commit',
     edits: [
       edit(
-        turn,
+        runTurn,
         '    const reply = await writes.settle(turn, settlement)\n',
         "    turn.finish({ kind: 'completed', reply: { ...settlement, conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 } })\n    const reply = await writes.settle(turn, settlement)\n",
       ),
@@ -110,7 +111,7 @@ export const plantedBugs: PlantedBug[] = [
     name: 'unknown-call-made-again',
     room: 'journal',
     removes: 'a turn whose call nobody knows the end of is never run again',
-    edits: [edit(turn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
+    edits: [edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {
@@ -212,7 +213,7 @@ export const plantedBugs: PlantedBug[] = [
     removes: 'a caller is answered after the settlement is durable',
     edits: [
       edit(
-        turn,
+        runTurn,
         '    const settlement = settlementOf(turn, result, newId)\n',
         `    const settlement = settlementOf(turn, result, newId)
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: Date.now() }

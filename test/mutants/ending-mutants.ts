@@ -2,7 +2,7 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const turn = 'src/turn/turn.ts'
+const runTurn = 'src/turn/run-turn.ts'
 const writes = 'src/turn/turn-writes.ts'
 const endTurn = 'src/store/sqlite/end-turn.ts'
 const hot = 'src/store/sqlite/turn-path.ts'
@@ -88,7 +88,7 @@ export const endingMutants: Mutant[] = [
     removes: 'a caller is answered after the settlement is durable',
     edits: [
       edit(
-        turn,
+        runTurn,
         '    const settlement = settlementOf(turn, result, newId)\n',
         `    const settlement = settlementOf(turn, result, newId)
     const early = { conversationId: turn.conversationId, messageId: settlement.assistantMessageId, createdAt: 0 }
@@ -134,7 +134,7 @@ export const endingMutants: Mutant[] = [
     removes: 'a turn whose model is unavailable is released, not failed for good',
     edits: [
       edit(
-        turn,
+        runTurn,
         "return release(turn, 'service_unavailable', result.cause)",
         "return fail(turn, 'failed', 'service_unavailable', result.cause)",
       ),
@@ -149,7 +149,7 @@ export const endingMutants: Mutant[] = [
     removes: 'a reply that cannot be used is final',
     edits: [
       edit(
-        turn,
+        runTurn,
         "return fail(turn, 'failed', 'internal_error', result.cause)",
         "return fail(turn, 'released', 'internal_error', result.cause)",
       ),
@@ -253,7 +253,7 @@ export const endingMutants: Mutant[] = [
     removes: 'a full process says service_unavailable',
     edits: [
       edit(
-        turn,
+        'src/turn/turn.ts',
         "rejected++\n    return { kind: 'refused', code: 'service_unavailable' }",
         "rejected++\n    return { kind: 'refused', code: 'internal_error' }",
       ),
@@ -265,7 +265,7 @@ export const endingMutants: Mutant[] = [
     removes: 'a caller is told where a settlement could not be stored',
     edits: [
       edit(
-        turn,
+        runTurn,
         "    turn.finish({ kind: 'failed', code: 'service_unavailable' })\n  }\n\n  async function generate",
         "    turn.finish({ kind: 'failed', code: 'internal_error' })\n  }\n\n  async function generate",
       ),

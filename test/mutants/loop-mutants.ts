@@ -5,7 +5,7 @@ import type { Mutant } from './mutant.ts'
 const calls = 'src/agent/tools/tool-calls.ts'
 const agent = 'src/agent/agent.ts'
 const prompt = 'src/agent/prompt.ts'
-const turn = 'src/turn/turn.ts'
+const runTurn = 'src/turn/run-turn.ts'
 const crash = 'race/tools-crash-sqlite.test.ts'
 const tools = 'spec/tools.test.ts'
 const released = 'spec/tools-released.test.ts'
@@ -20,7 +20,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a call whose process died is not made again where it has side effects',
-    edits: [edit(turn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
+    edits: [edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
     caughtBy: { file: crash, title: 'kill -9 at tool.after-call of a tool with side effects on sqlite' },
   },
   {
@@ -47,7 +47,7 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a turn is not released while nobody knows what a call did',
-    edits: [edit(turn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)\n")],
+    edits: [edit(runTurn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)\n")],
     caughtBy: { file: released, title: 'tools.journal: a deadline during a call with side effects: the turn has failed' },
   },
   {

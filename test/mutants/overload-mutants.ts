@@ -31,25 +31,25 @@ export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.places',
     removes: 'the end of a turn gives its place back',
-    edits: [edit(turn, '      place()\n')],
+    edits: [edit(turn, '      release()\n')],
     caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places a place is given back' },
   },
   {
     rule: 'overload.places',
     removes: 'a refused admission gives its place back',
-    edits: [edit(turn, '      if (!isRunning) room()\n')],
+    edits: [edit(turn, '      if (!isRunning) release()\n')],
     caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places a place is given back' },
   },
   {
     rule: 'overload.queue',
     removes: 'the bound of those who ask for what is stored',
-    edits: [edit(turn, 'place ?? lookUps.take(request.shareOf)', 'place ?? lookUps.takeAnyway()')],
+    edits: [edit(turn, 'slot ?? lookUps.take(request.shareOf)', 'slot ?? lookUps.takeAnyway()')],
     caughtBy: { file: 'unit/overload.test.ts', title: flood },
   },
   {
     rule: 'overload.queue',
     removes: 'a full process answers what is stored',
-    edits: [edit(turn, 'place ?? lookUps.take(request.shareOf)', 'place')],
+    edits: [edit(turn, 'slot ?? lookUps.take(request.shareOf)', 'slot')],
     caughtBy: { file: 'spec/overload.test.ts', title: 'overload.queue: a flood at a full process is 503 with Retry-After' },
   },
   {
