@@ -38,7 +38,7 @@ async function assertWhole(url: string): Promise<void> {
 }
 
 void describe('migrate to PostgreSQL', { skip: noPostgres() }, () => {
-  void test('idempotency.replay a retry across the move gets the same bytes, a turn that was cut off is finished there, books and keys are the same', async (t) => {
+  void test('idempotency.replay a retry after the migration gets the same bytes, an interrupted turn is finished on PostgreSQL, ledger and keys are the same', async (t) => {
     const processRuns = await ProcessRuns.begin(t)
     const { client, model } = processRuns
     const database = await makeDatabase()
