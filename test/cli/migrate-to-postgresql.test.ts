@@ -223,7 +223,7 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     const nowhere = await runCommand(['backup', join(processRuns.folder, 'none', 'b.dump')], { DATABASE_URL: database.url })
     const refused = await runCommand(['backup', file], { DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
     const unread = await runCommand(['verify'], { DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
-    assert.match(unread.stderr, /^turnkeep: the database at postgres:\/\/me:…@127\.0\.0\.1:1\/x cannot be checked: [^\n]+\n[^\n]+\n$/)
+    assert.match(unread.stderr, /^turnkeep: cannot verify the database at postgres:\/\/me:…@127\.0\.0\.1:1\/x: [^\n]+\n[^\n]+\n$/)
     for (const { stderr } of [nothing, nowhere, refused]) assert.match(stderr, /^turnkeep: cannot back up [^\n]+: [^\n]+\n$/)
     for (const { code, stdout, stderr } of [nothing, nowhere, refused, unread]) {
       assert.deepEqual([code, stdout], [2, ''])
