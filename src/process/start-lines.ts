@@ -1,6 +1,6 @@
 /**
- * The text that the server prints on stdout when it is ready: where the console and its token are, and a command to try. Contains no secret:
- * the command reads the API key from its file.
+ * The text that the server prints on stdout when it is ready: where the console and its token are, and a command to try. Contains no
+ * secret: the command reads the API key from its file.
  */
 
 export type StartLines = {

@@ -117,6 +117,6 @@ describe('dev', { timeout: 120_000 }, () => {
   test('dev: a setting that is refused ends the start with one line that names it', async () => {
     const { shown, ended } = showProgram(join(root, 'dev/dev.ts'), [], { TURNKEEP_PROT: '1' })
     assert.equal((await ended).code, 2)
-    assert.match(shown.stderr, /^dev: TURNKEEP_PROT: there is no such setting; /)
+    assert.match(shown.stderr, /^dev: TURNKEEP_PROT: unknown setting; /)
   })
 })

@@ -127,7 +127,7 @@ void describe('packages', { timeout: 180_000 }, () => {
     const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.5' } })`
     const version = () =>
       project.run([process.execPath, '--import', `data:text/javascript,${older}`, project.path('.bin/turnkeep'), '--version'])
-    const refused = { code: 2, stdout: '', stderr: /this is Node 20\.19\.5, and Turnkeep needs Node 24.*npm install node-/ }
+    const refused = { code: 2, stdout: '', stderr: /Turnkeep requires Node 24, but this is Node 20\.19\.5\..*npm install node-/ }
     mkdirSync(join(beside, 'bin'), { recursive: true })
     for (const [besideVersion, wanted] of [
       [undefined, refused],

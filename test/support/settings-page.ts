@@ -1,16 +1,16 @@
-/** docs/operate/settings.md, printed from config.ts. */
+/** Generates docs/operate/settings.md from config.ts. */
 import { settings } from '../../src/config/config.ts'
 import type { Setting } from '../../src/config/config.ts'
 
 const head = `# Settings
 
-All by environment. An empty value counts as absent. An unknown name that begins with \`TURNKEEP_\`, or a value that is
-not accepted, stops the start with one line and exit code 2. \`npx turnkeep config\` prints the present values, where each
-comes from, and its meaning; secrets are never shown.
+All settings are environment variables. An empty value counts as not set. An unknown name that starts with \`TURNKEEP_\`,
+or an invalid value, stops the start with one line and exit code 2. \`npx turnkeep config\` shows the current values with
+their sources and descriptions; it never shows secrets.
 
-This page is printed from \`src/config/config.ts\` by \`node test/docs.test.ts --update-golden\`.
+This page is generated from \`src/config/config.ts\` by \`node test/docs.test.ts --update-golden\`.
 
-| setting | default | accepted | meaning |
+| setting | default | accepted values | description |
 |---|---|---|---|
 `
 
@@ -19,6 +19,6 @@ export function settingsPage(): string {
 }
 
 const row = ({ name, initial, accepted, meaning, file }: Setting<unknown>): string =>
-  `| \`${name}\` | ${initial ? `\`${initial}\`` : file ? `generated, in \`${file}\`` : 'absent'} | ${cell(accepted)} | ${cell(meaning)} |\n`
+  `| \`${name}\` | ${initial ? `\`${initial}\`` : file ? `generated, in \`${file}\`` : 'not set'} | ${cell(accepted)} | ${cell(meaning)} |\n`
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<ms>', '`<ms>`')

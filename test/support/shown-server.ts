@@ -24,7 +24,7 @@ export function showServer(environment: Record<string, string>, program = comman
     ended,
     shows,
     async ready() {
-      await shows('stdout', /\/docs\n\n(Paste[\s\S]*\n\n)?$/)
+      await shows('stdout', /\/docs\n\n(Run this command[\s\S]*\n\n)?$/)
       return shown.stdout
     },
     async stop() {

@@ -1,6 +1,6 @@
 /**
- * The client of the admin API for all commands: one request, or all pages of a list. An error of the API is reported with its message, code,
- * status and request id. Never retries, and never follows a redirect, which would send the token to another address.
+ * The client of the admin API for all commands: one request, or all pages of a list. An error of the API is reported with its message,
+ * code, status and request id. Never retries, and never follows a redirect, which would send the token to another address.
  */
 import type { Environment } from '../../config/config.ts'
 import { adminUrl, findAdminToken, readAddressSettings } from './address.ts'
@@ -15,7 +15,9 @@ export type Page = { data: Fields[]; nextCursor: string | null }
 export type AdminClient = {
   /** The base URL. */
   readonly url: string
-  /** Returns the JSON of the response, or an empty object if it has no body. Throws CommandFailed: 1 for an error of the API, otherwise 2. */
+  /**
+   * Returns the JSON of the response, or an empty object if it has no body. Throws CommandFailed: 1 for an error of the API, otherwise 2.
+   */
   call(method: string, path: string, call?: Call): Promise<Fields>
   /** Returns any response as soon as its headers arrive; the caller reads the body. Rejects with the error of fetch, including an abort. */
   open(method: string, path: string, call: Call & { signal: AbortSignal }): Promise<Response>

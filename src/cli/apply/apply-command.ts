@@ -1,6 +1,6 @@
 /**
- * `turnkeep apply -f agents.yaml`: makes the server match the declaration in files. Shows the plan first, changes nothing that is not in the
- * plan, and deletes nothing without --prune. See docs/operate/apply.md.
+ * `turnkeep apply -f agents.yaml`: makes the server match the declaration in files. Shows the plan first, changes nothing that is not in
+ * the plan, and deletes nothing without --prune. See docs/operate/apply.md.
  */
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'

@@ -1,7 +1,7 @@
 /**
- * Carries out a plan, one item after another: providers, owners, agents, keys, documents, and deletions last. Before it creates an item, it checks
- * whether another client has created it since the plan was made. Before it updates an agent, it checks that the agent has not changed since. It
- * never retries: when the command runs again, it finds existing items by name.
+ * Carries out a plan, one item after another: providers, owners, agents, keys, documents, and deletions last. Before it creates an item, it
+ * checks whether another client has created it since the plan was made. Before it updates an agent, it checks that the agent has not
+ * changed since. It never retries: when the command runs again, it finds existing items by name.
  */
 import { readFileSync } from 'node:fs'
 import type { AdminClient, Call, Fields } from '../admin-api/client.ts'

@@ -1,4 +1,7 @@
-/** Compares a declared agent with the stored one: which fields differ, and the request body that updates them. Compares values as the server normalizes them. */
+/**
+ * Compares a declared agent with the stored one: which fields differ, and the request body that updates them. Compares values as the server
+ * normalizes them.
+ */
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { compareTools } from './compare-tools.ts'

@@ -1,6 +1,7 @@
 /**
- * Compares the declared tools of an agent with the stored ones, field by field. The server never returns the values of headers and secrets, so
- * they cannot be compared. The stored value is kept (null), unless it is new, the tool moves to another server, or --secrets sends all values.
+ * Compares the declared tools of an agent with the stored ones, field by field. The server never returns the values of headers and secrets,
+ * so they cannot be compared. The stored value is kept (null), unless it is new, the tool moves to another server, or --secrets sends all
+ * values.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '../admin-api/client.ts'

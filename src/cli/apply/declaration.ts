@@ -1,6 +1,6 @@
 /**
- * Reads the files of a declaration, merges them and checks everything that can be checked without a server. Owners of the same name in several
- * files are one owner. Also reads the files that the declaration refers to. Sends no requests.
+ * Reads the files of a declaration, merges them and checks everything that can be checked without a server. Owners of the same name in
+ * several files are one owner. Also reads the files that the declaration refers to. Sends no requests.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -42,8 +42,9 @@ export type Declaration = { providers: GivenProvider[] | undefined; owners: Want
 const maxFileBytes = 20 * 1024 * 1024
 // As JSON, the text must fit the maximum body size of 1 MiB.
 const maxTextBytes = 500_000
-// multipart/form-data cannot carry these names unchanged. It encodes `"` and line breaks as %22, %0D and %0A, but does not encode a literal %22,
-// so the server cannot tell them apart. Of a name with a backslash, the server keeps only the part after it, because some clients send a path.
+// multipart/form-data cannot carry these names unchanged. It encodes `"` and line breaks as %22, %0D and %0A, but does not encode a literal
+// %22, so the server cannot tell them apart. Of a name with a backslash, the server keeps only the part after it, because some clients send
+// a path.
 const nameOfNoForm = /["\\\r\n]/
 const takenEndings = /\.(md|markdown|txt|text|html?|pdf|docx)$/i
 

@@ -178,7 +178,10 @@ export async function makePlan(declaration: Declaration, { client, environment, 
       if (content.source === 'file') compare(fields, 'file', present?.fields['file_name'], content.fileName)
       const stored = present?.fields['source_sha256'] ?? null
       if (stored !== content.sha256)
-        fields['content'] = { from: present ? told(stored, present.fields['bytes']) : null, to: told(content.sha256, content.bytes) }
+        fields['content'] = {
+          from: present ? contentSummary(stored, present.fields['bytes']) : null,
+          to: contentSummary(content.sha256, content.bytes),
+        }
     }
     return { kind: 'document', name, id: present?.id, parent, fields, action: actionOf(present, fields), wanted }
   }
@@ -188,5 +191,5 @@ const actionOf = (present: Present | undefined, fields: Differences): Action =>
   present ? (Object.keys(fields).length > 0 ? 'update' : 'none') : 'create'
 
 /** Shows the size and the start of the digest. */
-const told = (sha256: unknown, bytes: unknown): string =>
+const contentSummary = (sha256: unknown, bytes: unknown): string =>
   `${Number(bytes).toLocaleString('en-US')} bytes, ${sha256 === null ? 'unknown digest' : `sha256 ${String(sha256).slice(0, 12)}…`}`

@@ -1,6 +1,6 @@
 /**
- * Reads what is on the server and matches it with the declared items: by id if one is given, otherwise by exact name within the parent. Ambiguous
- * matches are refused. Read-only.
+ * Reads what is on the server and matches it with the declared items: by id if one is given, otherwise by exact name within the parent.
+ * Ambiguous matches are refused. Read-only.
  */
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { visible } from '../terminal/table.ts'
@@ -40,8 +40,8 @@ export function matchByName<Wanted extends Named>(kind: string, wanted: Wanted[]
 }
 
 /**
- * Matches a document by its title and its source (file name or URL), otherwise by one of the two, because the server may have chosen the title.
- * Many files share a name, so a file with a different title matches only if its content is the same.
+ * Matches a document by its title and its source (file name or URL), otherwise by one of the two, because the server may have chosen the
+ * title. Many files share a name, so a file with a different title matches only if its content is the same.
  */
 export function matchDocuments(wanted: WantedDocument[], present: Present[], problems: Problems): Matched<WantedDocument> {
   return match('document', wanted, present, problems, [

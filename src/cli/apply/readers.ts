@@ -1,6 +1,6 @@
 /**
- * Reads and validates values of a YAML file with composable readers, and reports problems with line and column. A reader returns undefined if it
- * has reported a problem. The fields of a declaration are in shapes.ts.
+ * Reads and validates values of a YAML file with composable readers, and reports problems with line and column. A reader returns undefined
+ * if it has reported a problem. The fields of a declaration are in shapes.ts.
  */
 import { isAlias, isMap, isScalar, isSeq } from 'yaml'
 import type { Document, LineCounter, Node } from 'yaml'

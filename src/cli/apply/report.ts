@@ -1,6 +1,6 @@
 /**
- * Reports the changes of a run on stdout, as lines of text or as one JSON object. Each change is written as soon as it is made, so that a run
- * that is interrupted never loses the secret of a new key.
+ * Reports the changes of a run on stdout, as lines of text or as one JSON object. Each change is written as soon as it is made, so that a
+ * run that is interrupted never loses the secret of a new key.
  */
 import type { Fields } from '../admin-api/client.ts'
 import { jsonText, tell } from '../terminal/print.ts'

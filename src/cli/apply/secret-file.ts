@@ -1,6 +1,6 @@
 /**
- * The file for the secret of a new key, with mode 0600. It is opened before the key is created, so that a secret is never lost for lack of a
- * writable file. Existing content is never overwritten.
+ * The file for the secret of a new key, with mode 0600. It is opened before the key is created, so that a secret is never lost for lack of
+ * a writable file. Existing content is never overwritten.
  */
 import { closeSync, fchmodSync, fstatSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { CommandFailed, causeOf } from '../terminal/command-failed.ts'

@@ -1,6 +1,6 @@
 /**
- * The fields of a declaration: those of the admin API under the same names, and some of this command (secret_file, api_key_env, …). Limits are
- * those of the API, which test/cli/apply-shapes.test.ts checks. A field that is left out keeps its value on the server.
+ * The fields of a declaration: those of the admin API under the same names, and some of this command (secret_file, api_key_env, …). Limits
+ * are those of the API, which test/cli/apply-shapes.test.ts checks. A field that is left out keeps its value on the server.
  */
 import { isMap, isScalar } from 'yaml'
 import { anything, boolean, list, map, number, oneOf, optional, orNull, record, required, text, usd, wrong } from './readers.ts'

@@ -1,6 +1,6 @@
 /**
- * Formats a plan as text: a sign and the item, with its fields below. Unchanged items are only counted. A plan does not contain the values of
- * keys, headers and secrets, so they are never printed. Color is used only on a terminal and if NO_COLOR is not set.
+ * Formats a plan as text: a sign and the item, with its fields below. Unchanged items are only counted. A plan does not contain the values
+ * of keys, headers and secrets, so they are never printed. Color is used only on a terminal and if NO_COLOR is not set.
  */
 import { relative } from 'node:path'
 import { styleText } from 'node:util'

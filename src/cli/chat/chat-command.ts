@@ -1,6 +1,6 @@
 /**
- * `turnkeep chat`: chats with an agent through the playground of the admin API. Messages are regular turns, which are stored and charged. On a
- * terminal it is interactive; in a pipe, or with --message, it sends one message.
+ * `turnkeep chat`: chats with an agent through the playground of the admin API. Messages are regular turns, which are stored and charged.
+ * On a terminal it is interactive; in a pipe, or with --message, it sends one message.
  */
 import { randomUUID } from 'node:crypto'
 import { userInfo } from 'node:os'

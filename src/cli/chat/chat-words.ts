@@ -4,7 +4,10 @@ import { visible } from '../terminal/table.ts'
 import type { Sent } from './send-message.ts'
 import type { Cost, Talk } from './talk.ts'
 
-/** Makes the text of a model or a user safe for a terminal: keeps line breaks, expands tabs, and escapes everything else that moves the cursor. */
+/**
+ * Makes the text of a model or a user safe for a terminal: keeps line breaks, expands tabs, and escapes everything else that moves the
+ * cursor.
+ */
 export const readable = (text: string): string => visible(text.replaceAll('\r\n', '\n').replaceAll('\t', '    '), true)
 
 /** `0.00022620 USD · 604 prompt + 226 completion tokens · 0.9 s, first token 0.2 s · tools: lookup` */

@@ -1,6 +1,6 @@
 /**
- * Merges the deltas of several attempts into one growing reply without repeating text. If an attempt produces a different text than was shown,
- * it resets the sink and sends the whole text again.
+ * Merges the deltas of several attempts into one growing reply without repeating text. If an attempt produces a different text than was
+ * shown, it resets the sink and sends the whole text again.
  */
 
 export type TextSink = {

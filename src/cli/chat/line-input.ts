@@ -1,6 +1,7 @@
 /**
- * Reads messages from a terminal, with line editing and the history of this session. A message can have several lines, by a backslash at the end
- * of a line or by a paste. Input typed while a reply is shown is not echoed into the reply and appears at the next prompt. Writes no file.
+ * Reads messages from a terminal, with line editing and the history of this session. A message can have several lines, by a backslash at
+ * the end of a line or by a paste. Input typed while a reply is shown is not echoed into the reply and appears at the next prompt. Writes
+ * no file.
  */
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'

@@ -1,4 +1,6 @@
-/** Sends one message for a script or a pipe: only the reply goes to stdout, everything else to stderr. On a terminal the reply is streamed. */
+/**
+ * Sends one message for a script or a pipe: only the reply goes to stdout, everything else to stderr. On a terminal the reply is streamed.
+ */
 import { CommandFailed } from '../terminal/command-failed.ts'
 import { printRecord, tell, write } from '../terminal/print.ts'
 import { visible } from '../terminal/table.ts'

@@ -1,6 +1,6 @@
 /**
- * Sends one message to the playground and retries it with the same Idempotency-Key after a lost connection, a 503 or a busy conversation, as
- * Retry-After says. So the message is answered and charged once (`idempotency.replay`, `conversation.busy`).
+ * Sends one message to the playground and retries it with the same Idempotency-Key after a lost connection, a 503 or a busy conversation,
+ * as Retry-After says. So the message is answered and charged once (`idempotency.replay`, `conversation.busy`).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFields, parseFields } from '../admin-api/client.ts'

@@ -1,6 +1,6 @@
 /**
- * A chat session with one agent: reads earlier messages, the cost of turns and the balance of the owner from the admin API, and sums up the cost
- * of this session. Prints nothing.
+ * A chat session with one agent: reads earlier messages, the cost of turns and the balance of the owner from the admin API, and sums up the
+ * cost of this session. Prints nothing.
  */
 import { isFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields, Query } from '../admin-api/client.ts'

@@ -1,4 +1,7 @@
-/** The interactive chat: shows the agent, its price and the balance, then streams a reply and its cost for each message until the user quits. */
+/**
+ * The interactive chat: shows the agent, its price and the balance, then streams a reply and its cost for each message until the user
+ * quits.
+ */
 import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
 import { isFields } from '../admin-api/client.ts'

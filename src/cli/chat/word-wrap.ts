@@ -1,6 +1,6 @@
 /**
- * Wraps streamed text at word boundaries and makes it safe for the terminal (`readable`). Keeps line breaks, and splits words that are longer
- * than a line.
+ * Wraps streamed text at word boundaries and makes it safe for the terminal (`readable`). Keeps line breaks, and splits words that are
+ * longer than a line.
  */
 import { widthOf } from '../terminal/table.ts'
 import { readable } from './chat-words.ts'

@@ -1,6 +1,6 @@
 /**
- * `turnkeep backup`: writes the database to one file, verifies it, and lists what else a restore needs. Works while servers run. Never replaces
- * an existing file and never copies a secret.
+ * `turnkeep backup`: writes the database to one file, verifies it, and lists what else a restore needs. Works while servers run. Never
+ * replaces an existing file and never copies a secret.
  */
 import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'

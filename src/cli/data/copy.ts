@@ -1,6 +1,6 @@
 /**
- * `turnkeep copy`: copies everything from the embedded database of the data folder to PostgreSQL and prints the settings to change afterwards.
- * The server of that folder must be stopped. Never prints a secret or the password of the database URL.
+ * `turnkeep copy`: copies everything from the embedded database of the data folder to PostgreSQL and prints the settings to change
+ * afterwards. The server of that folder must be stopped. Never prints a secret or the password of the database URL.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

@@ -26,25 +26,25 @@ export function showProgress(
   now: () => number = () => performance.now(),
 ): Progress {
   let shownAt = -Infinity
-  let phase: { name: string; at: number; begunWith: number } | undefined
+  let phase: { name: string; at: number; startedWith: number } | undefined
 
   function lineOf({ phase: name, part, done, of }: Step, at: number): string {
     const share = of === 0 ? 1 : Math.min(1, done / of)
     const filled = Math.round(share * barWidth)
     const bar = screen.isTTY ? `${'█'.repeat(filled)}${'░'.repeat(barWidth - filled)} ` : ''
-    const begin = `${name} ${bar}${String(Math.floor(share * 100)).padStart(3)} %`
-    if (unit === undefined) return `${begin}  ${part}`
+    const head = `${name} ${bar}${String(Math.floor(share * 100)).padStart(3)} %`
+    if (unit === undefined) return `${head}  ${part}`
     const seconds = (at - phase!.at) / 1000
-    const rate = seconds >= 1 ? `, ${count((done - phase!.begunWith) / seconds)} ${unit}/s` : ''
-    return `${begin}  ${count(done)} of ${count(of)} ${unit}${rate}  ${part}`
+    const rate = seconds >= 1 ? `, ${count((done - phase!.startedWith) / seconds)} ${unit}/s` : ''
+    return `${head}  ${count(done)} of ${count(of)} ${unit}${rate}  ${part}`
   }
 
   return {
     tell(step) {
       const at = now()
-      const begins = phase?.name !== step.phase
-      if (begins) phase = { name: step.phase, at, begunWith: step.done }
-      if (!begins && at - shownAt < (screen.isTTY ? redrawMs : lineMs)) return
+      const isNewPhase = phase?.name !== step.phase
+      if (isNewPhase) phase = { name: step.phase, at, startedWith: step.done }
+      if (!isNewPhase && at - shownAt < (screen.isTTY ? redrawMs : lineMs)) return
       shownAt = at
       const line = lineOf(step, at)
       screen.write(screen.isTTY ? `\r${line.slice(0, (screen.columns ?? 80) - 1)}\u001b[K` : `${line}\n`)

@@ -1,6 +1,6 @@
 /**
- * `turnkeep verify`: checks every invariant of the stored data in one read snapshot, through a read-only connection, with or without a running
- * server. The invariants are in src/store/queries/invariants.ts.
+ * `turnkeep verify`: checks every invariant of the stored data in one read snapshot, through a read-only connection, with or without a
+ * running server. The invariants are in src/store/queries/invariants.ts.
  */
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -22,7 +22,10 @@ export function define(command: Command, environment: Environment): void {
     })
 }
 
-/** Prints the result and returns the exit code: 0 if all invariants hold, otherwise 1. Throws CommandFailed with code 2 if no database can be read. */
+/**
+ * Prints the result and returns the exit code: 0 if all invariants hold, otherwise 1. Throws CommandFailed with code 2 if no database can
+ * be read.
+ */
 async function verifyStore(environment: Environment, { json }: { json: boolean }): Promise<number> {
   const store = findStore(environment)
   const verdicts = await readStore(store, verify).catch((error: unknown) => {

@@ -115,8 +115,8 @@ function* checkConnections({ maxConnections, usedConnections }: PostgresInspecti
   const needed = workers * connectionsEach
   const free = Math.max(0, maxConnections - reserved - usedConnections)
   const says = `${free} of ${maxConnections} are free; ${workers === 1 ? 'one process opens' : `${workers} processes open`} up to ${needed}`
-  const mend = 'Raise max_connections, lower TURNKEEP_WORKERS, or use PgBouncer. Processes that already run already have their connections.'
-  yield free < needed ? warn('connections', says, mend) : ok('connections', says)
+  const fix = 'Raise max_connections, lower TURNKEEP_WORKERS, or use PgBouncer. Processes that already run already have their connections.'
+  yield free < needed ? warn('connections', says, fix) : ok('connections', says)
 }
 
 export function checkDatabaseClock({ now, roundTripMs }: Pick<PostgresInspection, 'now' | 'roundTripMs'>, here: number): Finding {

@@ -11,5 +11,5 @@ export type Finding = {
 }
 
 export const ok = (check: string, says: string): Finding => ({ check, status: 'ok', says })
-export const warn = (check: string, says: string, mend: string): Finding => ({ check, status: 'warn', says, mend })
-export const fail = (check: string, says: string, mend: string): Finding => ({ check, status: 'fail', says, mend })
+export const warn = (check: string, says: string, fix: string): Finding => ({ check, status: 'warn', says, mend: fix })
+export const fail = (check: string, says: string, fix: string): Finding => ({ check, status: 'fail', says, mend: fix })

@@ -1,4 +1,6 @@
-/** The local checks of `turnkeep doctor`: Node version, settings, open files, the data folder, its disk and its secrets. Changes nothing. */
+/**
+ * The local checks of `turnkeep doctor`: Node version, settings, open files, the data folder, its disk and its secrets. Changes nothing.
+ */
 import { accessSync, constants, readFileSync, statSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig, settings } from '../../config/config.ts'
@@ -25,8 +27,8 @@ export function checkSettings(environment: Environment): Finding[] {
     )
   const { publicUrl } = outcome.config
   if (publicUrl !== undefined && publicUrl.startsWith('http:') && !isThisMachine(publicUrl)) {
-    const mend = 'Serve it over https through a proxy, and set TURNKEEP_PUBLIC_URL to that address.'
-    return [warn('settings', `TURNKEEP_PUBLIC_URL ${publicUrl} is not https: API keys are sent in clear text`, mend)]
+    const fix = 'Serve it over https through a proxy, and set TURNKEEP_PUBLIC_URL to that address.'
+    return [warn('settings', `TURNKEEP_PUBLIC_URL ${publicUrl} is not https: API keys are sent in clear text`, fix)]
   }
   return [ok('settings', 'all settings are valid')]
 }
@@ -68,9 +70,9 @@ export function checkOpenFiles(maxTurns: number, files = openFilesLimit()): Find
 /** `bytes` is the free space; tests pass it. */
 export function checkSpace(dataFolder: string, bytes = freeBytes(dataFolder)): Finding {
   const says = `${Math.floor(bytes / MiB).toLocaleString('en-US')} MiB free`
-  const mend = 'Free up space on that disk, or stop the server and move the data folder to a larger disk.'
-  if (bytes < fullBytes) return fail('disk', says, mend)
-  return bytes < scarceBytes ? warn('disk', says, mend) : ok('disk', says)
+  const fix = 'Free up space on that disk, or stop the server and move the data folder to a larger disk.'
+  if (bytes < fullBytes) return fail('disk', says, fix)
+  return bytes < scarceBytes ? warn('disk', says, fix) : ok('disk', says)
 }
 
 /** Checks that the secret files exist if they are needed, and that only this user can read them. */
@@ -86,8 +88,8 @@ export function checkSecrets({ dataFolder }: Config, environment: Environment): 
   const sealed =
     environment[settings.encryptionKeys.name] || exists(join(dataFolder, 'encryption.key')) || !exists(join(dataFolder, 'turnkeep.db'))
   if (!sealed) {
-    const mend = 'Restore the encryption.key of this database. Without it, enter the API key of every provider again.'
-    findings.push(fail('secrets', `${join(dataFolder, 'encryption.key')} is missing, but the folder has a database`, mend))
+    const fix = 'Restore the encryption.key of this database. Without it, enter the API key of every provider again.'
+    findings.push(fail('secrets', `${join(dataFolder, 'encryption.key')} is missing, but the folder has a database`, fix))
   }
   return findings.length > 0 ? findings : [ok('secrets', 'only this user can read them')]
 }

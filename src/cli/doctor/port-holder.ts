@@ -13,7 +13,8 @@ export function findPortHolder(port: number): { pid: number; program: string } |
   }
 }
 
-// https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html: the second field is the local address, the fourth the state, the tenth the inode.
+// https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html: the second field is the local address, the fourth the state, the
+// tenth the inode.
 const listening = '0A'
 
 function socketsOf(file: string, port: number): string[] {

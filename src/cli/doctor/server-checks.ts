@@ -102,8 +102,8 @@ export async function checkToken(client: AdminClient): Promise<Finding> {
     return ok('admin token', 'accepted by the admin API')
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error
-    const mend = 'Use the token of the server: TURNKEEP_ADMIN_TOKEN, or the file admin.token in its data folder.'
-    return fail('admin token', error.message.split('\n')[0]!, mend)
+    const fix = 'Use the token of the server: TURNKEEP_ADMIN_TOKEN, or the file admin.token in its data folder.'
+    return fail('admin token', error.message.split('\n')[0]!, fix)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The streaming check of `turnkeep doctor`: sends one message to the demo agent through the public URL, to find a proxy that buffers events.
- * This is a real turn, which is stored and charged to the demo owner.
+ * The streaming check of `turnkeep doctor`: sends one message to the demo agent through the public URL, to find a proxy that buffers
+ * events. This is a real turn, which is stored and charged to the demo owner.
  */
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -30,10 +30,10 @@ export async function checkStream({ dataFolder }: Config, publicUrl: string, cli
       redirect: 'manual',
     })
     if (!response.ok || !response.body)
-      return warn(check, `${publicUrl} answered ${response.status} instead of streaming a reply`, mendRoute)
+      return warn(check, `${publicUrl} answered ${response.status} instead of streaming a reply`, fixRoute)
     return judge(await timeEvents(response.body), publicUrl)
   } catch (error) {
-    return fail(check, `cannot stream from ${publicUrl}: ${causeOf(error)}`, mendRoute)
+    return fail(check, `cannot stream from ${publicUrl}: ${causeOf(error)}`, fixRoute)
   }
 }
 
@@ -57,11 +57,11 @@ function judge({ createdMs, completedMs }: Times, publicUrl: string): Finding {
     return warn(check, `the stream from ${publicUrl} ended without response.completed`, 'Check the log of the server for the failed turn.')
   const tookMs = Math.round(completedMs - createdMs)
   if (tookMs >= heldBackMs) return ok(check, `events arrive as they are sent, over ${tookMs.toLocaleString('en-US')} ms`)
-  return fail(check, `events from ${publicUrl} arrive all at once: a proxy in front of the server buffers them`, mendBuffering)
+  return fail(check, `events from ${publicUrl} arrive all at once: a proxy in front of the server buffers them`, fixBuffering)
 }
 
-const mendRoute = 'Configure the proxy to forward /v1/ to the server unchanged.'
-const mendBuffering = 'Turn off buffering and compression of text/event-stream in the proxy (nginx: proxy_buffering off).'
+const fixRoute = 'Configure the proxy to forward /v1/ to the server unchanged.'
+const fixBuffering = 'Turn off buffering and compression of text/event-stream in the proxy (nginx: proxy_buffering off).'
 
 function readKey(path: string): string | undefined {
   try {

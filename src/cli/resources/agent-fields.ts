@@ -64,8 +64,8 @@ async function readFields(file: string): Promise<Fields> {
 }
 
 /**
- * Reads a list of tools, or an agent as `agent show --json` prints it. Pinned tools are dropped: they come from the MCP server and cannot be
- * set by a client.
+ * Reads a list of tools, or an agent as `agent show --json` prints it. Pinned tools are dropped: they come from the MCP server and cannot
+ * be set by a client.
  */
 async function readTools(file: string): Promise<unknown[]> {
   const value = await readJson(file)

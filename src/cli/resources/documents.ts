@@ -1,4 +1,6 @@
-/** `turnkeep document`: manages the documents of an agent. The server indexes a document after it has accepted it; `--wait` waits for that. */
+/**
+ * `turnkeep document`: manages the documents of an agent. The server indexes a document after it has accepted it; `--wait` waits for that.
+ */
 import { openAsBlob, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

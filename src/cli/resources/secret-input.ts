@@ -1,6 +1,6 @@
 /**
- * Reads the API key of a provider from an environment variable, a pipe, or a prompt that does not echo it. It is never a command-line argument,
- * because the list of processes shows those to other users.
+ * Reads the API key of a provider from an environment variable, a pipe, or a prompt that does not echo it. It is never a command-line
+ * argument, because the list of processes shows those to other users.
  */
 import { once } from 'node:events'
 import type { Environment } from '../../config/config.ts'

@@ -13,7 +13,9 @@ export async function printRecord(fields: Fields, { json }: PrintOptions): Promi
   await write(json ? `${jsonText(fields, 2)}\n` : `${recordLines(fields).join('\n')}\n`)
 }
 
-/** Prints a list page by page, so that a long list does not have to fit in memory. As JSON, the result is one `{data, next_cursor}` object. */
+/**
+ * Prints a list page by page, so that a long list does not have to fit in memory. As JSON, the result is one `{data, next_cursor}` object.
+ */
 export async function printList(
   client: AdminClient,
   path: string,

@@ -1,13 +1,16 @@
 /**
- * Formats API responses for a terminal: rows with column headings, or one object with a line per field. Columns are aligned by display width,
- * which differs from the length of a string. Control characters never reach the terminal. Color is used only on a terminal and if NO_COLOR
- * is not set.
+ * Formats API responses for a terminal: rows with column headings, or one object with a line per field. Columns are aligned by display
+ * width, which differs from the length of a string. Control characters never reach the terminal. Color is used only on a terminal and if
+ * NO_COLOR is not set.
  */
 import { styleText } from 'node:util'
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 
-/** `path` is a field name, with dots for nested fields. `usd`, `number` and `ms` are right-aligned; `short` is the start of a text on one line. */
+/**
+ * `path` is a field name, with dots for nested fields. `usd`, `number` and `ms` are right-aligned; `short` is the start of a text on one
+ * line.
+ */
 export type Column = { title: string; path: string; as?: 'text' | 'short' | 'time' | 'usd' | 'number' | 'ms' }
 
 const gap = '  '
