@@ -48,7 +48,7 @@ async function atTerminal(t: TestContext, args: string[], url?: string): Promise
 }
 
 describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000 }, () => {
-  test('shows who pays, the reply as it comes, its cost, this session’s sum and the history', async (t) => {
+  test("shows the owner who pays, the reply as it arrives, its cost, the session's total and the history", async (t) => {
     const terminal = await atTerminal(t, [app.caller.agentId, '--user', 'ann'])
     assert.match(terminal.screen, /^Test agent \(agt_\w+\) · scripted\/test-model\n0\.15 USD for a million prompt tokens, 0\.60 for/)
     assert.match(terminal.screen, /Test owner pays, and has \d+\.\d+ USD available · you are the external user "ann" · \/help\n/)
@@ -67,7 +67,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     const owner = await app.owner()
     assert.equal(left, owner.available_usd)
     assert.equal(Number(owner.balance_usd) + Number(sum), 10)
-    // The arrow brings the message again; a backslash and a paste make one of several lines.
+    // The arrow key recalls the message; a backslash or a paste makes a message of several lines.
     terminal.type('\u001b[A\u001b[A')
     await terminal.shows(/good morning$/)
     terminal.type(' again \\\r')
@@ -85,7 +85,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     assert.doesNotMatch(fresh.screen, /paste/)
   })
 
-  test('Ctrl-C stops listening and the turn goes on; the next message waits for it; twice at the prompt it leaves', async (t) => {
+  test('Ctrl-C stops listening and the turn goes on; the next message waits for it; twice at the prompt it exits', async (t) => {
     const terminal = await atTerminal(t, ['Test agent', '--user', 'ben'])
     const held = gate()
     app.model.when('take your time', ['Well ', 'now ', held, 'done.'])
@@ -107,7 +107,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     assert.equal(await terminal.ended, 0)
   })
 
-  test('Ctrl-C ends a look-up that does not answer, comes back to the prompt, and the reply is still in the sum', async (t) => {
+  test('Ctrl-C ends a lookup that does not respond, returns to the prompt, and the reply still counts in the total', async (t) => {
     const front = await startHoldingFront(t)
     const terminal = await atTerminal(t, [app.caller.agentId, '--user', 'ivy'], front.url)
     for (const [words, path] of [
@@ -128,7 +128,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     assert.equal(await terminal.ended, 0)
   })
 
-  test('a server that is killed in the middle of a reply brings the rest under the same key, and says where it differs', async (t) => {
+  test('when the server is killed during a reply, the rest arrives under the same key, and differences are shown', async (t) => {
     const port = await freePort()
     const home = await makeFolder()
     const model = await startModelServer()
@@ -162,14 +162,14 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
 })
 
 describe('turnkeep chat in a pipe', () => {
-  test('the whole of stdin is one message; the reply is alone on stdout, what it cost on stderr', async () => {
+  test('the whole of stdin is one message; stdout has only the reply, stderr its cost', async () => {
     const { code, stdout, stderr } = await chat(['Test agent', '--user', 'pipe'], 'first line\nsecond line\n')
     assert.equal(code, 0, stderr)
     assert.equal(stdout, 'You said: first line\nsecond line\n')
     assert.match(stderr, /^0\.\d{8} USD · \d+ \+ \d+ tokens · \d+\.\d s, first text \d+\.\d s\n$/)
   })
 
-  test('--json is the completed response, and the same Idempotency-Key brings it again', async () => {
+  test('--json prints the completed response, and the same Idempotency-Key prints it again', async () => {
     const args = ['Test agent', '--message', 'keep it', '--idempotency-key', 'a key of mine', '--json']
     const first = await chat(args)
     const { request_id: requestId, message, usage } = JSON.parse(first.stdout) as Json
@@ -178,7 +178,7 @@ describe('turnkeep chat in a pipe', () => {
     assert.equal((await chat(args)).stdout, first.stdout)
   })
 
-  test('without an agent, or with a name that several have, the agents are listed and nothing is sent', async () => {
+  test('without an agent, or with an ambiguous name, the agents are listed and nothing is sent', async () => {
     const other = await app.makeAgent(app.caller.ownerId, { name: 'Second' })
     for (const [args, why] of [
       [[], /^turnkeep: there are several agents; name one:\n {2}id +model +name\n/],
@@ -192,7 +192,7 @@ describe('turnkeep chat in a pipe', () => {
     await app.made('DELETE', `/agents/${other.id}`)
   })
 
-  test('no message, a disabled agent, no balance, a failed turn: the reason and the command that mends it', async () => {
+  test('no message, a disabled agent, no balance, a failed turn: prints the reason and the command that fixes it', async () => {
     assert.equal((await chat(['Test agent'])).code, 2)
     await app.made('PATCH', `/agents/${app.caller.agentId}`, { enabled: false })
     const disabled = await chat(['Test agent', '--message', 'x'])
@@ -220,11 +220,11 @@ async function freePort(): Promise<number> {
 
 type HoldingFront = {
   url: string
-  /** Requests whose path has this in it are not answered from now on; resolves at the first one. */
+  /** Requests whose path contains this are not answered from now on; resolves at the first one. */
   hold(path: string | undefined): Promise<void>
 }
 
-/** In front of the app: hands on what it is asked. */
+/** A proxy before the app. */
 async function startHoldingFront(t: TestContext): Promise<HoldingFront> {
   let held: string | undefined
   let heldOne = (): void => undefined
