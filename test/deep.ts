@@ -47,7 +47,7 @@ const steps: Step[] = [
   { name: 'runtimes', command: 'npm', args: ['run', 'runtimes'] },
 ]
 
-/** The hash of what a step proves something about: git's own of the tracked files, as they are in the working tree. */
+/** The hash of what a step tests: git's own of the tracked files, as they are in the working tree. */
 function hashOf(...paths: string[]): string {
   const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 })
   const changed = git('status', '--porcelain', '--', ...paths)

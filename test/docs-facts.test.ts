@@ -1,6 +1,6 @@
 /**
- * What the documents say of the code is so: what the clients do with each error, the figures of docs/guides/limits.md, the names in the pictures,
- * and that JSON, YAML and nginx blocks can be read by what they are for. Runs no commands; docs.test.ts does.
+ * The documents agree with the code: how the clients handle each error, the figures of docs/guides/limits.md, the names in the pictures,
+ * and JSON, YAML and nginx blocks that their programs can parse. Runs no commands; docs.test.ts does.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -40,7 +40,7 @@ void test('docs/errors: what the clients do with each code is what both of them 
   for (const code of ['unauthorized', 'conflict']) assert.match(factOf(code, 'clients'), /^none/)
 })
 
-/** A turn that runs is waited for, and counts no try. */
+/** A running turn is waited for, and counts no attempt. */
 const turnsRun = ['idempotency_in_progress', 'conversation_busy']
 
 function wordsOf(code: string, { thrown, again }: Manner): string {
@@ -51,7 +51,7 @@ function wordsOf(code: string, { thrown, again }: Manner): string {
     : `send it again, \`maxRetries\` times; then \`${thrown}\``
 }
 
-void test('docs/guides/retries-and-keys.md: which error, which key is what docs/errors says of each code', () => {
+void test('docs/guides/retries-and-keys.md: which key to use after an error agrees with docs/errors', () => {
   const rows = [...read('docs/guides/retries-and-keys.md').matchAll(/^\| \[`(\w+)`\]\(\.\.\/errors\/\1\.md\) \| (.*) \|$/gm)].map(
     ([, code, cells]) => [code, ...cells!.split(' | ')],
   )
@@ -74,7 +74,7 @@ void test('docs/guides/limits.md: every figure is that of the code', () => {
   )
 })
 
-void test('docs/pictures: their codes, statuses and failpoints are those of the code; each has a title, a description and two colour schemes', () => {
+void test('docs/pictures: their codes, statuses and failpoints are those of the code; each has a title, a description and two color schemes', () => {
   const pictures = globSync('docs/pictures/*.svg', { cwd: root })
   assert.ok(pictures.length >= 3)
   for (const file of pictures) {
@@ -84,7 +84,7 @@ void test('docs/pictures: their codes, statuses and failpoints are those of the 
     assert.ok(Number(/ width="(\d+)"/.exec(picture)![1]) <= 900, file)
     for (const [, kind, status, code] of picture.matchAll(/<text [^>]*class="code t-(\w+)">(\d{3}) (\w+_\w+)<\/text>/g)) {
       assert.equal(String(failures[code as FailureCode]?.status), status, `${file}: ${code}`)
-      // What the clients send again by themselves has a colour of its own. A failed turn in the crash table has another: nobody repeats it.
+      // Codes that the clients retry by themselves have a color. A failed turn in the crash table has another: it is not retried.
       if (kind !== 'bad') assert.equal(kind === 'again', !factOf(code!, 'clients').endsWith('at once'), `${file}: ${code}`)
     }
   }
@@ -114,7 +114,7 @@ void test('docs/pictures: their codes, statuses and failpoints are those of the 
     assert.ok(settings.includes(`\`${name}\``), name)
 })
 
-void test('docs: every JSON, YAML and HTTP block can be read', () => {
+void test('docs: every JSON, YAML and HTTP block can be parsed', () => {
   for (const file of documents) {
     for (const { language, text } of passagesOf(read(file))) {
       const where = `${file}:\n${text}`
@@ -128,7 +128,7 @@ void test('docs: every JSON, YAML and HTTP block can be read', () => {
 
 const noNginx = spawnSync('nginx', ['-v']).error ? 'needs nginx: apt-get install nginx' : false
 
-void test('docs: nginx takes every nginx block, in a server of its own', { skip: noNginx }, () => {
+void test('docs: nginx accepts every nginx block, in a separate server', { skip: noNginx }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-docs-nginx-'))
   try {
     const blocks = documents.flatMap((file) => passagesOf(read(file)).filter(({ language }) => language === 'nginx'))

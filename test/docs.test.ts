@@ -1,8 +1,8 @@
 /**
- * The documents say what is so: every command and snippet in them, and on /docs, runs against a real server and prints what stands below it;
- * docs/errors is the failure table; docs/exactly-once.md names tests that are there and every failpoint; docs/operate/settings.md is printed from
- * config.ts (after a wanted change: `node test/docs.test.ts --update-golden`). A block that cannot run here says why in its first line
- * (support/document-blocks.ts). What else the documents say of the code is held by docs-facts.test.ts.
+ * The documents are true: every command and snippet in them, and on /docs, runs against a real server and prints the output below it;
+ * docs/errors agrees with the failure table; docs/exactly-once.md names existing tests and every failpoint; docs/operate/settings.md is
+ * generated from config.ts (after an intended change: `node test/docs.test.ts --update-golden`). A block that cannot run here says why in
+ * its first line (support/document-blocks.ts). Other facts in the documents are checked by docs-facts.test.ts.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -28,8 +28,8 @@ const codes = Object.keys(failures) as FailureCode[]
 const missing = ['bash', 'curl', 'python3'].filter((program) => spawnSync(program, ['--version']).error)
 const options = { timeout: 120_000, skip: missing.length > 0 && `needs ${missing.join(', ')}: apt-get install ${missing.join(' ')}` }
 
-// The demo model speaks at a reader's pace: while one waits for it, another runs.
-void describe('docs: what they show', { concurrency: 4 }, () => {
+// The demo model generates at a reader's pace: while one command waits for it, another runs.
+void describe('docs: commands and snippets', { concurrency: 4 }, () => {
   for (const file of documents) {
     const blocks = blocksOf(read(file))
     if (blocks.length === 0) continue
@@ -72,7 +72,7 @@ void test('docs/errors has one page for each code of the failure table, with its
     const fact = (name: string): string =>
       new RegExp(`^\\| ${name} \\| (.*) \\|$`, 'm').exec(page)?.[1] ?? assert.fail(`${code} does not say ${name}`)
     assert.ok(page.startsWith(`# ${code}\n`), code)
-    // The two codes whose figure is not in the table: one comes with four statuses, the other's wait is computed.
+    // The two codes whose figure is not in the table: one has four statuses, the other's wait is computed.
     assert.equal(fact('status'), code === 'bad_request' ? '400, 408, 417 or 431' : String(status), code)
     assert.equal(
       fact('`Retry-After`'),
@@ -87,7 +87,7 @@ void test('docs/errors has one page for each code of the failure table, with its
     const { error } = JSON.parse(body!) as { error: Record<string, string> }
     assert.deepEqual(Object.keys(error), ['code', 'message', 'request_id'], code)
     assert.equal(error['code'], code)
-    // What these say depends on the request; the last one names the methods after the table's sentence.
+    // The messages of these depend on the request; the last one lists the methods after the table's sentence.
     if (!['validation_error', 'conflict', 'method_not_allowed'].includes(code)) assert.equal(error['message'], message, code)
     if (code === 'method_not_allowed') assert.equal(error['message'], `${message} Use POST.`)
     assert.ok(head!.startsWith(`HTTP/1.1 ${status} `) && head!.includes(`X-Request-ID: ${error['request_id']}\n`), code)
@@ -95,7 +95,7 @@ void test('docs/errors has one page for each code of the failure table, with its
   }
 })
 
-void test('docs/spec.md tells every code of the public API with the status and Retry-After of the table', () => {
+void test('docs/spec.md lists every code of the public API with the status and Retry-After of the table', () => {
   const rows = [...read('docs/spec.md').matchAll(/^\| `(\w+)` \| ([\d, ]+) \|([^|]*)\|/gm)].map(([, code, status, wait]) => [
     code,
     status,
@@ -114,14 +114,14 @@ void test('docs/spec.md tells every code of the public API with the status and R
   assert.deepEqual(rows.toSorted(), table.toSorted())
 })
 
-void test('docs/exactly-once.md: every line names a test, and every test it names is there', () => {
+void test('docs/exactly-once.md: every line names a test, and every named test exists', () => {
   const { lines, tests } = readExactlyOncePage()
   assert.deepEqual(
     tests.map(({ number }) => number),
     tests.map((_, index) => index + 1),
   )
   for (const { file, words } of tests) {
-    // A long title stands on the line after.
+    // A long title is on the line after.
     const titles = [...read(file).matchAll(/\b(?:test|check)\(\s*(\S.*)/g)].map(([, title]) => title!)
     for (const part of words)
       assert.ok(
@@ -139,7 +139,7 @@ void test('docs/exactly-once.md: every line names a test, and every test it name
   )
 })
 
-void test('docs/exactly-once.md: every failpoint stands where it says what a kill comes to, beside the test that kills at each', () => {
+void test('docs/exactly-once.md: every failpoint is in the table of kills, with the test that kills at each', () => {
   const { lines, tests } = readExactlyOncePage()
   const walk = tests.find(({ file }) => file === 'test/race/every-failpoint.ts')!.number
   const killed = lines.flatMap((line) => {
@@ -149,7 +149,7 @@ void test('docs/exactly-once.md: every failpoint stands where it says what a kil
     return points
   })
   assert.deepEqual([...new Set(killed)].toSorted(), Object.keys(failpointNames).toSorted())
-  // What one turn alone is killed at has a test of its own, which says by which of the moments of a turn it is.
+  // What only one turn is killed at has a separate test, which says at which of the moments of a turn it is.
   const crash = 'test/race/crash.test.ts'
   for (const [, point, fault, moment] of read(crash).matchAll(/point: '(\S+)', fault: '(\S+)', moment: '(P\d)'/g)) {
     const line = lines.find((one) => one['killed at']?.startsWith(`${moment}: `) && one['killed at'].includes(`\`${point}\``))
@@ -159,7 +159,7 @@ void test('docs/exactly-once.md: every failpoint stands where it says what a kil
       point,
     )
   }
-  // The tables of other actions name them by what they begin with too.
+  // The tables of other actions name failpoints by their prefix too.
   for (const line of lines)
     for (const [, begin] of (line['point and action'] ?? '').matchAll(/`([a-z-]+\.(?:[a-z-]+|\*))`/g))
       assert.ok(
@@ -179,19 +179,19 @@ void test('docs/exactly-once.md: the total of the runs is their sum', () => {
   }
 })
 
-/** `1,234`; a dash where there was none of it. */
+/** `1,234`; a dash if there was none of it. */
 function figure(cell: string): number {
   assert.match(cell, /^(?:[\d,.]+|–)$/)
   return cell === '–' ? 0 : Number(cell.replaceAll(',', ''))
 }
 
-void test('docs/operate/settings.md is what config.ts says; after a wanted change: node test/docs.test.ts --update-golden', () => {
+void test('docs/operate/settings.md is generated from config.ts; after an intended change: node test/docs.test.ts --update-golden', () => {
   const file = join(root, 'docs/operate/settings.md')
   if (process.argv.includes('--update-golden')) writeFileSync(file, settingsPage())
   assert.equal(readFileSync(file, 'utf8'), settingsPage())
 })
 
-void test('docs: every link to a file of ours leads to one, and to a heading of it', () => {
+void test('docs: every relative link leads to an existing file, and to one of its headings', () => {
   const slug = (heading: string): string =>
     heading
       .toLowerCase()
@@ -209,7 +209,7 @@ void test('docs: every link to a file of ours leads to one, and to a heading of 
   }
 })
 
-void test('docs: the page names every page of docs/errors that a caller may meet', async () => {
+void test('docs: the page lists every page of docs/errors that a caller may get', async () => {
   await using door = await startTestDoor()
   const page = await (await fetch(`${door.url}/docs`)).text()
   const shown = [...page.matchAll(/<details id="(\w+)">/g)].map(([, code]) => code!)

@@ -1,6 +1,6 @@
 /**
- * Documents from the queue to what a search finds, on a real store: every kind, addresses through the real guard, vectors by a real model, and
- * every way in which it can be broken off. Reading itself: documents-reading.test.ts.
+ * Documents from the queue to a search result, on a real store: every file type, URLs through the real guard, vectors from a real model,
+ * and every way in which indexing can be interrupted. Parsing itself: documents-reading.test.ts.
  */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
@@ -72,7 +72,7 @@ async function makePlace(t: TestContext): Promise<Place> {
 
 type Logged = { level: string; message: string; fields: Record<string, unknown> }
 
-/** Everything around an indexer, and hands that put documents in as the admin API does. */
+/** Everything around an indexer, and functions that add documents as the admin API does. */
 class Library {
   readonly store: OwnStore
   readonly bench: Bench
@@ -101,7 +101,7 @@ class Library {
     return new Library(t, store, await Bench.make(store, 1_000_000n))
   }
 
-  /** Started, and stopped with the test. Rests are short, so that what nobody tells of is found soon. */
+  /** Started, and stopped with the test. Polling intervals are short, so that changes without a notification are found soon. */
   index(settings: Partial<IndexerSettings> = {}, { allowed = [] as string[], store = this.store } = {}): Indexer {
     const guard = createGuard({ allowPrivateHosts: allowed })
     const note = (level: string) => (fields: object, message: string) => void this.logged.push({ level, message, fields: { ...fields } })
@@ -159,7 +159,7 @@ class Library {
     return this.document(id)
   }
 
-  /** A machine that is busy with the model of the embedding server may be too late for the store's deadline; then it is asked again. */
+  /** A machine that is busy with the embedding server's model may miss the store's deadline; then it is retried. */
   async status(id: string): Promise<string> {
     return this.document(id).then(
       ({ status }) => status,
@@ -212,7 +212,7 @@ async function startEmbeddings(t: TestContext) {
   return server
 }
 
-void test('documents: a file of every kind is found, by the passage and the place it stands in', async (t) => {
+void test('documents: a file of every type is found, with its passage and location', async (t) => {
   const library = await Library.make(t)
   library.index()
   const files = ['handbook.md', 'handbook.docx', 'handbook.pdf', 'page.html', 'utf-16.txt', 'log-book.pdf']
@@ -229,11 +229,11 @@ void test('documents: a file of every kind is found, by the passage and the plac
   assert.equal(sections.get('doc_handbook.docx'), 'Borrowing › Late returns')
   assert.equal(sections.get('doc_handbook.md'), 'Borrowing › Late returns')
   const [fare] = await library.find('How much is a single crossing?')
-  // Nobody gave it a better name than its file's: the page's own is taken.
+  // It has no better name than its file's: the page's own title is used.
   assert.deepEqual([fare!.documentId, fare!.title, fare!.section], ['doc_page.html', 'Ferries & fares – Harbour Line', 'Fares'])
 })
 
-void test('documents: what cannot be read fails with the reason, at once, and the next one in the queue is read', async (t) => {
+void test('documents: an unreadable document fails with the reason immediately, and the next one in the queue is read', async (t) => {
   const library = await Library.make(t)
   const reasons: [name: string, reason: RegExp][] = [
     ['scanned.pdf', /its pages are pictures or empty/],
@@ -251,7 +251,7 @@ void test('documents: what cannot be read fails with the reason, at once, and th
   assert.equal((await library.find('how a PDF begins'))[0]?.documentId, 'doc_text')
 })
 
-void test('documents: one that is replaced serves what it was until the new text is ready, and goes on serving it where that fails', async (t) => {
+void test('documents: a replaced document serves its old text until the new one is ready, and continues to if that fails', async (t) => {
   const library = await Library.make(t)
   library.index()
   const id = await library.putFile('handbook.md', 'doc_one')
@@ -272,7 +272,7 @@ void test('documents: one that is replaced serves what it was until the new text
   )
 })
 
-void test('documents: one by its address is fetched by the guard, redirects and all, with the title of the page', async (t) => {
+void test('documents: a URL is fetched through the guard, including redirects, with the title of the page', async (t) => {
   const seen: string[] = []
   const { url, host } = await serve(t, ({ url: path }, response) => {
     seen.push(path!)
@@ -304,7 +304,7 @@ void test('documents: one by its address is fetched by the guard, redirects and 
   assert.match((await library.find('islands'))[0]!.text, /Großoog/)
 })
 
-void test('documents: an address that may not be reached is never connected to; one that fails for the moment is asked again', async (t) => {
+void test('documents: no connection is made to a forbidden address; a temporary failure is retried', async (t) => {
   let calls = 0
   const { url, host } = await serve(t, (_, response) => {
     calls += 1
@@ -328,7 +328,7 @@ void test('documents: an address that may not be reached is never connected to; 
   assert.equal(calls, 3)
 })
 
-void test('documents: an answer of more than 20 MiB is refused, and one that drips is not waited for for ever', async (t) => {
+void test('documents: a response of more than 20 MiB is refused, and a slow one is not awaited forever', async (t) => {
   const { url, host } = await serve(t, (request, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' })
     if (request.url === '/large') response.end(Buffer.alloc(20 * 1024 * 1024 + 1, 'Some words. '))
@@ -345,18 +345,18 @@ void test('documents: an answer of more than 20 MiB is refused, and one that dri
   assert.ok(performance.now() - startedAt < 5_000)
 })
 
-void test('documents: each chunk has a vector where the agent names an embedding model, and what means the same is found', async (t) => {
+void test('documents: each chunk has a vector if the agent names an embedding model, and texts of similar meaning are found', async (t) => {
   const server = await startEmbeddings(t)
   const library = await Library.make(t)
   await library.embedBy(server.baseUrl)
   server.script({ vectors: [] }, { status: 503 }, 'cut', { status: 503 }, { status: 429, headers: { 'retry-after': '0' } })
   await library.putFile('handbook.md', 'doc_first')
   library.index()
-  // An answer without vectors is none of a provider that works.
+  // A response without vectors does not come from a working provider.
   assert.match(await library.failed('doc_first'), /^The embedding model vectors\/small /)
   await library.putFile('handbook.md', 'doc_first')
   await library.ready('doc_first')
-  // As they come from a model of the same size: the real one takes a minute for as many.
+  // Like those of a model of the same size: the real one takes a minute for as many.
   for (const count of [64, 64, 64, 64, 44]) server.script({ vectors: somewhere(count) })
   await library.putFile('log-book.pdf', 'doc_log')
   assert.equal((await library.ready('doc_log')).chunks, 300)
@@ -369,7 +369,7 @@ void test('documents: each chunk has a vector where the agent names an embedding
   assert.deepEqual(await library.find('catering prohibited'), [])
 })
 
-void test('documents: a provider of embeddings that refuses, or stays away, fails the document with its words', async (t) => {
+void test('documents: an embedding provider that refuses or is unreachable fails the document with its message', async (t) => {
   const server = await startEmbeddings(t)
   const library = await Library.make(t)
   await library.embedBy(server.baseUrl)
@@ -382,14 +382,15 @@ void test('documents: a provider of embeddings that refuses, or stays away, fail
   server.break({ status: 503 })
   await library.putFile('handbook.md', 'doc_away')
   assert.match(await library.failed('doc_away'), /^The embedding model vectors\/small cannot be reached: /)
-  // Without the model, and in a language, all of them are made anew; they failed as they were wanted, so an operator's change is what brings them back.
+  // Without the model, or in another language, all of them are reindexed; they failed as configured, so an operator's change is what
+  // retries them.
   await library.revise({ embeddingModel: null, language: 'en' })
   assert.equal(await library.store.write('requeueDocuments', { agentId: library.bench.agentId }), 2)
   await library.ready('doc_refused')
   await library.ready('doc_away')
 })
 
-void test('documents: one that is replaced or deleted while it is indexed is dropped by whoever indexes it', async (t) => {
+void test('documents: a document that is replaced or deleted during indexing is dropped by its indexer', async (t) => {
   const server = await startEmbeddings(t)
   const library = await Library.make(t)
   await library.embedBy(server.baseUrl)
@@ -397,11 +398,11 @@ void test('documents: one that is replaced or deleted while it is indexed is dro
   for (let n = 0; n < 2; n++) library.index({ leaseMs: 3_000 })
   const id = await library.putFile('log-book.pdf', 'doc_one')
   await until('it is being indexed', () => server.calls.length === 1)
-  // Twice as long as its lease, which is renewed: the other one does not take it.
+  // Twice as long as its lease, which is renewed: the other indexer does not take it.
   await new Promise((resolve) => setTimeout(resolve, 6_500))
   assert.deepEqual([server.calls.length, (await library.document(id)).status], [1, 'indexing'])
   await library.put(id, { title: 'New', fileName: 'new.md', content: Buffer.from('The harbour is closed.') })
-  // The renewal of its lease tells; the hanging call is broken off.
+  // The renewal of its lease shows it; the hanging call is aborted.
   assert.equal(await server.calls[0]!.ended, 'aborted')
   await until('the new text is being indexed', () => server.calls.length === 2)
   assert.deepEqual(server.calls[1]!.texts.length, 1)
@@ -427,7 +428,7 @@ void test('documents: several indexers share one queue, and each document is ind
   assert.equal(await place.count('chunks'), 12)
 })
 
-void test('documents: an indexer that is stopped gives up within a second, and another one goes on at once', async (t) => {
+void test('documents: a stopped indexer releases its document within a second, and another one continues immediately', async (t) => {
   const server = await startEmbeddings(t)
   const library = await Library.make(t)
   await library.embedBy(server.baseUrl)
@@ -444,11 +445,11 @@ void test('documents: an indexer that is stopped gives up within a second, and a
   assert.equal((await library.document(id)).status, 'indexing')
   await library.revise({ embeddingModel: null })
   library.index()
-  // By the clock its lease would still last: nobody moved it.
+  // By the clock its lease would still be valid: the clock was not moved.
   assert.equal((await library.ready(id)).chunks, 300)
 })
 
-void test('documents: what a deletion leaves is cleared away, little by little, and what serves is not', async (t) => {
+void test('documents: what a deletion leaves is cleaned up in batches, and served documents are not touched', async (t) => {
   const place = await makePlace(t)
   const store = await place.open()
   const library = new Library(t, store, await Bench.make(store, 1_000_000n))
@@ -463,7 +464,7 @@ void test('documents: what a deletion leaves is cleared away, little by little, 
   assert.equal((await library.find('fee for late returns'))[0]?.documentId, 'doc_kept')
 })
 
-void test('documents: an indexer with nothing to do leaves the store alone', async (t) => {
+void test('documents: an idle indexer does not query the store', async (t) => {
   const library = await Library.make(t)
   const asked: string[] = []
   const counted: OwnStore = {
@@ -480,15 +481,15 @@ void test('documents: an indexer with nothing to do leaves the store alone', asy
   const before = asked.length
   await new Promise((resolve) => setTimeout(resolve, 2_000))
   assert.deepEqual(asked.slice(before), [])
-  // Its progress is told once a second; on a busy machine even this one may take one.
+  // Its progress is reported once a second; on a busy machine even this one may take one.
   const seconds = Math.floor(Number(library.logged.find(({ message }) => message === 'a document is ready')!.fields['ms']) / 1_000)
   assert.ok(asked.filter((name) => name === 'reportProgress').length <= seconds, `${asked} within ${seconds} s`)
-  // Put in through this store it is taken up without waiting for the rest to end.
+  // A document added through this store is claimed without waiting for the polling interval.
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The harbour is closed.') })
   await until('it is taken up', async () => (await library.status('doc_two')) === 'ready', 5_000)
 })
 
-void test('documents: 9 MiB of text become ready while the process goes on with others', async (t) => {
+void test('documents: 9 MiB of text become ready while the process serves others', async (t) => {
   const library = await Library.make(t)
   const text = Buffer.alloc(9 * 1024 * 1024, `${'Some words of a long line about harbours, and a stop. '.repeat(16)}\n\n`)
   await library.put('doc_long', { fileName: 'long.txt', content: text })
@@ -522,7 +523,7 @@ void test('documents: 9 MiB of text become ready while the process goes on with 
   )
 })
 
-/** A store at rest in which a document waits to be indexed, with vectors of a provider. */
+/** An idle store in which a document waits to be indexed, with vectors from a provider. */
 async function leaveQueued(t: TestContext, file: string, documentId: string) {
   const server = await startEmbeddings(t)
   const place = await makePlace(t)
@@ -537,7 +538,7 @@ async function leaveQueued(t: TestContext, file: string, documentId: string) {
 
 void test('documents: a process that is killed while it indexes leaves the document to the next one', async (t) => {
   const { server, place, bench } = await leaveQueued(t, 'log-book.pdf', 'doc_log')
-  // The first 64 chunks are stored, the next are being made.
+  // The first 64 chunks are stored, the next are being created.
   server.script({ vectors: somewhere(64) }, 'hang')
   await killWhen(t, { at: place.at, key: key.toString('base64'), settings: {} }, () => server.calls.length >= 2)
   server.mend()
@@ -556,10 +557,10 @@ void test('documents: a process that is killed while it indexes leaves the docum
   assert.equal(pages[0], 'Page 217')
   // Nothing of what the dead process wrote is found beside it.
   assert.deepEqual([pages.length, new Set(pages).size], [300, 300])
-  await until('what was begun is cleared away', async () => (await place.count('chunks')) === 300)
+  await until('what was started is cleaned up', async () => (await place.count('chunks')) === 300)
 })
 
-void test('documents: one that ends three processes fails with the reason, and the next one is indexed', async (t) => {
+void test('documents: a document that ends three processes fails with the reason, and the next one is indexed', async (t) => {
   const { server, place, bench } = await leaveQueued(t, 'handbook.md', 'doc_poison')
   server.break('hang')
   for (let n = 1; n <= 3; n++) {
@@ -574,7 +575,7 @@ void test('documents: one that ends three processes fails with the reason, and t
   assert.equal((await library.ready('doc_next')).chunks, 1)
 })
 
-void test('documents: one whose reading process is killed is begun anew, and fails with the reason when three were', async (t) => {
+void test('documents: a document whose reading process is killed is started again, and fails with the reason after three', async (t) => {
   const library = await Library.make(t)
   const killed = new Set<number>()
   const killNext = (): Promise<void> =>
@@ -600,12 +601,12 @@ void test('documents: one whose reading process is killed is begun anew, and fai
   assert.equal((await library.ready('doc_log')).chunks, 300)
 })
 
-/** So many vectors of the model's size that mean nothing. */
+/** This many vectors of the model's size without a meaning. */
 function somewhere(count: number): number[][] {
   return Array.from({ length: count }, (_, n) => Array.from({ length: embeddingDimensions }, (_, place) => (place === n ? 1 : 0)))
 }
 
-/** Starts an indexer as a process of its own and kills it, without a word, at the given moment. */
+/** Starts an indexer as a separate process and sends it SIGKILL at the given moment. */
 async function killWhen(t: TestContext, given: IndexingProcess, isThen: () => boolean): Promise<void> {
   const child = fork(join(import.meta.dirname, 'support', 'indexing-process.ts'), [JSON.stringify(given)], { stdio: 'inherit' })
   t.after(() => void child.kill('SIGKILL'))

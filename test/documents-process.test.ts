@@ -1,6 +1,6 @@
 /**
- * The process in which documents are read, from outside: it dies of anything and the server goes on; it ends with its server; it has nothing of the
- * server's, and what a file might make of a reader it may not do. What is read: documents-reading.test.ts.
+ * The process in which documents are read, from outside: it may crash and the server continues; it ends with its server; it has nothing of
+ * the server's, and a reader that a file has taken over can do no harm. What is read: documents-reading.test.ts.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -44,7 +44,7 @@ function readingProcess(): number {
   return pid
 }
 
-void test('documents: the process that reads dies in the middle of one, which is broken off; the next one is read', async (t) => {
+void test('documents: when the reading process dies during a document, that document is aborted and the next one is read', async (t) => {
   const extractor = open(t)
   for (const signal of ['SIGKILL', 'SIGABRT'] as const) {
     let killed = 0
@@ -62,7 +62,7 @@ void test('documents: the process that reads dies in the middle of one, which is
   await assert.rejects(extractor.take(0, 1), ReadingBrokenOff)
 })
 
-void test('documents: signals of a terminal to all that run in it do not end the process that reads', async (t) => {
+void test('documents: signals that a terminal sends to all its processes do not end the reading process', async (t) => {
   const extractor = open(t)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   let told = 0
@@ -74,7 +74,7 @@ void test('documents: signals of a terminal to all that run in it do not end the
   assert.equal((await extractor.take(290, 50)).length, 10)
 })
 
-/** A server reduced to its extractor; `through` is what starts it, where it is not started at once. */
+/** A server reduced to its extractor; `through` is what starts it, if it is not started directly. */
 async function startReader(t: TestContext, then: string, through: string[] = []): Promise<ReturnType<typeof spawn>> {
   const program = `
     import { createExtractor } from './src/agent/documents/extractor.ts'
@@ -89,7 +89,7 @@ async function startReader(t: TestContext, then: string, through: string[] = [])
   return child
 }
 
-void test('documents: a server that has no file left to start a process with breaks the document off, and reads the next one', async (t) => {
+void test('documents: a server without a free file descriptor for a new process aborts the document and reads the next one', async (t) => {
   const server = await startReader(
     t,
     `import { closeSync, openSync } from 'node:fs'
@@ -108,7 +108,7 @@ void test('documents: a server that has no file left to start a process with bre
   assert.deepEqual([code, output], [0, 'EMFILE\nReadingBrokenOff EMFILE\n1\n'])
 })
 
-void test('documents: a server that is killed takes the process that reads with it, in the middle of a document', async (t) => {
+void test('documents: a killed server takes its reading process with it, in the middle of a document', async (t) => {
   const server = await startReader(t, `await read(Buffer.alloc(8 * 1024 * 1024, '<p>x'))`)
   const ended = once(server, 'exit')
   // It computes, and would for seconds.
@@ -130,7 +130,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-void test('documents: a process that reads nothing at present keeps no server alive', async (t) => {
+void test('documents: an idle reading process does not keep its server alive', async (t) => {
   const server = await startReader(t, `console.log((await read(Buffer.from('<p>The harbour is open.'))).chunks)`)
   let output = ''
   server.stdout!.setEncoding('utf8').on('data', (text: string) => (output += text))
@@ -138,7 +138,7 @@ void test('documents: a process that reads nothing at present keeps no server al
   assert.deepEqual([code, output], [0, '1\n'])
 })
 
-void test('documents: the process that reads has no socket, file or setting of its server', async (t) => {
+void test('documents: the reading process has no socket, file or setting of its server', async (t) => {
   const extractor = open(t)
   const listening = createServer().listen(0, '127.0.0.1')
   await once(listening, 'listening')
@@ -156,7 +156,7 @@ void test('documents: the process that reads has no socket, file or setting of i
     others.filter((file) => !leftOpen().includes(file)),
     [],
   )
-  // Its end of the channel and of the pipe of its last words.
+  // Its end of the channel and of the pipe for its last output.
   const sockets = held.filter((file) => file.startsWith('socket:')).map((file) => /\d+/.exec(file)![0])
   const listeners = readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
@@ -169,7 +169,7 @@ void test('documents: the process that reads has no socket, file or setting of i
   assert.equal(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'), '1000\n')
 })
 
-/** What whoever started the tests left open to all that comes after; Node's own files are closed to it. */
+/** Descriptors that the test run's parent left open to its children; Node's own files are closed to it. */
 function leftOpen(): string[] {
   const closeOnExec = 0o2000000
   return readdirSync('/proc/self/fd').flatMap((fd) => {
@@ -179,7 +179,7 @@ function leftOpen(): string[] {
   })
 }
 
-/** An extractor whose reader does what a file wants, in the place of decoding a text. `folder` is that of its code. */
+/** An extractor whose reader does what a file wants, instead of decoding a text. `folder` is that of its code. */
 async function openTakenOver(t: TestContext, decodeText: string): Promise<{ extractor: Extractor; folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-test-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -193,10 +193,10 @@ async function openTakenOver(t: TestContext, decodeText: string): Promise<{ extr
   return { extractor, folder }
 }
 
-void test('documents: a heap that is full is the reason, whether V8 ends the thread or the whole process', async (t) => {
+void test('documents: a full heap is reported as the reason, whether V8 ends the thread or the whole process', async (t) => {
   for (const [filling, who] of [
     ['{}', 'the thread'],
-    // It grows by more than is left, which V8 takes for the end of everything.
+    // It grows by more than is left, which V8 treats as fatal.
     ['0.5', 'the process'],
   ]) {
     const { extractor } = await openTakenOver(t, `export function decodeText() { const all = []; for (;;) all.push(${filling}) }`)
@@ -205,7 +205,7 @@ void test('documents: a heap that is full is the reason, whether V8 ends the thr
   }
 })
 
-void test('documents: a reader that a file has taken over reads no other file, writes none, runs no program and no text', async (t) => {
+void test('documents: a reader that a file has taken over reads no other file, writes none, runs no program and evaluates no text', async (t) => {
   const { extractor, folder } = await openTakenOver(t, takenOver)
   writeFileSync(join(folder, 'admin.token'), 'secret')
   await extractor.read(document(Buffer.from(folder), { isText: true }))

@@ -1,6 +1,6 @@
 /**
- * Documents read in their process: real ones of every kind, and awkward ones, each refused with a reason that somebody understands who sees nothing
- * but it. test/data/documents/README.md says how the files were made.
+ * Documents read in their process: real ones of every type, and difficult ones, each refused with a reason that makes sense on its own.
+ * test/data/documents/README.md says how the files were made.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ function read(bytes: Buffer, { by = extractor, ...given }: Given = {}): Promise<
   return by.read({ ...defaults, ...given, parts: inParts(bytes) })
 }
 
-/** As the store keeps it; small ones too come in several. */
+/** As the store keeps it; small ones too are stored in several parts. */
 async function* inParts(bytes: Buffer): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const size = Math.min(256 * 1024, Math.ceil(bytes.length / 3))
   for (let at = 0; at < bytes.length; at += size) yield new Uint8Array(bytes.subarray(at, at + size))
@@ -69,7 +69,7 @@ async function reason(bytes: Buffer, given: Given = {}): Promise<string> {
   return error.message
 }
 
-void test('documents: Markdown is read as it is, each passage with the headings it stands under', async () => {
+void test('documents: Markdown is read unchanged, each passage with its headings', async () => {
   const { chunks } = await named('handbook.md')
   assert.equal(wayTo(chunks, 'A film is lent for seven days'), 'Borrowing › Deadlines')
   assert.equal(wayTo(chunks, 'Pay the deposit of €15'), 'Rooms › Booking')
@@ -104,12 +104,12 @@ void test('documents: 300 pages of PDF are read page by page, with progress, and
   assert.ok(shares.length > 0 && shares.every((share, n) => share > (shares[n - 1] ?? 0) && share <= 1), `progress: ${shares}`)
 })
 
-void test('documents: a PDF that asks for a password only to be changed is read like any other', async () => {
+void test('documents: a PDF that needs a password only for editing is read like any other', async () => {
   const { chunks } = await named('owner-password.pdf')
   assert.match(textOf(chunks), /never more than €8\.00 for one book/)
 })
 
-void test('documents: of an HTML page the article is read, without menus, scripts and styles, and its title is told', async () => {
+void test('documents: from an HTML page the article and the title are read, without menus, scripts and styles', async () => {
   const { chunks, title } = await named('page.html')
   const text = textOf(chunks)
   assert.equal(title, 'Ferries & fares – Harbour Line')
@@ -122,7 +122,7 @@ void test('documents: of an HTML page the article is read, without menus, script
     assert.ok(!text.includes(around), `${around} is in it`)
 })
 
-void test('documents: a page in windows-1252 is read by its own word, one that says nothing too, and one whose answer names the encoding', async () => {
+void test('documents: a page in windows-1252 is read with its declared encoding, without one, and with that of the response', async () => {
   const old = file('old-page.windows-1252')
   const withoutWord = Buffer.from(old.toString('latin1').replace('<meta charset="windows-1252" />', ''), 'latin1')
   assert.ok(withoutWord.length < old.length)
@@ -142,7 +142,7 @@ void test('documents: a page in windows-1252 is read by its own word, one that s
   assert.equal(textOf((await chunksOf(cyrillic, { fileName: 'a.html' })).chunks), 'Привет')
 })
 
-void test('documents: a page without an article is read whole, still without what is marked as standing around it', async () => {
+void test('documents: a page without an article is read whole, except for elements marked as navigation and the like', async () => {
   const questions = Array.from({ length: 30 }, (_, n) => `<dt>Question ${n}?</dt><dd>Answer ${n}.</dd>`).join('')
   const page = `<html><head><title>Questions</title></head><body><nav>menu of all</nav><script>tracker()</script><style>p { color: red }</style><h2>Short ones</h2><dl>${questions}</dl><footer>imprint</footer></body></html>`
   const { chunks, title } = await chunksOf(Buffer.from(page), { fileName: 'questions.html' })
@@ -152,7 +152,7 @@ void test('documents: a page without an article is read whole, still without wha
   assert.ok(!/menu|imprint|tracker|color/.test(text), text)
 })
 
-void test('documents: a page whose author left tags out, as HTML allows, is read as browsers read it', async () => {
+void test('documents: a page with omitted tags, as HTML allows, is read as browsers read it', async () => {
   const head = '<title>Hours</title>'
   const pages = [
     '<p>Open till six.',
@@ -169,7 +169,7 @@ void test('documents: a page whose author left tags out, as HTML allows, is read
   }
 })
 
-void test('documents: where the words around an article are most of a page, they are not left out', async () => {
+void test('documents: if the text around an article is most of a page, it is not left out', async () => {
   const story = `<article><p>${'The library lends to anyone who lives here, for as long as the tide allows. '.repeat(12)}</p></article>`
   const entries = Array.from({ length: 120 }, (_, n) => `<div class="entry"><h3>Question ${n}?</h3><span>Answer ${n}.</span></div>`)
   const page = (count: number): Buffer =>
@@ -189,7 +189,7 @@ void test('documents: UTF-16 with its mark, UTF-8 with its mark, and an encoding
   assert.equal(textOf(latin.chunks), 'Größe')
 })
 
-void test('text.well-formed: a zero byte in a text is taken out, and no passage holds one', async () => {
+void test('text.well-formed: a zero byte in a text is removed, and no passage contains one', async () => {
   const { chunks } = await chunksOf(Buffer.from('The harbour\0 is open from nine to five, and closed on Sundays.'), { fileName: 'a.txt' })
   assert.equal(textOf(chunks), 'The harbour is open from nine to five, and closed on Sundays.')
 })
@@ -203,7 +203,7 @@ void test('documents: 9 MiB of text are read, in lines and in one line', async (
   }
 })
 
-void test('documents: what comes as text stays text, whatever it looks like', async () => {
+void test('documents: content sent as text stays text, whatever it looks like', async () => {
   const { chunks } = await chunksOf(Buffer.from('%PDF-1.7 is how a PDF file begins.'), { isText: true })
   assert.equal(textOf(chunks), '%PDF-1.7 is how a PDF file begins.')
 })
@@ -329,7 +329,7 @@ const refusals: { what: string; bytes: () => Buffer; given: Given; reason: RegEx
     reason: /^This is a ZIP archive/,
   },
   {
-    what: 'a DOCX file that is cut',
+    what: 'a truncated DOCX file',
     bytes: () => file('handbook.docx').subarray(0, 9_000),
     given: { fileName: 'a.docx' },
     reason: /^This DOCX file is damaged/,
@@ -353,21 +353,21 @@ const refusals: { what: string; bytes: () => Buffer; given: Given; reason: RegEx
     reason: /encrypted with a password/,
   },
   {
-    what: 'a file of Word 97',
+    what: 'a Word 97 file',
     bytes: () => Buffer.concat([oldOffice, Buffer.alloc(600)]),
     given: { fileName: 'a.docx' },
     reason: /before 2007; save it as DOCX/,
   },
   { what: 'a zip bomb', bytes: bomb, given: { fileName: 'a.docx' }, reason: /^This DOCX file decompresses to more than 64 MiB/ },
   {
-    what: 'a zip bomb that says it is small',
+    what: 'a zip bomb that declares a small size',
     bytes: () => bomb(1_000),
     given: { fileName: 'a.docx' },
     reason: /^This DOCX file is damaged/,
   },
 ]
 
-/** 20 MiB at most as it is sent, 80 MiB inflated. */
+/** At most 20 MiB as it is sent, 80 MiB decompressed. */
 function bomb(saidSize?: number): Buffer {
   const entries = docxEntries(Buffer.alloc(80 * 1024 * 1024, ' '))
   return zipFile(entries.map((entry) => (entry.name === 'word/document.xml' && saidSize !== undefined ? { ...entry, saidSize } : entry)))
@@ -379,7 +379,7 @@ for (const { what, bytes, given, reason: expected } of refusals) {
   })
 }
 
-void test('documents: pictures and entities of a DOCX file are neither inflated nor expanded', async () => {
+void test('documents: pictures and entities of a DOCX file are neither decompressed nor expanded', async () => {
   const text = '<w:p><w:r><w:t>The harbour is open.</w:t></w:r></w:p>'
   const picture = { name: 'word/media/image1.png', data: Buffer.alloc(80 * 1024 * 1024) }
   const sound = await chunksOf(zipFile([...docxEntries(wordDocument(text)), picture]), { fileName: 'a.docx' })
@@ -393,7 +393,7 @@ void test('documents: pictures and entities of a DOCX file are neither inflated 
   assert.ok(outcome.length < 1_000, outcome.slice(0, 1_000))
 })
 
-void test('documents: a PDF whose pages swell beyond their memory is ended, and the next document is read', async () => {
+void test('documents: a PDF whose pages exceed their memory limit is aborted, and the next document is read', async () => {
   const swollen = await swellingPdf(200)
   assert.ok(swollen.length < 1024 * 1024)
   const strict = createExtractor({ log, maxOutsideBytes: 64 * 1024 * 1024 })
@@ -416,7 +416,7 @@ void test('documents: a page that fills the heap ends its reader, not the server
   }
 })
 
-void test('documents: what takes too long is ended with the reason, and the next document is read', async () => {
+void test('documents: a document that takes too long is aborted with the reason, and the next document is read', async () => {
   const hasty = createExtractor({ log, maxReadMs: 100, patience: 10_000 })
   try {
     const deep = Buffer.from(`<body>${'<div>'.repeat(300_000)}hello`)
@@ -446,7 +446,7 @@ void test('documents: what takes too long is ended with the reason, and the next
   }
 })
 
-void test('documents: parts that break off leave nothing behind for the next document', async () => {
+void test('documents: an aborted document leaves nothing behind for the next one', async () => {
   async function* broken(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     yield new Uint8Array(Buffer.from('half of a text'))
     throw new Error('the store is away')
@@ -456,7 +456,7 @@ void test('documents: parts that break off leave nothing behind for the next doc
   assert.equal(textOf((await chunksOf(Buffer.from('a whole text'), { fileName: 'a.txt' })).chunks), 'a whole text')
 })
 
-void test('documents: the process that reads ends when no document comes, and is there again for the next', async () => {
+void test('documents: the reading process exits when it is idle, and is started again for the next document', async () => {
   const brief = createExtractor({ log, idleMs: 20 })
   assert.equal((await read(file('handbook.md'), { by: brief })).chunks, 7)
   brief.release()
@@ -489,13 +489,13 @@ void test('documents: the server serves others while a document is read; what ea
   }
 })
 
-void test('documents: the words of a library go to the log and never into a reason', async () => {
+void test('documents: the messages of a library are logged and never part of a reason', async () => {
   logged.length = 0
   assert.doesNotMatch(await reason(file('damaged.pdf'), { fileName: 'a.pdf' }), /Invalid|Exception/)
   assert.match(JSON.stringify(logged), /InvalidPDFException/)
 })
 
-/** One page whose content is so many MiB of spaces. */
+/** One page whose content is this many MiB of spaces. */
 async function swellingPdf(mebibytes: number): Promise<Buffer> {
   const deflate = createDeflate({ level: 9 })
   const pieces: Buffer[] = []
@@ -513,6 +513,6 @@ async function swellingPdf(mebibytes: number): Promise<Buffer> {
 4 0 obj <</Length ${content.length}/Filter/FlateDecode>>
 stream
 `
-  // Without a table of places: readers look for the objects themselves.
+  // Without a table of positions: readers search for the objects themselves.
   return Buffer.concat([Buffer.from(head), content, Buffer.from('\nendstream endobj\ntrailer <</Root 1 0 R>>\n%%EOF\n')])
 }

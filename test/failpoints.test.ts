@@ -1,6 +1,6 @@
 /**
- * Named crash points: what they read, count, say and do; killed in a process of their own. docs/failpoints.md has their table (after a wanted change:
- * `node test/failpoints.test.ts --update-golden`). What comes of each in a real server: race/every-failpoint.ts.
+ * Failpoints: how they are specified, counted and logged, and what they do; kills in a separate process. docs/failpoints.md has their table
+ * (after an intended change: `node test/failpoints.test.ts --update-golden`). Their effects in a real server: race/every-failpoint.ts.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -22,7 +22,7 @@ import type { FailpointName } from '../src/failpoints.ts'
 const root = join(import.meta.dirname, '..')
 
 describe('failpoints', () => {
-  test('nothing named: nothing happens', async () => {
+  test('without a specification nothing happens', async () => {
     assert.equal(createFailpoints(''), noFailpoints)
     assert.equal(createFailpoints(' ; '), noFailpoints)
     noFailpoints.hit('model.delta')
@@ -60,7 +60,7 @@ describe('failpoints', () => {
     assert.ok(performance.now() - began >= 55)
   })
 
-  test('one point may have several actions, and its specification travels', () => {
+  test('one point may have several actions, and its specification is passed on', () => {
     const spec = 'model.delta=delay:1@1;model.delta=throw@2'
     const failpoints = createFailpoints(spec)
     assert.equal(failpoints.spec, spec)
@@ -68,7 +68,7 @@ describe('failpoints', () => {
     assert.throws(() => failpoints.hit('model.delta'), FailpointThrown)
   })
 
-  test('drop cuts what the point gives it, and goes on', async () => {
+  test('drop cuts the connection that the point gives it, and continues', async () => {
     const failpoints = createFailpoints('model.delta=drop@2; commit.sent=drop')
     const cut: string[] = []
     failpoints.hit('model.delta', 'm', () => void cut.push('first'))
@@ -78,7 +78,7 @@ describe('failpoints', () => {
     assert.throws(() => createFailpoints('stream.before-delta=drop').hit('stream.before-delta'), /no connection to drop/)
   })
 
-  test('what can never act in a store is told, and what can is not', () => {
+  test('an action that can never occur on a store is reported, and a possible one is not', () => {
     assert.match(misplacedFailpoint('commit.sent=kill', 'sqlite')!, /commit\.sent/)
     assert.match(misplacedFailpoint('start.after-leases-ended=kill', 'postgres')!, /start\.after-leases-ended/)
     assert.match(misplacedFailpoint('model.delta=drop; settle.before-commit=drop', 'sqlite')!, /settle\.before-commit/)
@@ -125,7 +125,7 @@ describe('failpoints', () => {
     })
   }
 
-  test('a point that acts says so in one whole line, beside a log that is written at the same time by every thread', () => {
+  test('a point that acts logs it in one whole line, beside a log that every thread writes at the same time', () => {
     const source = (thread: string): string => `
       import { writeSync } from 'node:fs'
       import { createFailpoints } from ${JSON.stringify(import.meta.resolve('../src/failpoints.ts'))}
@@ -179,7 +179,7 @@ describe('failpoints', () => {
     assert.equal(readFileSync(file, 'utf8'), wanted)
   })
 
-  test('every named point stands somewhere in the code', () => {
+  test('every named point is used in the code', () => {
     const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter(
       (file) => file.endsWith('.ts') && file !== 'failpoints.ts',
     )

@@ -31,7 +31,10 @@ const names = new Set(rows.map(({ fault }) => fault))
 const faultsIn = (text: string): string[] =>
   [...text.matchAll(/(?<![\w.])fault\.[a-z0-9]+(?:-[a-z0-9]+)+(?!\w)|(?<=['"`])fault\.[a-z0-9]+(?=['"`: ])/g)].map(([name]) => name)
 
-/** The titles in a source file. One that starts with a variable, such as `${fault} …`, stands for each fault that the file has in quotation marks. */
+/**
+ * The titles in a source file. One that starts with a variable, such as `${fault}: …`, represents each fault that the file has in quotation
+ * marks.
+ */
 function titlesOf(source: string): string[] {
   const quoted = [...source.matchAll(/(?<==|: |\[|, |\? )\s*'((?:fault\.[a-z0-9-]+ ?)+[^']*)'/g)].map(([, faults]) => faults!)
   return [...source.matchAll(/\b(?:test|check|describe)\(\s*(['"`])(.*?)\1[,\s]/gs)].flatMap(([, , title]) => {
@@ -132,7 +135,7 @@ void test('fault matrix: the strongest test of each fault runs in the deep tier,
   }
 })
 
-/** What a step says that it makes: the kinds of a chaos run by their store, and the head comments of its load and of the simulation. */
+/** The faults that a step causes: the kinds of a chaos run on its store, and the head comments of its load and of the simulation. */
 function faultsOfStep(step: string): string[] {
   if (step === 'simulation') return faultsIn(headOf('test/simulation/commands.ts'))
   const store = /^chaos on (SQLite|PostgreSQL)$/.exec(step)?.[1] === 'SQLite' ? 'sqlite' : 'postgres'

@@ -1,6 +1,6 @@
 /**
- * First start: what a stranger sees after `npm start`, the command to paste, and that nothing is made twice, also when a start is killed
- * half way. Secrets lie in files of mode 0600 and are shown nowhere.
+ * First start: what a new user sees after `npm start`, the command to paste, and that nothing is created twice, also when a start is killed
+ * half way. Secrets are in files with mode 0600 and are not shown.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -48,14 +48,14 @@ function counts(folder: string): Promise<Record<string, number>> {
   })
 }
 
-/** The command as it is printed, from `curl` to the last line that ends in no backslash. */
+/** The command as it is printed, from `curl` to the last line that ends without a backslash. */
 function pastedCommand(stdout: string): string {
   const [command] = /^curl (?:.*\\\n)*.*$/m.exec(stdout) ?? []
   assert.ok(command, stdout)
   return command
 }
 
-/** Runs the pasted command in a real shell, with a `curl` that tells its arguments, and then does what they say. */
+/** Runs the pasted command in a real shell, with a `curl` that prints its arguments, and then sends that request. */
 async function paste(command: string, t: TestContext): Promise<{ status: number; requestId: string | null; text: string }> {
   const bin = ownFolder(t)
   writeFileSync(join(bin, 'curl'), `#!/bin/sh\nprintf '%s\\0' "$@"\n`)
@@ -69,7 +69,7 @@ async function paste(command: string, t: TestContext): Promise<{ status: number;
 }
 
 describe('first start', () => {
-  test('prints console, docs and one command; pasted twice it brings the same bytes and one charge; a second start makes nothing twice', async (t) => {
+  test('prints console, docs and one command; pasted twice it returns the same bytes and one charge; a second start creates nothing', async (t) => {
     const folder = join(ownFolder(t), 'data')
     const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
     const first = await server.ready()
@@ -115,7 +115,7 @@ describe('first start', () => {
     )
   })
 
-  test('secrets lie in files of mode 0600 in a folder of mode 0700, and are shown nowhere', async (t) => {
+  test('secrets are in files with mode 0600 in a folder with mode 0700, and are not shown', async (t) => {
     const folder = join(ownFolder(t), 'data')
     const openaiApiKey = 'sk-a-very-secret-key-of-openai'
     const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder, TURNKEEP_LOG_LEVEL: 'trace', OPENAI_API_KEY: openaiApiKey })
@@ -137,7 +137,7 @@ describe('first start', () => {
     assert.ok(!(server.shown.stdout + server.shown.stderr).includes(openaiApiKey))
   })
 
-  test('a given admin token and encryption key are used and not written down', async (t) => {
+  test('a given admin token and encryption key are used and not written to disk', async (t) => {
     const folder = join(ownFolder(t), 'data')
     const token = 'the-operators-own-token'
     const server = await serverOf(t, {
@@ -155,14 +155,14 @@ describe('first start', () => {
     )
   })
 
-  test('with TURNKEEP_DEMO=off nothing is made and no command is printed', async (t) => {
+  test('with TURNKEEP_DEMO=off nothing is created and no command is printed', async (t) => {
     const folder = join(ownFolder(t), 'data')
     const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder, TURNKEEP_DEMO: 'off' })
     assert.ok(!server.shown.stdout.includes('curl'))
     assert.ok(Object.values(await counts(folder)).every((n) => n === 0))
   })
 
-  test('a data folder with a space, quotes and a dollar in its path is printed so that a shell reads it', async (t) => {
+  test('a data folder with a space, quotes and a dollar in its path is quoted for the shell', async (t) => {
     const folder = join(ownFolder(t), `it's "my" $HOME data`)
     const server = await serverOf(t, { TURNKEEP_DATA_DIR: folder })
     assert.equal((await paste(pastedCommand(server.shown.stdout), t)).status, 200)
@@ -170,7 +170,7 @@ describe('first start', () => {
 })
 
 describe('first start on PostgreSQL', { skip: noPostgres() }, () => {
-  test('with TURNKEEP_DEMO=on one of three workers makes the demo; a second start makes nothing twice', async (t) => {
+  test('with TURNKEEP_DEMO=on one of three workers creates the demo; a second start creates nothing', async (t) => {
     const database = await makeDatabase()
     t.after(() => database.drop())
     const folder = join(ownFolder(t), 'data')
@@ -215,14 +215,14 @@ describe('first start on PostgreSQL', { skip: noPostgres() }, () => {
 describe('first start: addresses', () => {
   const demo = { agentId: 'agt_1', keyPath: '/d/demo.key' }
 
-  test('an address to listen on everywhere is shown as this machine', () => {
+  test('an address that listens on all interfaces is shown as localhost', () => {
     const lines = startLines({ url: 'http://0.0.0.0:80', adminUrl: 'http://[::]:81', tokenPath: '/d/admin.token', demo })
     assert.match(lines, /Console {6}http:\/\/\[::1\]:81\/console/)
     assert.match(lines, /API docs {5}http:\/\/127\.0\.0\.1:80\/docs/)
     assert.match(lines, /^curl http:\/\/127\.0\.0\.1:80\/v1/m)
   })
 
-  test('TURNKEEP_PUBLIC_URL is what is shown, and TURNKEEP_ADMIN_PORT has an address of its own', async (t) => {
+  test('TURNKEEP_PUBLIC_URL is shown, and TURNKEEP_ADMIN_PORT has a separate address', async (t) => {
     const server = await serverOf(t, {
       TURNKEEP_DATA_DIR: ownFolder(t),
       TURNKEEP_PUBLIC_URL: 'https://chat.example.com/base/',
@@ -234,7 +234,7 @@ describe('first start: addresses', () => {
   })
 })
 
-/** The rooms a first start needs, on a store that is there already. */
+/** The modules that a first start needs, on an existing store. */
 async function rooms(t: TestContext, given: { openaiApiKey?: string; anthropicApiKey?: string } = {}): Promise<FirstStartOptions> {
   const folder = openDataFolder(ownFolder(t))
   const store = await openSqliteStore({ folder: folder.path })
@@ -250,7 +250,7 @@ async function rooms(t: TestContext, given: { openaiApiKey?: string; anthropicAp
 
 class Killed extends Error {}
 
-/** The same rooms, in which the process dies when the n-th thing is made and nobody has heard of it yet. */
+/** The same modules, in which the process dies when the n-th object was created and no response was sent. */
 function dyingAfter(options: FirstStartOptions, n: number): FirstStartOptions {
   let made = 0
   const making = new Set(['createOwner', 'createProvider', 'createAgent', 'createApiKey', 'rotateApiKey', 'index', 'replace'])
@@ -278,7 +278,7 @@ async function demoKeyOpens(options: FirstStartOptions, demo: Demo | undefined):
   assert.deepEqual(await counts(options.folder.path), made, 'the key in demo.key is good: nothing is made')
 }
 
-describe('first start: killed half way, the next one completes it and makes nothing twice', () => {
+describe('first start: after a kill half way, the next start completes it and creates nothing twice', () => {
   const steps = 11
   for (let n = 1; n <= steps; n++) {
     test(`after step ${n} of ${steps}`, async (t) => {
@@ -309,7 +309,7 @@ describe('first start: killed half way, the next one completes it and makes noth
   })
 })
 
-describe('first start: what the operator changed stays', () => {
+describe("first start: the operator's changes stay", () => {
   test('a lost demo.key gets a new secret for the same key, so its conversations stay', async (t) => {
     const options = await rooms(t)
     const demo = await makeDemo(options)
@@ -323,7 +323,7 @@ describe('first start: what the operator changed stays', () => {
   })
 
   for (const text of ['', 'svc_live_nonsense', 'svc_live_aaaaaaaaaaaaaaaa.0000000000000000000000000000000000000000000000000']) {
-    test(`a demo.key that opens nothing is replaced: ${JSON.stringify(text)}`, async (t) => {
+    test(`an invalid demo.key is replaced: ${JSON.stringify(text)}`, async (t) => {
       const options = await rooms(t)
       const demo = await makeDemo(options)
       writeFileSync(options.folder.pathOf('demo.key'), text)
@@ -332,7 +332,7 @@ describe('first start: what the operator changed stays', () => {
     })
   }
 
-  test('a revoked demo key stays revoked, and nothing is made in its place', async (t) => {
+  test('a revoked demo key stays revoked, and nothing is created in its place', async (t) => {
     const options = await rooms(t)
     const demo = await makeDemo(options)
     const [key] = (await options.admin.listApiKeys(demo!.agentId, { limit: 1 })).data
@@ -342,7 +342,7 @@ describe('first start: what the operator changed stays', () => {
     assert.deepEqual(await counts(options.folder.path), made)
   })
 
-  test('a deleted demo agent is not made again', async (t) => {
+  test('a deleted demo agent is not created again', async (t) => {
     const options = await rooms(t)
     const demo = await makeDemo(options)
     await options.admin.deleteAgent(demo!.agentId)
@@ -351,7 +351,7 @@ describe('first start: what the operator changed stays', () => {
     assert.deepEqual(await counts(options.folder.path), made)
   })
 
-  test('where the operator has an agent already, no demo is made', async (t) => {
+  test('if the operator already has an agent, no demo is created', async (t) => {
     const options = await rooms(t)
     const owner = await options.admin.createOwner({ name: 'mine' })
     await options.admin.createAgent({ ownerId: owner.id, name: 'demo', systemPrompt: '', model: 'demo/demo' })
@@ -360,7 +360,7 @@ describe('first start: what the operator changed stays', () => {
   })
 })
 
-describe('first start: the demo agent’s model', () => {
+describe("first start: the demo agent's model", () => {
   const cases = [
     [{}, 'demo/demo', undefined],
     [{ openaiApiKey: 'sk-o' }, 'openai/gpt-5.4-mini', { name: 'openai', kind: 'openai', baseUrl: null }],
@@ -379,7 +379,7 @@ describe('first start: the demo agent’s model', () => {
     })
   }
 
-  test('a key that appears at a later start changes nothing', async (t) => {
+  test('a key that is added at a later start changes nothing', async (t) => {
     const options = await rooms(t)
     const demo = await makeDemo(options)
     await makeDemo({ ...options, openaiApiKey: 'sk-later' })
@@ -389,7 +389,7 @@ describe('first start: the demo agent’s model', () => {
 })
 
 describe('data folder', () => {
-  test('two that make a secret at once get the same one', (t) => {
+  test('two processes that create a secret at the same time get the same one', (t) => {
     const path = ownFolder(t)
     const [one, other] = [openDataFolder(path), openDataFolder(path)]
     const text = one.readOrMake('admin.token', () => other.readOrMake('admin.token', () => 'from the other') && 'from the one')
@@ -405,7 +405,7 @@ describe('data folder', () => {
     assert.throws(() => folder.readOrMake('admin.token', () => 'x'), /admin\.token is empty/)
   })
 
-  test('an encryption key that is none is refused', (t) => {
+  test('an invalid encryption key is refused', (t) => {
     const folder = openDataFolder(ownFolder(t))
     writeFileSync(folder.pathOf('encryption.key'), 'not a key')
     assert.throws(
@@ -414,7 +414,7 @@ describe('data folder', () => {
     )
   })
 
-  test('a folder that is there is taken as it is', (t) => {
+  test('an existing folder is used unchanged', (t) => {
     const path = join(ownFolder(t), 'there')
     mkdirSync(path, { mode: 0o750 })
     openDataFolder(path)

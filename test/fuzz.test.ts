@@ -1,7 +1,7 @@
 /**
- * Requests that no client would send, by the thousand: bodies, headers, paths and framing are drawn and then bent. Whatever comes in, each answer is
- * one that the API knows, failures in the envelope and with an id of their own, and the server goes on. The fast tier sends a fifth of them;
- * `REQUESTS=1000000 SEED=n` goes on for longer.
+ * Thousands of requests that no client would send: bodies, headers, paths and framing are generated and then mutated. Whatever arrives,
+ * each response is one that the API describes, failures have the envelope and an id, and the server continues. The fast tier sends a fifth
+ * of them; `REQUESTS=1000000 SEED=n` runs longer.
  */
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
@@ -13,11 +13,11 @@ import { body, chatPath, startTestDoor } from './support/test-http-layer.ts'
 
 const requests = Number(process.env['REQUESTS'] ?? (process.env['TEST_TIER'] === 'fast' ? 4_000 : 20_000))
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31))
-// Sent beside each other, each on a connection of its own.
+// Sent concurrently, each on its own connection.
 const atOnce = 25
 
 const latin1 = fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1'))
-/** What is looked at by somebody, in forms that are right, nearly right and wrong. */
+/** Fields that some code reads, in forms that are right, nearly right and wrong. */
 const known: Record<string, string[]> = {
   Host: ['x', '', 'a, b', 'x:99999'],
   Authorization: ['Bearer good', 'bearer good', 'Bearer', 'Bearer bad', 'Basic eDp5', 'Bearer good good'],
@@ -49,7 +49,7 @@ const header = fc.oneof(
   { weight: 1, arbitrary: latin1 },
 )
 
-/** A text with a few of its bytes taken away, doubled or replaced. */
+/** A text with a few of its bytes removed, doubled or replaced. */
 const bent = (text: string): fc.Arbitrary<Buffer> =>
   fc
     .array(fc.tuple(fc.nat(), fc.constantFrom('cut', 'double', 'replace'), fc.integer({ min: 0, max: 255 })), { maxLength: 4 })
@@ -90,7 +90,7 @@ const path = fc.oneof(
   { weight: 1, arbitrary: bent(`${chatPath}/stream?a=%00&b[]=1#x`).map((bytes) => bytes.toString('latin1')) },
   { weight: 1, arbitrary: fc.webPath() },
 )
-// No HEAD: its answer tells the length of a body that does not come, which this reader of bytes does not know.
+// No HEAD: its response has the length of a body that does not follow, which this reader of bytes does not support.
 const method = fc.oneof(
   { weight: 8, arbitrary: fc.constant('POST') },
   { weight: 1, arbitrary: fc.constantFrom('GET', 'PUT', 'OPTIONS', 'CONNECT', 'post', 'PRI') },
@@ -100,7 +100,7 @@ const framing = fc.oneof(
   { weight: 12, arbitrary: fc.constant('length' as const) },
   { weight: 2, arbitrary: fc.constantFrom('chunks' as const, 'longer' as const, 'shorter' as const, 'none' as const) },
 )
-// Most are whole but for one thing, so that they come further than the first check.
+// Most are valid but for one thing, so that they pass more than the first check.
 const usual = ['Host: x', 'Authorization: Bearer good', 'Idempotency-Key: k', 'Content-Type: application/json']
 const headers = fc.oneof(
   { weight: 4, arbitrary: fc.constant(usual) },
@@ -123,7 +123,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const refusals = [400, 401, 403, 404, 405, 408, 413, 417, 422, 431]
 
 function isKnownAnswer({ status, headers: told, json }: RawAnswer): void {
-  // 100: asked for by `Expect`, and no answer yet.
+  // 100: requested by `Expect`, and not a final response.
   if (status === 100) return
   assert.match(told['x-request-id'] ?? '', uuid)
   if (status === 200) return
@@ -133,14 +133,14 @@ function isKnownAnswer({ status, headers: told, json }: RawAnswer): void {
   assert.equal(json.error.request_id, told['x-request-id'])
 }
 
-void test(`${requests} drawn requests: each answer is in the envelope, none is a fault of ours, and the server goes on (seed ${seed})`, async (t) => {
+void test(`${requests} generated requests: each response is in the envelope, none is an internal error, and the server continues (seed ${seed})`, async (t) => {
   await using door = await startTestDoor()
   const counts = new Map<number, number>()
   const property = fc.asyncProperty(fc.array(request, { minLength: atOnce, maxLength: atOnce, size: 'max' }), async (some) => {
     await Promise.all(
       some.map(async (bytes) => {
         using raw = await RawSocket.open(door.port)
-        // The whole of it and a FIN: what lacks something is not waited for.
+        // The whole of it and a FIN: missing parts are not waited for.
         raw.socket.end(bytes)
         await raw.rest()
         assert.ok(raw.ended, 'all of the answer could be read')

@@ -1,4 +1,7 @@
-/** What a guarded request makes of a server that hangs, drips, floods, lies or breaks off: bounded in time and memory, plainly told. */
+/**
+ * How a guarded request handles a server that hangs, sends slowly, floods, lies or breaks off: limited in time and memory, with a clear
+ * error.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
@@ -34,20 +37,20 @@ const ask = (path: string, more: Partial<GuardedRequest> = {}) =>
 const textOf = (body: Uint8Array): string => Buffer.from(body).toString()
 
 for (const path of ['/hang', '/hang-within', '/drip', '/continue']) {
-  void test(`fault.tool-hostile ${path} is given up when its time is over, however often something comes`, async () => {
+  void test(`fault.tool-hostile: ${path} is aborted at its timeout, however often data arrives`, async () => {
     await assert.rejects(ask(path, { timeoutMs: 1000 }), (error) => error instanceof GuardFailed && error.message.includes('within 1 s'))
     await server.gone(path)
   })
 }
 
-void test('fault.tool-hostile a gigabyte is cut, and the connection closed long before its end', async () => {
+void test('fault.tool-hostile: a gigabyte is truncated, and the connection closed long before its end', async () => {
   const { body, truncated, status } = await ask('/huge')
   assert.deepEqual([body.length, truncated, status], [mebibyte, true, 200])
   await server.gone('/huge')
   assert.ok(server.written('/huge') < 64 * mebibyte, `${server.written('/huge')} bytes were sent`)
 })
 
-void test('fault.tool-hostile a gzip bomb of a gigabyte is cut where it reaches its limit, and never inflated whole', async () => {
+void test('fault.tool-hostile: a gzip bomb of a gigabyte is truncated at the limit, and never decompressed whole', async () => {
   const before = process.resourceUsage().maxRSS
   const { body, truncated } = await ask('/bomb')
   assert.deepEqual([body.length, truncated], [mebibyte, true])
@@ -59,13 +62,13 @@ void test('fault.tool-hostile a gzip bomb of a gigabyte is cut where it reaches 
   assert.ok(grownKiB < 300_000, `memory grew by ${grownKiB} KiB`)
 })
 
-void test('fault.tool-hostile a coded body that decodes to nothing is not read for ever', async () => {
+void test('fault.tool-hostile: a compressed body that decodes to nothing is not read forever', async () => {
   await assert.rejects(ask('/nothing-in-gzip', { maxBytes: 1000 }), GuardFailed)
   await server.gone('/nothing-in-gzip')
   assert.ok(server.written('/nothing-in-gzip') < 64 * mebibyte)
 })
 
-void test('guard: a body that is exactly as long as it may be is whole', async () => {
+void test('guard: a body of exactly the maximum length is not truncated', async () => {
   const { body } = await ask('/text')
   const exact = await ask('/text', { maxBytes: body.length })
   assert.deepEqual([exact.body.length, exact.truncated], [body.length, false])
@@ -91,7 +94,7 @@ for (const path of [
   '/headers',
   '/many-headers',
 ]) {
-  void test(`guard: ${path} is a failure that is told plainly, without address, stack or words of the server`, async () => {
+  void test(`guard: ${path} is a failure with a clear message, without address, stack or the server's text`, async () => {
     await assert.rejects(ask(path), (error: Error) => {
       assert.ok(error instanceof GuardFailed, String(error))
       assert.match(error.message, /^(the|there) [a-zA-Z ,]+( \([A-Z0-9_]+\))?$/)
@@ -101,13 +104,13 @@ for (const path of [
   })
 }
 
-void test('guard: what follows after the length that a server told is not part of its body', async () => {
+void test('guard: bytes after the announced Content-Length are not part of the body', async () => {
   const answer = await ask('/long').catch((error: unknown) => error)
   if (answer instanceof GuardFailed) return
   assert.equal(textOf((answer as Awaited<ReturnType<typeof ask>>).body), 'short')
 })
 
-void test('guard: a caller who goes away ends the request at every point with its own reason', async () => {
+void test("guard: a caller's abort ends the request at every point with the caller's reason", async () => {
   for (const path of ['/hang', '/hang-within', '/drip']) {
     const caller = new AbortController()
     const asked = ask(path, { signal: caller.signal })
@@ -123,7 +126,7 @@ void test('guard: a caller who goes away ends the request at every point with it
   assert.equal(server.calls.length, earlier)
 })
 
-void test('guard: closing ends what runs', async () => {
+void test('guard: closing ends running requests', async () => {
   const own = createGuard({ allowPrivateHosts: [`127.0.0.1:${server.port}`] })
   const running = own.fetch(server.url('/hang'), {
     method: 'GET',
@@ -136,7 +139,7 @@ void test('guard: closing ends what runs', async () => {
   await Promise.all([own.close(), assert.rejects(running, GuardFailed), assert.rejects(stream.text(), GuardFailed)])
 })
 
-void test('guard: as a fetch it passes method, headers and body on, and answers status, headers and a stream', async () => {
+void test('guard: as a fetch it passes on method, headers and body, and returns status, headers and a stream', async () => {
   const response = await guard.webFetch(server.url('/echo?type=x'), { method: 'POST', headers: { 'x-own': '1' }, body: '{"a":1}' })
   assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/json'])
   const call = JSON.parse(await response.text())
@@ -147,7 +150,7 @@ void test('guard: as a fetch it passes method, headers and body on, and answers 
   for (const status of [204, 304, 404, 500]) assert.equal((await guard.webFetch(server.url(`/bytes?status=${status}`))).status, status)
 })
 
-void test('guard: as a fetch it streams, and closes the connection when its reader does not want more', async () => {
+void test('guard: as a fetch it streams, and closes the connection when its reader cancels', async () => {
   const response = await guard.webFetch(server.url('/hang-within'))
   const reader = response.body!.getReader()
   assert.equal(textOf((await reader.read()).value!), 'beginning')
@@ -160,7 +163,7 @@ void test('guard: as a fetch it streams, and closes the connection when its read
   await assert.rejects(dripping.text(), { message: 'gone' })
 })
 
-void test('guard: as a fetch it hears its caller also when nothing but the body is left of the request', async () => {
+void test('guard: as a fetch it honors an abort even when only the body is left of the request', async () => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const caller = new AbortController()
@@ -178,7 +181,7 @@ void test('guard: as a fetch it hears its caller also when nothing but the body 
   await assert.rejects(readOn(), { message: 'gone' })
 })
 
-void test('fault.tool-hostile as a fetch it ends a body over 1 MiB with an error, decoded too', async () => {
+void test('fault.tool-hostile: as a fetch it ends a body over 1 MiB with an error, also a decoded one', async () => {
   for (const path of ['/huge', '/bomb']) {
     const response = await guard.webFetch(server.url(path))
     await assert.rejects(response.arrayBuffer(), { message: /longer than 1048576 bytes/ })

@@ -1,4 +1,4 @@
-/** The guard against addresses that are nobody's but the operator's own: what must not be reached, by any spelling, look-up or redirect. */
+/** The guard against requests to private addresses: what must not be reached, by any spelling, lookup or redirect. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ import { startHostileServer } from './support/hostile-server.ts'
 import type { HostileServer } from './support/hostile-server.ts'
 
 const corpus: string[] = JSON.parse(readFileSync(join(import.meta.dirname, 'data/unreachable-urls.json'), 'utf8'))
-// Global unicast that nobody has: given back in 2006, and in no routing table.
+// Unassigned global unicast: returned in 2006, and in no routing table.
 const publicButNowhere = '3ffe:ffff::1'
 
 const answers: Record<string, { A?: string[]; AAAA?: string[] }> = {
@@ -42,7 +42,7 @@ let canary: { port: number; connections: number; close(): Promise<void> }
 
 before(async () => {
   names = await startDnsServer((name, type, earlier) => {
-    // a name that is public when it is checked, and private whenever it is asked for again
+    // a name that is public when it is checked, and private whenever it is resolved again
     if (name === 'rebinding.example.com')
       return type === 'AAAA' ? [earlier === 0 ? publicButNowhere : '::1'] : earlier === 0 ? [] : ['127.0.0.1']
     if (name.endsWith('silent.example.com')) return 'silent'
@@ -56,7 +56,7 @@ after(async () => {
   await Promise.all([names.close(), server.close(), canary.close()])
 })
 
-/** Listens on every address of the machine, IPv4 and IPv6, and counts who comes. */
+/** Listens on every address of the machine, IPv4 and IPv6, and counts connections. */
 async function startCanary(): Promise<typeof canary> {
   const state = { port: 0, connections: 0, close: () => closed(listener) }
   const listener = createServer((socket) => {
@@ -87,7 +87,7 @@ const here = (): string[] => corpus.map((url) => url.replaceAll('{port}', String
 
 const onConnection = (): void => undefined
 
-void test('guard: the canary is heard on 127.0.0.1, on ::1 and on 0.0.0.0', async () => {
+void test('guard: the canary is reachable on 127.0.0.1, on ::1 and on 0.0.0.0', async () => {
   const earlier = canary.connections
   for (const host of ['127.0.0.1', '::1', '0.0.0.0']) {
     const socket = connect(canary.port, host)
@@ -98,7 +98,7 @@ void test('guard: the canary is heard on 127.0.0.1, on ::1 and on 0.0.0.0', asyn
   assert.ok(corpus.length >= 40)
 })
 
-void test('tools.guard: none of the URLs that must not be reached is, whoever asks', async () => {
+void test('tools.guard: none of the forbidden URLs is reached, whoever requests it', async () => {
   const guard = guardOf()
   const earlier = canary.connections
   for (const url of here()) {
@@ -108,7 +108,7 @@ void test('tools.guard: none of the URLs that must not be reached is, whoever as
   assert.equal(canary.connections, earlier)
 })
 
-void test('tools.guard: an address that is refused by itself is told before anything is looked up', () => {
+void test('tools.guard: an address that is refused by itself is reported without a lookup', () => {
   const guard = guardOf(home())
   const asked = names.questions.length
   const byName = /loopback|mapped|mixed|zero/i
@@ -117,7 +117,7 @@ void test('tools.guard: an address that is refused by itself is told before anyt
   assert.equal(names.questions.length, asked)
 })
 
-void test('tools.guard: the operator is told what to allow, as the setting names it, and nobody else is', async () => {
+void test('tools.guard: only the operator learns what to allow, in the syntax of the setting', async () => {
   const guard = guardOf(home())
   const told: [string, string | undefined][] = [
     ['https://10.0.0.7:8443/x', '10.0.0.7:8443'],
@@ -140,12 +140,12 @@ void test('tools.guard: the operator is told what to allow, as the setting names
   await assert.rejects(guard.fetch(server.url(`/redirect?status=302&to=${encodeURIComponent('https://10.0.0.7/')}`), request()), led)
 })
 
-void test('guard: what fails before there is a connection was not sent; what fails after it, or after a redirect, may have been', async (t) => {
+void test('guard: a failure before there is a connection means not sent; one after it, or after a redirect, may have been sent', async (t) => {
   const gone = createServer().listen(0, '127.0.0.1')
   await once(gone, 'listening')
   const { port } = gone.address() as AddressInfo
   await closed(gone)
-  // takes connections, and answers a handshake of TLS with what is none
+  // accepts connections, and responds to a TLS handshake with something else
   const mute = createServer((socket) => {
     socket.on('error', () => undefined)
     socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
@@ -178,7 +178,7 @@ void test('guard: what fails before there is a connection was not sent; what fai
   assert.equal(await sentOf(guard.webFetch(server.url('/cut')).then((response) => response.text())), true)
 })
 
-void test('fault.private-address no redirect leads to one of them', async () => {
+void test('fault.private-address: no redirect leads to a private address', async () => {
   const guard = guardOf(home())
   const earlier = canary.connections
   const targets = here().filter((url) => /^[\x21-\x7e]+$/.test(url) && (URL.canParse(url) || url.startsWith('//')))
@@ -200,14 +200,14 @@ void test('fault.private-address no redirect leads to one of them', async () => 
   assert.equal(canary.connections, earlier)
 })
 
-void test('fault.private-address tools.guard: a name is looked up once, and what is connected to is what was checked', async () => {
+void test('fault.private-address tools.guard: a name is resolved once, and the checked address is the one connected to', async () => {
   const guard = guardOf()
   const earlier = canary.connections
   const url = `https://rebinding.example.com:${canary.port}/`
   await assert.rejects(guard.fetch(url, request({ timeoutMs: 3000 })), GuardFailed)
   const asked = names.questions.filter(({ name }) => name === 'rebinding.example.com').map(({ type }) => type)
   assert.deepEqual(asked.toSorted(), ['A', 'AAAA'])
-  // a name that nobody knows, and an address for it: the connection goes to the address
+  // a name that does not resolve, and an address for it: the connection goes to the address
   const pinned = {
     url: new URL(`http://pinned.example.com:${server.port}/text`),
     host: 'pinned.example.com',
@@ -223,7 +223,7 @@ void test('fault.private-address tools.guard: a name is looked up once, and what
   assert.equal(canary.connections, earlier)
 })
 
-void test('tools.guard: a connection that ends at another address than was checked is given up before a byte is sent', async (t) => {
+void test('tools.guard: a connection that reaches another address than the checked one is closed before a byte is sent', async (t) => {
   let bytes = 0
   const listener = createServer((socket) => {
     socket.on('error', () => undefined)
@@ -246,7 +246,7 @@ void test('tools.guard: a connection that ends at another address than was check
   assert.equal(bytes, 0)
 })
 
-void test('guard: a refusal and a failure never say to what a name resolved', async () => {
+void test('guard: a refusal and a failure never reveal what a name resolved to', async () => {
   const guard = guardOf(`localhost:${canary.port + 1}`)
   const messages = await Promise.all(
     [
@@ -268,14 +268,14 @@ void test('guard: a refusal and a failure never say to what a name resolved', as
   await assert.rejects(deaf.fetch('https://public.example.com/', request()), { message: /name of the host could not be looked up/ })
 })
 
-void test('guard: name servers that are silent cost the deadline and no more, and a caller who goes away is told at once', async () => {
+void test("guard: silent name servers cost only the deadline, and a caller's abort takes effect immediately", async () => {
   const guard = guardOf()
   await assert.rejects(guard.fetch('https://silent.example.com/', request({ timeoutMs: 50 })), { message: /within 0.05 s/ })
   const caller = new AbortController()
   const asked = guard.fetch('https://silent.example.com/', request({ signal: caller.signal }))
   caller.abort(new Error('gone'))
   await assert.rejects(asked, { message: 'gone' })
-  // A name server is asked again after a while; by the time it is for another name, it would have been for the one that nobody waits for.
+  // A name server is queried again after a while; that query is for another name, not for the one that was abandoned.
   const count = (name: string): number => names.questions.filter((question) => question.name === name).length
   const later = new AbortController()
   const waiting = guard.fetch('https://later.silent.example.com/', request({ signal: later.signal }))
@@ -286,7 +286,7 @@ void test('guard: name servers that are silent cost the deadline and no more, an
   assert.ok(count('silent.example.com') <= 4)
 })
 
-void test('guard: the allow-list permits its pairs of host and port, private and by http, and nothing beside them', async () => {
+void test('guard: the allowlist permits its pairs of host and port, private and over http, and nothing else', async () => {
   const guard = guardOf(home(), `[0:0::1]:${canary.port}`, `localhost:${server.port}`)
   for (const url of [server.url('/text'), `http://0x7f.1:${server.port}/text`, `http://LOCALHOST.:${server.port}/text`]) {
     assert.equal((await guard.fetch(url, request())).status, 200)
@@ -314,7 +314,7 @@ void test('guard: the allow-list permits its pairs of host and port, private and
   assert.throws(() => guardOf('no pair'))
 })
 
-void test('guard: whatever is special by the registries is not public, and no spelling makes it so', () => {
+void test('guard: special-purpose addresses of the registries are not public, in any spelling', () => {
   const special = [
     '0.0.0.0/8',
     '10.0.0.0/8',
@@ -382,7 +382,7 @@ void test('guard: whatever is special by the registries is not public, and no sp
     assert.equal(isPublic(address), true, address)
 })
 
-void test('tools.guard: the methods of redirects, and what goes along to another origin', async (t) => {
+void test('tools.guard: the methods of redirects, and what is sent to another origin', async (t) => {
   const other = await startHostileServer()
   t.after(() => other.close())
   const guard = guardOf(home(), `127.0.0.1:${other.port}`)
@@ -445,14 +445,14 @@ void test('tools.guard: the methods of redirects, and what goes along to another
   assert.doesNotMatch(JSON.stringify(server.calls.map((call) => call.headers)), /crumb/)
 })
 
-void test('tools.guard: a public server leads nobody to a private pair that is allowed, whoever begins at one may go on to another', () => {
+void test('tools.guard: a public server cannot redirect to an allowed private pair; a request that starts at one may go to another', () => {
   const pairs = permittedPairs(['orders.internal:8443', '10.0.0.7:8080'])
   assert.equal(reachableFrom('https://api.example.com/', pairs).size, 0)
   assert.throws(() => readTarget('http://10.0.0.7:8080/', reachableFrom('https://api.example.com/', pairs)), GuardRefused)
   assert.ok(readTarget('http://10.0.0.7:8080/', reachableFrom('https://orders.internal:8443/', pairs)).permitted)
 })
 
-void test('fault.private-address a redirect without end, one too many, and one where none is followed are refused', async () => {
+void test('fault.private-address: an endless redirect, one too many, and one where none is followed are refused', async () => {
   const guard = guardOf(home())
   const earlier = server.calls.length
   await assert.rejects(guard.fetch(server.url('/loop'), request({ redirects: 3 })), { message: /more than 3 times/ })
@@ -462,7 +462,7 @@ void test('fault.private-address a redirect without end, one too many, and one w
   assert.equal(server.calls.length, earlier + 6)
 })
 
-void test('guard: a caller cannot set the headers that make the connection', async () => {
+void test('guard: a caller cannot set the headers of the connection', async () => {
   const headers = {
     Host: 'other.example.com',
     'Content-Length': '0',
@@ -476,7 +476,7 @@ void test('guard: a caller cannot set the headers that make the connection', asy
   assert.equal(call.headers.connection, 'close')
 })
 
-void test('guard: no proxy of the environment is used, no cookie kept, and no connection used twice', async (t) => {
+void test('guard: no proxy of the environment is used, no cookie stored, and no connection reused', async (t) => {
   const variables = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']
   for (const name of variables) process.env[name] = `http://127.0.0.1:${canary.port}`
   t.after(() => variables.forEach((name) => delete process.env[name]))

@@ -46,7 +46,7 @@ function findCycle(graph: Graph): string[] | undefined {
 }
 
 describe('import cycles', () => {
-  test('a cycle is found, also one of types, of several lines or by import()', () => {
+  test('finds a cycle, also one of types, of several lines or by import()', () => {
     const files: Record<string, string> = {
       'a.ts': "import { b } from './b.ts'\n",
       'b.ts': "import type {\n  C,\n} from './c.ts'\n",

@@ -1,6 +1,6 @@
 /**
- * The house holds: who may import whom, through which door, how files are called and how long they are, and every rule of docs/rules.md
- * stands in the code and in a test. A new room or door is a line here, on purpose.
+ * The architecture: which module may import which, through which entry files, how files are named and how long they are, and that every
+ * rule of docs/rules.md is in the code and in a test. A new module or entry file needs a line here.
  */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { describe, test } from 'node:test'
 const root = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 
-/** The rooms, and whose doors each may use; `types` are imported as types alone. */
+/** The modules, and whose entry files each may use; `types` are imported as types alone. */
 const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   // http writes amounts as decimal strings, with the two functions of ledger.ts that do it.
   http: { uses: ['access', 'turn', 'admin', 'ledger'], types: ['store', 'agent'] },
@@ -18,13 +18,13 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
   access: { uses: ['store'] },
   agent: { uses: ['store'] },
   admin: { uses: ['access', 'agent', 'ledger', 'store'] },
-  // doctor looks at what holds the rate windows.
+  // doctor checks where the rate windows are stored.
   cli: { uses: ['store', 'access'] },
   ledger: { uses: [], types: ['store'] },
   store: { uses: [], types: ['ledger'] },
 }
 
-/** The files by which a room is entered: the one with its name and the contracts beside it. Everything else in it is its own affair. */
+/** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. */
 const doors: Record<string, string[]> = {
   http: ['http.ts'],
   access: [
@@ -38,7 +38,7 @@ const doors: Record<string, string[]> = {
     'last-use.ts',
   ],
   turn: ['turn.ts', 'outcome.ts', 'conversations.ts', 'erasure.ts', 'overload-watch.ts'],
-  // journal.ts and prompt.ts for the operator, who sees what was called and what the agent would see.
+  // journal.ts and prompt.ts for the operator, who reads the calls and what the agent would see.
   agent: [
     'agent.ts',
     'agent-config.ts',
@@ -56,7 +56,7 @@ const doors: Record<string, string[]> = {
   ledger: ['ledger.ts'],
   admin: ['admin.ts', 'verification.ts'],
   cli: ['turnkeep.ts'],
-  // The port, the backends that app.ts opens, what the commands do with a whole store, and the cold statements' own types and pages.
+  // The port, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
   store: [
     'store.ts',
     'turn-records.ts',
@@ -71,7 +71,10 @@ const doors: Record<string, string[]> = {
   ],
 }
 
-/** The files outside of all rooms, and who may import them; `rooms` is every room. app.ts, main.ts, stores.ts and first-start.ts know the rooms. */
+/**
+ * The files outside of all modules, and who may import them; `rooms` is every module. app.ts, main.ts, open-stores.ts and first-start.ts
+ * know the modules.
+ */
 const outside: Record<string, string[]> = {
   'errors.ts': ['rooms', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
   'failpoints.ts': ['rooms', 'app.ts', 'process/open-stores.ts', 'main.ts', 'config/config.ts', 'config/config-values.ts'],
@@ -99,7 +102,7 @@ type Import = { from: string; to: string; typeOnly: boolean }
 
 const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.slice('src/'.length))
 const imports = sources.flatMap(importsOf)
-/** The room of a file below src/, or the file itself where it is outside of all rooms. */
+/** The module of a file below src/, or the file itself if it is outside of all modules. */
 const isRoom = (name: string): boolean => Object.hasOwn(arrows, name)
 const roomOf = (file: string): string => (isRoom(file.split('/')[0]!) ? file.split('/')[0]! : file)
 
@@ -126,28 +129,28 @@ function isDoor(file: string): boolean {
 const show = ({ from, to }: Import): string => `${from} → ${to}`
 
 describe('layout', () => {
-  test('the reader of imports sees them all', () => {
+  test('the parser finds every import', () => {
     assert.ok(imports.length > sources.length)
     const missing = imports.filter(({ to }) => !existsSync(join(root, 'src', to)))
     assert.deepEqual(missing.map(show), [])
   })
 
-  test('every folder below src is a room with an arrow, and every file outside is listed', () => {
+  test('every folder below src is a known module, and every file outside is listed', () => {
     const names = new Set(sources.map(roomOf))
     assert.deepEqual([...names].filter((name) => !isRoom(name) && !Object.hasOwn(outside, name)).toSorted(), [])
   })
 
-  test('imports follow the arrows', () => {
+  test('modules import only what they may', () => {
     const crossing = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to))
     assert.deepEqual(crossing.filter((one) => !mayCross(one)).map(show), [])
   })
 
-  test('a room is entered by its doors', () => {
+  test("other modules import only a module's entry files", () => {
     const entering = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to) && isRoom(roomOf(to)))
     assert.deepEqual(entering.filter(({ to }) => !isDoor(to)).map(show), [])
   })
 
-  test('a door is used by someone', () => {
+  test('every entry file is imported by another module', () => {
     const unused = Object.entries(doors).flatMap(([room, files]) =>
       files.filter(
         (file) =>
@@ -158,7 +161,7 @@ describe('layout', () => {
   })
 
   test('files are named in kebab-case after what they hold: no index, utils, helpers, common, manager, service, base', () => {
-    // What is in test/data is named by whoever would send it to us.
+    // Files in test/data are named as an external sender would name them.
     const files = globSync(['src/**/*', 'dev/**/*', 'test/**/*', 'bin/*', 'packages/*/src/**/*'], {
       cwd: root,
       exclude: ['test/data/**'],
@@ -175,16 +178,16 @@ describe('layout', () => {
     assert.deepEqual(long, [])
   })
 
-  test('every source file says at its head what it owns', () => {
+  test('every source file starts with a comment about its responsibility', () => {
     assert.deepEqual(
       sources.filter((file) => !read(`src/${file}`).startsWith('/**')),
       [],
     )
   })
 
-  test('the environment is read by the process and the commands alone', () => {
+  test('only the process and the commands read the environment', () => {
     const readers = sources.filter((file) => /\bprocess\.env\b/.test(read(`src/${file}`)))
-    // store-thread.ts hands it on to its threads, unread; samples.ts has it in code for callers to copy.
+    // store-thread.ts passes it to its threads, unread; samples.ts has it in code for callers to copy.
     assert.deepEqual(readers.toSorted(), ['cli/turnkeep.ts', 'http/docs/samples.ts', 'main.ts', 'store/sqlite/store-thread.ts'])
   })
 })
@@ -208,7 +211,7 @@ describe('layout of the development tools', () => {
 describe('layout of the console', () => {
   const files = globSync('packages/console/src/**/*.{ts,tsx}', { cwd: root }).toSorted()
 
-  test('every file says at its head what it owns, and none is longer than 300 lines', () => {
+  test('every file has a head comment, and none is longer than 300 lines', () => {
     assert.ok(files.length > 20)
     assert.deepEqual(
       files.filter((file) => !read(file).startsWith('/**') || read(file).split('\n').length - 1 > 300),
@@ -225,12 +228,12 @@ describe('layout of the console', () => {
     assert.deepEqual(outward, ["packages/console/src/api/types.ts: export type * from '../../../../src/http/contract.ts'"])
   })
 
-  test('data flows one way: api, what is shown of it, pages; a page knows its own, and the first run the providers', () => {
+  test('imports go one way: api, show, pages; a page imports its own folder, and pages/start also pages/providers', () => {
     const placeOf = (file: string): string => file.slice('packages/console/src/'.length).split('/').slice(0, -1).slice(0, 2).join('/')
     const mayUse: Record<string, string[]> = { api: [], show: ['api'], 'pages/start': ['api', 'show', 'pages/providers'] }
     const crossing = files.flatMap((file) => {
       const place = placeOf(file)
-      // app.tsx and what stands beside it know everything.
+      // app.tsx and the files beside it may import everything.
       if (place === '') return []
       const imported = [...read(file).matchAll(/(?:\bfrom |\bimport\()'(\.[^']*)'/g)].map(([, path]) =>
         normalize(join(dirname(file), path!)),
@@ -245,8 +248,8 @@ describe('layout of the console', () => {
     assert.deepEqual(crossing, [])
   })
 
-  test('no text becomes HTML or a script, and nothing is kept in storage but how the page looks', () => {
-    // Mantine's own, of the colour scheme, is not in these files.
+  test('no text becomes HTML or a script, and browser storage has only display preferences', () => {
+    // Mantine's own use of storage, for the color scheme, is not in these files.
     const risky =
       /dangerouslySetInnerHTML|innerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|localStorage|sessionStorage|document\.cookie/
     assert.deepEqual(
@@ -264,7 +267,7 @@ describe('docs/rules.md', () => {
   test('has rules', () => assert.ok(rows.length >= 20, `${rows.length} rules are found`))
 
   for (const [, rule, places] of rows) {
-    test(`${rule} stands in the code it names and in a test`, () => {
+    test(`${rule} is named in the code of its row and in a test`, () => {
       const files = [...places!.matchAll(/`([^`]+)`/g)].map(([, file]) => file!)
       assert.ok(files.length > 0, 'no file is named')
       const silent = files.filter((file) => !filesAt(file).some((one) => names(read(one), rule!)))
@@ -277,7 +280,7 @@ describe('docs/rules.md', () => {
   }
 })
 
-/** The files of a path; a bare file name stands for the one file of that name. */
+/** The files of a path; a bare file name means the one file with that name. */
 function filesAt(path: string): string[] {
   const files = globSync(path.endsWith('/') ? `${path}**/*.ts` : path.includes('/') ? path : `src/**/${path}`, { cwd: root })
   assert.ok(files.length > 0, `${path} does not exist`)

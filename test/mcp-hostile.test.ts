@@ -1,4 +1,7 @@
-/** MCP servers that hang, flood, lie or break the protocol, over real HTTP and the real guard: an error result, bounded, and never a second call. */
+/**
+ * MCP servers that hang, flood, lie or break the protocol, over real HTTP and the real guard: an error result, limited in time and size,
+ * and never a second call.
+ */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -22,7 +25,7 @@ afterEach(async () => {
   await server.close()
 })
 
-/** Writes for as long as anybody takes it; answers how many bytes that were. */
+/** Writes for as long as the client reads; returns how many bytes that were. */
 async function pour(response: ServerResponse, piece: string): Promise<number> {
   const closed = new Promise<void>((resolve) => response.once('close', resolve))
   let bytes = 0
@@ -33,7 +36,7 @@ async function pour(response: ServerResponse, piece: string): Promise<number> {
   return bytes
 }
 
-// What Node and the kernel hold on both sides of a socket, generously; of a gigabyte.
+// What Node and the kernel buffer on both sides of a socket, generously; of a gigabyte.
 const heldOnTheWay = 33_554_432
 
 async function refusedBy(handler: Handler): Promise<string> {
@@ -45,12 +48,12 @@ async function refusedBy(handler: Handler): Promise<string> {
   return outcome.text
 }
 
-describe('what never ends', () => {
+describe('endless responses', () => {
   const hangs: [string, Handler][] = [
     ['before its headers', () => undefined],
     ['after its headers', (_seen, response) => void response.writeHead(200, json).flushHeaders()],
-    ['within its JSON', (_seen, response) => void response.writeHead(200, json).write('{"jsonrpc":"2.0","id":')],
-    ['in a stream of signs of life', (_seen, response) => drip(response, ': still here\n\n')],
+    ['during its JSON', (_seen, response) => void response.writeHead(200, json).write('{"jsonrpc":"2.0","id":')],
+    ['in a stream of keep-alives', (_seen, response) => drip(response, ': still here\n\n')],
     [
       'in a stream of progress',
       (_seen, response) => drip(response, event({ jsonrpc: '2.0', method: 'notifications/progress', params: {} })),
@@ -62,7 +65,7 @@ describe('what never ends', () => {
     response.once('close', () => clearInterval(timer))
   }
 
-  void test('fault.tool-hostile a tool that hangs is given up, its connection closed and the server told', async () => {
+  void test('fault.tool-hostile: a tool that hangs is aborted, its connection closed and the server notified', async () => {
     await caller.pin(server)
     await Promise.all(hangs.map(([where, handler]) => isGivenUp(where, handler)))
   })
@@ -91,7 +94,7 @@ describe('what never ends', () => {
     }
   }
 
-  void test('of a call that only reads, and of one that was not sent, nobody says that it may have taken effect', async () => {
+  void test('a read-only call and one that was not sent are not reported as possibly executed', async () => {
     server.offer([tool('look', { annotations: { readOnlyHint: true } })])
     const reading = await refusedBy((_seen, response) => void response.destroy())
     assert.match(reading, /closed the connection before its answer was whole \([A-Z_]+\)\.$/)
@@ -103,7 +106,7 @@ describe('what never ends', () => {
     assert.deepEqual([unsent.isError, /took effect/.test(unsent.text), server.callsOf('tools/call').length], [true, false, 1], unsent.text)
   })
 
-  void test('of a call for which there was no connection nobody says that it may have taken effect', async () => {
+  void test('a call without a connection is not reported as possibly executed', async () => {
     const brief = await startScriptedMcp()
     const asking = startCaller([brief])
     try {
@@ -118,7 +121,7 @@ describe('what never ends', () => {
     }
   })
 
-  void test('fault.tool-hostile 1 GB of JSON is an error after the first MiB', async () => {
+  void test('fault.tool-hostile: 1 GB of JSON is an error after the first MiB', async () => {
     const poured = Promise.withResolvers<number>()
     const text = await refusedBy((_seen, response) => {
       response.writeHead(200, json)
@@ -128,7 +131,7 @@ describe('what never ends', () => {
     assert.ok((await poured.promise) < heldOnTheWay)
   })
 
-  void test('fault.tool-hostile 1 GB of notifications is an error after the first MiB', async () => {
+  void test('fault.tool-hostile: 1 GB of notifications is an error after the first MiB', async () => {
     const poured = Promise.withResolvers<number>()
     const note = event({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(1000) } })
     const text = await refusedBy((_seen, response) => {
@@ -139,7 +142,7 @@ describe('what never ends', () => {
     assert.ok((await poured.promise) < heldOnTheWay)
   })
 
-  void test('fault.tool-hostile a gzip bomb is an error after the first MiB it decodes to', async () => {
+  void test('fault.tool-hostile: a gzip bomb is an error after the first MiB it decodes to', async () => {
     const bomb = gzipSync(Buffer.alloc(134_217_728, 0x20))
     const text = await refusedBy((_seen, response) => {
       response.writeHead(200, { ...json, 'content-encoding': 'gzip' })
@@ -157,20 +160,24 @@ describe('what never ends', () => {
   })
 })
 
-describe('what is no answer', () => {
+describe('invalid responses', () => {
   const broken: [string, Handler, RegExp][] = [
-    ['no JSON', (_seen, response) => answer(response, 200, '{"jsonrpc":'), /no JSON/],
-    ['another kind of page', (_seen, response) => answer(response, 200, '<p>hi', { 'content-type': 'text/html' }), /neither JSON nor/],
-    ['no JSON-RPC', (seen, response) => answer(response, 200, { id: seen.id, answer: 42 }), /no JSON-RPC/],
-    ['another JSON-RPC', (seen, response) => answer(response, 200, { jsonrpc: '1.0', id: seen.id, result: said('x') }), /no JSON-RPC/],
+    ['not JSON', (_seen, response) => answer(response, 200, '{"jsonrpc":'), /no JSON/],
+    ['another content type', (_seen, response) => answer(response, 200, '<p>hi', { 'content-type': 'text/html' }), /neither JSON nor/],
+    ['not JSON-RPC', (seen, response) => answer(response, 200, { id: seen.id, answer: 42 }), /no JSON-RPC/],
+    [
+      'another version of JSON-RPC',
+      (seen, response) => answer(response, 200, { jsonrpc: '1.0', id: seen.id, result: said('x') }),
+      /no JSON-RPC/,
+    ],
     ['a result without content', (seen, response) => answer(response, 200, result(seen.id, { content: 'x' })), /parse/],
     [
-      'a stream of a hundred thousand things that are no JSON',
+      'a stream of a hundred thousand invalid messages',
       (_seen, response) => void response.writeHead(200, sse).end('data:{\n\n'.repeat(100_000)),
       /more than 8192 events/,
     ],
     [
-      'more parts than anybody reads',
+      'too many content parts',
       (seen, response) => answer(response, 200, result(seen.id, { content: Array.from({ length: 300_000 }, () => ({})) })),
       /more than 8192 parts/,
     ],
@@ -197,14 +204,14 @@ describe('what is no answer', () => {
       (_seen, response) => void response.writeHead(200, json).write('{', () => response.destroy()),
       /(not whole|closed the connection|request failed).*Whether it took effect is not known\.$/,
     ],
-    ['a reset at once', (_seen, response) => void response.destroy(), /closed the connection.*Whether it took effect is not known\.$/],
+    ['an immediate reset', (_seen, response) => void response.destroy(), /closed the connection.*Whether it took effect is not known\.$/],
   ]
   for (const [what, handler, words] of broken)
     void test(`${what}: an error result, and the call is not sent again`, async () => {
       assert.match(await refusedBy(handler), words)
     })
 
-  void test('answers for others, notifications and noise before the answer are passed over', async () => {
+  void test('responses to other requests, notifications and unknown messages before the response are ignored', async () => {
     server.on('tools/call', (seen, response) => {
       response.writeHead(200, sse)
       response.write(event(result(999, said('not yours'))) + event(result(String(seen.id), said('not yours either'))))
@@ -215,7 +222,7 @@ describe('what is no answer', () => {
     assert.deepEqual(await caller.ask(server, 'look'), { text: 'yours', isError: false, passages: [] })
   })
 
-  void test('an answer among others in one message is found, as JSON and in a stream', async () => {
+  void test('a response among others in one message is found, as JSON and in a stream', async () => {
     const packed = (seen: Seen): object[] => [result(999, said('not yours')), result(seen.id, said('yours'))]
     server.on('tools/call', (seen, response) => answer(response, 200, packed(seen)))
     assert.equal((await caller.ask(server, 'look')).text, 'yours')
@@ -223,9 +230,9 @@ describe('what is no answer', () => {
     assert.equal((await caller.ask(server, 'look')).text, 'yours')
   })
 
-  void test('a stream whose server does not end it is left when the answer has come', async () => {
+  void test('a stream that its server does not end is closed when the response has arrived', async () => {
     await caller.close()
-    // So long that nothing but the answer can be what ends it.
+    // So long that only the response can be what ends it.
     caller = startCaller([server], { totalMs: 600_000 })
     let closed = false
     server.on('tools/call', (seen, response) => {
@@ -237,7 +244,7 @@ describe('what is no answer', () => {
     await server.until(() => closed)
   })
 
-  void test('a JSON-RPC error is told in its words, on one line, and what it repeats of our headers is blacked out', async () => {
+  void test('a JSON-RPC error is returned with its message, on one line, and header values in it are redacted', async () => {
     const text = await refusedBy((seen, response) =>
       answer(response, 200, {
         jsonrpc: '2.0',
@@ -249,14 +256,14 @@ describe('what is no answer', () => {
     assert.ok(text.length < 600)
   })
 
-  void test('what a result repeats of our headers is blacked out', async () => {
+  void test('header values in a result are redacted', async () => {
     server.on('tools/call', (seen, response) => answer(response, 200, result(seen.id, said(`you are ${seen.headers.authorization}`))))
     assert.equal((await caller.ask(server, 'look', { headers })).text, 'you are [secret]')
   })
 })
 
-describe('what a server asks of us', () => {
-  void test('a request that is none counts among the four', async () => {
+describe('requests by the server', () => {
+  void test('an invalid request counts toward the four', async () => {
     server.on('tools/call', (seen, response) => {
       response.writeHead(200, sse)
       for (let n = 0; n < 4; n++) response.write(event({ jsonrpc: '2.0', id: `s${n}`, method: n }))
@@ -268,7 +275,7 @@ describe('what a server asks of us', () => {
     assert.deepEqual(server.callsOf('answer'), [])
   })
 
-  void test('sampling, elicitation and roots are refused, four at most, and the call goes on', async () => {
+  void test('sampling, elicitation and roots are refused, four at most, and the call continues', async () => {
     const asked = ['sampling/createMessage', 'elicitation/create', 'roots/list']
     server.on('tools/call', async (seen, response) => {
       response.writeHead(200, sse)
@@ -285,12 +292,12 @@ describe('what a server asks of us', () => {
     assert.ok(server.callsOf('answer').every((one) => one.headers['idempotency-key'] === undefined))
   })
 
-  void test('no stream is opened for it to speak on', async () => {
+  void test('no stream is opened for server requests', async () => {
     await caller.ask(server, 'look')
     assert.deepEqual(server.callsOf('GET'), [])
   })
 
-  void test('401 is a plain error: nothing is looked up, nothing else is asked for, no credentials but the headers', async () => {
+  void test('401 is a plain error: no discovery, no further request, no credentials but the headers', async () => {
     const refuse: Handler = (_seen, response) =>
       answer(response, 401, {}, { 'www-authenticate': `Bearer resource_metadata="${server.url}/.well-known/oauth-protected-resource"` })
     const text = await refusedBy(refuse)
@@ -301,7 +308,7 @@ describe('what a server asks of us', () => {
   })
 
   for (const status of [301, 302, 303, 307, 308])
-    void test(`fault.private-address a redirect (${status}) is refused, and nothing arrives where it leads`, async () => {
+    void test(`fault.private-address: a redirect (${status}) is refused, and nothing arrives at its target`, async () => {
       const other = await startScriptedMcp()
       try {
         const text = await refusedBy((_seen, response) => void response.writeHead(status, { location: other.url }).end())
@@ -312,7 +319,7 @@ describe('what a server asks of us', () => {
       }
     })
 
-  void test('fault.private-address a private address that the settings do not allow is refused before a byte is sent', async () => {
+  void test('fault.private-address: a private address that the settings do not allow is refused before a byte is sent', async () => {
     const stranger = startCaller([])
     try {
       const outcome = await stranger.ask(server, 'look', { pinned: await caller.pin(server) })
@@ -325,7 +332,7 @@ describe('what a server asks of us', () => {
     }
   })
 
-  void test('a tool that wants input again and again is called once', async () => {
+  void test('a tool that requests input again and again is called once', async () => {
     modern()
     const text = await refusedBy((seen, response) =>
       answer(response, 200, result(seen.id, { resultType: 'input_required', requestState: 'again' })),
@@ -334,7 +341,7 @@ describe('what a server asks of us', () => {
   })
 })
 
-/** A server without sessions, as the protocol of 2026-07-28 has it. */
+/** A server without sessions, as in the protocol of 2026-07-28. */
 function modern(): void {
   const whole = (value: object): object => ({ resultType: 'complete', ...value })
   server.on('server/discover', (seen, response) =>
@@ -344,8 +351,8 @@ function modern(): void {
   server.on('tools/call', (seen, response) => answer(response, 200, result(seen.id, whole(said(`did ${seen.params.name}`)))))
 }
 
-describe('versions of the protocol', () => {
-  void test('without sessions: method and name stand in headers, and no session is opened or closed', async () => {
+describe('protocol versions', () => {
+  void test('without sessions: method and name are in headers, and no session is opened or closed', async () => {
     modern()
     assert.equal((await caller.ask(server, 'look')).text, 'did look')
     await caller.mcp.close()
@@ -358,13 +365,13 @@ describe('versions of the protocol', () => {
   })
 
   for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])
-    void test(`${version} is spoken, and named in every request`, async () => {
+    void test(`${version} is negotiated, and named in every request`, async () => {
       answersVersion(version)
       assert.equal((await caller.ask(server, 'look')).text, 'did look')
       assert.equal(server.callsOf('tools/call')[0]!.headers['mcp-protocol-version'], version)
     })
 
-  void test('one that is not known is an error that names it', async () => {
+  void test('an unknown version is an error that names it', async () => {
     answersVersion('1999-01-01')
     await assert.rejects(caller.pin(server), /not supported: 1999-01-01/)
   })

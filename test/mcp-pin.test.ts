@@ -1,4 +1,4 @@
-/** What of an MCP server's list of tools may be approved, and what became of it since. Over real HTTP and the real guard. */
+/** Which of an MCP server's tools may be approved, and how they have changed since. Over real HTTP and the real guard. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { differences } from '../src/agent/tools/mcp-definitions.ts'
@@ -33,7 +33,7 @@ const many = (count: number): ScriptedTool[] => Array.from({ length: count }, (_
 const deep = (levels: number): object => (levels === 0 ? {} : { not: deep(levels - 1) })
 
 describe('pin', () => {
-  void test('takes name, description and schema as they are; only a hint of reading alone is no side effect; leaves no session behind', async () => {
+  void test('stores name, description and schema unchanged; only the read-only hint means no side effects; leaves no session behind', async () => {
     const inputSchema = {
       type: 'object',
       required: ['x'],
@@ -71,13 +71,13 @@ describe('pin', () => {
     )
   })
 
-  void test('a list that never ends its cursor is an error after 32 pages', async () => {
+  void test('a list whose cursor never ends is an error after 32 pages', async () => {
     server.on('tools/list', (seen, response) => answer(response, 200, result(seen.id, { tools: [], nextCursor: 'again' })))
     await refused(/does not end within 32 pages/)
     assert.equal(server.callsOf('tools/list').length, 32)
   })
 
-  void test('128 tools are taken; 129, and 5,000, are an error', async () => {
+  void test('128 tools are accepted; 129, and 5,000, are an error', async () => {
     server.offer(many(128))
     assert.equal((await caller.pin(server)).length, 128)
     for (const count of [129, 5000]) {
@@ -86,14 +86,14 @@ describe('pin', () => {
     }
   })
 
-  void test('a list of 300,000 things that are no tools is an error', async () => {
+  void test('a list of 300,000 invalid entries is an error', async () => {
     server.on('tools/list', (seen, response) =>
       answer(response, 200, result(seen.id, { tools: Array.from({ length: 300_000 }, () => ({})) })),
     )
     await refused(/more than 8192 parts/)
   })
 
-  void test('definitions over 256 KiB are an error, also where each is small enough', async () => {
+  void test('definitions over 256 KiB are an error, also if each is small enough', async () => {
     server.offer(many(40).map((one) => ({ ...one, description: 'x'.repeat(8000) })))
     await refused(/more than 256 KiB/)
     server.offer([tool('look', { inputSchema: { type: 'object', description: 'x'.repeat(300_000) } })])
@@ -102,12 +102,12 @@ describe('pin', () => {
 
   const wrong: [string, object, RegExp][] = [
     ['a name with a space', { name: 'look here' }, /"look here" has a name/],
-    ['a name with a line in it', { name: 'look\r\nx-evil: 1' }, /"look x-evil: 1" has a name/],
+    ['a name with a line break', { name: 'look\r\nx-evil: 1' }, /"look x-evil: 1" has a name/],
     ['an empty name', { name: '' }, /"" has a name/],
     ['a name of 129 letters', { name: 'l'.repeat(129) }, /has a name/],
     ['a description over 8 KiB', { description: 'ü'.repeat(4097) }, /description of the tool "look" is longer than 8 KiB/],
     ['a description with U+0000', { description: 'a\0b' }, /description of the tool "look" is not well-formed/],
-    ['a schema of no object', { inputSchema: { type: 'string' } }, /"look" has a schema that is not of an object/],
+    ['a schema that is not an object', { inputSchema: { type: 'string' } }, /"look" has a schema that is not of an object/],
     ['a schema without a type', { inputSchema: {} }, /"look" has a schema that is not of an object/],
     ['a schema that is 70 deep', { inputSchema: { type: 'object', ...deep(70) } }, /"look" has a schema that is too deep/],
     ['a lone surrogate in a schema', { inputSchema: { type: 'object', title: '\ud800' } }, /"look" has a schema that is too deep or holds/],
@@ -125,7 +125,7 @@ describe('pin', () => {
       if (!words.test('parse')) assert.equal((await caller.pin(server, ['act'])).length, 1)
     })
 
-  void test('a schema nested beyond all reason is an error and no more', async () => {
+  void test('an excessively nested schema is an error and nothing worse', async () => {
     const nested = `${'{"not":'.repeat(20_000)}{}${'}'.repeat(20_000)}`
     server.on('tools/list', (seen, response) =>
       answer(
@@ -137,13 +137,13 @@ describe('pin', () => {
     await refused(/not understood|too deep/)
   })
 
-  void test('a name that stands there twice is an error, and so is an allowed one that is missing', async () => {
+  void test('a duplicate name is an error, and so is a missing allowed one', async () => {
     server.offer([tool('look'), tool('look')])
     await refused(/two tools called "look"/)
     await refused(/no tool "act"/, ['look', 'act'])
   })
 
-  void test('a server without tools is an error; one with an empty list has none', async () => {
+  void test('a server without the tools capability is an error; one with an empty list has none', async () => {
     server.offer([])
     assert.deepEqual(await caller.pin(server), [])
     server.on('initialize', (seen, response) =>
@@ -152,7 +152,7 @@ describe('pin', () => {
     await refused(/does not support tools/)
   })
 
-  void test('fault.tool-hostile a server that hangs at any step is given up', async () => {
+  void test('fault.tool-hostile: a server that hangs at any step is abandoned', async () => {
     const hasty = startCaller([server], { totalMs: 300 })
     try {
       for (const rpc of ['tools/list', 'notifications/initialized', 'initialize', 'server/discover']) {
@@ -167,7 +167,7 @@ describe('pin', () => {
     }
   })
 
-  void test('a header that HTTP does not allow is an error that does not show it', async () => {
+  void test('a header that is invalid in HTTP is an error that does not show it', async () => {
     await assert.rejects(caller.pin(server, null, { authorization: 'Bearer tok_0123\nx' }), (error) => {
       assert.ok(error instanceof ToolServerError)
       assert.match(error.message, /^a header of the server is none that HTTP allows$/)
@@ -177,7 +177,7 @@ describe('pin', () => {
   })
 })
 
-void test('differences: added, removed, and changed with before and now', () => {
+void test('differences: added, removed, and changed with the old and new definition', () => {
   const one = (name: string, more: Partial<PinnedTool> = {}): PinnedTool => ({
     name,
     description: 'd',

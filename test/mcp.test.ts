@@ -24,7 +24,7 @@ after(async () => {
 
 const named = (name: string): PinnedTool => pinned.find((tool) => tool.name === name)!
 
-void test('pin: all tools, with their schemas and whether they only read; tools that need what no client here has are not offered', () => {
+void test('pin: all tools, with their schemas and read-only hints; tools that need unsupported client capabilities are not offered', () => {
   assert.ok(pinned.length >= 10, `${pinned.length} tools`)
   assert.equal(named('echo').description, 'Echoes back the input string')
   assert.equal(named('echo').sideEffects, false)
@@ -33,7 +33,7 @@ void test('pin: all tools, with their schemas and whether they only read; tools 
   assert.ok(!pinned.some(({ name }) => /sampling|elicitation|roots/.test(name)))
 })
 
-void test('pin: the allowed alone, and one that is not offered is named', async () => {
+void test('pin: only the allowed ones, and a missing one is named', async () => {
   const some = await caller.pin(server, ['get-sum', 'echo'])
   assert.deepEqual(some.map(({ name }) => name).toSorted(), ['echo', 'get-sum'])
   await assert.rejects(caller.pin(server, ['echo', 'no-such-tool']), (error) => {
@@ -43,7 +43,7 @@ void test('pin: the allowed alone, and one that is not offered is named', async 
   })
 })
 
-void test('a call answers its text', async () => {
+void test('mcp: a call returns its text', async () => {
   assert.deepEqual(await caller.ask(server, 'echo', { pinned, args: { message: 'Grüße, 退款' } }), {
     text: 'Echo: Grüße, 退款',
     isError: false,
@@ -53,20 +53,20 @@ void test('a call answers its text', async () => {
   assert.match((await caller.ask(server, 'get-structured-content', { pinned, args: { location: 'Chicago' } })).text, /Light rain/)
 })
 
-void test('a picture and links are named, not handed on', async () => {
+void test('mcp: a picture and links are named, not passed on', async () => {
   const image = await caller.ask(server, 'get-tiny-image', { pinned })
   assert.equal(image.text, "Here's the image you requested:\n[image, image/png, not shown]\nThe image above is the MCP logo.")
   const links = await caller.ask(server, 'get-resource-links', { pinned, args: { count: 2 } })
   assert.equal(links.text.match(/\[link to the resource .+: demo:\/\/.+\]/g)?.length, 2)
 })
 
-void test('arguments the server refuses are an error result in its words', async () => {
+void test('mcp: arguments that the server refuses are an error result with its message', async () => {
   const result = await caller.ask(server, 'get-sum', { pinned, args: { a: 'two', b: 40 } })
   assert.equal(result.isError, true)
   assert.match(result.text, /expected number/)
 })
 
-void test('calls in parallel each get their own answer', async () => {
+void test('mcp: concurrent calls each get their own result', async () => {
   const sums = await Promise.all(
     Array.from({ length: 8 }, (_, n) => caller.ask(server, 'get-sum', { pinned, args: { a: n, b: 100 }, key: `request:1:${n}` })),
   )
@@ -76,7 +76,7 @@ void test('calls in parallel each get their own answer', async () => {
   )
 })
 
-void test('fault.tool-hostile a long operation is waited for, and one that is too long is given up; the session serves on', async () => {
+void test('fault.tool-hostile: a long operation is awaited, and one that is too long is aborted; the session stays usable', async () => {
   const tool = 'trigger-long-running-operation'
   const done = await caller.ask(server, tool, { pinned, args: { duration: 0.3, steps: 3 } })
   assert.match(done.text, /completed/)
@@ -90,7 +90,7 @@ void test('fault.tool-hostile a long operation is waited for, and one that is to
   }
 })
 
-void test('a server that was restarted between two calls serves the second in a new session', async () => {
+void test('mcp: a server that was restarted between two calls serves the second in a new session', async () => {
   await caller.ask(server, 'echo', { pinned, args: { message: 'before' } })
   const former = server.pid
   await server.restart()
@@ -98,7 +98,7 @@ void test('a server that was restarted between two calls serves the second in a 
   assert.equal((await caller.ask(server, 'echo', { pinned, args: { message: 'after' } })).text, 'Echo: after')
 })
 
-void test('a server that is gone is an error result, and is found again when it is back', async () => {
+void test('mcp: an unreachable server is an error result, and is used again when it is back', async () => {
   await server.halt()
   const gone = await caller.ask(server, 'echo', { pinned, args: { message: 'x' } })
   assert.equal(gone.isError, true)

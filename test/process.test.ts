@@ -1,4 +1,4 @@
-/** The process around the rooms: what stops a start, with one line and exit code 2; how a running server ends. */
+/** The process around the modules: what stops a start, with one line and exit code 2; how a running server ends. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { showServer } from './support/shown-server.ts'
 
 const command = fileURLToPath(new URL('../bin/turnkeep.js', import.meta.url))
 const adminToken = 'the-operators-token'
-/** What has to be given beside a database that machines share. */
+/** Settings that are required together with a database that several machines share. */
 const shared = { TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
 
 function ownFolder(t: TestContext): string {
@@ -26,7 +26,7 @@ function ownFolder(t: TestContext): string {
   return folder
 }
 
-/** It says one line and ends; one that starts is stopped, and the test fails. */
+/** It prints one line and ends; one that starts is stopped, and the test fails. */
 async function refused(environment: Record<string, string>, line: RegExp): Promise<void> {
   const server = showServer(environment)
   void server.ready().then(server.stop, () => undefined)
@@ -36,7 +36,7 @@ async function refused(environment: Record<string, string>, line: RegExp): Promi
   assert.match(server.shown.stderr, line)
 }
 
-describe('process: what stops a start is said in one line, with exit code 2', () => {
+describe('process: what stops a start is reported in one line, with exit code 2', () => {
   test('a bad setting', () => refused({ TURNKEEP_DRAIN_SECONDS: 'long' }, /TURNKEEP_DRAIN_SECONDS: must be a whole number/))
   test('an unknown setting', () => refused({ TURNKEEP_PROT: '1' }, /TURNKEEP_PROT: unknown setting/))
   test('several workers on the embedded database', () =>
@@ -55,8 +55,8 @@ describe('process: what stops a start is said in one line, with exit code 2', ()
     return refused({ TURNKEEP_DATA_DIR: join(file, 'data') }, /cannot create the data folder .*data: part of its path is a file/)
   })
 
-  // Not even root may make a folder there.
-  test('a data folder where nothing can be made', () =>
+  // Not even root may create a folder there.
+  test('a data folder that cannot be created', () =>
     refused(
       { TURNKEEP_DATA_DIR: '/sys/turnkeep' },
       /cannot write to the data folder \/sys\/turnkeep: operation not permitted; set TURNKEEP_DATA_DIR/,
@@ -81,7 +81,7 @@ describe('process: what stops a start is said in one line, with exit code 2', ()
     await refused({ TURNKEEP_DATA_DIR: folder }, /migrated by a newer Turnkeep/)
   })
 
-  test('a file that is no database', (t) => {
+  test('a file that is not a database', (t) => {
     const folder = ownFolder(t)
     writeFileSync(join(folder, 'turnkeep.db'), 'x'.repeat(10_000))
     return refused({ TURNKEEP_DATA_DIR: folder }, /the database in .* cannot be used/)
@@ -114,7 +114,7 @@ describe('process: what stops a start on PostgreSQL, with one worker and with se
     refused({ ...shared, TURNKEEP_LOG_LEVEL: 'silent', ...environment }, line)
 
   for (const [who, workers] of starts) {
-    test(`${who}: a database that is not there`, async () => {
+    test(`${who}: an unreachable database`, async () => {
       const url = new URL(await sharedPostgres())
       Object.assign(url, { pathname: '/turnkeep_nowhere', password: 'canary' })
       await refusedThere(
@@ -171,7 +171,7 @@ describe('process: what stops a start on PostgreSQL, with one worker and with se
     assert.equal(await first.stop(), 0)
   })
 
-  test('nothing stops it in a folder where nothing can be made', async (t) => {
+  test('a folder that cannot be created does not matter', async (t) => {
     const database = await makeDatabase()
     t.after(() => database.drop())
     const server = showServer({ ...shared, DATABASE_URL: database.url, TURNKEEP_DATA_DIR: '/sys/turnkeep' })
@@ -230,7 +230,7 @@ describe('process: its end', () => {
   }
 
   test('a signal ends a start that waits for its database with exit code 0', async (t) => {
-    // It accepts and says nothing.
+    // It accepts and sends nothing.
     const silent = createServer().listen(0, '127.0.0.1')
     t.after(() => silent.close())
     await once(silent, 'listening')
@@ -242,7 +242,7 @@ describe('process: its end', () => {
     assert.deepEqual(await server.ended, { code: 0, signal: null })
   })
 
-  test('a signal without turns exits 0 at once', async (t) => {
+  test('a signal without turns exits 0 immediately', async (t) => {
     const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t) })
     await server.ready()
     assert.equal(await server.stop(), 0)
@@ -258,11 +258,11 @@ describe('process: its end', () => {
     assert.deepEqual(await server.ended, { code: 0, signal: null })
   })
 
-  test('a second signal ends it at once', async (t) => {
+  test('a second signal ends it immediately', async (t) => {
     const { server, reply } = await serverWithTurn(t)
     server.child.kill('SIGINT')
     await server.shows('stderr', /draining/)
-    // Sent again until it counts: how soon is the process's own affair.
+    // Sent again until it counts: how soon is up to the process.
     const again = setInterval(() => server.child.kill('SIGINT'), 100)
     const { code } = await server.ended
     clearInterval(again)
@@ -277,7 +277,7 @@ describe('process: its end', () => {
     assert.equal((await reply)?.status, 503)
   })
 
-  test('a drain that fails says why and exits 1', async (t) => {
+  test('a drain that fails logs the cause and exits 1', async (t) => {
     const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t), TURNKEEP_FAILPOINTS: 'drain.begin=throw' })
     await server.ready()
     assert.equal(await server.stop(), 1)
@@ -285,10 +285,10 @@ describe('process: its end', () => {
   })
 
   for (const [what, fault] of [
-    ['an exception', `throw new Error('planted')`],
-    ['a rejection', `void Promise.reject(new Error('planted'))`],
+    ['an uncaught exception', `throw new Error('planted')`],
+    ['an unhandled rejection', `void Promise.reject(new Error('planted'))`],
   ]) {
-    test(`${what} that nobody caught is logged and ends it with exit code 1`, async (t) => {
+    test(`${what} is logged and ends it with exit code 1`, async (t) => {
       const planted = `data:text/javascript,process.on('SIGUSR2',()=>{${encodeURIComponent(fault!)}})`
       const server = showServer({ TURNKEEP_DATA_DIR: ownFolder(t), NODE_OPTIONS: `--import=${planted}` })
       await server.ready()
@@ -323,7 +323,7 @@ describe('turnkeep config', () => {
     assert.ok(!stdout.includes('canary') && !stdout.includes(adminToken))
   })
 
-  test('shows where a database is and not what opens it', () => {
+  test('shows where a database is and not its credentials', () => {
     const address = 'postgres://turnkeep:canary@db.internal:5432/turnkeep?sslmode=require'
     const { status, stdout } = config({ ...shared, DATABASE_URL: address, REDIS_URL: 'redis://:canary@cache:6379/1' })
     assert.equal(status, 0)
@@ -333,7 +333,7 @@ describe('turnkeep config', () => {
     assert.ok(!stdout.includes('canary'))
   })
 
-  test('prints what it can and the problems, and exits 2, where the server would not start', () => {
+  test('prints what it can and the problems, and exits 2, if the server would not start', () => {
     const { status, stdout, stderr } = config({ ...shared, PORT: 'x', DATABASE_URL: 'mysql://user:canary@host/db' })
     assert.equal(status, 2)
     assert.match(stdout, /^TURNKEEP_MAX_TURNS +1000 {2}\(default\)\n +Maximum number of running turns/m)

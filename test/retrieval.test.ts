@@ -1,6 +1,6 @@
 /**
- * Whether a search finds the passage that answers a question: recall@5 over public-domain texts and questions that were written before any search
- * was run on them (test/data/retrieval/README.md), by words, by the vectors of a real model, and by both.
+ * Whether a search finds the passage that answers a question: recall@5 over public-domain texts and questions that were written before any
+ * search was run on them (test/data/retrieval/README.md), by words, by the vectors of a real model, and by both.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -81,7 +81,7 @@ void test('knowledge: recall@5 of words, of vectors and of both, on a real text 
     assert.ok(await store.write('finishDocument', finished))
   }
   const vectors = createVectorSearch({ store, log: undefined })
-  // A loaded machine may take longer for a vector than a turn waits: asked for beforehand.
+  // A loaded machine may take longer for a vector than a turn waits: computed beforehand.
   const asked = new Map<string, Float32Array>()
   for (const { question } of questions) asked.set(question, (await embeddings.embed(embeddingModel, [question], never))[0]!)
   const remembered: Embeddings = { embed: async (_, texts) => texts.map((text) => asked.get(text)!) }
@@ -113,7 +113,7 @@ void test('knowledge: recall@5 of words, of vectors and of both, on a real text 
     `recall@${shown} of ${questions.length} questions: words ${percent(figures.words)}, vectors ${percent(figures.vectors)}, ` +
       `both ${percent(figures.both)}; words, of the ${sharing.length} that share a telling word with their passage: ${percent(figures.wordsWhereOneIsShared)}`,
   )
-  // No search by words finds a passage that shares none of them: a third of the questions were written so.
+  // No search by words finds a passage that shares none of them: a third of the questions were written that way.
   assert.ok(figures.wordsWhereOneIsShared >= 0.7, 'words, where there are any')
   assert.ok(figures.words >= 0.55, 'words')
   assert.ok(figures.vectors >= 0.45, 'vectors')

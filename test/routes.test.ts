@@ -1,4 +1,4 @@
-/** Checks that every public route must pass, taken from the routes that are there: a new one is tested by being added. */
+/** Checks that every public route must pass, generated from the existing routes: a new one is tested automatically. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { figures, startTestDoor } from './support/test-http-layer.ts'
@@ -24,7 +24,7 @@ async function routesOf(door: TestDoor): Promise<{ api: Route[]; open: Route[] }
 const ask = (door: TestDoor, { method, path }: Route, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${door.url}${path}`, { method, headers, ...(method === 'POST' ? { body: '{}' } : {}) })
 
-/** What holds for every answer whatsoever. */
+/** What holds for every response. */
 async function check(response: Response, title: string): Promise<string> {
   const text = await response.text()
   const requestId = response.headers.get('x-request-id')
@@ -47,7 +47,7 @@ async function check(response: Response, title: string): Promise<string> {
   return text
 }
 
-void test('4 the public routes are these', async () => {
+void test('routes: the public routes are these', async () => {
   await using door = await startTestDoor()
   const { api } = await routesOf(door)
   assert.deepEqual(api.map(({ method, path }) => `${method} ${path}`).toSorted(), [
@@ -58,7 +58,7 @@ void test('4 the public routes are these', async () => {
   ])
 })
 
-void test('order.route any other method of a known path is 405 with Allow, before the caller is known; the path below it is 404', async () => {
+void test('order.route: any other method of a known path is 405 with Allow, before authentication; the path below it is 404', async () => {
   await using door = await startTestDoor()
   const { api, open } = await routesOf(door)
   for (const route of [...api, ...open]) {
@@ -76,7 +76,7 @@ void test('order.route any other method of a known path is 405 with Allow, befor
   assert.equal(door.spent, 0)
 })
 
-void test('order.authentication 401 has one same body on every route, for every wrong key', async () => {
+void test('order.authentication: 401 has the same body on every route, for every wrong key', async () => {
   await using door = await startTestDoor()
   const { api } = await routesOf(door)
   const bodies = new Set<string>()
@@ -92,7 +92,7 @@ void test('order.authentication 401 has one same body on every route, for every 
   assert.equal(door.spent, 0, 'rate.spend')
 })
 
-void test('order.permission every route of the API asks for the agent of the key, then for the limiter', async () => {
+void test("order.permission: every route of the API checks the key's agent, then the limiter", async () => {
   let allowed = true
   await using door = await startTestDoor({
     spend: () => (allowed ? { kind: 'allowed', figures } : { kind: 'exceeded', figures, retryAfterSeconds: 1 }),
@@ -114,7 +114,7 @@ void test('order.permission every route of the API asks for the agent of the key
   }
 })
 
-void test('order.request-id open addresses answer without a key, and HEAD as GET', async () => {
+void test('order.request-id: open addresses respond without a key, and HEAD as GET', async () => {
   await using door = await startTestDoor()
   for (const route of (await routesOf(door)).open) {
     for (const method of ['GET', 'HEAD']) {
@@ -132,7 +132,7 @@ const listing = {
   messages: async () => ({ kind: 'found' as const, ...page }),
 }
 
-void test('4.3 limit is 1 to 100 in plain digits, 20 where absent; an unknown or repeated parameter is 422', async () => {
+void test('paging: limit is 1 to 100 in plain digits, 20 if absent; an unknown or repeated parameter is 422', async () => {
   await using door = await startTestDoor({ conversations: listing })
   const headers = { authorization: 'Bearer good' }
   const base = '/v1/agents/agt_door/conversations'
@@ -156,7 +156,7 @@ void test('4.3 limit is 1 to 100 in plain digits, 20 where absent; an unknown or
   assert.deepEqual(asked, ['{"apiKeyId":"key_door","limit":20,"cursor":"c","externalUserId":"😀 a"}'])
 })
 
-void test('4.3 a foreign or erased conversation is 404 not_found', async () => {
+void test("conversation.identity: another key's or an erased conversation is 404 not_found", async () => {
   await using door = await startTestDoor()
   const response = await ask(
     door,
@@ -167,7 +167,7 @@ void test('4.3 a foreign or erased conversation is 404 not_found', async () => {
   assert.equal(response.status, 404)
 })
 
-void test('time.format times of a listing are UTC with milliseconds and a Z', async () => {
+void test('time.format: times of a listing are UTC with milliseconds and a Z', async () => {
   const [createdAt, lastMessageAt] = [1_700_000_000_000, 1_700_000_000_007]
   const conversation = { conversationId: 'conv_1', externalUserId: 'u', createdAt, lastMessageAt, messageCount: 2 }
   const message = { id: 'msg_1', role: 'user', content: 'hi', createdAt, requestId: '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41' } as const

@@ -1,6 +1,6 @@
 /**
- * The migrations give exactly the golden schemas, which are what one reads to know the tables of today. After a wanted change:
- * `node test/schema.test.ts --update-golden`, and the difference is part of the review.
+ * The migrations give exactly the golden schemas, which show the tables of today. After an intended change: `node test/schema.test.ts
+ * --update-golden`, and the difference is part of the review.
  */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,10 @@ function assertGolden(backend: 'sqlite' | 'postgres', schema: string): void {
   assert.equal(schema, readFileSync(golden, 'utf8'))
 }
 
-/** Every table, index, trigger and view, as the database itself tells it, without what SQLite and its full text make for themselves. */
+/**
+ * Every table, index, trigger and view, as the database itself lists it, without what SQLite and its full-text search create for
+ * themselves.
+ */
 function schemaOf(db: DatabaseSync): string {
   const objects = db
     .prepare(
@@ -38,8 +41,8 @@ test('sqlite: the migrations give the golden schema', () => {
 })
 
 /**
- * Tables with their columns and constraints, indexes, triggers, functions and text search, by name. Of a function its head and settings: its body
- * stands in the migrations. Told by the catalogs and not by pg_dump, which says it differently in each version.
+ * Tables with their columns and constraints, indexes, triggers, functions and text search, by name. Of a function its head and settings:
+ * its body is in the migrations. Read from the catalogs and not from pg_dump, whose output differs between versions.
  */
 async function postgresSchemaOf(client: Client): Promise<string> {
   const { rows } = await client.query(`

@@ -1,4 +1,4 @@
-/** What a start does without, it does not load: a package that comes back to the way of every start is felt in each of them, and told here. */
+/** Packages that a start does not need are not loaded: one that returns to the start path slows every start, and this test reports it. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { test } from 'node:test'
 
 const program = join(import.meta.dirname, '../bin/turnkeep.js')
 
-/** Each leaves a line for every file of a package that the main thread loads. */
+/** Each logs a line for every file of a package that the main thread loads. */
 const watcher = (list: string): string => `
   import { appendFileSync } from 'node:fs'
   import { registerHooks } from 'node:module'

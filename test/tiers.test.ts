@@ -24,7 +24,7 @@ void describe('test tiers', () => {
     )
   })
 
-  void test('every specification file is fast on SQLite, and on PostgreSQL in the ci tier at the latest', () => {
+  void test('every file of test/spec is fast on SQLite, and on PostgreSQL in the ci tier at the latest', () => {
     const spec = files.filter((file) => file.startsWith('test/spec/'))
     assert.ok(spec.length > 40)
     assert.deepEqual(

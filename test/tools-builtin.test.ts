@@ -35,7 +35,7 @@ async function setUp(t: TestContext) {
   return { store, agentId, knowledge, logged, boxOf, call }
 }
 
-void test('tools: now tells the time in UTC, and in a time zone by its own clock and weekday', async (t) => {
+void test('tools: now returns the time in UTC, and in a time zone with its local time and weekday', async (t) => {
   const { call } = await setUp(t)
   const utc = { utc: '2026-03-29T00:59:59.123Z', weekday_in_utc: 'Sunday' }
   assert.deepEqual(JSON.parse((await call('now', {})).text), utc)
@@ -56,7 +56,7 @@ void test('tools: now tells the time in UTC, and in a time zone by its own clock
   }
 })
 
-void test('tools: search_knowledge answers passages as data, within the budget, with the passages themselves for citations', async (t) => {
+void test('tools: search_knowledge returns passages as data, within the budget, with the passages themselves for citations', async (t) => {
   const { call, knowledge, agentId } = await setUp(t)
   await knowledge.index({ documentId: 'doc_guide', agentId, title: 'Guide', text: guide })
   const { text, isError, passages } = await call('search_knowledge', { query: 'refund' })
@@ -79,7 +79,7 @@ void test('tools: search_knowledge answers passages as data, within the budget, 
   assert.deepEqual([nothing.isError, nothing.passages, JSON.parse(nothing.text).passages], [false, [], []])
 })
 
-void test("tools: search_knowledge never sees another agent's documents, and takes any query", async (t) => {
+void test("tools: search_knowledge never sees another agent's documents, and accepts any query", async (t) => {
   const { call, knowledge, agentId } = await setUp(t)
   await knowledge.index({ documentId: 'doc_guide', agentId, title: 'Guide', text: guide })
   assert.deepEqual((await call('search_knowledge', { query: 'refund' }, {}, 'agt_other')).passages, [])
@@ -96,7 +96,7 @@ void test("tools: search_knowledge never sees another agent's documents, and tak
     assert.equal((await call('search_knowledge', args)).isError, true, JSON.stringify(args))
 })
 
-void test('tools: a knowledge base that cannot be asked is an answer for the model, and stands in the log', async (t) => {
+void test('tools: a failing knowledge base is a result for the model, and is logged', async (t) => {
   const { store, call, logged, knowledge, agentId } = await setUp(t)
   await knowledge.index({ documentId: 'doc_guide', agentId, title: 'Guide', text: guide })
   await store.close()
@@ -108,7 +108,7 @@ void test('tools: a knowledge base that cannot be asked is an answer for the mod
   assert.match(logged.join(''), /"tool":"search_knowledge".*a tool could not be called/)
 })
 
-void test('tools: built-in tools have no side effects, and are there only where they are named', async (t) => {
+void test('tools: built-in tools have no side effects, and are available only where they are named', async (t) => {
   const { boxOf } = await setUp(t)
   assert.deepEqual([boxOf('now').sideEffects('now'), boxOf('now').sideEffects('search_knowledge')], [false, undefined])
   assert.deepEqual(

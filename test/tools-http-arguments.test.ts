@@ -1,4 +1,7 @@
-/** Arguments as a model wrote them, against schemas as operators and MCP servers write them: checked, told plainly, and never without end. */
+/**
+ * Arguments as a model wrote them, against schemas as operators and MCP servers write them: checked, with clear errors, and always in
+ * limited time.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -30,7 +33,7 @@ const order: JsonSchema = {
   additionalProperties: false,
 }
 
-void test('tools: arguments that fit are read as they are; what does not fit is named', () => {
+void test('tools: valid arguments are read unchanged; invalid ones are named', () => {
   assert.equal(said({ id: 1, lines: [{ count: 2 }], constructor: 'x' }, order), 'read {"id":1,"lines":[{"count":2}],"constructor":"x"}')
   assert.equal(said(' \n', { type: 'object' }), 'read {}')
   for (const [args, words] of [
@@ -47,7 +50,7 @@ void test('tools: arguments that fit are read as they are; what does not fit is 
   }
 })
 
-void test('tools: any text at all is arguments or a sentence, never a throw', () => {
+void test('tools: any text is parsed as arguments or gives an error sentence, never a throw', () => {
   const texts = fc.oneof(
     anyText(),
     fc.json(),
@@ -65,14 +68,14 @@ void test('tools: any text at all is arguments or a sentence, never a throw', ()
   assert.equal(Object.hasOwn(Object.prototype, 'id'), false)
 })
 
-void test('tools: a number that would be read as another one is refused', () => {
+void test('tools: a number that would be read as a different one is refused', () => {
   const any = { type: 'object' }
   for (const number of ['12345678901234567890', '-9007199254740993', '1e999', '-1e999'])
     assert.match(said(`{"a":[${number}]}`, any), /too large to be kept as it is/)
   assert.equal(said('{"a":[9007199254740991,1e300,0.1,-0]}', any), 'read {"a":[9007199254740991,1e+300,0.1,0]}')
 })
 
-void test('tools: 64 KiB and 32 levels are taken and no more, and brackets within strings are no levels', () => {
+void test('tools: 64 KiB and 32 levels are accepted and no more, and brackets within strings are not levels', () => {
   const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
   assert.match(said(deep(32), { type: 'object' }), /^read/)
   assert.match(said(deep(33), { type: 'object' }), /nested more than 32 deep/)
@@ -82,8 +85,8 @@ void test('tools: 64 KiB and 32 levels are taken and no more, and brackets withi
   assert.match(said(long(65_537), { type: 'object' }), /longer than 65536 bytes/)
 })
 
-void test('tools: a string that never ends is looked at once, whatever stands in it', async () => {
-  // a hundred of them: read anew from each quotation mark they would take minutes
+void test('tools: a string that never ends is scanned once, whatever it contains', async () => {
+  // a hundred of them: scanned again from each quotation mark they would take minutes
   const code = `import(${JSON.stringify(new URL('../src/agent/tools/arguments.ts', import.meta.url).href)}).then(({ createArgumentsReader }) => {
     const text = '"' + '\\\\"'.repeat(32_700)
     for (let n = 0; n < 100; n++) createArgumentsReader().read(text, { type: 'object' })
@@ -94,14 +97,14 @@ void test('tools: a string that never ends is looked at once, whatever stands in
   assert.match(said(`"${'\\"'.repeat(32_700)}`, { type: 'object' }), /not valid JSON/)
 })
 
-void test('tools: what does not fit is told in well-formed text', () => {
+void test('tools: errors about arguments are well-formed text', () => {
   for (const name of ['\0', '\ud800', `${'😀'.repeat(600)}`, `x${'😀'.repeat(600)}`]) {
     const text = said(JSON.stringify({ id: 1, [name]: 1 }), order)
     assert.equal(text, text.replaceAll('\0', '').toWellFormed())
   }
 })
 
-void test('tools: a schema that would be checked without end is given up, and the next one is checked as ever', () => {
+void test('tools: a schema whose check would never end is aborted, and the next one is checked as usual', () => {
   const hostile: [JsonSchema, unknown][] = [
     [{ type: 'object', properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(60)}!` }],
     [{ type: 'object', patternProperties: { '^(a|a)*$': {} } }, { [`${'a'.repeat(60)}!`]: 1 }],
@@ -114,7 +117,7 @@ void test('tools: a schema that would be checked without end is given up, and th
   }
 })
 
-/** 4^40 ways to say no. */
+/** 4^40 ways to fail. */
 function exponential(): JsonSchema {
   const $defs: JsonSchema = {}
   for (let level = 0; level < 40; level++) {
@@ -124,7 +127,7 @@ function exponential(): JsonSchema {
   return { type: 'object', allOf: [{ $ref: '#/$defs/l0' }], $defs: { ...$defs, l40: { type: 'string' } } }
 }
 
-void test('tools: a schema that refers to itself or to nowhere, or whose patterns are none, fails no process', () => {
+void test('tools: a schema that refers to itself or to nothing, or has invalid patterns, fails no process', () => {
   assert.match(said({}, { type: 'object', $ref: '#' }), /could not be checked: the schema of the tool is not usable/)
   assert.match(said({}, { type: 'object', allOf: [{ $ref: '#/nowhere' }] }), /the schema of the tool is not usable/)
   assert.match(said({}, { type: 'object', allOf: [{ $ref: 'https://127.0.0.1/schema' }] }), /the schema of the tool is not usable/)
@@ -138,7 +141,7 @@ void test('tools: a schema that refers to itself or to nowhere, or whose pattern
   assert.deepEqual(patterns['properties'], { a: { type: 'string', pattern: '(' } }, 'the schema itself stays as it is')
 })
 
-void test('tools: a schema is frozen and shared as well as any other, and nothing is written into it', () => {
+void test('tools: frozen and shared schemas are checked like others, and nothing is written into them', () => {
   const shared: JsonSchema = Object.freeze({ type: 'object', properties: Object.freeze({ a: Object.freeze({ type: 'string' }) }) })
   assert.match(said({ a: 'x' }, shared), /^read/)
   assert.match(said({ a: 1 }, shared), /at a: /)

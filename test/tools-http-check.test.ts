@@ -1,4 +1,4 @@
-/** What an operator may save as tools, what the model is told of them, and what that costs. */
+/** Which tools an operator may save, what the model receives of them, and what that costs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkTools, definitionsOf, mcpToolName, openTexts, sealTools, toolTokens } from '../src/agent/tools/tools.ts'
@@ -32,7 +32,7 @@ const builtIns: OpenTool[] = [
   { type: 'builtin', name: 'search_knowledge' },
 ]
 
-void test('tools: what can be called may be saved', () => {
+void test('tools: a callable tool can be saved', () => {
   assert.equal(checkTools([http, mcp, ...builtIns]), undefined)
   for (const url of [
     'http://10.0.0.1:8080/x',
@@ -108,7 +108,7 @@ const refusals: [OpenTool[] | Partial<OpenHttpTool>, RegExp][] = [
   [[{ ...mcp, headers: { 'Mcp-Session-Id': 'x' } }], /mcp-session-id cannot be set/],
 ]
 
-void test('tools: what could not be called, or would let arguments decide where a call goes, is not saved, and the sentence names no value', () => {
+void test('tools: a tool that could not be called, or would let arguments decide where a call goes, is refused without showing a value', () => {
   for (const [given, words] of refusals) {
     const tools = Array.isArray(given) ? given : [{ ...http, ...given }]
     const problem = checkTools(tools)
@@ -118,7 +118,7 @@ void test('tools: what could not be called, or would let arguments decide where 
   }
 })
 
-void test('tools: the model is told names, descriptions and parameters, and neither address nor secret', () => {
+void test('tools: the model receives names, descriptions and parameters, and neither address nor secret', () => {
   const sealer = createSealer([generateEncryptionKey()])
   const stored = sealTools([http, mcp, ...builtIns], 'agt_1', sealer)
   const definitions = definitionsOf(stored)
@@ -135,14 +135,14 @@ void test('tools: the model is told names, descriptions and parameters, and neit
   assert.throws(() => openTexts(one.headers, 'agt_2', sealer), UnsealError)
 })
 
-void test('billing.hold: what the model is told of its tools is bounded by their bytes, and nothing where there are none', () => {
+void test('billing.hold: the tool definitions sent to the model are bounded by their bytes, and by nothing if there are none', () => {
   assert.equal(toolTokens([]), 0)
   const definitions = definitionsOf([mcp, ...builtIns] as Parameters<typeof definitionsOf>[0])
   assert.ok(toolTokens(definitions) >= Buffer.byteLength(JSON.stringify(definitions)) / 2 + 400 - 10)
   assert.ok(toolTokens([...definitions, definitions[0]!]) > toolTokens(definitions))
 })
 
-void test('tools: a name of an MCP tool is one that every provider takes, and two never become one', () => {
+void test('tools: the name of an MCP tool is valid for every provider, and two never become one', () => {
   assert.equal(mcpToolName('shop', 'echo'), 'shop__echo')
   const awkward = ['a.b', 'a/b', 'a_b', 'a b', '退款', 'x'.repeat(100), `${'x'.repeat(100)}y`]
   const names = awkward.map((tool) => mcpToolName('shop', tool))

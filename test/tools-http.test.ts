@@ -1,4 +1,7 @@
-/** HTTP tools: what leaves is what the operator wrote with the model's arguments in their places, and what comes back is bounded, clean and without secrets. */
+/**
+ * HTTP tools: what is sent is what the operator wrote with the model's arguments in their places, and what is returned is limited, clean
+ * and without secrets.
+ */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
@@ -65,7 +68,7 @@ function call(box: Toolbox, args: unknown, signal = new AbortController().signal
   return box.call({ name: 'look_up', arguments: typeof args === 'string' ? args : JSON.stringify(args), idempotencyKey, signal })
 }
 
-/** The request that arrived, by the echo of the server. */
+/** The request that arrived, as echoed by the server. */
 async function sent(more: Partial<OpenHttpTool>, args: unknown): Promise<HostileCall> {
   const earlier = server.calls.length
   const result = await call(boxOf(more), args)
@@ -82,7 +85,7 @@ async function refused(more: Partial<OpenHttpTool>, args: unknown): Promise<stri
   return result.text
 }
 
-void test('tools: what is not in the address goes to the query of GET and DELETE and to a JSON body of the others', async () => {
+void test('tools: parameters that are not in the URL go into the query of GET and DELETE and into a JSON body of the others', async () => {
   const url = server.url('/echo?in={a}&fixed=1')
   const parameters = { type: 'object', properties: { a: {}, b: {}, list: { type: 'array' }, deep: { type: 'object' }, none: {} } }
   const args = { a: 7, b: true, list: ['x', 2], deep: { y: [1] }, none: null }
@@ -99,7 +102,7 @@ void test('tools: what is not in the address goes to the query of GET and DELETE
   assert.equal((await sent({ method: 'POST' }, '')).body, '{}')
 })
 
-void test('tools: every call carries its Idempotency-Key, and headers and address hold the secrets that the operator put there', async () => {
+void test("tools: every call carries its Idempotency-Key, and headers and URL contain the operator's secrets", async () => {
   const more = {
     url: server.url('/echo?key={key}&to={a}'),
     headers: { Authorization: 'Bearer {key}', 'X-Plain': 'as {it} is {', Accept: 'text/x' },
@@ -140,7 +143,7 @@ const awkward = [
   '\ud800x',
 ]
 
-void test('tools.arguments: an argument cannot leave its component, whatever it is', async () => {
+void test('tools.arguments: an argument cannot leave its URL component, whatever it is', async () => {
   const tool = { url: server.url('/echo/{a}/orders/x{b}?in={a}&fixed=1'), parameters: strings('a', 'b') }
   const [shape] = [tool.url.split('/').length - 3]
   const check = async (a: string, b: string): Promise<void> => {
@@ -172,7 +175,7 @@ void test('tools.arguments: an argument cannot leave its component, whatever it 
   await fc.assert(fc.asyncProperty(texts, texts, check), { numRuns: 150 })
 })
 
-void test('tools.arguments: a component that an address would fold or lose is refused, and nothing is sent', async () => {
+void test('tools.arguments: a component that a URL would normalize or drop is refused, and nothing is sent', async () => {
   const url = server.url('/echo/{a}/orders')
   for (const a of ['.', '..']) assert.match(await refused({ url }, { a }), /a must not be "\." or "\.\."/)
   assert.match(await refused({ url }, { a: '' }), /a must not be empty/)
@@ -185,7 +188,7 @@ void test('tools.arguments: a component that an address would fold or lose is re
   )
 })
 
-void test('tools.arguments: the model adds no parameter to what the operator wrote, and none a second time', async () => {
+void test("tools.arguments: the model cannot add a parameter to the operator's or repeat one", async () => {
   assert.match(await refused({}, { a: 'x', tenant: '2' }), /no parameter "tenant"/)
   const open = { ...strings('a'), additionalProperties: { type: 'string' } }
   assert.equal((await sent({ parameters: open }, { a: 'x', more: 'y' })).url, '/echo?a=x&more=y')
@@ -200,7 +203,7 @@ void test('tools.arguments: the model adds no parameter to what the operator wro
   assert.equal(request.body, '{"__proto__":"own","constructor":"x"}')
 })
 
-void test('tools.arguments: unknown names, and arguments that do not fit, are answered to the model and not sent', async () => {
+void test('tools.arguments: unknown names and invalid arguments are reported to the model and not sent', async () => {
   const box = boxOf({ parameters: { ...strings('a', 'b'), required: ['a'], additionalProperties: false } })
   const unknown = await box.call({ name: 'rm', arguments: '{}', idempotencyKey, signal: new AbortController().signal })
   assert.deepEqual([unknown.isError, unknown.text], [true, 'Error: there is no tool named "rm".'])
@@ -224,7 +227,7 @@ void test('tools.arguments: unknown names, and arguments that do not fit, are an
   assert.equal(server.calls.length, earlier)
 })
 
-void test('tools: an answer is its status, its kind and its text', async () => {
+void test("tools: a result is the response's status, content type and text", async () => {
   const answer = async (type: string, body: string | Buffer, status = 200) => {
     const hex = Buffer.from(body).toString('hex')
     return call(boxOf({ url: server.url(`/bytes?status=${status}&type=${encodeURIComponent(type)}&hex=${hex}`) }), {})
@@ -255,14 +258,14 @@ void test('tools: an answer is its status, its kind and its text', async () => {
   assert.equal((await call(boxOf({ url: server.url('/nowhere') }), {})).text, 'Status 404, text/plain:\nnothing here')
 })
 
-void test('text.well-formed: what a tool says is cleaned: NUL, invalid UTF-8, lone surrogates', async () => {
+void test("text.well-formed: a tool's text is cleaned: NUL, invalid UTF-8, lone surrogates", async () => {
   const hex = Buffer.from([...Buffer.from('a\0b'), 0xff, 0xed, 0xa0, 0x80, ...Buffer.from('c')]).toString('hex')
   const { text } = await call(boxOf({ url: server.url(`/bytes?hex=${hex}`) }), {})
   assert.ok(text.isWellFormed())
   assert.match(text, /\nab\ufffd+c$/)
 })
 
-void test('tools: an answer over 32 KiB is cut between two characters, and says so; an error is cut earlier', async () => {
+void test('tools: a response over 32 KiB is truncated between two characters, with a note; an error is truncated earlier', async () => {
   server.on(
     '/long-text',
     (_call, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end(`x${'💶'.repeat(20_000)}`),
@@ -276,7 +279,7 @@ void test('tools: an answer over 32 KiB is cut between two characters, and says 
   assert.match(error.text, /^Status 500, text\/plain:\n退+\n\[The answer is longer/)
 })
 
-void test('tools: no secret that a server says back reaches the model or the log, in any dress', async () => {
+void test('tools: no secret that a server echoes reaches the model or the log, in any encoding', async () => {
   const more = {
     headers: {
       Authorization: 'Bearer {key}',
@@ -325,7 +328,7 @@ void test('tools: no secret that a server says back reaches the model or the log
   assert.doesNotMatch(JSON.stringify([led, broken, logged]), /127\.0\.0\.1/)
 })
 
-void test('fault.tool-hostile a tool that hangs ends with its time, and only one with side effects may have taken effect', async () => {
+void test('fault.tool-hostile: a tool that hangs ends at its timeout, and only one with side effects may have taken effect', async () => {
   const { text, isError } = await call(boxOf({ url: server.url('/hang'), timeoutSeconds: 0.3 }), {})
   assert.deepEqual(
     [isError, text],
@@ -335,7 +338,7 @@ void test('fault.tool-hostile a tool that hangs ends with its time, and only one
   assert.doesNotMatch(harmless.text, /took effect/)
 })
 
-void test('tools: servers that lie about lengths, break off or send no HTTP are errors that the model is told', async () => {
+void test('tools: servers that send wrong lengths, break off or do not send HTTP are errors for the model', async () => {
   for (const path of ['/short', '/cut', '/no-http', '/closes', '/headers', '/not-gzip']) {
     const { text, isError } = await call(boxOf({ url: server.url(path) }), {})
     assert.equal(isError, true, path)
@@ -345,7 +348,7 @@ void test('tools: servers that lie about lengths, break off or send no HTTP are 
   assert.equal(gone.isError, true)
 })
 
-void test('fault.private-address a tool that redirects to an address of our own, or names one, is an error that the model is told', async () => {
+void test('fault.private-address: a tool that redirects to a private address, or names one, is an error for the model', async () => {
   for (const to of ['http://169.254.169.254/', 'http://127.1/', 'http://[::ffff:127.0.0.1]/', 'file:///etc/passwd', 'data:,x', '/loop']) {
     const url = server.url(`/redirect?status=302&to=${encodeURIComponent(to)}`)
     const { text, isError } = await call(boxOf({ url }), {})
@@ -357,7 +360,7 @@ void test('fault.private-address a tool that redirects to an address of our own,
   }
 })
 
-void test('tools: whether it took effect is in doubt only where a request may have left', async () => {
+void test('tools: a call counts as possibly executed only if a request may have been sent', async () => {
   const { text } = await call(boxOf({ url: 'https://nothing.invalid/' }), {})
   assert.match(text, /^Error: the call of the tool failed: /)
   assert.doesNotMatch(text, /took effect/)
@@ -366,7 +369,7 @@ void test('tools: whether it took effect is in doubt only where a request may ha
   assert.doesNotMatch((await call(boxOf({ url: 'https://10.0.0.7/' }), {})).text, /took effect|TURNKEEP/)
 })
 
-void test('tools: a call that is aborted rejects with the reason of its signal', async () => {
+void test('tools: an aborted call rejects with the reason of its signal', async () => {
   const reason = new Error('the turn is over')
   const caller = new AbortController()
   const earlier = server.calls.length
@@ -377,7 +380,7 @@ void test('tools: a call that is aborted rejects with the reason of its signal',
   await assert.rejects(call(boxOf({}), {}, AbortSignal.abort(reason)), (error) => error === reason)
 })
 
-void test('tools: secrets open for their own agent alone, and the model is told no more than that its tool is not set up', async () => {
+void test('tools: secrets can be decrypted for their own agent alone, and the model learns only that its tool is not set up', async () => {
   const sealed = sealTools([toolOf({ secrets: { key: secret }, url: server.url('/echo?k={key}') })], agentId, sealer)
   assert.ok(!JSON.stringify(sealed).includes('canary'))
   const stolen = tools.open({ agentId: 'agt_2', tools: sealed, knowledge })
@@ -389,11 +392,11 @@ void test('tools: secrets open for their own agent alone, and the model is told 
   })
   assert.equal(server.calls.length, earlier)
   assert.match(logged.join(''), /a tool could not be called/)
-  // the same array for its own agent is another box
+  // the same array for its own agent is sealed separately
   assert.equal((await call(tools.open({ agentId, tools: sealed, knowledge }), {})).isError, false)
 })
 
-void test('tools: a configuration is opened once', () => {
+void test('tools: a configuration is decrypted once', () => {
   const configured = sealTools([toolOf({})], agentId, sealer)
   assert.equal(tools.open({ agentId, tools: configured, knowledge }), tools.open({ agentId, tools: configured, knowledge }))
 })

@@ -1,4 +1,4 @@
-/** The bench's own arithmetic: a wrong median or a lost share would be a wrong figure on the page. */
+/** The benchmark's arithmetic: a wrong median or a lost share would be a wrong figure on the page. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { filler } from '../../bench/call.ts'
@@ -8,14 +8,14 @@ import { byPart } from '../../bench/profile-parts.ts'
 import type { CpuProfile } from '../../bench/profile-parts.ts'
 import { percentile, slope, spread } from '../../bench/spread.ts'
 
-void test('a spread has the middle of its rounds, and the mean of two middles', () => {
+void test('bench: the median of a spread is that of its rounds, and the mean of two middle values', () => {
   assert.deepEqual(spread([9, 1, 5]), { median: 5, min: 1, max: 9, rounds: 3 })
   assert.deepEqual(spread([4, 1, 2, 9]), { median: 3, min: 1, max: 9, rounds: 4 })
   assert.deepEqual(spread([7]), { median: 7, min: 7, max: 7, rounds: 1 })
   assert.throws(() => spread([]), /no round/)
 })
 
-void test('a percentile is by nearest rank: of a hundred values the 99th is the 99th', () => {
+void test('bench: a percentile is by nearest rank: of a hundred values p99 is the 99th', () => {
   const hundred = Array.from({ length: 100 }, (_, index) => index + 1)
   assert.deepEqual(
     [0.5, 0.99, 1].map((share) => percentile(hundred, share)),
@@ -25,7 +25,7 @@ void test('a percentile is by nearest rank: of a hundred values the 99th is the 
   assert.equal(percentile([], 0.5), 0)
 })
 
-void test('a slope is that of the line through the points, and 0 where there is none', () => {
+void test('bench: a slope is that of the line through the points, and 0 if there is none', () => {
   assert.equal(
     slope([
       { x: 0, y: 5 },
@@ -56,7 +56,7 @@ const news = (changes: Partial<LoadNews>): LoadNews => ({
   ...changes,
 })
 
-void test('what several client processes counted is put together by value, not by the mean of their percentiles', () => {
+void test('bench: the counts of several client processes are merged by value, not by the mean of their percentiles', () => {
   const load = merge([
     news({
       byLabel: new Map([['one', counted([1, 2, 3, 100], [5], 1)]]),
@@ -99,7 +99,7 @@ void test('what several client processes counted is put together by value, not b
   ])
 })
 
-void test('a call is filled at every mark, in path, headers and body', () => {
+void test('bench: every placeholder of a call is filled, in path, headers and body', () => {
   const fill = filler({
     path: '/a/{{user}}',
     headers: { key: 'k-{{key}}', plain: 'x' },
@@ -128,12 +128,12 @@ const profile: CpuProfile = {
   timeDeltas: [10, 10, 10, 10, 10, 10],
 }
 
-void test('a sample counts for the nearest frame above it that has a part, and only within the time of the load', () => {
+void test('bench: a sample counts for the nearest frame above it that has a part, and only during the load', () => {
   assert.deepEqual(Object.fromEntries(byPart(profile, 'main', 0, 2000)), { 'HTTP in': 10, 'model client': 30, idle: 10, GC: 10 })
   assert.deepEqual(Object.fromEntries(byPart(profile, 'main', 1015, 1045)), { 'model client': 20, idle: 10 })
 })
 
-void test('in a store thread the statement counts, not the file that runs it', () => {
+void test('bench: in a store thread the statement counts, not the file that runs it', () => {
   const node = (id: number, file: string, children: number[]) => ({
     id,
     callFrame: { functionName: 'f', url: `file:///t/src/store/sqlite/${file}` },

@@ -1,4 +1,4 @@
-/** The load client against a real server that answers wrongly in every way: only whole answers are turns. */
+/** The load client against a real server that responds wrongly in every way: only complete replies count as turns. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -20,7 +20,7 @@ const answers: Record<string, Answer> = {
   '/fault': (response) => response.writeHead(500).end(`${firstToken} and ${lastToken}`),
   '/refused': (response) => response.writeHead(503, { 'retry-after': '1' }).end('{"error":{"code":"service_unavailable"}}'),
   '/busy': (response) => response.writeHead(409).end('{"error":{"code":"conversation_busy"}}'),
-  // The last word has come, and yet the answer is cut off.
+  // The last word has arrived, but the response is cut off.
   '/cut': (response) => {
     response.writeHead(200, { ...streamed, 'content-length': 1000 })
     response.write(`${firstToken} and ${lastToken}`, () => response.destroy())
@@ -63,7 +63,7 @@ const call = (path: string, label?: string): Call => ({
   ...(label === undefined ? {} : { label }),
 })
 
-void test('an answer that is not whole is an error, a refusal is a refusal, and neither is a turn', async (t) => {
+void test('bench: an incomplete response is an error, a refusal is a refusal, and neither is a turn', async (t) => {
   const { load } = await open(t)
   const paths = Object.keys(answers).filter((path) => path !== '/slow')
   const result = await load({ calls: paths.map((path) => call(path, path)), callers: 1, turns: 2 * paths.length })
@@ -86,7 +86,7 @@ void test('an answer that is not whole is an error, a refusal is a refusal, and 
   )
 })
 
-void test('every turn has a user and a key of its own, and exactly as many are asked as are wanted, over all processes', async (t) => {
+void test('bench: every turn has its own user and key, and exactly the requested number is sent, over all processes', async (t) => {
   const { heard, load } = await open(t)
   const result = await load({ calls: [call('/whole')], callers: 7, turns: 50, processes: 3 })
   assert.deepEqual([result.turns, heard.length], [50, 50])
@@ -95,7 +95,7 @@ void test('every turn has a user and a key of its own, and exactly as many are a
   assert.equal(new Set(bodies.map(({ key }) => key)).size, 50)
 })
 
-void test('given users and keys are shared out: each caller takes all of his in turn, and no two callers the same one', async (t) => {
+void test('bench: given users and keys are divided: each caller uses all of its own in turn, and no two callers the same one', async (t) => {
   const { heard, load } = await open(t)
   const names = (kind: string) => Array.from({ length: 6 }, (_, number) => `${kind}-${number}`)
   await load({ calls: [call('/whole')], callers: 2, turns: 12, users: names('user'), keys: names('key') })
@@ -106,17 +106,17 @@ void test('given users and keys are shared out: each caller takes all of his in 
   )
 })
 
-void test('the first delta is timed when its token is whole, also where it came in two pieces', async (t) => {
+void test('bench: the first delta is timed when its token is complete, also if it arrived in two pieces', async (t) => {
   const { load } = await open(t)
   const { firstDelta, total } = await load({ calls: [call('/slow')], callers: 1, turns: 3 })
   assert.ok(firstDelta.p50 >= 15 && total.p50 - firstDelta.p50 >= 50, `first delta after ${firstDelta.p50} ms of ${total.p50} ms`)
 })
 
-void test('an open loop asks at its own pace, and tells what found no caller free', async (t) => {
+void test('bench: an open loop sends at its own pace, and reports arrivals that found no free caller', async (t) => {
   const { heard, load } = await open(t)
   const result = await load({ calls: [call('/slow')], callers: 2, perSecond: 1000, seconds: 0.04 })
   assert.equal(result.turns, heard.length)
-  // Of forty arrivals within the time in which one slow answer comes, the first two find a caller.
+  // Of forty arrivals during one slow response, the first two find a caller.
   assert.equal(result.turns + result.unsent, 40)
   assert.ok(result.turns >= 2 && result.unsent > 0, `${result.turns} turns`)
 })

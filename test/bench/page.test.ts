@@ -1,4 +1,4 @@
-/** What the bench writes for readers: tables, plots, the goals' verdicts, and the sections of docs/performance.md. */
+/** What the benchmark writes for readers: tables, plots, the results of the goals, and the sections of docs/performance.md. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import type { Finding, Row } from '../../bench/scenario.ts'
 import { headings, spread } from '../../bench/spread.ts'
 import { sectionOf, tableOf, write, writeSpread } from '../../bench/table.ts'
 
-void test('a table has labels first, then the figures in the order of all tables, and empty cells where there is none', () => {
+void test('bench: a table has labels first, then the figures in the order of all tables, and empty cells for missing ones', () => {
   const rows: Row[] = [
     { labels: { server: 'turnkeep', callers: 1000 }, figures: { [headings.p50]: spread([1]), [headings.rate]: spread([1, 2, 3]) } },
     { labels: { server: 'peer', callers: 64 }, figures: { own: spread([0.123]) } },
@@ -27,7 +27,7 @@ void test('a table has labels first, then the figures in the order of all tables
   )
 })
 
-void test('a figure has three digits that count', () => {
+void test('bench: a figure has three significant digits', () => {
   assert.deepEqual([12_345.6, 123.4, 12.34, 1.234, 0.1234, 0.01234, 0, -2.5].map(write), [
     '12,346',
     '123',
@@ -41,12 +41,12 @@ void test('a figure has three digits that count', () => {
   assert.equal(writeSpread(spread([1, 2, 4])), '2 (1–4)')
 })
 
-void test('a finding that was not measured says why instead of a table', () => {
+void test('bench: a scenario that was not measured shows the reason instead of a table', () => {
   assert.equal(sectionOf({ rows: [], notRun: 'no compiler here' }), 'Not run: no compiler here.')
   assert.match(sectionOf({ rows: [{ labels: { a: 'b' }, figures: {} }], notes: ['One.', 'Two.'] }), /\| b \|\n\n- One\.\n- Two\.$/)
 })
 
-void test('a plot is well-formed, shows every series and its spread, and keeps strange names out of its markup', () => {
+void test('bench: a plot is well-formed, shows every series and its spread, and escapes names in its markup', () => {
   const svg = svgOf({
     file: 'f',
     title: 'a < b & c',
@@ -73,7 +73,7 @@ void test('a plot is well-formed, shows every series and its spread, and keeps s
   assert.ok(!svg.includes('NaN') && !svg.includes('undefined'))
 })
 
-void test('bars stand within the frame, at heights in proportion', () => {
+void test('bench: bars are within the frame, at heights in proportion', () => {
   const bar = (value: number) => ({ name: `bar ${value}`, points: [{ x: 'all', y: spread([value]) }] })
   const svg = svgOf({ file: 'f', title: 't', x: '', y: 'y', kind: 'bars', series: [bar(50), bar(100)] })
   const heights = [...svg.matchAll(/<rect [^>]*height="([\d.]+)" fill="[^"]+"><title>/g)].map(([, height]) => Number(height))
@@ -90,13 +90,13 @@ const rate = (server: string, perSecond: number): Row => ({
   figures: { [headings.rate]: spread([perSecond]) },
 })
 
-void test('a goal is met at its bound, not met beyond it, and not run without its figure or its peer', () => {
+void test('bench: a goal is met at its bound, not met beyond it, and not run without its figure or its peer', () => {
   const verdicts = (rows: Row[]) => judge(new Map([['sync', finding(rows)]])).map(({ figure, met, shown }) => ({ figure, met, shown }))
   const find = (rows: Row[], part: string) => verdicts(rows).find(({ figure }) => figure.includes(part))!
   const cpuGoal = 'server CPU of a sync turn'
   assert.deepEqual(find([cpu('turnkeep', 64, 0.35)], cpuGoal).met, true)
   assert.deepEqual(find([cpu('turnkeep', 64, 0.36)], cpuGoal).met, false)
-  // Of 64 callers, and of ours.
+  // Of 64 callers, and of Turnkeep.
   assert.deepEqual(find([cpu('turnkeep', 16, 0.1), cpu('glue', 64, 0.1)], cpuGoal).met, undefined)
   const besideGlue = 'beside glue'
   assert.deepEqual(find([rate('turnkeep', 240), rate('glue', 200)], besideGlue), {
@@ -109,7 +109,7 @@ void test('a goal is met at its bound, not met beyond it, and not run without it
   assert.match(goalsTable(judge(new Map())), /not run: needs sync with the peer glue/)
 })
 
-void test('the page keeps what stands outside of the marks, and a scenario without a place in it is refused', () => {
+void test('bench: the page keeps what is outside of the marks, and a scenario without a place in it is refused', () => {
   const page = 'a\n<!-- bench:one -->\nold\n<!-- /bench:one -->\nb\n'
   assert.equal(between(page, 'one', 'new'), 'a\n<!-- bench:one -->\nnew\n<!-- /bench:one -->\nb\n')
   assert.throws(() => between(page, 'two', 'new'), /no <!-- bench:two -->/)
@@ -138,7 +138,7 @@ void test('docs/performance.md has a place for every scenario, for the goals and
   assert.deepEqual(names.toSorted(), ['goals', 'machine', ...scenarios].toSorted())
 })
 
-void test('a run that goes on has all of the run before, its plots too', (t) => {
+void test('bench: a continued run has all of the previous run, its plots too', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-test-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const points = [{ x: 1, y: spread([2, 3]) }]

@@ -1,5 +1,5 @@
 /**
- * The bench end to end, at its smallest: real servers, real client processes, and the store asked whether it has every turn that was
+ * The benchmark end to end, at its smallest: real servers, real client processes, and a check that the store has every turn that was
  * counted.
  */
 import assert from 'node:assert/strict'
@@ -15,7 +15,7 @@ import { BadOptions, readOptions } from '../../bench/options.ts'
 const run = promisify(execFile)
 const program = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 
-void test('a run of one scenario leaves a table, its figures as JSON and plots', async (t) => {
+void test('bench: a run of one scenario leaves a table, its figures as JSON and plots', async (t) => {
   const output = await mkdtemp(join(tmpdir(), 'turnkeep-test-'))
   t.after(() => rm(output, { recursive: true }))
   const { stdout } = await run(process.execPath, [program, '--quick', '--only', 'stream', '--output', output])
@@ -40,7 +40,7 @@ void test('a run of one scenario leaves a table, its figures as JSON and plots',
   assert.deepEqual((await readdir(output)).toSorted(), ['results.json', 'results.md', 'stream-cpu.svg', 'stream-rate.svg'])
 })
 
-void test('the store has as many turns as whole answers were counted, and a turn that nobody counted is a failure', async (t) => {
+void test('bench: the store has as many turns as complete replies were counted, and an uncounted turn is a failure', async (t) => {
   const bench = openBench({ rounds: 1, seconds: 0.3, quick: true, soakMinutes: 0, upstreamPort: 0, peers: undefined })
   t.after(() => bench.close())
   const server = await bench.startServer()
@@ -63,7 +63,7 @@ void test('the store has as many turns as whole answers were counted, and a turn
   await assert.rejects(bench.audit(server), /the store has 33 completed turns, the callers counted 32 whole answers/)
 })
 
-void test('a measurement with an answer that fails is none', async (t) => {
+void test('bench: a measurement with a failed request is discarded', async (t) => {
   const bench = openBench({ rounds: 1, seconds: 0.3, quick: true, soakMinutes: 0, upstreamPort: 0, peers: undefined })
   t.after(() => bench.close())
   const upstream = await bench.upstream()
@@ -74,7 +74,7 @@ void test('a measurement with an answer that fails is none', async (t) => {
   )
 })
 
-void test('the command refuses what it does not know', () => {
+void test('bench: the command refuses unknown options', () => {
   const names = ['sync', 'stream']
   assert.deepEqual(readOptions(['--only', 'stream', '--rounds', '5'], names).only, ['stream'])
   assert.equal(readOptions(['--rounds', '5'], names).rounds, 5)

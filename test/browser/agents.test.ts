@@ -1,4 +1,4 @@
-/** The pages of agents: a change is a version that can be compared and gone back from, and what is wrong stands beside its field. */
+/** The agents' pages: a change is a version that can be compared and rolled back, and errors appear beside their field. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -26,7 +26,7 @@ inConsole(
 )
 
 inConsole(
-  'console: a new agent is refused beside the field that is wrong, by the page and by the server, and then made',
+  'console: invalid fields of a new agent are marked by the page and by the server, and then it is created',
   async ({ page, app, open }) => {
     await open('/agents/new')
     await page.getByRole('button', { name: 'Create agent' }).click()
@@ -49,7 +49,7 @@ inConsole(
   { refusals: [422] },
 )
 
-inConsole('console: an agent that is switched off answers nobody until it is switched on', async ({ page, app, open }) => {
+inConsole('console: a disabled agent answers no message until it is enabled', async ({ page, app, open }) => {
   const agent = await app.makeAgent(app.caller.ownerId, { name: 'Winter campaign' })
   await open(`/agents/${agent.id}`)
   await page.getByRole('switch', { name: 'Enabled' }).click()
@@ -61,7 +61,7 @@ inConsole('console: an agent that is switched off answers nobody until it is swi
   assert.equal((await app.made('GET', `/agents/${agent.id}`)).enabled, true)
 })
 
-inConsole('console: an agent is deleted after its name was typed, and is gone from the list', async ({ page, app, open }) => {
+inConsole('console: deleting an agent requires typing its name, and removes it from the list', async ({ page, app, open }) => {
   const agent = await app.makeAgent(app.caller.ownerId, { name: 'Short-lived' })
   await open(`/agents/${agent.id}`)
   await page.getByRole('button', { name: 'Delete agent…' }).click()

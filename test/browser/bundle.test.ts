@@ -1,4 +1,4 @@
-/** The console as it is served: small, whole, and under a policy that lets nothing in from elsewhere. */
+/** The console as it is served: small, complete, and with a content security policy that loads nothing from other origins. */
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { builtConsole, noConsole } from '../support/browser.ts'
 
-// Of the issue: what a slow line loads in a few seconds.
+// What a slow connection loads in a few seconds.
 const maxBytes = 250_000
 
 const files = (): string[] =>
@@ -18,7 +18,7 @@ const files = (): string[] =>
 const sizeOf = (file: string): number => gzipSync(readFileSync(file), { level: 9 }).length
 const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`
 
-/** A chunk and all that it imports before it runs; what it imports later is not among them. */
+/** A chunk and everything that it imports statically; dynamic imports are not among them. */
 function loadedWith(chunk: string, into = new Set<string>()): Set<string> {
   if (into.has(chunk)) return into
   into.add(chunk)
@@ -27,7 +27,7 @@ function loadedWith(chunk: string, into = new Set<string>()): Set<string> {
   return into
 }
 
-void test('console: no page needs more than 250 kB, compressed, before it is there', { skip: noConsole() }, (t) => {
+void test('console: no page loads more than 250 kB, compressed, before it is shown', { skip: noConsole() }, (t) => {
   const page = readFileSync(join(builtConsole, 'index.html'), 'utf8')
   const entry = /src="\/console\/assets\/([^"]+\.js)"/.exec(page)![1]!
   const style = files().filter((file) => file.endsWith('.css'))
@@ -47,7 +47,7 @@ void test('console: no page needs more than 250 kB, compressed, before it is the
   assert.ok(pages[0]!.bytes <= maxBytes, `${pages[0]!.chunk}: ${pages[0]!.bytes} bytes`)
 })
 
-void test('console: the styles of every component that is used are there', { skip: noConsole() }, () => {
+void test('console: the styles of every used component are included', { skip: noConsole() }, () => {
   const read = (end: string): string =>
     files()
       .filter((file) => file.endsWith(end))
@@ -63,7 +63,7 @@ void test('console: the styles of every component that is used are there', { ski
   )
 })
 
-void test('console: none of its files names a place elsewhere from which something is loaded', { skip: noConsole() }, () => {
+void test('console: none of its files loads anything from another origin', { skip: noConsole() }, () => {
   const page = readFileSync(join(builtConsole, 'index.html'), 'utf8')
   for (const [, address] of page.matchAll(/(?:src|href)="([^"]*)"/g)) assert.match(address!, /^\/console\//)
   assert.ok(!/<script(?![^>]*\bsrc=)[^>]*>/.test(page), 'a script stands in the page itself')

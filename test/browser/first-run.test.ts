@@ -1,4 +1,4 @@
-/** From a first start to a first reply, as a person goes it: a server that knows nothing, the console, and in the end the line in a terminal. */
+/** From a first start to a first reply, as a user does it: an empty server, the console, and in the end the command in a terminal. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ const inConsole = openConsole(async (): Promise<FreshHouse> => {
 })
 
 inConsole(
-  'console: from the first start a person comes to a first reply, and to a command that gives the same reply twice',
+  'console: the first run leads to a first reply, and to a command that returns the same reply twice',
   async ({ page, app, open, settled, say }) => {
     const begun = performance.now()
     await open('/')
@@ -71,7 +71,7 @@ inConsole(
     assert.deepEqual([second.message, second.request_id], [first.message, first.request_id])
     assert.equal(app.model.calls.length, calls + 1)
 
-    // Who comes back is past the first steps.
+    // A returning user has completed the first steps.
     await open('/')
     assert.equal(await page.getByRole('heading', { name: 'Set up your first agent' }).count(), 0)
   },
@@ -84,7 +84,7 @@ async function paste(command: string): Promise<{ message: { content: string }; r
 }
 
 inConsole(
-  'console: verify is run from the page on the real data, and finds every invariant whole',
+  'console: verify runs from the page on the real data, and reports every invariant as ok',
   async ({ page, app, open, settled }) => {
     await open('/')
     await page.getByLabel(/^Admin token/).fill(readFileSync(join(app.folder, 'admin.token'), 'utf8').trim())

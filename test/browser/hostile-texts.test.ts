@@ -1,6 +1,6 @@
 /**
- * Texts of external users, models, tools, documents and operators are shown and never executed. That nothing ran, asked for a dialog, was stopped
- * by the policy or left the origin is what every visit is watched for; here it is made sure that the texts were there, and left no element.
+ * Texts of external users, models, tools, documents and operators are shown and never executed. Every visit checks that nothing ran, opened
+ * a dialog, was blocked by the policy or left the origin; these tests check that the texts were there and created no element.
  */
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
@@ -11,7 +11,7 @@ import type { HostileApp } from '../support/hostile-app.ts'
 
 const inConsole = openConsole(openHostileApp)
 
-// What none of our own pages has.
+// An element that none of the console's pages has.
 const made = `[...document.querySelectorAll('#root *, [data-portal] *')].filter((element) =>
   element.matches('script, iframe, object, embed, base, form[action], img:not([src^="/console/"]), [srcdoc]') ||
   [...element.attributes].some(({ name }) => /^on/i.test(name)) ||
@@ -53,7 +53,7 @@ inConsole(
       assert.ok(await isShown(page), `no hostile text is on ${path}`)
       await assertHarmless(page, path)
     }
-    // What is in an address is a text too.
+    // Text in a URL counts too.
     const odd = encodeURIComponent(hostile)
     for (const path of [
       '/',
@@ -71,7 +71,7 @@ inConsole(
 )
 
 inConsole(
-  'console: ids in an address that are none are answered by a page that says so',
+  'console: invalid ids in a URL lead to a page that says so',
   async ({ page, open }) => {
     const odd = encodeURIComponent(hostile)
     for (const path of [
@@ -90,7 +90,7 @@ inConsole(
 )
 
 inConsole(
-  'console: hostile texts stay texts in dialogs, comparisons, searches and trials',
+  'console: hostile texts stay texts in dialogs, comparisons, searches and tool trials',
   async (visitor) => {
     const { page, app, open } = visitor
     const { agentId, ownerId } = app.app.caller
@@ -146,7 +146,7 @@ inConsole('console: a hostile reply stays text while it is streamed', async ({ p
   await settled()
   await assertHarmless(page, 'a streamed reply')
   const log = page.getByRole('log')
-  // The one address that is an honest link.
+  // The one URL that is a legitimate link.
   const links = await log.getByRole('link').evaluateAll((found: any[]): string[] => found.map(({ href }) => href))
   assert.ok(links.length > 0 && links.every((href) => href.startsWith('https://elsewhere.example/')), links.join('\n'))
 })

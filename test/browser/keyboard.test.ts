@@ -1,4 +1,4 @@
-/** The console without a mouse: every way can be gone by Tab and Enter, and what opens gives the focus back when it closes. */
+/** The console without a mouse: everything can be reached with Tab and Enter, and what opens returns the focus when it closes. */
 import assert from 'node:assert/strict'
 import type { Locator, Page } from 'playwright-core'
 import { openConsole } from '../support/browser.ts'
@@ -7,10 +7,10 @@ import { startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp())
 
-// More places than any page has before what is looked for.
+// More focusable elements than any page has before the one that is looked for.
 const maxTabs = 60
 
-/** Tabs until the place has the focus. */
+/** Presses Tab until the element has the focus. */
 async function tabTo(page: Page, place: Locator): Promise<void> {
   for (let tabs = 0; tabs < maxTabs; tabs++) {
     if (await hasFocus(place)) return
@@ -21,7 +21,7 @@ async function tabTo(page: Page, place: Locator): Promise<void> {
 
 const hasFocus = (place: Locator): Promise<boolean> => place.evaluate((element: any) => element === element.ownerDocument.activeElement)
 
-inConsole('console: pages are reached by Tab and Enter, and the content by its skip link', async ({ page, open }) => {
+inConsole('console: pages are reached with Tab and Enter, and the content with its skip link', async ({ page, open }) => {
   await open('/')
   await page.keyboard.press('Tab')
   assert.ok(await hasFocus(page.getByRole('link', { name: 'Skip to content' })))
@@ -30,7 +30,7 @@ inConsole('console: pages are reached by Tab and Enter, and the content by its s
   await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
 })
 
-inConsole('console: a dialog takes the focus, keeps it, and gives it back when Escape closes it', async ({ page, app, open }) => {
+inConsole('console: a dialog takes the focus, traps it, and returns it when Escape closes it', async ({ page, app, open }) => {
   await open(`/keys/${app.caller.agentId}`)
   const opener = page.getByRole('button', { name: 'Create API key' })
   await tabTo(page, opener)
@@ -48,7 +48,7 @@ inConsole('console: a dialog takes the focus, keeps it, and gives it back when E
   assert.ok(await hasFocus(opener))
 })
 
-inConsole('console: a message is written and sent in the playground by keys alone', async ({ page, app, open }) => {
+inConsole('console: a message is written and sent in the playground with the keyboard alone', async ({ page, app, open }) => {
   await open(`/playground/${app.caller.agentId}`)
   const box = page.getByLabel('Message', { exact: true })
   await tabTo(page, box)
@@ -59,7 +59,7 @@ inConsole('console: a message is written and sent in the playground by keys alon
   await page.getByRole('log').getByText('You said: hello').waitFor()
 })
 
-inConsole('console: the colour scheme is changed by keys, and stays', async ({ page, open }) => {
+inConsole('console: the color scheme is changed with the keyboard, and stays', async ({ page, open }) => {
   await open('/')
   const scheme = (): Promise<string> => page.evaluate<string>('document.documentElement.dataset.mantineColorScheme')
   assert.equal(await scheme(), 'light')

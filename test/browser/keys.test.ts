@@ -1,11 +1,11 @@
-/** The page of the API keys: a secret is seen once and nowhere else, and a revoked key is refused. */
+/** The page of the API keys: a secret is shown once and nowhere else, and a revoked key is refused. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
 import { read, startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp())
 
-inConsole('console: the secret of a new key is shown once, works, and is in no later answer, page, storage or address', async (visitor) => {
+inConsole('console: the secret of a new key is shown once, works, and is in no later response, page, storage or URL', async (visitor) => {
   const { page, app, open, settled } = visitor
   const { agentId } = app.caller
   await open(`/keys/${agentId}`)
@@ -16,7 +16,7 @@ inConsole('console: the secret of a new key is shown once, works, and is in no l
   const shown = page.getByRole('region', { name: 'API key', exact: true })
   const apiKey = (await shown.innerText()).trim()
   assert.match(apiKey, /^svc_live_/)
-  // Not lost by a slip.
+  // An accidental click does not close it.
   await page.keyboard.press('Escape')
   assert.ok(await shown.isVisible())
 
@@ -41,7 +41,7 @@ inConsole('console: the secret of a new key is shown once, works, and is in no l
   assert.ok(told.length > 3 && !told.some((text) => text.includes(secret)), 'a later answer holds the secret')
 })
 
-inConsole('console: a key that is revoked on the page is refused at once', async ({ page, app, open }) => {
+inConsole('console: a key that is revoked on the page is refused immediately', async ({ page, app, open }) => {
   const { agentId } = app.caller
   const key = await app.made('POST', `/agents/${agentId}/keys`, { name: 'Old shop', permission: 'full' })
   const list = async (): Promise<number> =>

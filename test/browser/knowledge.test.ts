@@ -1,4 +1,4 @@
-/** The page of a knowledge base: real files go in, by drop and by choice, and what is in them is found. */
+/** The page of a knowledge base: real files are added, by drop and by file chooser, and their content is found. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
@@ -8,7 +8,7 @@ import { startTestApp } from '../support/test-app.ts'
 
 const inConsole = openConsole(() => startTestApp())
 
-/** As a person drops a file out of another window. */
+/** As a user drops a file from another window. */
 async function drop(page: Page, name: string): Promise<void> {
   const bytes = readFileSync(documentFile(name)).toString('base64')
   const dataTransfer = await page.evaluateHandle(`(() => {
@@ -21,7 +21,7 @@ async function drop(page: Page, name: string): Promise<void> {
   for (const type of ['dragenter', 'dragover', 'drop']) await zone.dispatchEvent(type, { dataTransfer })
 }
 
-inConsole('console: a PDF that is dropped is indexed, and its passage is found with the words marked', async ({ page, app, open }) => {
+inConsole('console: a dropped PDF is indexed, and its passage is found with the words highlighted', async ({ page, app, open }) => {
   await open(`/knowledge/${app.caller.agentId}`)
   await drop(page, 'handbook.pdf')
   const row = page.getByRole('row', { name: /handbook\.pdf/i })
@@ -38,22 +38,25 @@ inConsole('console: a PDF that is dropped is indexed, and its passage is found w
   await test.getByText('Sent to the model').first().waitFor()
 })
 
-inConsole('console: a document that cannot be read says why in its line, and goes when it is deleted', async ({ page, app, open }) => {
-  const agent = await app.makeAgent(app.caller.ownerId)
-  await open(`/knowledge/${agent.id}`)
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
-  await chooser.setFiles([documentFile('scanned.pdf'), documentFile('page.html')])
-  await page.getByText('2 files uploaded').waitFor()
-  const scanned = page.getByRole('row', { name: /scanned\.pdf/ })
-  await scanned.getByText('Failed').waitFor()
-  await scanned.getByText(/its pages are pictures or empty/).waitFor()
-  await page.getByRole('button', { name: 'Delete scanned.pdf' }).click()
-  await page.getByRole('button', { name: 'Delete document' }).click()
-  await scanned.waitFor({ state: 'detached' })
-})
+inConsole(
+  'console: a document that cannot be read shows why in its row, and disappears when it is deleted',
+  async ({ page, app, open }) => {
+    const agent = await app.makeAgent(app.caller.ownerId)
+    await open(`/knowledge/${agent.id}`)
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])
+    await chooser.setFiles([documentFile('scanned.pdf'), documentFile('page.html')])
+    await page.getByText('2 files uploaded').waitFor()
+    const scanned = page.getByRole('row', { name: /scanned\.pdf/ })
+    await scanned.getByText('Failed').waitFor()
+    await scanned.getByText(/its pages are pictures or empty/).waitFor()
+    await page.getByRole('button', { name: 'Delete scanned.pdf' }).click()
+    await page.getByRole('button', { name: 'Delete document' }).click()
+    await scanned.waitFor({ state: 'detached' })
+  },
+)
 
 inConsole(
-  'console: a file of a kind that is not taken is refused beside its name',
+  "console: an unsupported file type is refused beside the file's name",
   async ({ page, app, open }) => {
     await open(`/knowledge/${app.caller.agentId}`)
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose files' }).click()])

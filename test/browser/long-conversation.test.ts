@@ -1,4 +1,4 @@
-/** A conversation of ten thousand messages: the page draws some dozens of them at a time, and every one can be come to. */
+/** A conversation of ten thousand messages: the page renders some dozens of them at a time, and every one can be reached. */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
@@ -8,9 +8,9 @@ import { lengthenConversation } from '../support/long-conversation.ts'
 import { makeFolder, startTestApp } from '../support/test-app.ts'
 
 const turns = 5_000
-// A screen has a dozen; what is drawn beyond it is for scrolling smoothly.
+// A screen has a dozen; what is rendered beyond it is for smooth scrolling.
 const maxDrawn = 200
-// Of the whole page, whatever stands in a row.
+// Of the whole page, however its elements are arranged.
 const maxElements = 5_000
 
 const inConsole = openConsole(async () => {
@@ -37,7 +37,7 @@ async function assertFew(page: Page): Promise<void> {
 }
 
 inConsole(
-  'console: a conversation of 10,000 messages opens at its end, and leads back to its first message',
+  'console: a conversation of 10,000 messages opens at its end, and can be scrolled to its first message',
   async ({ page, app, open }) => {
     const { data } = await app.made('GET', '/conversations')
     assert.equal(data[0].message_count, 2 * turns)

@@ -1,4 +1,4 @@
-/** The page of an owner's money: an entry is looked at before it is made, made once, and refused beside its field. */
+/** The page of an owner's ledger: an entry is reviewed before it is added, added once, and refused beside its field. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
 import { startTestApp } from '../support/test-app.ts'
@@ -6,7 +6,7 @@ import { startTestApp } from '../support/test-app.ts'
 const inConsole = openConsole(() => startTestApp({ balanceUsd: '10' }))
 
 inConsole(
-  'console: an entry that would go below zero is refused in words beside its field, and the ledger stays as it is',
+  'console: an entry that would make the balance negative is refused beside its field, and the ledger is unchanged',
   async ({ page, app, open }) => {
     await open(`/money/${app.caller.ownerId}`)
     await page.getByLabel('Amount (USD)').fill('-10.00000001')
@@ -23,7 +23,7 @@ inConsole(
       /\w{4,}/,
     )
     assert.equal((await app.ledger()).length, 1)
-    // What is no amount does not come so far.
+    // An invalid amount does not get this far.
     await field.fill('ten')
     await page.getByRole('button', { name: 'Review entry' }).click()
     assert.equal(await dialog.count(), 0)
@@ -33,7 +33,7 @@ inConsole(
 )
 
 inConsole(
-  'console: an entry is shown with the balance after it, and then stands in the ledger with its note and all its places',
+  'console: an entry is shown with the resulting balance, and then is in the ledger with its note and all decimal places',
   async (visitor) => {
     const { page, app, open } = visitor
     await open(`/money/${app.caller.ownerId}`)
@@ -56,7 +56,7 @@ inConsole(
   },
 )
 
-inConsole('console: the ledger is taken along as CSV', async ({ page, app, open }) => {
+inConsole('console: the ledger can be downloaded as CSV', async ({ page, app, open }) => {
   await open(`/money/${app.caller.ownerId}`)
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /CSV/ }).click()])
   assert.match(file.suggestedFilename(), /\.csv$/)

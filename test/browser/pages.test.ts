@@ -1,6 +1,6 @@
 /**
- * Every page of a house that has been lived in, looked at in light, in dark and on a phone: nothing keeps anybody from using it, nothing scrolls
- * sideways. A picture of each lies in artifacts/console afterwards.
+ * Every page with realistic data, in light mode, dark mode and on a phone: no accessibility violations, no horizontal scrolling. A
+ * screenshot of each is in artifacts/console afterwards.
  */
 import assert from 'node:assert/strict'
 import { barriersOf } from '../support/axe.ts'
@@ -44,7 +44,7 @@ const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string,
 
 for (const [look, context] of Object.entries(looks))
   inConsole(
-    `console: every page can be used, ${look}`,
+    `console: every page is accessible, ${look}`,
     async (visitor) => {
       const found: string[] = []
       for (const [name, path] of Object.entries(pagesOf(visitor.app))) {
@@ -59,7 +59,7 @@ for (const [look, context] of Object.entries(looks))
 
 for (const [look, context] of Object.entries(looks))
   inConsole(
-    `console: the sign-in can be used, ${look}`,
+    `console: the sign-in page is accessible, ${look}`,
     async (visitor) => {
       await visitor.open('/')
       await takePicture(visitor.page, look, 'sign in')
@@ -69,7 +69,7 @@ for (const [look, context] of Object.entries(looks))
   )
 
 inConsole(
-  'console: on a phone the pages fold into a menu that opens, leads on and closes',
+  'console: on a phone the navigation folds into a menu that opens, navigates and closes',
   async ({ page, open }) => {
     await open('/agents')
     const menu = page.getByRole('navigation', { name: 'Main' })

@@ -1,4 +1,4 @@
-/** The playground: the real pipeline as its reply comes, with what it did and what it cost beside it. */
+/** The playground: the real pipeline with a streamed reply, and beside it what it did and what it cost. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
 import { gate } from '../support/model-server.ts'
@@ -16,32 +16,29 @@ const inConsole = openConsole(async () => {
   return app
 })
 
-inConsole(
-  'console: a reply is read while it is written, and its cost, tokens and times stand beside it afterwards',
-  async ({ page, app, open }) => {
-    const held = gate()
-    app.model.script(['The parcel ', held, 'is **on its way**.'])
-    await open(`/playground/${app.caller.agentId}`)
-    const box = page.getByLabel('Message', { exact: true })
-    await box.fill('Where is my parcel?')
-    await box.press('Enter')
-    const log = page.getByRole('log', { name: 'Conversation' })
-    await log.getByText('The parcel').waitFor()
-    assert.equal(await page.getByText('on its way').count(), 0)
-    held.open()
-    await log.locator('strong', { hasText: 'on its way' }).waitFor()
+inConsole('console: a reply is shown while it is generated, with its cost, tokens and times afterwards', async ({ page, app, open }) => {
+  const held = gate()
+  app.model.script(['The parcel ', held, 'is **on its way**.'])
+  await open(`/playground/${app.caller.agentId}`)
+  const box = page.getByLabel('Message', { exact: true })
+  await box.fill('Where is my parcel?')
+  await box.press('Enter')
+  const log = page.getByRole('log', { name: 'Conversation' })
+  await log.getByText('The parcel').waitFor()
+  assert.equal(await page.getByText('on its way').count(), 0)
+  held.open()
+  await log.locator('strong', { hasText: 'on its way' }).waitFor()
 
-    const turn = page.getByRole('region', { name: 'Turn details' })
-    await turn.getByText('Completed').waitFor()
-    const [entry] = await app.ledger()
-    const charged = entry!.amount_usd.replace('-', '')
-    await turn.getByLabel(`${charged} USD`).waitFor()
-    await log.getByLabel(`${charged} USD`).waitFor()
-    assert.match(await turn.innerText(), /Latency\s+\d/)
-    assert.match(await turn.innerText(), /Time to first token\s+\d/)
-    assert.equal(await box.inputValue(), '')
-  },
-)
+  const turn = page.getByRole('region', { name: 'Turn details' })
+  await turn.getByText('Completed').waitFor()
+  const [entry] = await app.ledger()
+  const charged = entry!.amount_usd.replace('-', '')
+  await turn.getByLabel(`${charged} USD`).waitFor()
+  await log.getByLabel(`${charged} USD`).waitFor()
+  assert.match(await turn.innerText(), /Latency\s+\d/)
+  assert.match(await turn.innerText(), /Time to first token\s+\d/)
+  assert.equal(await box.inputValue(), '')
+})
 
 inConsole('console: a reply shows the tool calls that it needed, with arguments and results', async ({ page, app, open }) => {
   const parameters = { type: 'object', properties: { city: { type: 'string' } } }
@@ -65,7 +62,7 @@ inConsole('console: a reply shows the tool calls that it needed, with arguments 
   await call.getByText('"city": "Oslo"').waitFor()
 })
 
-inConsole('console: a message that fails says why, charges nothing, and can be taken back', async ({ page, app, open }) => {
+inConsole('console: a failed message shows the reason, charges nothing, and can be edited', async ({ page, app, open }) => {
   app.model.script({ status: 400, body: { error: { message: 'out of order until Monday' } } })
   const before = (await app.owner()).balance_usd
   await open(`/playground/${app.caller.agentId}?user=unlucky`)

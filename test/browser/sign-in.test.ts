@@ -1,4 +1,4 @@
-/** The console's door: the token goes in once and stays nowhere, guessing is slowed, and who comes back is where they were. */
+/** The console's sign-in: the token is entered once and stored nowhere, guessing is limited, and a returning user sees the same page. */
 import assert from 'node:assert/strict'
 import { openConsole } from '../support/browser.ts'
 import type { Visitor } from '../support/browser-visit.ts'
@@ -14,7 +14,7 @@ async function signIn({ page }: Visitor, token = adminToken): Promise<void> {
 }
 
 inConsole(
-  'console: signing in by the keyboard alone leads to the page that was asked for, with a cookie that no script reads',
+  'console: signing in with the keyboard alone leads to the requested page, with a cookie that no script can read',
   async (visitor) => {
     const { page, context, open, settled } = visitor
     await open('/agents')
@@ -35,7 +35,7 @@ inConsole(
 )
 
 inConsole(
-  'console: a session that is over leads to the sign-in and back to the same page, filters and all',
+  'console: an expired session leads to the sign-in and back to the same page, including its filters',
   async (visitor) => {
     const { page, app, open, settled } = visitor
     await open('/conversations?external_user_id=user-7')
@@ -64,16 +64,16 @@ inConsole(
     const again = await fetch(`${app.adminUrl}/admin/v1/agents`, { headers })
     assert.equal(again.status, 401)
     await again.body?.cancel()
-    // What was read before is not shown to who goes back.
+    // The back button does not show what was read before.
     await page.goBack().catch(() => undefined)
     assert.equal(await page.getByText('Test agent').count(), 0)
   },
   { refusals: [401] },
 )
 
-// The last one: the address is slowed down for minutes.
+// The last one: the address is blocked for minutes.
 inConsole(
-  'console: a wrong token is refused in words, and after ten of them the page says when to try again',
+  'console: a wrong token is refused with a message, and after ten of them the page says when to try again',
   async (visitor) => {
     const { page, open } = visitor
     await open('/')
@@ -85,7 +85,7 @@ inConsole(
     }
     await signIn(visitor, 'wrong 11')
     await page.getByText(/Try again in \d+ s/).waitFor()
-    // The right one is not heard either.
+    // The right one is refused as well.
     await signIn(visitor)
     await page.getByText(/Too many wrong admin tokens/).waitFor()
     assert.equal(await page.getByRole('navigation').count(), 0)

@@ -1,4 +1,4 @@
-/** The commands on top of the admin API, against the real service: what they print, on which output, and how they end. */
+/** The commands built on the admin API, against the real service: what they print, to which output, and their exit codes. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ async function json(...args: string[]): Promise<Json> {
 }
 
 describe('turnkeep owner', () => {
-  test('create, show and rename print the owner as the API tells it', async () => {
+  test('create, show and rename print the owner as the API returns it', async () => {
     const made = await json('owner', 'create', 'Acme Ltd', '--balance', '10.5')
     assert.deepEqual(made, await app.made('GET', `/owners/${made.id}`))
     assert.equal(made.balance_usd, '10.50000000')
@@ -51,7 +51,7 @@ describe('turnkeep owner', () => {
     assert.deepEqual(some, await app.made('GET', '/owners?limit=3'))
   })
 
-  test('list is a table without colour where stdout is no terminal, and a name cannot write on the terminal', async () => {
+  test('list is a table without color when stdout is not a terminal, and a name cannot inject terminal escapes', async () => {
     const { id } = await app.made('POST', '/owners', { name: 'Evil \u001b[31m日本\u202e', balance_usd: '1.25' })
     const { code, stdout } = await turnkeep(['owner', 'list', '--limit', '2'])
     assert.equal(code, 0)
@@ -62,7 +62,7 @@ describe('turnkeep owner', () => {
     assert.deepEqual(rest, [''])
   })
 
-  test('what is not there is refused in the words of the API, with exit code 1', async () => {
+  test("an unknown owner is refused with the API's message and exit code 1", async () => {
     const { code, stdout, stderr } = await turnkeep(['owner', 'show', 'own_nobody'])
     assert.equal(code, 1)
     assert.equal(stdout, '')
@@ -73,7 +73,7 @@ describe('turnkeep owner', () => {
 describe('turnkeep provider', () => {
   const create = ['provider', 'create', '--kind', 'openai-compatible', '--base-url']
 
-  test('takes its API key from stdin or from a variable, never from an argument, and prints it nowhere', async () => {
+  test('reads its API key from stdin or a variable, never from an argument, and never prints it', async () => {
     const piped = await turnkeep([...create, app.model.baseUrl, 'piped'], {}, 'sk-canary-1\n')
     assert.equal(piped.code, 0, piped.stderr)
     const named = await turnkeep([...create, app.model.baseUrl, 'named', '--api-key-env', 'MY_KEY'], { MY_KEY: 'sk-canary-2' })
@@ -84,7 +84,7 @@ describe('turnkeep provider', () => {
     for (const { stdout, stderr } of [piped, named, argument]) assert.ok(!(stdout + stderr).includes('canary'))
   })
 
-  test('without a key it is refused with exit code 2 and nothing is made', async () => {
+  test('without a key it is refused with exit code 2 and nothing is created', async () => {
     for (const [flags, says] of [
       [[], /no API key: enter it at the prompt/],
       [['--api-key-env', 'NOT_SET'], /the environment variable NOT_SET is not set/],
@@ -96,7 +96,7 @@ describe('turnkeep provider', () => {
     assert.equal((await turnkeep(['provider', 'show', 'keyless'])).code, 1)
   })
 
-  test('show, update, test and delete know it by name or id', async () => {
+  test('show, update, test and delete accept a name or an id', async () => {
     const { id } = await app.made('POST', '/providers', {
       name: 'other',
       kind: 'openai-compatible',
@@ -118,7 +118,7 @@ describe('turnkeep provider', () => {
 describe('turnkeep document', () => {
   const add = (...args: string[]): Promise<Ran> => turnkeep(['document', 'add', app.caller.agentId, ...args])
 
-  test('add takes a file, an address and text from stdin; list, show and delete know them', async () => {
+  test('add accepts a file, a URL and text from stdin; list, show and delete work on each', async () => {
     const file = join(folder, 'Opening hours.md')
     writeFileSync(file, '# Hours\n\nOpen at nine.\n')
     const made = await json('document', 'add', app.caller.agentId, file)
@@ -143,7 +143,7 @@ describe('turnkeep document', () => {
     await app.made('DELETE', `/agents/${app.caller.agentId}/documents/${page.id}`)
   })
 
-  test('add --wait ends when it can be found, with progress beside the answer; --replace keeps the id', async () => {
+  test('add --wait exits when the document is searchable, with progress beside the result; --replace keeps the id', async () => {
     const file = join(folder, 'wait.txt')
     writeFileSync(file, 'The gnu is a beast.')
     const { code, stdout, stderr } = await add(file, '--wait', '--json')
@@ -161,7 +161,7 @@ describe('turnkeep document', () => {
     )
   })
 
-  test('add --wait of what cannot be read ends with exit code 1 and the reason', async () => {
+  test('add --wait of an unreadable document exits with code 1 and the reason', async () => {
     const file = join(folder, 'picture.pdf')
     writeFileSync(file, Buffer.from('89504e470d0a1a0a0000', 'hex'))
     const { code, stdout, stderr } = await add(file, '--wait', '--json')
@@ -170,7 +170,7 @@ describe('turnkeep document', () => {
     assert.match(stderr, /\nturnkeep: cannot read the document: .*PNG.*\n$/)
   })
 
-  test('what is not there to be sent is exit code 2, and what the server refuses 1', async () => {
+  test('a missing input is exit code 2, a refusal by the server is exit code 1', async () => {
     for (const [args, code, says] of [
       [[join(folder, 'none.md')], 2, /cannot read .*none\.md: ENOENT/],
       [[folder], 2, /is a folder/],
@@ -186,7 +186,7 @@ describe('turnkeep document', () => {
 })
 
 describe('turnkeep agent', () => {
-  test('takes fields from a file and from flags, which win; keeps versions; goes back', async () => {
+  test('reads fields from a file and from flags, which take precedence; creates versions; rolls back', async () => {
     const file = join(folder, 'agent.json')
     writeFileSync(file, JSON.stringify({ name: 'From the file', system_prompt: 'Be kind.', model: 'demo/demo', max_steps: 3 }))
     const made = await json('agent', 'create', '-f', file, '--owner', app.caller.ownerId, '--name', 'From the flag')
@@ -209,7 +209,7 @@ describe('turnkeep agent', () => {
     assert.equal((await turnkeep(['agent', 'show', made.id])).code, 1)
   })
 
-  test('takes tools from a file, shows them without secrets, and takes back what it showed', async () => {
+  test('reads tools from a file, shows them without secrets, and accepts its own output again', async () => {
     const file = join(folder, 'tools.json')
     const parameters = { type: 'object', properties: { city: { type: 'string' } } }
     const http = { type: 'http', name: 'weather', description: 'd', parameters, method: 'GET', url: 'https://example.com/{city}' }
@@ -240,7 +240,7 @@ describe('turnkeep agent', () => {
     await app.made('PATCH', `/agents/${agentId}`, { tools: [] })
   })
 
-  test('reads fields from stdin, and a file that is not JSON is refused with exit code 2', async () => {
+  test('reads fields from stdin, and refuses a file that is not JSON with exit code 2', async () => {
     const fields = JSON.stringify({ owner_id: app.caller.ownerId, name: 'Piped', system_prompt: '', model: 'demo/demo' })
     assert.equal((await turnkeep(['agent', 'create', '-f', '-'], {}, fields)).code, 0)
     const file = join(folder, 'broken.json')
@@ -253,7 +253,7 @@ describe('turnkeep agent', () => {
 })
 
 describe('turnkeep key', () => {
-  test('create and rotate print the secret alone on stdout, and it works; revoke ends it', async () => {
+  test('create and rotate print only the secret on stdout, and it works; revoke ends it', async () => {
     const made = await turnkeep(['key', 'create', app.caller.agentId, '--name', 'ci', '--limit', '600', '--window', '60'])
     assert.equal(made.code, 0, made.stderr)
     assert.match(made.stdout, /^svc_live_[a-z0-9]{16}\.\S+\n$/)
@@ -273,7 +273,7 @@ describe('turnkeep key', () => {
 })
 
 describe('turnkeep ledger', () => {
-  test('add shows its Idempotency-Key, and with the same key the entry is made once', async () => {
+  test('add shows its Idempotency-Key, and the same key creates the entry once', async () => {
     const { id } = await app.made('POST', '/owners', { name: 'Paying' })
     const first = await turnkeep(['ledger', 'add', id, '25', '--note', 'Invoice 17', '--json'])
     assert.equal(first.code, 0, first.stderr)
@@ -289,7 +289,7 @@ describe('turnkeep ledger', () => {
 })
 
 describe('turnkeep usage', () => {
-  test('is the report of the API, as JSON and as a table with the totals below', async () => {
+  test("prints the API's report, as JSON and as a table with totals", async () => {
     assert.equal((await app.chat('count me', { user: 'usage' })).status, 200)
     const query = `?bucket=day&agent_id=${app.caller.agentId}&from=2020-01-01&to=2020-02-01`
     const flags = ['--bucket', 'day', '--agent', app.caller.agentId]

@@ -1,6 +1,6 @@
 /**
- * `turnkeep apply` where a run is cut off: killed, interrupted, a server or a file that goes away, somebody else at work. What was done stays, is
- * told, and is not done again; no secret is lost.
+ * `turnkeep apply` when a run is cut off: killed, interrupted, a server or a file that disappears, concurrent changes. What was done stays,
+ * is reported, and is not repeated; no secret is lost.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -40,7 +40,7 @@ owners:
       - {name: ${owner} two, model: demo/demo, system_prompt: two}
 `
 
-/** Everything that was declared is there, once. */
+/** Everything in the declaration exists, exactly once. */
 async function assertOnce(owner: string): Promise<void> {
   const { id, balance_usd: balance } = await fixture.one('/owners', owner)
   assert.equal(balance, '5.00000000')
@@ -51,8 +51,8 @@ async function assertOnce(owner: string): Promise<void> {
   await fixture.one(`/agents/${one.id}/documents`, 'Text')
 }
 
-describe('turnkeep apply: cut off in the middle', () => {
-  test('killed after the first agent, the same command again makes the rest and nothing twice', async () => {
+describe('turnkeep apply: interrupted in the middle', () => {
+  test('after a kill during the first agent, the same command creates the rest and nothing twice', async () => {
     const path = fixture.write('agents.yaml', declared('Killed'))
     const reached = Promise.withResolvers<void>()
     const never = new Promise<never>(() => undefined)
@@ -77,7 +77,7 @@ describe('turnkeep apply: cut off in the middle', () => {
     ['Owner', '/owners'],
     ['Agent', '/agents'],
   ] as const)
-    test(`an answer that is lost is told, and what it was of is not made twice: ${path}`, async () => {
+    test(`a lost response is reported, and its object is not created twice: ${path}`, async () => {
       const name = `Lost ${lost}`
       fixture.write('agents.yaml', declared(name))
       await using gate = await openGate(app.url, ({ method, path: asked, count }) =>
@@ -92,7 +92,7 @@ describe('turnkeep apply: cut off in the middle', () => {
       await assertOnce(name)
     })
 
-  test('the key whose answer is lost is there without its secret, which is told then and afterwards', async () => {
+  test('a key whose response was lost exists without its secret, which is reported then and afterwards', async () => {
     fixture.write('agents.yaml', declared('Lost key'))
     await using gate = await openGate(app.url, ({ method, path }) => (method === 'POST' && path.endsWith('/keys') ? 'lose' : 'forward'))
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: gate.url })
@@ -103,7 +103,7 @@ describe('turnkeep apply: cut off in the middle', () => {
     await assertOnce('Lost key')
   })
 
-  test('a server that goes away: what was done is told and stays, with --json too', async () => {
+  test('when the server goes away, the completed changes are reported and stay, with --json too', async () => {
     fixture.write('agents.yaml', declared('Gone'))
     await using gate = await openGate(app.url, ({ method, path }) =>
       method === 'POST' && path.endsWith('/documents') ? 'drop' : 'forward',
@@ -123,7 +123,7 @@ describe('turnkeep apply: cut off in the middle', () => {
     assert.deepEqual([nobody.code, nobody.stdout], [2, ''])
   })
 
-  test('an agent that somebody changed after the difference was shown is left as it is', async () => {
+  test('an agent that was changed after the diff was shown is left unchanged', async () => {
     await fixture.applied(declared('Moved'))
     const { id } = await fixture.one('/agents', 'Moved one')
     fixture.write('agents.yaml', declared('Moved').replace('system_prompt: one', 'system_prompt: another'))
@@ -140,11 +140,11 @@ describe('turnkeep apply: cut off in the middle', () => {
     )
   })
 
-  test('two at once: the later one sees what the other has made and stops; the same again has nothing to do', async () => {
+  test("of two concurrent runs the later one sees the other's changes and stops; a repeated run has nothing to change", async () => {
     fixture.write('agents.yaml', declared('Both'))
     let other: Promise<unknown> | undefined
     await using gate = await openGate(app.url, async ({ method, path, count }): Promise<Passage> => {
-      // After its plan, before its first look: the other one runs from its beginning to its end.
+      // After its plan, before its first read: the other run starts and ends.
       if (method === 'GET' && path === '/owners' && count === 1) await (other = fixture.applied(declared('Both')))
       return 'forward'
     })
@@ -156,7 +156,7 @@ describe('turnkeep apply: cut off in the middle', () => {
     assert.match((await fixture.applied(declared('Both'))).stdout, /^No changes\. 5 unchanged/)
   })
 
-  test('two at the very same moment may make two, which the API allows; the next run refuses to guess', async () => {
+  test('two runs at the same moment may create two, which the API allows; the next run refuses to guess', async () => {
     fixture.write('agents.yaml', 'owners: [{name: Moment}]')
     await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
       if (method === 'POST' && path === '/owners') await fixture.applied('owners: [{name: Moment}]')
@@ -167,7 +167,7 @@ describe('turnkeep apply: cut off in the middle', () => {
     assert.deepEqual([ran.code, /the server has 2 owners named Moment: own_\w+, own_\w+\./.test(ran.stderr)], [1, true])
   })
 
-  /** Of an agent that is there: a key whose secret stands in no file, and a document after it. */
+  /** Of an existing agent: a key whose secret is in no file, and a document after it. */
   const withSecret = (owner: string): string => `
 owners:
   - name: ${owner}
@@ -186,7 +186,7 @@ owners:
   }
 
   for (const flags of [[], ['--json']])
-    test(`a file that is gone when it is to be sent ends it with 1, in words, and no secret is lost: ${flags.join('')}`, async () => {
+    test(`a file that disappears before it is sent is reported with exit code 1, and no secret is lost: ${flags.join('')}`, async () => {
       const owner = `Vanished${flags.length}`
       const file = fixture.write(`${owner}.md`, '# A file')
       fixture.write('agents.yaml', withSecret(owner))
@@ -207,7 +207,7 @@ owners:
       )
     })
 
-  test('interrupted with --json, the secret of a key that was made has left already', async () => {
+  test('interrupted with --json, the secret of a created key has already been printed', async () => {
     const reached = Promise.withResolvers<void>()
     const never = new Promise<never>(() => undefined)
     await using gate = await openGate(app.url, ({ method, path }) => {
@@ -225,7 +225,7 @@ owners:
   })
 
   for (const flags of [[], ['--json']])
-    test(`stdout that is closed in the middle is told, ends it with 1, and a secret goes to stderr instead: ${flags.join('')}`, async () => {
+    test(`stdout that is closed in the middle is reported with exit code 1, and a secret goes to stderr instead: ${flags.join('')}`, async () => {
       const owner = `Closed${flags.length}`
       await using gate = await openGate(app.url, async ({ method, path }): Promise<Passage> => {
         if (method === 'POST' && path.endsWith('/keys')) {
@@ -245,7 +245,7 @@ owners:
       assert.deepEqual(await fixture.list(`/agents/${id}/documents`), [])
     })
 
-  test('a server that goes away while it is waited for ends it with 1, since something was changed', async () => {
+  test('a server that goes away during --wait is exit code 1, since something was changed', async () => {
     fixture.write('agents.yaml', declared('Waiting'))
     let sent = false
     await using gate = await openGate(app.url, ({ method, path }) => {
@@ -258,7 +258,7 @@ owners:
     assert.match(ran.stderr, /^turnkeep: all changes were applied, but cannot wait for the documents: cannot reach /m)
   })
 
-  test('asks for one page before each thing it makes, and remembers what somebody else made', async () => {
+  test('reads one page before each object it creates, and remembers what another run created', async () => {
     const names = Array.from({ length: 105 }, (_, index) => `Many ${index}`)
     fixture.write('agents.yaml', JSON.stringify({ owners: names.map((name) => ({ name })) }))
     let asked = 0

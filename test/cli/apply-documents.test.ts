@@ -1,4 +1,4 @@
-/** Which document on the server a declared one of `turnkeep apply` is, and how it is waited for. */
+/** How `turnkeep apply` matches declared documents with those on the server, and how it waits for them. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ after(async () => {
 })
 
 describe('turnkeep apply: documents', { concurrency: false }, () => {
-  test('a document is known by its title, its file or its address, also where files of one name are two', async () => {
+  test('a document is matched by its title, its file or its URL, also when two files have the same name', async () => {
     for (const folder of ['a', 'b']) {
       mkdirSync(join(fixture.folder, folder))
       fixture.write(`${folder}/README.md`, `# Read me\n\nThis is ${folder}.\n`)
@@ -43,7 +43,7 @@ owners:
     assert.match(stdout, /^~ {5}document First\n {10}title: Of a → First\n\nPlan: 1 to update, 4 unchanged/m)
   })
 
-  test('a file of the same name and another title and content is another document, and takes the place of none', async () => {
+  test('a file with the same name but another title and content is another document, and replaces none', async () => {
     mkdirSync(join(fixture.folder, 'install'))
     fixture.write('readme.md', '# Guide\n\nHow it is used.\n')
     fixture.write('install/readme.md', '# Install\n\nHow it is set up.\n')
@@ -58,7 +58,7 @@ owners:
     assert.match((await fixture.applied(other, '--prune')).stdout, /^- {5}document Guide /m)
   })
 
-  test('--wait ends when all can be found, and says which cannot be read when all else is done', async () => {
+  test('--wait ends when all are searchable, and reports unreadable ones after all else is done', async () => {
     writeFileSync(join(fixture.folder, 'picture.pdf'), Buffer.from('89504e470d0a1a0a0000', 'hex'))
     const declared = 'owners: [{name: Shared, agents: [{name: A, documents: [{file: picture.pdf}, {title: Last, text: The last one.}]}]}]'
     fixture.write('agents.yaml', declared)
@@ -67,12 +67,12 @@ owners:
     assert.match(ran.stdout, /^Created document Last of A/m)
     assert.match(ran.stderr, /^turnkeep: cannot read document picture\.pdf of A: .*PNG/m)
     assert.equal((await fixture.one(`/agents/${(await fixture.one('/agents', 'A')).id}/documents`, 'Last')).status, 'ready')
-    // It is there, as it is declared: what is wrong with it is said again.
+    // It exists as declared: its error is reported again.
     const again = await fixture.apply(['--wait'])
     assert.deepEqual([again.code, again.stdout.startsWith('No changes.'), /picture\.pdf/.test(again.stderr)], [1, true, true])
   })
 
-  test('a document from before digests were kept is sent again once', async () => {
+  test('a document from before digests were stored is sent again once', async () => {
     const { id } = await fixture.one('/agents', 'A')
     await app.app.store.write('putDocument', {
       id: 'doc_from_before',

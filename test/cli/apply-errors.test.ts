@@ -1,4 +1,4 @@
-/** `turnkeep apply` of files that are wrong: each mistake is told where it stands, before anything is asked or changed. */
+/** `turnkeep apply` with invalid files: each mistake is reported with its position before anything is requested or changed. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -18,17 +18,17 @@ after(async () => {
   await app.close()
 })
 
-describe('turnkeep apply: files that are wrong', () => {
+describe('turnkeep apply: invalid files', () => {
   const refused = async (text: string): Promise<string> => {
     fixture.write('agents.yaml', text)
-    // No server is asked: there is none at this address.
+    // No request is made: there is no server at this address.
     const ran = await fixture.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
     assert.deepEqual([ran.code, ran.stdout], [2, ''])
     assert.match(ran.stderr, /^turnkeep: nothing was applied:\n/)
     return ran.stderr.replaceAll(join(fixture.folder, 'agents.yaml'), 'F')
   }
 
-  test('each mistake is told with line, column and the nearest right word, all at once', async () => {
+  test('each mistake is reported with line, column and the closest valid name, all in one run', async () => {
     const told = await refused(`
 owner: []
 owners:
@@ -71,7 +71,7 @@ providers:
     assert.ok(!told.includes('canary'))
   })
 
-  test('names that stand twice, documents that are none, files that are not there', async () => {
+  test('duplicate names, invalid documents, missing files', async () => {
     fixture.write('empty.md', '')
     const told = await refused(`
 providers: [{name: p, kind: openai, api_key_env: K}, {name: p, kind: openai, api_key_env: K}]
@@ -103,7 +103,7 @@ owners:
       assert.match(told, line)
   })
 
-  test('what is no YAML, or not one declaration, is told where', async () => {
+  test('invalid YAML and anything but one declaration are reported with their position', async () => {
     assert.match(await refused('owners:\n  - name: "x\n'), /\nF:3:1: Missing closing "quote/)
     assert.match(await refused('owners: []\nowners: []\n'), /\nF:2:\d: Map keys must be unique/)
     assert.match(await refused(''), /\nF:1:1: the file is empty/)
@@ -120,7 +120,7 @@ owners:
     assert.equal((await runCommand(['apply'], fixture.environment())).code, 2)
   })
 
-  test('parameters that are no JSON are told where they stand: too many aliases, one that holds itself, a number without end', async () => {
+  test('parameters that are not JSON are reported with their position: too many aliases, a cycle, an infinite number', async () => {
     const withParameters = (parameters: string): string =>
       `owners: [{name: W, agents: [{name: A, tools: [{type: http, name: t, description: d, method: GET, url: "https://e.com", parameters: ${parameters}}]}]}]`
     const ten = (what: string): string => `[${Array.from({ length: 10 }, () => what).join(',')}]`
@@ -133,7 +133,7 @@ owners:
       assert.match(await refused(withParameters(parameters)), new RegExp(`\\nF:1:120: parameters must be JSON: .*${why}.*\\n$`))
   })
 
-  test('what stands where a secret is meant is never shown, whatever it is', async () => {
+  test('the text in the place of a secret is never shown, whatever it is', async () => {
     const told = await refused(`
 providers: [{name: p, kind: openai, api_key_env: 12345678}]
 owners:
@@ -150,7 +150,7 @@ owners:
     assert.ok(!told.includes('12345678'), told)
   })
 
-  test('a file whose name a form cannot carry is refused; a name with a percent sign is not', async () => {
+  test('a file name that a form cannot carry is refused; a name with a percent sign is not', async () => {
     const names = ['a"b.md', 'a\\b.md', 'a\nb.md', 'a\rb.md']
     for (const name of [...names, 'a%22b.md']) fixture.write(name, 'x')
     const documents = [...names, 'a%22b.md', 'nope.md'].map((file) => ({ file }))
@@ -159,7 +159,7 @@ owners:
     assert.equal(told.match(/\nF:1:\d+: /g)?.length, 5, told)
   })
 
-  test('what the server could not do is refused before anything is made: no model, no provider, no price, another kind', async () => {
+  test('what the server could not do is refused before anything is created: no model, no provider, no price, another kind', async () => {
     const before = await fixture.traces()
     fixture.write(
       'agents.yaml',

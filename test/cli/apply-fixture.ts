@@ -1,4 +1,4 @@
-/** Where `turnkeep apply` is tested: a folder with a declaration in it, the real command, and what the server says of itself afterwards. */
+/** The fixture of the `turnkeep apply` tests: a folder with a declaration, the real command, and the server's state afterwards. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ export class ApplyFixture {
     this.app = app
   }
 
-  /** The path of a file of this folder, with this in it. */
+  /** Writes a file into this folder and returns its path. */
   write(name: string, text: string): string {
     const path = join(this.folder, name)
     writeFileSync(path, text)
@@ -44,14 +44,14 @@ export class ApplyFixture {
     return (await this.app.made('GET', `${path}?limit=100`)).data
   }
 
-  /** The one of this name; fails the test where there is none, or more. */
+  /** The one with this name; fails the test if there is none, or more than one. */
   async one(path: string, name: string): Promise<Json> {
     const named = (await this.list(path)).filter((item) => [item['name'], item['title']].includes(name))
     assert.equal(named.length, 1, `${name}: ${named.length}`)
     return named[0]!
   }
 
-  /** How much was ever written down: of changes, of money, of versions, of documents' contents. */
+  /** How much was ever written: changes, ledger entries, versions, documents' contents. */
   async traces(): Promise<Json> {
     const [row] = await this.app.query(`select (select count(*) from audit) as audit, (select count(*) from ledger) as ledger,
       (select count(*) from agent_versions) as versions, (select count(*) from contents) as contents,

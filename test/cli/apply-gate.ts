@@ -1,15 +1,18 @@
-/** Stands before the server and lets the requests of one command through as a test says: held, dropped before they arrive, or their answers lost. */
+/**
+ * A proxy before the server that handles the requests of one command as a test says: held, dropped before they arrive, or their responses
+ * lost.
+ */
 import { createServer } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 
-/** `drop`: the server never hears of it · `lose`: the server has done it, and its answer does not arrive. */
+/** `drop`: the server never receives it · `lose`: the server has executed it, and its response does not arrive. */
 export type Passage = 'forward' | 'drop' | 'lose'
 
 export type Gate = { url: string; [Symbol.asyncDispose](): Promise<void> }
 
-/** `decide` is asked of each request, `count` being how many of this method and path came before. */
+/** `decide` is called for each request; `count` is how many with this method and path came before. */
 export async function openGate(
   target: string,
   decide: (request: { method: string; path: string; count: number }) => Passage | Promise<Passage>,

@@ -1,4 +1,4 @@
-/** What `turnkeep apply` takes of an agent, a key and a provider is what the admin API takes: the same fields, and the same bounds of numbers. */
+/** `turnkeep apply` accepts the same fields of an agent, a key and a provider as the admin API, with the same bounds of numbers. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LineCounter, parseDocument } from 'yaml'
@@ -18,7 +18,7 @@ after(() => app.close())
 
 const bodyOf = (path: string, method: string): Json => paths[path][method].requestBody.content['application/json'].schema.properties
 
-/** Whether a declaration of one agent, JSON being YAML too, is read without a problem. */
+/** Whether a declaration of one agent (JSON is YAML too) is read without a problem. */
 function isTaken(agent: Json): boolean {
   const [problems, lines] = [new Problems(), new LineCounter()]
   const written = JSON.stringify({ owners: [{ name: 'o', agents: [{ name: 'a', ...agent }] }] })
@@ -55,7 +55,7 @@ test('every number of an agent has the bounds of the API', () => {
   }
 })
 
-test('every text of an agent has the longest length of the API', () => {
+test('every text of an agent has the maximum length of the API', () => {
   const { name, system_prompt: prompt } = bodyOf('/admin/v1/agents/{id}', 'patch')
   for (const [field, schema] of [
     ['name', name],

@@ -1,4 +1,7 @@
-/** `turnkeep apply` against the real service: what it shows, what it changes, what it never does. Beside it: apply-documents, apply-troubles, apply-cut-off. */
+/**
+ * `turnkeep apply` against the real service: what it shows, what it changes, what it never does. See also apply-documents, apply-troubles,
+ * apply-cut-off.
+ */
 import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +65,7 @@ owners:
 const secrets = { LOCAL_KEY: 'canary-local', SHOP_KEY: 'canary-shop' }
 
 describe('turnkeep apply', { concurrency: false }, () => {
-  test('a dry run shows the difference and changes nothing; --exit-code says it to a program', async () => {
+  test('a dry run shows the diff and changes nothing; --exit-code reports it to programs', async () => {
     fixture.write('agents.yaml', acme)
     const before = await fixture.traces()
     const ran = await fixture.apply(['--dry-run'], secrets)
@@ -77,7 +80,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.equal((await fixture.apply(['--exit-code'], secrets)).code, 2)
   })
 
-  test('makes everything once; the secret of a key goes into its file of mode 0600, and no other secret anywhere', async () => {
+  test("creates everything once; a key's secret goes into its file with mode 0600, and no other secret is written", async () => {
     const ran = await fixture.apply(['--json'], secrets)
     assert.equal(ran.code, 0, ran.stderr)
     const { changes, applied, unchanged } = JSON.parse(ran.stdout) as Json
@@ -106,7 +109,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
     for (const hidden of ['canary', secret, 'Bearer']) assert.ok(!(ran.stdout + ran.stderr).includes(hidden), hidden)
   })
 
-  test('a second time there is nothing to change: no version, no upload, no audit line, and no secret is needed', async () => {
+  test('a second run has nothing to change: no version, no upload, no audit entry, and no secret is needed', async () => {
     const before = await fixture.traces()
     const ran = await fixture.apply()
     assert.equal(ran.code, 0, ran.stderr)
@@ -116,7 +119,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.equal((await fixture.apply(['--dry-run', '--exit-code'])).code, 0)
   })
 
-  test('shows each change of a field and makes it, one version for an agent; what the file does not say stays', async () => {
+  test('shows and makes each change of a field, in one version per agent; fields not in the file are unchanged', async () => {
     const { id, max_output_tokens: most } = await fixture.one('/agents', 'Support')
     await app.made('PATCH', `/agents/${id}`, { max_steps: 5 })
     fixture.write(
@@ -147,7 +150,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.match((await fixture.applied(changed)).stdout, /^No changes\./)
   })
 
-  test('values that cannot be compared are sent again with --secrets, and then a version is made only where they differ', async () => {
+  test('values that cannot be compared are sent again with --secrets, and a version is created only if they differ', async () => {
     const same = await fixture.apply(['--secrets'], secrets)
     assert.equal(same.code, 0, same.stderr)
     assert.match(same.stdout, /api_key: stored → sent again, from \$LOCAL_KEY\n/)
@@ -160,7 +163,7 @@ describe('turnkeep apply', { concurrency: false }, () => {
     assert.deepEqual([unset.code, /:\d+:\d+: the environment variable SHOP_KEY is not set\n$/.test(unset.stderr)], [1, true])
   })
 
-  test('takes nothing away but with --prune, and then only keys and documents of lists that the file gives', async () => {
+  test('deletes only with --prune, and then only keys and documents of lists that the file contains', async () => {
     const { id, owner_id: ownerId } = await fixture.one('/agents', 'Support')
     await app.made('POST', '/agents', { owner_id: ownerId, name: 'Another', model: 'demo/demo', system_prompt: '' })
     const less = `
@@ -199,13 +202,13 @@ owners:
       ['reports'],
     )
     assert.ok(await fixture.one('/agents', 'Another'))
-    // A revoked key is not there: its name makes a new one.
+    // A revoked key counts as missing: its name creates a new one.
     const again = await fixture.applied(less.replace('        documents:', '        keys: [{name: reports}]\n        documents:'))
     assert.match(again.stdout, /^Created key reports of Support \(key_\w+\)\nsvc_live_\S+\n$/m)
     assert.match(again.stderr, /^API key \(shown only once\):\n$/)
   })
 
-  test('two of one name are refused with their ids, and id: says which is meant, and gives it another name', async () => {
+  test('two objects with one name are refused with their ids; id: selects one and can rename it', async () => {
     const first = await app.made('POST', '/owners', { name: 'Twin' })
     const second = await app.made('POST', '/owners', { name: 'Twin' })
     fixture.write('agents.yaml', 'owners:\n  - name: Twin\n')
@@ -222,7 +225,7 @@ owners:
     assert.match((await fixture.apply()).stderr, /agents\.yaml:2:5: there is no owner with the id own_nobody;/)
   })
 
-  test('several files and stdin are one declaration, with owners of one name as one', async () => {
+  test('several files and stdin are one declaration, with owners of the same name merged', async () => {
     const one = fixture.write('one.yaml', 'owners:\n  - name: Shared\n    agents:\n      - {name: A, model: demo/demo, system_prompt: a}\n')
     const two = JSON.stringify({ owners: [{ name: 'Shared', agents: [{ name: 'B', model: 'demo/demo', system_prompt: 'b' }] }] })
     const ran = await runCommand(['apply', '-f', one, '-f', '-'], fixture.environment(), two)
@@ -231,7 +234,7 @@ owners:
     for (const name of ['A', 'B']) assert.equal((await fixture.one('/agents', name)).owner_id, id)
   })
 
-  test('parameters are compared as the JSON that they are sent as', async () => {
+  test('parameters are compared as the JSON that is sent', async () => {
     const declared = `
 owners:
   - name: Shared
@@ -246,7 +249,7 @@ owners:
     assert.match((await fixture.applied(declared)).stdout, /^No changes\./)
   })
 
-  test('a file that is there is never written over, and a key whose file is gone is told', async () => {
+  test('an existing file is never overwritten, and a key whose file is missing is reported', async () => {
     const declared = (file: string) => `owners: [{name: Shared, agents: [{name: B, keys: [{name: mine, secret_file: ${file}}]}]}]`
     fixture.write('taken.key', 'another')
     fixture.write('agents.yaml', declared('taken.key'))
@@ -257,7 +260,7 @@ owners:
     )
     fixture.write('agents.yaml', declared('no-folder/mine.key'))
     assert.match((await fixture.apply()).stderr, /the folder .*no-folder does not exist/)
-    // What a run that was killed at this very moment leaves.
+    // What a run that was killed at this moment leaves.
     chmodSync(fixture.write('empty.key', ''), 0o644)
     await fixture.applied(declared('empty.key'))
     assert.match(readFileSync(join(fixture.folder, 'empty.key'), 'utf8'), /^svc_live_\S+\n$/)

@@ -1,4 +1,4 @@
-/** `turnkeep backup` and the restore of docs/operate/backup-restore.md: beside a server that works, and what a restored server still knows. */
+/** `turnkeep backup` and the restore in docs/operate/backup-restore.md: beside a running server, and what a restored server still has. */
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -47,13 +47,13 @@ describe('turnkeep backup', () => {
     await restored.start()
     const replay = await restored.client.chat('before the backup', { idempotencyKey: 'old-key' })
     assert.deepEqual(replay.json, first.json)
-    // The provider's key is opened with the restored encryption.key.
+    // The provider's key is decrypted with the restored encryption.key.
     assert.equal((await restored.client.chat('after the restore', { user: 'new' })).status, 200)
     const verify = await runCommand(['verify'], { TURNKEEP_DATA_DIR: restored.folder })
     assert.equal(verify.code, 0, verify.stdout)
   })
 
-  test('of a stopped store works too, and never replaces a file', async (t) => {
+  test('works on a stopped store too, and never replaces a file', async (t) => {
     const folder = await storeFolder(t)
     const file = join(folder, 'copy.db')
     const made = await runCommand(['backup', file], { TURNKEEP_DATA_DIR: folder })
@@ -68,7 +68,7 @@ describe('turnkeep backup', () => {
     assert.equal((await runCommand(['backup', `${file}2`], { TURNKEEP_DATA_DIR: folder })).code, 2)
   })
 
-  test('of nothing, and into nowhere, ends with one line and exit code 2', async (t) => {
+  test('without a store, or to an invalid destination, ends with one line and exit code 2', async (t) => {
     const folder = await storeFolder(t)
     const nothing = await runCommand(['backup', join(folder, 'x.db')], { TURNKEEP_DATA_DIR: join(folder, 'none') })
     const nowhere = await runCommand(['backup', join(folder, 'none', 'x.db')], { TURNKEEP_DATA_DIR: folder })
@@ -79,7 +79,7 @@ describe('turnkeep backup', () => {
     assert.ok(!readdirSync(folder).includes('x.db'))
   })
 
-  test('says which invariant is broken, keeps the copy, and exits 1', async (t) => {
+  test('reports a violated invariant, keeps the copy, and exits 1', async (t) => {
     const folder = await storeFolder(t)
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec(`insert into owners (id, name, balance, held, created_at) values ('own_x', 'X', 5, 0, 0)`)
@@ -112,7 +112,7 @@ describe('backUp', () => {
     source.close()
   })
 
-  test('does not replace a file that somebody put there meanwhile', async (t) => {
+  test('does not replace a file that was created meanwhile', async (t) => {
     const folder = await storeFolder(t)
     const file = join(folder, 'copy.db')
     const check = async (): Promise<void> => writeFileSync(file, 'of somebody else')

@@ -48,7 +48,7 @@ async function atTerminal(t: TestContext, args: string[], url?: string): Promise
 }
 
 describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000 }, () => {
-  test('shows who pays, the reply as it comes, its cost, this session’s sum and the history', async (t) => {
+  test("shows the owner who pays, the reply as it arrives, its cost, the session's total and the history", async (t) => {
     const terminal = await atTerminal(t, [app.caller.agentId, '--user', 'ann'])
     assert.match(
       terminal.screen,
@@ -70,7 +70,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     const owner = await app.owner()
     assert.equal(left, owner.available_usd)
     assert.equal(Number(owner.balance_usd) + Number(sum), 10)
-    // The arrow brings the message again; a backslash and a paste make one of several lines.
+    // The arrow key recalls the message; a backslash or a paste makes a message of several lines.
     terminal.type('\u001b[A\u001b[A')
     await terminal.shows(/good morning$/)
     terminal.type(' again \\\r')
@@ -110,7 +110,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     assert.equal(await terminal.ended, 0)
   })
 
-  test('Ctrl-C ends a look-up that does not answer, comes back to the prompt, and the reply is still in the sum', async (t) => {
+  test('Ctrl-C ends a lookup that does not respond, returns to the prompt, and the reply still counts in the total', async (t) => {
     const front = await startHoldingFront(t)
     const terminal = await atTerminal(t, [app.caller.agentId, '--user', 'ivy'], front.url)
     for (const [words, path] of [
@@ -131,7 +131,7 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
     assert.equal(await terminal.ended, 0)
   })
 
-  test('a server that is killed in the middle of a reply brings the rest under the same key, and says where it differs', async (t) => {
+  test('when the server is killed during a reply, the rest arrives under the same key, and differences are shown', async (t) => {
     const port = await freePort()
     const home = await makeFolder()
     const model = await startModelServer()
@@ -165,14 +165,14 @@ describe('turnkeep chat at a terminal', { skip: withoutTerminal, timeout: 60_000
 })
 
 describe('turnkeep chat in a pipe', () => {
-  test('the whole of stdin is one message; the reply is alone on stdout, what it cost on stderr', async () => {
+  test('the whole of stdin is one message; stdout has only the reply, stderr its cost', async () => {
     const { code, stdout, stderr } = await chat(['Test agent', '--user', 'pipe'], 'first line\nsecond line\n')
     assert.equal(code, 0, stderr)
     assert.equal(stdout, 'You said: first line\nsecond line\n')
     assert.match(stderr, /^0\.\d{8} USD · \d+ prompt \+ \d+ completion tokens · \d+\.\d s, first token \d+\.\d s\n$/)
   })
 
-  test('--json is the completed response, and the same Idempotency-Key brings it again', async () => {
+  test('--json prints the completed response, and the same Idempotency-Key prints it again', async () => {
     const args = ['Test agent', '--message', 'keep it', '--idempotency-key', 'a key of mine', '--json']
     const first = await chat(args)
     const { request_id: requestId, message, usage } = JSON.parse(first.stdout) as Json
@@ -181,7 +181,7 @@ describe('turnkeep chat in a pipe', () => {
     assert.equal((await chat(args)).stdout, first.stdout)
   })
 
-  test('without an agent, or with a name that several have, the agents are listed and nothing is sent', async () => {
+  test('without an agent, or with an ambiguous name, the agents are listed and nothing is sent', async () => {
     const other = await app.makeAgent(app.caller.ownerId, { name: 'Second' })
     for (const [args, why] of [
       [[], /^turnkeep: several agents exist\. Specify one of:\n {2}id +model +name\n/],
@@ -223,11 +223,11 @@ async function freePort(): Promise<number> {
 
 type HoldingFront = {
   url: string
-  /** Requests whose path has this in it are not answered from now on; resolves at the first one. */
+  /** Requests whose path contains this are not answered from now on; resolves at the first one. */
   hold(path: string | undefined): Promise<void>
 }
 
-/** In front of the app: hands on what it is asked. */
+/** A proxy before the app. */
 async function startHoldingFront(t: TestContext): Promise<HoldingFront> {
   let held: string | undefined
   let heldOne = (): void => undefined

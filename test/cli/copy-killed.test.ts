@@ -1,4 +1,4 @@
-/** `turnkeep copy`, killed at any moment: the same command goes on where it stood, and what arrives is whole. */
+/** `turnkeep copy`, killed at any moment: the same command continues where it stopped, and the copy is complete. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,7 +22,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 void describe('turnkeep copy: killed', { skip }, () => {
-  void test('after each of its commits, it goes on where it stood and arrives whole', async (t) => {
+  void test('after each of its commits, it continues where it stopped and the copy is complete', async (t) => {
     const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     let report: CopyReport | undefined
     let found = -1
@@ -40,7 +40,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
     await assertSame(folder, url)
   })
 
-  void test('with -9 while it reads, copies and checks, it goes on where it stood and arrives whole', async (t) => {
+  void test('with -9 while it reads, copies and checks, it continues where it stopped and the copy is complete', async (t) => {
     const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     const run = (): ReturnType<typeof spawn> =>
       spawn(process.execPath, [command, 'copy', '--to', url], {
@@ -73,7 +73,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
     await assertSame(folder, url)
   })
 
-  void test('while its last commit was on its way, the next run waits for that commit and goes on after it', async (t) => {
+  void test('while its last commit is in flight, the next run waits for that commit and continues after it', async (t) => {
     const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     assert.equal(await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages'), undefined)
     const waiting = `select count(*) from pg_stat_activity where datname = current_database() and query like '%insert into messages%' and wait_event_type = 'Lock'`
@@ -98,7 +98,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
     await assertSame(folder, url)
   })
 
-  void test('a batch that begins elsewhere than at the mark writes nothing', async (t) => {
+  void test('a batch that does not start at the mark writes nothing', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     assert.equal(await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages'), undefined)
     const source = await openCopySource(folder)
@@ -113,7 +113,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
     assert.equal(await count(url, 'select count(*) from messages'), 10)
   })
 
-  void test('and asked again when it is finished, it says so and does nothing', async (t) => {
+  void test('a run after the end reports that the copy is complete and does nothing', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     await copyHouse({ folder, url, onProgress: ignore })
     await withClient(url, (client) => client.query(`update owners set name = 'since the move'`))

@@ -1,4 +1,4 @@
-/** `turnkeep copy`: all of it arrives and is proven, what stands in its way is told, and nothing is touched that is not its own. */
+/** `turnkeep copy`: everything is copied and verified, obstacles are reported, and no other data is touched. */
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,8 +23,8 @@ const skip = noPostgres()
 const log = { warn: () => undefined, info: () => undefined }
 const ignore = (): void => undefined
 
-void describe('turnkeep copy: what arrives', { skip }, () => {
-  void test('every row of every table, byte for byte, and running turns as orphans; it says so', async (t) => {
+void describe('turnkeep copy: the copied data', { skip }, () => {
+  void test('copies every row of every table byte for byte, with running turns as orphans, and reports it', async (t) => {
     const [folder, url] = [await createSqliteSource(t, many), await createPostgresTarget(t)]
     const { code, stdout, stderr } = await runCommand(['copy', '--to', url, '--json'], { TURNKEEP_DATA_DIR: folder })
     assert.equal(code, 0, stderr)
@@ -39,7 +39,7 @@ void describe('turnkeep copy: what arrives', { skip }, () => {
     assert.equal(await count(url, 'select count(*) from console_sessions'), 0, 'whoever is signed in signs in again')
   })
 
-  void test('the knowledge base is found by the same words, titles and headings as one that is indexed there', async (t) => {
+  void test('the copied knowledge base is found by the same words, titles and headings as one indexed on PostgreSQL', async (t) => {
     const [folder, url, fresh] = [await createSqliteSource(t), await createPostgresTarget(t), await createPostgresTarget(t)]
     const { agentId, text } = {
       agentId: 'agt_known',
@@ -63,7 +63,7 @@ void describe('turnkeep copy: what arrives', { skip }, () => {
     const termsIn = async (database: string): Promise<unknown[]> =>
       (
         await withClient(database, (client) =>
-          // Without the number that marks an agent's words, which is each house's own.
+          // Without the number that marks an agent's words, which differs between installations.
           client.query(
             `select position, regexp_replace(terms::text, '''\\d+:', '''', 'g') as terms from chunks where document_id = 'doc_known' order by 1`,
           ),
@@ -75,7 +75,7 @@ void describe('turnkeep copy: what arrives', { skip }, () => {
     assert.equal(await count(url, `select nextval(pg_get_serial_sequence('chunks', 'id')) - max(id) from chunks`), 1)
   })
 
-  void test('what differs on arrival is told by table, sum and invariant, exit code 1, and no server starts on it', async (t) => {
+  void test('differences after the copy are reported by table, sum and invariant, exit code 1, and no server starts on it', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     assert.equal(await copyUntil(folder, url, ({ phase }) => phase === 'copying'), undefined)
     await withClient(url, (client) =>
@@ -119,7 +119,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     await (await openSqliteStore({ folder })).close()
   })
 
-  void test('into a database that has data, that a server works with, or that another copy fills', async (t) => {
+  void test('into a database that has data, that a server uses, or that another copy fills', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const server = await openPostgresStore({ url, log })
     await refused(folder, url, /a Turnkeep server works with this database/)
@@ -133,7 +133,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     await refused(folder, url, /another copy into this database is under way/)
     await other.close()
     await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages')
-    // A server that was there before the copy began, which was killed before it looked for one.
+    // A server from before the copy started, which was killed before it checked for one.
     const early = new Client({ connectionString: url, application_name: 'turnkeep' })
     await early.connect()
     await refused(folder, url, /a Turnkeep server works with this database/)
@@ -141,7 +141,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     assert.equal((await copyHouse({ folder, url, onProgress: ignore })).kind, 'done')
   })
 
-  void test('of a folder that has changed since the copy began, or that is another one', async (t) => {
+  void test('from a folder that has changed since the copy started, or another folder', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'turns')
     // A start that finds nothing to do changes nothing.
@@ -159,7 +159,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     await refused(folder, second, /another copy into this database was finished on 20/)
   })
 
-  void test('of a text that PostgreSQL cannot store: the row is named', async (t) => {
+  void test('with a text that PostgreSQL cannot store: the row is named', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec(`insert into owners (id, name, created_at) values ('own_zero', 'a' || char(0) || 'b', 0)`)
@@ -167,7 +167,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     await refused(folder, url, /^a text of owners \["own_zero"\] holds U\+0000/)
   })
 
-  void test('with a table of the old house that nobody would carry, loudly', async (t) => {
+  void test('with an unknown table in the old store, with an error', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec('create table attic (id text primary key)')
@@ -175,7 +175,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     await assert.rejects(copyHouse({ folder, url, onProgress: ignore }), /a copy would leave behind: attic/)
   })
 
-  void test('of a store that is broken, of an older schema, or not there', async (t) => {
+  void test('from a store that is broken, has an older schema, or does not exist', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const change = (text: string): void => {
       const db = new DatabaseSync(join(folder, 'turnkeep.db'))
@@ -192,7 +192,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     assert.equal(await count(url, `select count(*) from pg_class where relname = 'owners'`), 0)
   })
 
-  void test('a half-copied database by server, verify and backup; an address that is none without its words', async (t) => {
+  void test('server, verify and backup refuse a half-copied database; an invalid address is not repeated', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     await copyUntil(folder, url, ({ phase, table }) => phase === 'copying' && table === 'messages')
     await assert.rejects(openPostgresStore({ url, log }), /a copy into this database is not finished/)
@@ -210,7 +210,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     for (const { stdout, stderr } of [nowhere, wrong]) assert.ok(!(stdout + stderr).includes('geheim'))
   })
 
-  void test('through a pooler, and so is a backup: what they lean on is a connection of their own', { skip: noPooler() }, async (t) => {
+  void test('through a pooler, and so is a backup: both need a dedicated connection', { skip: noPooler() }, async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const pooler = await startPooler(url)
     t.after(() => pooler.stop())

@@ -15,7 +15,7 @@ import { adminToken } from '../support/test-app.ts'
 const log = { warn: () => undefined, info: () => undefined }
 const secrets = { TURNKEEP_ADMIN_TOKEN: adminToken, TURNKEEP_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'), PORT: '1' }
 
-/** What doctor found; the word "geheim" stands in addresses and never in what is said. */
+/** What doctor found; the word "geheim" is in addresses and never in the output. */
 async function doctor(environment: Record<string, string>): Promise<{ code: number | null; checks: Finding[] }> {
   const { code, stdout, stderr } = await runCommand(['doctor', '--json'], { ...secrets, ...environment })
   assert.equal(stderr, '')
@@ -35,13 +35,13 @@ async function ownDatabase(t: TestContext): Promise<string> {
   const database = await makeDatabase()
   t.after(() => database.drop())
   const url = new URL(database.url)
-  // Where every user is trusted, as in these tests' own server, a password is not asked for.
+  // Where every user is trusted, as on these tests' own server, no password is requested.
   if (url.password === '') url.password = 'geheim'
   return url.href
 }
 
 void test(
-  'doctor: a database that fits is said to, looks at no folder, and finds a broken invariant',
+  'doctor: a valid database is reported as such, no folder is checked, and a violated invariant is found',
   { skip: noPostgres() },
   async (t) => {
     const url = await ownDatabase(t)
@@ -90,7 +90,7 @@ void test('doctor: a schema that is older, newer, or half copied', { skip: noPos
   says((await doctor({ DATABASE_URL: url })).checks, 'schema', 'warn', /older than this version of Turnkeep/, /next start/)
 })
 
-void test('doctor: a database that is not there, or does not know the password, fails in one line', { skip: noPostgres() }, async (t) => {
+void test('doctor: an unreachable database, or one that rejects the password, fails in one line', { skip: noPostgres() }, async (t) => {
   const gone = await doctor({ DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
   assert.equal(gone.code, 1)
   says(gone.checks, 'database', 'fail', /^cannot connect to postgres:\/\/me:…@127\.0\.0\.1:1\/x: .*ECONNREFUSED/, /DATABASE_URL/)
@@ -101,7 +101,7 @@ void test('doctor: a database that is not there, or does not know the password, 
   says(bad.checks, 'settings', 'fail', /^DATABASE_URL: must be/)
 })
 
-void test('doctor: what makes a commit worth less than the promise warns', { skip: noPostgres() }, async (t) => {
+void test('doctor: settings that weaken the durability of a commit warn', { skip: noPostgres() }, async (t) => {
   const url = await ownDatabase(t)
   const safe = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', synchronous_standby_names: '' }
   const durability = (settings: Partial<typeof safe>): Finding[] => [checkDurability({ settings: { ...safe, ...settings } })]
@@ -117,7 +117,7 @@ void test('doctor: what makes a commit worth less than the promise warns', { ski
   assert.equal((await inspectPostgres(url)).settings.synchronous_commit, 'off')
 })
 
-void test('doctor: a standby fails, a far database and a wrong clock warn, a pooler is told', { skip: noPostgres() }, async (t) => {
+void test('doctor: a standby fails, a distant database and a wrong clock warn, a pooler is reported', { skip: noPostgres() }, async (t) => {
   const found = await inspectPostgres(await ownDatabase(t))
   const answer = (change: Partial<typeof found>): Finding[] => [checkAnswer({ ...found, roundTripMs: 1, ...change }, 'it')]
   says(answer({}), 'database', 'ok', /^PostgreSQL \d+ at it responds in 1\.0 ms$/)
@@ -153,7 +153,7 @@ void test('doctor: a Redis that holds the windows, one that evicts them, and one
 })
 
 void test(
-  'doctor: a Redis that throws windows away when it is full warns, and a read-only or closed one fails',
+  'doctor: a Redis that evicts windows when it is full warns, and a read-only or unreachable one fails',
   { skip: noRedisServer() },
   async (t) => {
     const server = await startRedis({ lines: ['maxmemory 50mb', 'maxmemory-policy allkeys-lru'] })

@@ -83,7 +83,7 @@ describe('turnkeep doctor: this machine', () => {
     says([checkNode('24.0.0')], 'node', 'ok', /24/)
   })
 
-  test('a setting that is refused fails, and one that shows keys to the network warns', async (t) => {
+  test('a refused setting fails, and one that exposes keys to the network warns', async (t) => {
     const { environment } = await stopped(t)
     says((await doctor({ ...environment, TURNKEEP_DRAIN_SECONDS: 'long' })).checks, 'settings', 'fail', /TURNKEEP_DRAIN_SECONDS: must be/)
     const bad = await doctor({ ...environment, PORT: 'x' })
@@ -92,7 +92,7 @@ describe('turnkeep doctor: this machine', () => {
     says(open.checks, 'settings', 'warn', /is not https/, /https/)
   })
 
-  test('a data folder that others may read, that is a file, or that is not there', async (t) => {
+  test('a data folder that others can read, that is a file, or that does not exist', async (t) => {
     const { folder, environment } = await stopped(t)
     chmodSync(folder, 0o755)
     const { checks } = await doctor(environment)
@@ -103,7 +103,7 @@ describe('turnkeep doctor: this machine', () => {
     says((await doctor({ ...environment, TURNKEEP_DATA_DIR: join(folder, 'none') })).checks, 'data folder', 'warn', /does not exist/)
   })
 
-  test('a data folder that may not be written fails', async (t) => {
+  test('a data folder without write permission fails', async (t) => {
     const { folder } = await stopped(t)
     const outcome = readConfig({ TURNKEEP_DATA_DIR: folder })
     assert.ok(outcome.kind === 'config')
@@ -128,7 +128,7 @@ describe('turnkeep doctor: this machine', () => {
     says([checkSpace('', 5e7)], 'disk', 'fail', /^47 MiB free/, /Free up space/)
   })
 
-  test('a secret that others may read fails, and so does an encryption key that is gone', async (t) => {
+  test('a secret that others can read fails, and so does a missing encryption key', async (t) => {
     const { folder, environment } = await stopped(t)
     chmodSync(join(folder, 'encryption.key'), 0o644)
     says((await doctor(environment)).checks, 'secrets', 'fail', /^other users can read .*encryption\.key \(mode 644\)/, /^chmod 600 /)
@@ -139,7 +139,7 @@ describe('turnkeep doctor: this machine', () => {
 })
 
 describe('turnkeep doctor: the database', () => {
-  test('that is whole, and nobody holds, is said to be so', async (t) => {
+  test('a valid database that no process uses is reported as such', async (t) => {
     const { environment } = await stopped(t)
     const { code, checks } = await doctor(environment)
     assert.equal(code, 0)
@@ -150,7 +150,7 @@ describe('turnkeep doctor: the database', () => {
     says(checks, 'server', 'warn', /cannot reach/, /turnkeep serve/)
   })
 
-  test('that is not there, damaged, of a newer Turnkeep, or to be migrated', async (t) => {
+  test('one that does not exist, is damaged, of a newer Turnkeep, or needs a migration', async (t) => {
     const { folder, environment } = await stopped(t)
     sql(folder, `delete from migrations where name = (select max(name) from migrations)`)
     says((await doctor(environment)).checks, 'database', 'warn', /older than this version of Turnkeep/, /next start/)
@@ -164,7 +164,7 @@ describe('turnkeep doctor: the database', () => {
     says((await doctor(environment)).checks, 'database', 'fail', /cannot read it: /)
   })
 
-  test('with a broken invariant fails by its name', async (t) => {
+  test('a violated invariant fails with its name', async (t) => {
     const { folder, environment } = await stopped(t)
     sql(folder, `insert into owners (id, name, balance, held, created_at) values ('own_x', 'X', 5, 0, 0)`)
     says((await doctor(environment)).checks, 'invariants', 'fail', /^broken: balance-is-ledger-sum$/, /turnkeep verify/)
@@ -219,7 +219,7 @@ describe('turnkeep doctor: the server', () => {
     says(checks, 'server', 'fail', /answers 404, but is not a Turnkeep server/)
   })
 
-  test('one that drains, and one whose store is gone', () => {
+  test('one that drains, and one whose store is unavailable', () => {
     const ours = { kind: 'ours', status: 'ready', store: 'ok', skewMs: 0 } as const
     says(checkServer('http://x', { ...ours, status: 'draining' }, true), 'server', 'warn', /draining/, /Wait/)
     says(checkServer('http://x', { ...ours, store: 'unavailable' }, true), 'server', 'fail', /database is unavailable/, /log/)
@@ -232,7 +232,7 @@ describe('turnkeep doctor: the server', () => {
     says([checkClock(NaN)], 'clock', 'warn', /no Date header/)
   })
 
-  test('a proxy that holds events back fails, and one that passes them on does not', async (t) => {
+  test('a proxy that buffers events fails, and one that passes them on does not', async (t) => {
     const folder = await makeFolder()
     const server = await startServer({ TURNKEEP_DATA_DIR: folder })
     t.after(async () => {

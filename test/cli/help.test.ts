@@ -1,4 +1,4 @@
-/** The help of every command, read as a stranger reads it: what it does, an example, each flag, how it ends; and docs/operate/commands.md names them all. */
+/** The help of every command: what it does, an example, each flag, its exit codes; docs/operate/commands.md names every command. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { runCommand } from '../support/run-command.ts'
 const program = await buildProgram({}, () => true)
 const helpWidth = 80
 
-/** With all words before it, as `owner create`. */
+/** With its command group, such as `owner create`. */
 const pathOf = (command: Command): string => (command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name())
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
 const commands = everyCommand(program).slice(1)
@@ -24,7 +24,7 @@ function helpOf(command: Command): string {
   return help
 }
 
-test('help: every command says what it does, shows an example of itself and how it ends, at 80 columns', () => {
+test('help: every command has a description, an example of itself and its exit codes, at 80 columns', () => {
   assert.ok(leaves.length > 40)
   for (const command of [program, ...commands]) {
     const help = helpOf(command)
@@ -37,7 +37,7 @@ test('help: every command says what it does, shows an example of itself and how 
   }
 })
 
-test('help: every flag and argument has a sentence, and all but serve take --json', () => {
+test('help: every flag and argument has a sentence, and all but serve accept --json', () => {
   for (const command of leaves) {
     for (const option of command.options) assert.ok(option.description, `${pathOf(command)} ${option.flags}`)
     if (command.name() !== 'serve')
@@ -48,7 +48,7 @@ test('help: every flag and argument has a sentence, and all but serve take --jso
   }
 })
 
-test('docs/operate/commands.md names every command, and none that is not there', () => {
+test('docs/operate/commands.md names every command, and no other', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/operate/commands.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([a-z-]+)` \| (.*?) \|/gm)].map(([, name, says]) => {
     const verbs = [...says!.matchAll(/`([a-z-]+)`/g)].map(([, verb]) => verb!)
@@ -58,7 +58,7 @@ test('docs/operate/commands.md names every command, and none that is not there',
   assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(told))
 })
 
-test('a wrong word is answered with the nearest command, and exit code 2', async () => {
+test('help: a misspelled command gets a suggestion and exit code 2', async () => {
   for (const [words, nearest] of [
     [['agnt'], 'agent'],
     [['owner', 'lst'], 'list'],

@@ -1,4 +1,4 @@
-/** The commands by which a support person looks: conversations, turns, tools, what is found, who changed what. Against the real service. */
+/** The read commands for support: conversations, turns, tools, search, audit. Against the real service. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { runCommand } from '../support/run-command.ts'
@@ -21,7 +21,7 @@ async function json(...args: string[]): Promise<Json> {
 }
 
 describe('turnkeep conversation and turn', () => {
-  test('list, show and messages tell what the API tells; delete erases the text and its figures stay', async () => {
+  test('list, show and messages print what the API returns; delete erases the text and its figures stay', async () => {
     const { json: reply } = await app.chat('hello there', { user: 'ann' })
     await app.chat('somebody else', { user: 'ben' })
     const { data } = await json('conversation', 'list', '--user', 'ann')
@@ -36,7 +36,7 @@ describe('turnkeep conversation and turn', () => {
     assert.equal((await json('turn', 'show', reply.request_id)).usage.charged_usd, reply.usage.charged_usd)
   })
 
-  test('--json is what the API tells, with everything that could steer a terminal written as \\uXXXX', async () => {
+  test('--json prints what the API returns, with terminal control characters written as \\uXXXX', async () => {
     const hostile = 'C1 \u009b31m, DEL \u007f, turned \u202eround, hidden \u{e0041}, line \u2028 end'
     app.model.script(hostile)
     const { json: reply } = await app.chat('say it', { user: hostile })
@@ -52,7 +52,7 @@ describe('turnkeep conversation and turn', () => {
     }
   })
 
-  test('turn show says why it failed, and each step; list picks the failed ones', async () => {
+  test('turn show prints why a turn failed, and each step; list filters the failed ones', async () => {
     app.model.script([{ toolCall: { id: 'c1', name: 'now', arguments: '{}' } }], 'It is late.')
     const { json: reply } = await app.chat('what time is it?', { user: 'eve' })
     const { stdout } = await turnkeep('turn', 'show', reply.request_id)
@@ -87,7 +87,7 @@ describe('turnkeep agent tools', () => {
 })
 
 describe('turnkeep document search, audit and status', () => {
-  test('search shows the best passages, audit who changed what, status how it is', async () => {
+  test('search prints the best passages, audit who changed what, status the state of the service', async () => {
     const { agentId } = app.caller
     const document = await app.made('POST', `/agents/${agentId}/documents`, {
       title: 'Returns',

@@ -102,7 +102,7 @@ void describe('migrate to PostgreSQL', { skip: noPostgres() }, () => {
     await assertWhole(database.url)
   })
 
-  void test('usage, ledger, owner, agents and keys read the same on both sides', async (t) => {
+  void test('usage, ledger, owner, agents and keys are the same on both sides', async (t) => {
     const processRuns = await ProcessRuns.begin(t)
     const database = await makeDatabase()
     t.after(async () => {
@@ -201,7 +201,7 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     await assertWhole(restored.url)
   })
 
-  void test('says which invariant is broken, keeps the copy, and exits 1; one of nothing, or into nowhere, ends with one line', async (t) => {
+  void test('reports a violated invariant, keeps the copy, and exits 1; without a database, or to an invalid destination, ends with one line', async (t) => {
     const processRuns = await ProcessRuns.begin(t)
     const [database, empty] = [await makeDatabase(), await makeDatabase()]
     t.after(async () => {
@@ -233,7 +233,7 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     assert.ok(!readdirSync(processRuns.folder).some((name) => name.startsWith('b.dump')))
   })
 
-  void test('needs a pg_dump that knows this PostgreSQL, and says which; nothing is left of one that fails half-way', async (t) => {
+  void test('needs a pg_dump that supports this PostgreSQL, and names it; a failed run leaves nothing', async (t) => {
     const [database, folder] = [await makeDatabase(), await makeFolder()]
     t.after(async () => {
       await database.drop()
@@ -242,7 +242,7 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     await (await openPostgresStore({ url: database.url, log })).close()
     const file = join(folder, 'a.dump')
     const url = new URL(database.url)
-    // Where every user is trusted, as in these tests' own server, a password is not asked for.
+    // Where every user is trusted, as on these tests' own server, no password is requested.
     if (url.password === '') url.password = 'geheim'
     const dump = (folders: string[]): Promise<unknown> =>
       dumpPostgres({ url: url.href, file, environment: { PATH: '/nowhere' }, onProgress: () => undefined, folders }, verify)
@@ -254,11 +254,11 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     const answers = (script: string): string => `case "$1" in --version) echo "pg_dump (PostgreSQL) 99.1";; *) ${script};; esac`
     program('pg_dump', answers('echo "pg_dump: error: no room" >&2; exit 1'))
     await assert.rejects(dump([folder, findBin()!]), refused(/^pg_dump ended without a backup: no room$/))
-    // Every user of the machine reads a program's arguments.
+    // Every user of the machine can read a program's arguments.
     program('pg_dump', answers(`echo "$* and ${'$'}{#PGPASSWORD}" >&2; exit 1`))
     const told = refused(new RegExp(`--dbname=postgres://.* and ${decodeURIComponent(url.password).length}$`))
     await assert.rejects(dump([folder]), (error: unknown) => told(error) && !String(error).includes(url.password))
-    // It says that all went well, and the file is empty.
+    // It reports success, and the file is empty.
     program('pg_dump', answers('exit 0'))
     program('pg_restore', `exec ${join(findBin()!, 'pg_restore')} "$@"`)
     await assert.rejects(dump([folder]), refused(/cannot be read back/))

@@ -14,7 +14,7 @@ function screen(isTTY: boolean) {
   return { written, progress, tell }
 }
 
-void test('on a terminal one line is drawn over, not too often, never wider than it, and taken away at the end', () => {
+void test('progress: on a terminal one line is redrawn, not too often, never wider than it, and cleared at the end', () => {
   const { written, progress, tell } = screen(true)
   tell(0, 'reading', 0)
   tell(10, 'reading', 5)
@@ -28,7 +28,7 @@ void test('on a terminal one line is drawn over, not too often, never wider than
   assert.equal(written[3], '\r\u001b[K')
 })
 
-void test('elsewhere a line for each phase and every few seconds, without a word for the cursor', () => {
+void test('progress: elsewhere a line for each phase and every few seconds, without cursor control', () => {
   const { written, progress, tell } = screen(false)
   tell(0, 'reading', 0)
   tell(1_000, 'reading', 100)
@@ -42,7 +42,7 @@ void test('elsewhere a line for each phase and every few seconds, without a word
   ])
 })
 
-void test('where the share alone is known, it alone is told', () => {
+void test('progress: when only the percentage is known, only that is shown', () => {
   const written: string[] = []
   const progress = showProgress(undefined, { write: (text) => written.push(text) }, () => 0)
   progress.tell({ phase: 'indexing', part: 'handbook.pdf', done: 40, of: 100 })

@@ -1,4 +1,4 @@
-/** How a command finds its server and its token, what it says when it does not, and every command's help. */
+/** How a command finds its server and its token, what it prints when it does not, and every command's help. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -11,7 +11,7 @@ import type { TestContext } from 'node:test'
 import { runCommand } from '../support/run-command.ts'
 import { adminToken } from '../support/test-app.ts'
 
-/** A server that is not Turnkeep, and what it was asked. */
+/** A server that is not Turnkeep, and the requests it received. */
 async function strange(t: TestContext, answer: RequestListener): Promise<{ url: string; port: number; asked: IncomingMessage[] }> {
   const asked: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -56,7 +56,7 @@ describe('the address', () => {
     )
   })
 
-  test('that nobody answers at, a wrong one, and any free port are said in one line, with exit code 2', async () => {
+  test('an unreachable address, a wrong one, and a setting of any free port are reported in one line, with exit code 2', async () => {
     for (const [environment, flags, says] of [
       [{ ...token, PORT: '2' }, [], /^turnkeep: cannot reach http:\/\/127\.0\.0\.1:2: connect ECONNREFUSED .*\(--url\)\.\n$/],
       [token, ['--url', 'nowhere'], /^turnkeep: --url must be an http or https URL/],
@@ -69,12 +69,12 @@ describe('the address', () => {
     }
   })
 
-  test('settings that do not concern it do not stop a command', async (t) => {
+  test('unrelated settings do not stop a command', async (t) => {
     const { url } = await strange(t, emptyPage)
     assert.equal((await runCommand(['owner', 'list', '--url', url], { ...token, DATABASE_URL: 'postgres://x', TURNKEEP_X: '1' })).code, 0)
   })
 
-  test('of another program, and a redirect, are told from a refusal; the token goes no further', async (t) => {
+  test('another program and a redirect are distinguished from a refusal; the token goes no further', async (t) => {
     const { url } = await strange(t, (_request, response) => response.end('<h1>It works</h1>'))
     const html = await runCommand(['owner', 'list', '--url', url], token)
     assert.equal(html.code, 2)
@@ -86,7 +86,7 @@ describe('the address', () => {
     assert.equal(moved.asked.length, 1)
   })
 
-  test('that breaks while a ledger entry is on its way: how to repeat it is said', async (t) => {
+  test('a connection that breaks during a ledger entry: explains how to repeat it', async (t) => {
     const { url } = await strange(t, (request) => request.socket.destroy())
     const { code, stderr } = await runCommand(['ledger', 'add', 'own_x', '5', '--url', url], token)
     assert.equal(code, 2)
@@ -104,7 +104,7 @@ describe('the token', () => {
     assert.equal(asked[0]!.headers.authorization, `Bearer ${adminToken}`)
   })
 
-  test('that is nowhere is asked for in one line, with exit code 2', async (t) => {
+  test('a missing token is requested in one line, with exit code 2', async (t) => {
     const { code, stderr } = await runCommand(['owner', 'list'], { TURNKEEP_DATA_DIR: ownFolder(t) })
     assert.equal(code, 2)
     assert.match(stderr, /^turnkeep: no admin token found: set TURNKEEP_ADMIN_TOKEN, or set TURNKEEP_DATA_DIR [^\n]+\n$/)
@@ -112,7 +112,7 @@ describe('the token', () => {
 })
 
 describe('help', () => {
-  test('of turnkeep names every command and the exit codes', async () => {
+  test('of turnkeep lists every command and the exit codes', async () => {
     const { code, stdout } = await runCommand(['--help'])
     assert.equal(code, 0)
     for (const name of ['serve', 'owner', 'chat', 'verify']) assert.match(stdout, new RegExp(`^  ${name} `, 'm'))
@@ -120,7 +120,7 @@ describe('help', () => {
     assert.match((await runCommand(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
   })
 
-  test('of a group lists its verbs, of a verb its flags, with an example and exit codes', async () => {
+  test('of a group lists its commands, of a command its flags, with an example and exit codes', async () => {
     for (const [args, says] of [
       [['help', 'owner'], /^ {2}rename <owner-id> <name> /m],
       [['owner', '--help'], /^ {2}rename <owner-id> <name> /m],

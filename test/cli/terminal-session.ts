@@ -1,4 +1,4 @@
-/** A command at a real terminal, made by util-linux's `script`: what is typed, what is shown, how it ends. 80 columns by 24 lines. */
+/** A command at a real terminal, created by util-linux's `script`: what is typed, what is shown, its exit code. 80 columns by 24 lines. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -9,10 +9,13 @@ const command = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
 export const withoutTerminal = spawnSync('script', ['--version']).error ? 'needs script: apt-get install bsdutils' : false
 
 export type TerminalSession = {
-  /** Resolves when what is shown since the last call holds the text, and answers all that was shown since then; rejects where the command ends without. */
+  /**
+   * Resolves when the output since the last call contains the text, and returns the output since then; rejects if the command ends without
+   * it.
+   */
   shows(text: RegExp): Promise<string>
   type(text: string): void
-  /** What was shown from the beginning, without the escapes by which it was drawn. */
+  /** The output from the start, without the escapes that drew it. */
   readonly screen: string
   readonly ended: Promise<number | null>
 }

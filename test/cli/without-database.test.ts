@@ -1,4 +1,4 @@
-/** Commands whose database is not there, is another one or does not let them in: one line that an operator can act on, soon. */
+/** Commands whose database does not exist, is another one or rejects them: one line that an operator can act on, soon. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,10 @@ async function ownFolder(t: TestContext): Promise<string> {
   return folder
 }
 
-/** Speaks as PostgreSQL does until it has asked for a password, and then waits for ever. Resolves `hungUp` when the caller has gone. */
+/**
+ * Follows PostgreSQL's protocol until it has requested a password, and then waits forever. Resolves `hungUp` when the client has
+ * disconnected.
+ */
 async function askingForPassword(t: TestContext): Promise<{ url: string; hungUp: Promise<unknown> }> {
   const gone = Promise.withResolvers<unknown>()
   const said = (code: number, text: string): Buffer => {
@@ -52,7 +55,7 @@ async function askingForPassword(t: TestContext): Promise<{ url: string; hungUp:
 }
 
 describe('turnkeep verify without a database to read', () => {
-  test('says whether there is none, it is damaged, of a newer Turnkeep, older, or out of reach', async (t) => {
+  test('reports whether there is none, it is damaged, of a newer Turnkeep, older, or out of reach', async (t) => {
     const folder = await ownFolder(t)
     const environment = { TURNKEEP_DATA_DIR: folder }
     assert.match(
@@ -82,12 +85,12 @@ describe('turnkeep verify without a database to read', () => {
 })
 
 describe('DATABASE_URL', () => {
-  test('that is no address of a server is refused', async () => {
+  test('an invalid server address is refused', async () => {
     for (const url of ['postgresql:/foo', 'postgres:foo'])
       assert.match(await verify({ DATABASE_URL: url }), /^turnkeep: DATABASE_URL: must be a URL such as/)
   })
 
-  test('without the password that is asked for: every command ends at once and says where it may stand', { timeout: 30_000 }, async (t) => {
+  test('without the required password: every command ends immediately and says where to set it', { timeout: 30_000 }, async (t) => {
     const words = /it asks for a password, which may stand in the address, in PGPASSWORD or in ~\/\.pgpass/
     for (const args of [['verify'], ['doctor'], ['backup', join(await ownFolder(t), 'x.dump')]]) {
       const { url, hungUp } = await askingForPassword(t)
@@ -98,7 +101,7 @@ describe('DATABASE_URL', () => {
     }
   })
 
-  test('whose server does not answer: a start says that it waits for it', async () => {
+  test('a server that does not respond: a start logs that it waits for it', async () => {
     const server = showServer({ ...secrets, DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
     await server.shows('stderr', /the database cannot be used yet: waiting for it/)
     await server.stop()

@@ -1,6 +1,6 @@
 /**
- * Where in an answer something happens: splits a service's answer into the bytes that go on before a moment and says when the moment has come.
- * Knows that a stream's events end with an empty line, and nothing else of them.
+ * Splits a service's response into the bytes before a moment and after it. Knows that a stream's events end with an empty line, and nothing
+ * else about them.
  */
 import type { Moment } from './scenario-file.ts'
 
@@ -9,10 +9,12 @@ export type Piece = { bytes: Buffer; isDelta?: boolean } | 'moment'
 const deltaEvent = Buffer.from('event: response.output_text.delta\n')
 const eventEnd = Buffer.from('\n\n')
 
-/** The pieces of an answer in order, with `moment` at its place, after which nothing comes; without one where the answer ends before it. */
+/**
+ * The pieces of a response in order, with `moment` at its place, after which nothing follows; without one if the response ends before it.
+ */
 export async function* piecesUntil(moment: Moment | undefined, body: AsyncIterable<Buffer>): AsyncGenerator<Piece> {
   if (typeof moment === 'string') {
-    // All of it was said, and nothing of it goes on; what comes before an answer is not asked here.
+    // All of it was sent, and nothing of it is forwarded; what comes before a response is handled elsewhere.
     for await (const _ of body);
     yield 'moment'
     return
@@ -43,14 +45,14 @@ function* splitAt(event: Buffer, at: number): Generator<Piece> {
   yield 'moment'
 }
 
-/** After the first byte of the first character that has several. */
+/** After the first byte of the first multi-byte character. */
 function insideCharacter(event: Buffer): number {
   const first = event.findIndex((byte) => byte >= 0xc0)
   if (first === -1) throw new Error(`this delta has no character of several bytes: ${event.toString()}`)
   return first + 1
 }
 
-/** Whole events; what follows the last of them as it is. */
+/** Whole events; the rest after the last of them as it is. */
 async function* eventsOf(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0)
   for await (const bytes of body) {

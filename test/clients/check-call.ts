@@ -1,14 +1,14 @@
 /**
- * What must be true of one call by a client: the lines that its driver printed, held against what the scenario expects and against what the proxy
- * noted. Pure: answers sentences of what is wrong, none where all is well.
+ * What must be true of one call by a client: the lines that its driver printed, compared with what the scenario expects and what the proxy
+ * recorded. Pure: returns sentences about what is wrong, none if all is well.
  */
 import type { Noted } from './noted.ts'
 import type { Printed } from './run-driver.ts'
 import type { Call, Completed, Expect, Failed, Range } from './scenario-file.ts'
 
-// An answer that is final is told at once; between both a program of a busy machine may have to wait for its turn.
+// A final response is reported immediately; in between, a program on a busy machine may have to wait for its turn.
 const maxLogDelaySeconds = 3
-// What a timer may be early by its own clock.
+// How early a timer may be by its own clock.
 const earlySeconds = 0.01
 
 /** `first`: what the scenario's first call completed with, for a later one. */
@@ -46,7 +46,7 @@ function checkRequests({ call, expect }: Call, noted: Noted[]): string[] {
   ]
 }
 
-/** What the scenario names, and every Retry-After that was answered. */
+/** What the scenario names, and every Retry-After that was sent. */
 function checkWaits({ waits = [] }: Expect, noted: Noted[]): string[] {
   const asked = noted.flatMap(({ retryAfter }, index) =>
     retryAfter === undefined ? [] : [{ after_request: index + 1, at_least_seconds: retryAfter }],

@@ -1,4 +1,6 @@
-/** What must be true of the stored data when a scenario is over: as many turns, charges and messages as it says, and what callers were told. Pure. */
+/**
+ * What must be true of the stored data when a scenario is over: its number of turns, charges and messages, and what callers received. Pure.
+ */
 import type { Found } from './scenario-fixture.ts'
 import type { Completed, Scenario, Stored } from './scenario-file.ts'
 
@@ -9,7 +11,7 @@ export function checkStored({ stored }: Scenario, found: Found, told: Completed[
   return [...counts, ...told.flatMap((reply) => checkTold(reply, found))]
 }
 
-/** The reply stands in the history once, after the message that it answers, and was charged as it says. */
+/** The reply is in the history once, after the message that it answers, and was charged as it says. */
 function checkTold({ request_id: requestId, message, usage }: Completed, { texts, chargesUsd }: Found): string[] {
   const [asked, answered, ...more] = texts.filter((text) => text.requestId === requestId)
   const sound = more.length === 0 && asked?.role === 'user' && answered?.role === 'assistant'

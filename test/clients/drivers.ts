@@ -1,4 +1,7 @@
-/** The clients that the scenarios run on: one line each. A third one is a line more, and a program that speaks the protocol of clients/README.md. */
+/**
+ * The clients that the scenarios run on: one line each. Another client needs another line, and a program that implements the protocol of
+ * clients/README.md.
+ */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -6,7 +9,7 @@ export type Driver = {
   name: string
   /** The program and its arguments. */
   command: [string, ...string[]]
-  /** Why it cannot run here; false where it can. */
+  /** Why it cannot run here; false if it can. */
   missing: string | false
 }
 

@@ -1,4 +1,7 @@
-/** The scenarios can fail: a small client passes them as it is, and with one flaw it fails the one that is there for it, for the right reason. */
+/**
+ * The scenarios can fail: a small client passes them as it is, and with one flaw it fails the scenario that covers it, for the right
+ * reason.
+ */
 import assert from 'node:assert/strict'
 import { describe, after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +13,7 @@ import { ScenarioFixture } from './scenario-fixture.ts'
 const driver = fileURLToPath(new URL('flawed-driver.ts', import.meta.url))
 const scenarios = readScenarios()
 
-/** What its argument makes of the small client, the scenario that finds it, and one of the sentences that it is found by. */
+/** The flaw that its argument gives the small client, the scenario that finds it, and one of the sentences that it is found by. */
 const flaws: [flaw: string, scenario: string, problem: RegExp][] = [
   ['new-key', 'answer of a chat lost', /^2 keys were sent/],
   ['new-key', 'answer of a chat lost', /^2 charges are stored, not 1$/],
@@ -35,7 +38,7 @@ void describe('clients: the scenarios find a flawed client', { concurrency: atOn
     return (await runScenario(scenario, [process.execPath, driver, flaw], fixture)).problems
   }
   for (const name of new Set(flaws.map(([, scenario]) => scenario)))
-    void test(`clients: one without a flaw passes: ${name}`, async () => assert.deepEqual(await problems(name, 'none'), []))
+    void test(`clients: a client without a flaw passes: ${name}`, async () => assert.deepEqual(await problems(name, 'none'), []))
   for (const [flaw, name, problem] of flaws)
     void test(`clients: ${flaw} is found: ${name}, ${problem}`, async () => {
       const found = await problems(name, flaw)

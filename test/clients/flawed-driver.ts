@@ -1,6 +1,7 @@
 /**
- * A small client and its driver in one, by clients/README.md alone: right as it is, and wrong in the one way that its argument names. It proves that the
- * scenarios can fail, and shows how little a driver is. Not for use: it knows nothing of signals, time limits or limits of retries.
+ * A small client and its driver in one, written from clients/README.md alone: correct as it is, and wrong in the one way that its argument
+ * names. It proves that the scenarios can fail, and shows how small a driver is. Not for production: it has no signals, timeouts or retry
+ * limits.
  */
 import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'
@@ -23,12 +24,12 @@ const comeBack = new Set([
 ])
 const kinds: Record<number, string> = { 409: 'ConflictError', 422: 'ValidationError' }
 let created = false
-/** What left this program since the last reset. */
+/** What this program has printed since the last reset. */
 let shown = ''
 
 const print = (event: string, fields: Fields): void => console.log(JSON.stringify({ event, ...fields }))
 
-/** Only what is new of an attempt's text leaves. */
+/** Only the new part of an attempt's text is printed. */
 function show(text: string): void {
   if (order['call'] === 'chat' || (shown.startsWith(text) && flaw !== 'delta-twice')) return
   const rest = text.startsWith(shown) ? text.slice(shown.length) : undefined

@@ -1,8 +1,11 @@
-/** What the proxy of a scenario notes of one request: what the client sent and when, and what it was given. Judges nothing. */
+/** What the proxy of a scenario records of one request: what the client sent and when, and what it received. Judges nothing. */
 import type { IncomingMessage } from 'node:http'
 
 export type Noted = {
-  /** Milliseconds of performance.now(): when its head had arrived, and just before the last byte of its answer left or the connection was cut. */
+  /**
+   * Milliseconds of performance.now(): when its head had arrived, and just before the last byte of its response was sent or the connection
+   * was cut.
+   */
   at: number
   endedAt: number | undefined
   method: string
@@ -10,12 +13,12 @@ export type Noted = {
   idempotencyKey: string | undefined
   userAgent: string | undefined
   body: string
-  /** Of the answer that the client was given, if it was given a head. */
+  /** Of the response that the client received, if it received a head. */
   status: number | undefined
-  /** The service's, of the same answer. */
+  /** The service's, of the same response. */
   requestId: string | undefined
   retryAfter: number | undefined
-  /** Whole deltas that went to the client. */
+  /** Whole deltas that were sent to the client. */
   deltas: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * The Python client: its own tests (clients/python/tests) by python3, with warnings as errors, against a scripted server that they start and against
- * the real service, which is started here with a caller for each kind of answer.
+ * The Python client: its own tests (clients/python/tests) by python3, with warnings as errors, against a scripted server that they start
+ * and against the real service, which is started here with a caller for each kind of response.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -23,7 +23,7 @@ void test('python client: its tests pass, none is skipped', options, async () =>
   await using app = await startTestApp()
   app.model.when('In pieces', ['Piece ', 'by ', 'piece.'])
   let failures = 0
-  // Three calls of the model are one attempt at the turn.
+  // Three calls of the model are one attempt of the turn.
   app.model.when('Fail at first', () => (failures++ < 3 ? { status: 503, headers: { 'retry-after': '0' } } : 'Well now.'))
   const callers = {
     base_url: app.url,
@@ -37,15 +37,15 @@ void test('python client: its tests pass, none is skipped', options, async () =>
   assert.match(said, /^Ran \d+ tests in [\s\S]*^OK$/m)
 })
 
-void test('python client: written in the Python of its oldest version', options, async () => {
+void test('python client: uses only the syntax of its oldest supported version', options, async () => {
   const parse = 'import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 9))'
   await runPython(['-c', parse], {}, readFileSync(join(folder, 'turnkeep.py'), 'utf8'))
 })
 
-/** What it printed; fails the test where it did not succeed. Leaves no compiled files behind. */
+/** Its output; fails the test if it did not succeed. Leaves no compiled files behind. */
 async function runPython(args: string[], environment: Record<string, string>, input = ''): Promise<string> {
   const compiled = await mkdtemp(join(tmpdir(), 'turnkeep-python-'))
-  // A failure prints the SEED that it came with.
+  // A failure prints the SEED that it ran with.
   const seed = process.env['SEED'] ? { SEED: process.env['SEED'] } : {}
   const env = { PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8', PYTHONPYCACHEPREFIX: compiled, ...seed, ...environment }
   const child = spawn('python3', ['-X', 'dev', '-W', 'error', ...args], { cwd: folder, env, stdio: 'pipe' })

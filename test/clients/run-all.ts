@@ -1,4 +1,4 @@
-/** All scenarios on several clients, so many at a time: most of their time they wait for what Retry-After asks of them. */
+/** All scenarios on several clients, a limited number at a time: most of their time they wait for Retry-After. */
 import type { Driver } from './drivers.ts'
 import { runScenario } from './run-scenario.ts'
 import type { Outcome } from './run-scenario.ts'
@@ -6,10 +6,10 @@ import type { Scenario } from './scenario-file.ts'
 import type { ScenarioFixture } from './scenario-fixture.ts'
 import type { Column } from './scenario-table.ts'
 
-// Of drivers and servers together so many that two processors keep up with them.
+// As many drivers and servers together as two processors can handle.
 export const atOnce = 8
 
-/** `told` hears of each as it ends; the columns are in the order of the clients, their outcomes in that of the scenarios. */
+/** `told` is called with each as it ends; the columns are in the order of the clients, their outcomes in that of the scenarios. */
 export async function runAll(
   scenarios: Scenario[],
   clients: readonly Driver[],

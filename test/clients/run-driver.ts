@@ -1,4 +1,4 @@
-/** One call by a client: starts its driver, gives it the one line of what to do, and notes what it prints and when. Judges nothing. */
+/** One call by a client: starts its driver, sends it one line with its task, and records what it prints and when. Judges nothing. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { readLine } from './scenario-file.ts'
@@ -19,7 +19,7 @@ export type Order = {
 }
 export type Printed = {
   lines: (Line & { at: number })[]
-  /** What was no line of the protocol, what it said on stderr, and how it ended, where that was not as it should be. */
+  /** Output that was not a line of the protocol, its stderr, and how it ended, if that was not as it should be. */
   problems: string[]
   endedAt: number
 }
@@ -27,7 +27,7 @@ export type Printed = {
 // No scenario takes a third of it.
 const maxMs = 60_000
 
-/** `leaveAfterDeltas`: the program is killed when it has printed so many. */
+/** `leaveAfterDeltas`: the program is killed when it has printed this many. */
 export async function runDriver(command: readonly string[], order: Order, leaveAfterDeltas = Infinity): Promise<Printed> {
   const [program = '', ...args] = command
   const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }

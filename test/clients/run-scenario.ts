@@ -1,4 +1,7 @@
-/** One scenario on one client, from an empty room to what is stored at the end. Answers what was wrong, the harness's own failure included. */
+/**
+ * One scenario on one client, from an empty service to what is stored at the end. Returns what was wrong, including failures of the harness
+ * itself.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Caller } from '../support/test-app.ts'
 import { checkCall } from './check-call.ts'
@@ -13,7 +16,7 @@ import { startScenarioProxy } from './scenario-proxy.ts'
 
 export type Outcome = {
   scenario: string
-  /** None where it passed. */
+  /** Empty if it passed. */
   problems: string[]
   /** That the client sent, of all calls. */
   requests: number
@@ -38,7 +41,7 @@ export async function runScenario(scenario: Scenario, command: readonly string[]
   }
 }
 
-/** A process of its own where the scenario does to it what others would feel. */
+/** A separate process if the scenario does to it what others would notice. */
 async function serviceFor({ faults = [], again = [] }: Scenario, { shared, model }: ScenarioFixture): Promise<Service> {
   const all = [...faults, ...again.flatMap((call) => call.faults ?? [])].filter((fault) => fault !== 'pass')
   const limiterDown = faults.findIndex((fault) => fault !== 'pass' && 'limiter_down' in fault)
@@ -54,7 +57,7 @@ async function runIn(
   stack: AsyncDisposableStack,
 ): Promise<Outcome> {
   const { fixture: given = {}, again = [] } = scenario
-  // Of its own for each run, so that those of two clients do not meet.
+  // Separate for each run, so that those of two clients do not meet.
   const name = randomUUID()
   const speaker = fixture.model.generate(name, scenario.model ?? [{ says: ['Hello'] }], given.other_turn)
   const caller = await service.admin.makeCaller({
@@ -115,7 +118,7 @@ async function runIn(
   return { scenario: scenario.name, problems, requests: proxy.noted.length, seconds }
 }
 
-/** By the listing, which spends the same window and begins nothing. */
+/** Through the listing, which spends the same window and starts nothing. */
 async function useUpWindow(url: string, { agentId, apiKey }: Caller): Promise<void> {
   const headers = { authorization: `Bearer ${apiKey}` }
   for (;;) {

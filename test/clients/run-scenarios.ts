@@ -1,10 +1,10 @@
 /**
- * The fault scenarios by hand, on any client, and the table of what they came to; exit code 1 where one failed.
+ * Runs the fault scenarios on any client, and prints the table of their outcomes; exit code 1 if one failed.
  *
  *     node test/clients/run-scenarios.ts                                  the clients of drivers.ts, all scenarios
- *     node test/clients/run-scenarios.ts --driver "ruby driver.rb"        another client alone
- *     node test/clients/run-scenarios.ts --only "killed mid-stream"       the scenarios whose names hold the words; may be given again
- *     node test/clients/run-scenarios.ts --write                          the table into clients/README.md too
+ *     node test/clients/run-scenarios.ts --driver "ruby driver.rb"        only another client
+ *     node test/clients/run-scenarios.ts --only "killed mid-stream"       the scenarios whose names contain this; repeatable
+ *     node test/clients/run-scenarios.ts --write                          also writes the table to clients/README.md
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

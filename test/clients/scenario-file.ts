@@ -1,6 +1,6 @@
 /**
- * The fault scenarios of clients/scenarios.json as values, checked against clients/scenarios.schema.json on the way in; and the lines that a driver
- * prints, checked against the same file. What the fields mean stands in clients/README.md. Runs nothing.
+ * The fault scenarios of clients/scenarios.json as values, checked against clients/scenarios.schema.json when they are read; and the lines
+ * that a driver prints, checked against the same file. clients/README.md describes the fields. Runs nothing.
  */
 import { readFileSync } from 'node:fs'
 import { Validator } from '@cfworker/json-schema'
@@ -92,7 +92,7 @@ export type Line =
 const folder = new URL('../../clients/', import.meta.url)
 export const schema = JSON.parse(readFileSync(new URL('scenarios.schema.json', folder), 'utf8')) as Schema
 
-/** Throws where the file is not as the schema says, with the places. */
+/** Throws if the file does not match the schema, with the positions. */
 export function readScenarios(file: string | URL = new URL('scenarios.json', folder)): Scenario[] {
   const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
   const problems = problemsOf(content, schema)
@@ -102,7 +102,7 @@ export function readScenarios(file: string | URL = new URL('scenarios.json', fol
 
 const lineSchema = { $defs: schema.$defs!, $ref: '#/$defs/line' }
 
-/** Throws where a driver printed what is no line of the protocol. */
+/** Throws if a driver printed anything but a line of the protocol. */
 export function readLine(text: string): Line {
   const content: unknown = JSON.parse(text)
   const problems = problemsOf(content, lineSchema)

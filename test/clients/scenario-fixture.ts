@@ -1,6 +1,7 @@
 /**
- * The service behind the scenarios: `turnkeep serve` in processes of their own, on SQLite, before one scripted model. Most scenarios share a process;
- * one that kills it or takes its limiter away has a process of its own. Makes owner, agent and key of each, and tells what is stored at the end.
+ * The service behind the scenarios: `turnkeep serve` in separate processes, on SQLite, with one scripted model. Most scenarios share a
+ * process; one that kills it or disables its limiter has a separate one. Creates owner, agent and key of each, and returns what is stored
+ * at the end.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -23,7 +24,7 @@ export type StoredMessage = { id: string; role: string; content: string; request
 /** Of one agent. `messages` are all of its conversations, oldest first. */
 export type Found = Stored & { chargesUsd: string[]; texts: StoredMessage[] }
 
-/** One process with its data, its operator's token and its log. */
+/** One process with its data, its admin token and its log. */
 export class Service {
   readonly admin: TestClient
   readonly #folder: string
@@ -37,7 +38,7 @@ export class Service {
     this.admin = new TestClient(process.url)
   }
 
-  /** `limiterFailsAt`: the request of this process, counted from 1, whose window cannot be asked. */
+  /** `limiterFailsAt`: the request of this process, counted from 1, whose window is unavailable. */
   static async start(model: ScenarioModel, limiterFailsAt?: number): Promise<Service> {
     const folder = await mkdtemp(join(tmpdir(), 'turnkeep-scenarios-'))
     const env = {
@@ -87,7 +88,7 @@ export class Service {
     return { turns: turns.length, charges: charges.length, messages: texts.length, chargesUsd, texts }
   }
 
-  /** Ends the process; throws where `turnkeep verify` finds an invariant broken. */
+  /** Ends the process; throws if `turnkeep verify` finds a violated invariant. */
   async end(): Promise<void> {
     await this.#process.stop()
     try {
@@ -99,13 +100,13 @@ export class Service {
   }
 }
 
-/** The shared process, the model, and an address where no key may ever come. */
+/** The shared process, the model, and an address that no key may ever be sent to. */
 export class ScenarioFixture {
   readonly model: ScenarioModel
   readonly shared: Service
-  /** Of the place that redirects lead to. */
+  /** Of the target of redirects. */
   readonly elsewhere: string
-  /** Requests that came to it; there must be none. */
+  /** Requests that it received; there must be none. */
   readonly strayed: string[]
   readonly #closeElsewhere: () => void
 
@@ -122,7 +123,7 @@ export class ScenarioFixture {
     return new ScenarioFixture(model, await Service.start(model), elsewhere)
   }
 
-  /** Throws where the shared data are broken. */
+  /** Throws if the shared data violate an invariant. */
   async close(): Promise<void> {
     try {
       await this.shared.end()

@@ -1,6 +1,7 @@
 /**
- * The model behind the scenarios: one scripted server for all of them, which tells them apart by the model's name that their agents carry. Says what a
- * scenario's `model` says, call by call; the last entry again and again. Never uses time: it holds until requests of the scenario have ended.
+ * The model behind the scenarios: one scripted server for all of them, which distinguishes them by the model's name of their agents.
+ * Replies as a scenario's `model` says, call by call; the last entry again and again. Uses no timers: it waits until requests of the
+ * scenario have ended.
  */
 import { startModelServer, cut, gate } from '../support/model-server.ts'
 import type { Gate, Part as ScriptedPart, RecordedCall, Reply } from '../support/model-server.ts'
@@ -8,7 +9,7 @@ import type { ModelCall, Part } from './scenario-file.ts'
 
 export type ScenarioModel = {
   baseUrl: string
-  /** The speaker for one scenario; its agent's model is `scripted/<name>`. */
+  /** The model of one scenario; its agent's model is `scripted/<name>`. */
   generate(name: string, calls: ModelCall[], otherTurn?: number): Speaker
   close(): Promise<void>
 }
@@ -24,24 +25,24 @@ export class Speaker {
   #ended = 0
   #next = Promise.withResolvers<void>()
 
-  /** `otherTurn`: after so many requests of the scenario the other turn's message is answered. */
+  /** `otherTurn`: after this many requests of the scenario the other turn's message is answered. */
   constructor(calls: ModelCall[], otherTurn: number) {
     this.#otherTurn = otherTurn
     this.#calls = calls.flatMap((call) => Array.from({ length: call.times ?? 1 }, () => call))
   }
 
-  /** Resolves when the model is asked the next time. */
+  /** Resolves when the model is called the next time. */
   asked(): Promise<void> {
     return this.#next.promise
   }
 
-  /** A request of the scenario has ended, however. */
+  /** A request of the scenario has ended, in any way. */
   requestEnded(): void {
     this.#ended += 1
     for (const { ended, gate: held } of this.#holds) if (this.#ended >= ended) held.open()
   }
 
-  /** No request comes any more: what still holds goes on. */
+  /** No request follows any more: waiting replies continue. */
   callsEnded(): void {
     this.#ended = Infinity
     for (const { gate: held } of this.#holds) held.open()

@@ -1,4 +1,7 @@
-/** clients/scenarios.json is as its schema says, clients/README.md names every field of it, and its table has a passed run of each scenario and client. */
+/**
+ * clients/scenarios.json matches its schema, clients/README.md names every field of it, and its table has a passed run of each scenario and
+ * client.
+ */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -8,12 +11,12 @@ import { readTable } from './scenario-table.ts'
 
 const page = readFileSync(new URL('../../clients/README.md', import.meta.url), 'utf8')
 
-void test('clients: the scenarios are as the schema says, and no two have one name', () => {
+void test('clients: the scenarios match the schema, and no two have one name', () => {
   const names = readScenarios().map(({ name }) => name)
   assert.equal(new Set(names).size, names.length)
 })
 
-void test('clients: a line that is not of the protocol is refused', () => {
+void test('clients: a line outside the protocol is refused', () => {
   assert.deepEqual(readLine('{"event":"delta","delta":"Hi"}'), { event: 'delta', delta: 'Hi' })
   for (const line of ['{"event":"delta"}', '{"event":"say"}', '{"event":"error","kind":"APIError"}', 'Hi'])
     assert.throws(() => readLine(line), Error, line)
@@ -39,7 +42,7 @@ void test('clients: the table names every scenario and every client, in their or
     for (const cell of cells) assert.match(cell, /^passed, \d+ requests?, \d+\.\d s$/, `${scenario}: run it, and write the table anew`)
 })
 
-/** Names of properties and constant texts, wherever they stand. */
+/** Names of properties and constant texts, wherever they are. */
 function wordsOf(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]: [string, unknown]) => {

@@ -1,6 +1,6 @@
 /**
- * What stands between a client and the service in a scenario: an HTTP proxy on a port of its own that notes every request and makes the faults,
- * the first for the first request of a call and so on; after them all pass. Never changes a byte of what it lets through.
+ * The proxy between a client and the service in a scenario: an HTTP proxy on its own port that records every request and causes the faults,
+ * the first for the first request of a call and so on; later requests pass. Never changes a byte of what it forwards.
  */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,14 +12,14 @@ import { noteOf } from './noted.ts'
 import type { Noted } from './noted.ts'
 import type { Fault, Moment } from './scenario-file.ts'
 
-/** What the proxy asks of the house around it. */
+/** What the proxy needs from the service around it. */
 export type Surroundings = {
   /** Where the service is now. */
   target(): string
-  /** Resolves when the model is asked for the scenario the next time. */
+  /** Resolves when the model is called for the scenario the next time. */
   asked(): Promise<void>
   requestEnded(): void
-  /** SIGKILL to the service; resolves when it is gone. */
+  /** SIGKILL to the service; resolves when it has ended. */
   kill(): Promise<void>
   /** The service again, with the same data. */
   restart(): Promise<void>
@@ -27,7 +27,7 @@ export type Surroundings = {
   useUpWindow(): Promise<void>
   /** Resolves when no turn of the scenario is running. */
   turnsEnded(): Promise<void>
-  /** An address that nobody has business at. */
+  /** An address that no client should contact. */
   elsewhere: string
 }
 
@@ -36,12 +36,12 @@ export type ScenarioProxy = {
   noted: Noted[]
   /** For the requests from now on. */
   setFaults(faults: Fault[]): void
-  /** Faults of the proxy itself: a scenario that asks for what cannot be. */
+  /** Errors of the proxy itself: a scenario that requests something impossible. */
   problems: string[]
   close(): Promise<void>
 }
 
-// Below those from which connections go out: a port where nobody listens for a second must be free again afterwards.
+// Below the range of outgoing connections: a port that is unused for a second must be free again afterwards.
 const ports = [20_000, 32_768] as const
 
 export async function startScenarioProxy(fixture: Surroundings): Promise<ScenarioProxy> {
@@ -54,7 +54,7 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
     response.on('error', () => undefined)
     void serve(request, response, note)
       .catch((error: unknown) => {
-        // A service that is gone, or a client, is a part of many a scenario; both see a broken connection.
+        // An ended service, or client, is a part of many scenarios; both see a broken connection.
         if (!isBroken(error)) problems.push(`the proxy: ${String(error)}`)
         response.destroy()
       })
@@ -84,11 +84,11 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
     response.destroy()
   }
 
-  /** Answers whether the moment has come; where the answer ended before it, the client has all of it. */
+  /** Returns whether the moment has come; if the response ended before it, the client has all of it. */
   async function forwardUntil(moment: Moment, request: IncomingMessage, response: ServerResponse, note: Noted): Promise<boolean> {
     if (moment === 'running') {
       const asked = fixture.asked()
-      // Its answer is of no interest to anybody.
+      // Its response is not needed.
       const sent = send(request, note)
       sent.on('error', () => undefined)
       await asked
@@ -98,7 +98,7 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
     return forward(request, response, note, { moment })
   }
 
-  /** While the service is away nobody listens: whoever comes is refused. */
+  /** While the service is down nothing listens: connections are refused. */
   async function killed(response: ServerResponse, note: Noted): Promise<void> {
     await fixture.kill()
     note.endedAt = performance.now()
@@ -109,7 +109,7 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
     await listen()
   }
 
-  /** Answers whether the moment has come; otherwise the client has the whole answer. */
+  /** Returns whether the moment has come; otherwise the client has the whole response. */
   async function forward(
     request: IncomingMessage,
     response: ServerResponse,
@@ -122,7 +122,7 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
     await readWhen?.()
     note.requestId = String(answered.headers['x-request-id'])
     note.retryAfter = answered.headers['retry-after'] === undefined ? undefined : Number(answered.headers['retry-after'])
-    // The head goes with the first byte: where nothing of the answer goes on, its head does not either.
+    // The head is sent with the first byte: if nothing of the response is forwarded, its head is not either.
     const head = (): void => {
       if (response.headersSent) return
       note.status = answered.statusCode
@@ -183,7 +183,7 @@ export async function startScenarioProxy(fixture: Surroundings): Promise<Scenari
 type Manner = {
   moment?: Moment
   write?: (response: ServerResponse, bytes: Buffer) => Promise<void>
-  /** Nothing of the answer is read before. */
+  /** Nothing of the response is read before. */
   readWhen?: () => Promise<void>
 }
 type AnswerGiven = Extract<Fault, { answer: unknown }>['answer']
@@ -194,7 +194,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-/** What belongs to the connection is this connection's own. */
+/** Hop-by-hop headers belong to this connection. */
 function endToEnd({ headers }: IncomingMessage): IncomingMessage['headers'] {
   const { connection: _, 'keep-alive': __, 'transfer-encoding': ___, ...rest } = headers
   return rest

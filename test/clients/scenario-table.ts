@@ -1,4 +1,6 @@
-/** The table of clients/README.md: what each scenario came to on each client. Writes it, and tells which scenarios and clients it names. */
+/**
+ * The table of clients/README.md: the outcome of each scenario on each client. Writes it, and reads which scenarios and clients it names.
+ */
 import type { Outcome } from './run-scenario.ts'
 
 const [first, last] = ['<!-- table: node test/clients/run-scenarios.ts --write -->', '<!-- end of table -->']

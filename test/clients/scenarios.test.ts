@@ -1,6 +1,6 @@
 /**
- * Every client of drivers.ts goes through every fault of clients/scenarios.json against the real service, and says, sends and leaves behind what the
- * scenario expects. clients/README.md has the fields and how to run one by hand.
+ * Every client of drivers.ts goes through every fault of clients/scenarios.json against the real service, and prints, sends and leaves
+ * stored what the scenario expects. clients/README.md describes the fields and how to run one by hand.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,6 +1,6 @@
 /**
- * The check that every other test's answers go through is alive: a server that says something else than the description says makes `fetch`
- * reject, one kind of fault a test, and one that says what is described does not.
+ * Tests the response check that runs in every other test: a server whose response differs from the description makes `fetch` reject, one
+ * test per kind of difference, and a response as described passes.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -71,7 +71,7 @@ const wrong: [title: string, what: string, answer: Said, words: RegExp][] = [
   ['a code under another status', chat, { ...busy, body: failed('not_found') }, /conversation_busy|not_found/],
   ['a content type that is not described', chat, also(reply, { 'content-type': 'text/html' }), /content type text\/html/],
   ['no content type', chat, without(reply, 'content-type'), /content type undefined/],
-  ['no JSON', chat, { ...reply, body: '{' }, /no JSON/],
+  ['not JSON', chat, { ...reply, body: '{' }, /no JSON/],
   ['a field that is missing', chat, saying(reply, withoutUsage), /usage/],
   ['a field that is not described', chat, saying(reply, { ...chatResponse, cost: 1 }), /cost/],
   [
@@ -93,7 +93,7 @@ const wrong: [title: string, what: string, answer: Said, words: RegExp][] = [
     saying(reply, { ...chatResponse, message: { ...chatResponse.message, created_at: '2026-11-21T14:11:58Z' } }),
     /created_at/,
   ],
-  ['a request_id that is no UUID', chat, also(saying(reply, { ...chatResponse, request_id: 'r' }), { 'x-request-id': 'r' }), /uuid/],
+  ['a request_id that is not a UUID', chat, also(saying(reply, { ...chatResponse, request_id: 'r' }), { 'x-request-id': 'r' }), /uuid/],
   [
     'an X-Request-ID of another request',
     chat,
@@ -102,12 +102,12 @@ const wrong: [title: string, what: string, answer: Said, words: RegExp][] = [
   ],
   ['no X-Request-ID', chat, without(reply, 'x-request-id'), /X-Request-ID is null/],
   ['no X-RateLimit-Reset on a 200', chat, without(reply, 'x-ratelimit-reset'), /X-RateLimit-Reset is missing/],
-  ['X-RateLimit-Limit that is no number', chat, also(reply, { 'x-ratelimit-limit': 'many' }), /number|integer/],
+  ['X-RateLimit-Limit that is not a number', chat, also(reply, { 'x-ratelimit-limit': 'many' }), /number|integer/],
   ['X-RateLimit-Limit on a 409', chat, also(busy, rate), /X-RateLimit-Limit is not described here/],
   ['X-RateLimit-Limit on an event stream', `${chat}/stream`, also(stream, rate), /X-RateLimit-Limit is not described here/],
   ['JSON where a stream is described', `${chat}/stream`, reply, /content type application\/json/],
   ['no Retry-After of conversation_busy', chat, without(busy, 'retry-after'), /Retry-After is missing/],
-  ['another Retry-After than the table has', chat, also(busy, { 'retry-after': '3' }), /Retry-After of conversation_busy is 3/],
+  ['a Retry-After that differs from the table', chat, also(busy, { 'retry-after': '3' }), /Retry-After of conversation_busy is 3/],
   ['Retry-After of a code that has none', chat, { ...busy, body: failed('idempotency_conflict') }, /Retry-After is not described here/],
   ['Retry-After on a 200', chat, also(reply, { 'retry-after': '2' }), /Retry-After is not described here/],
   ['401 without WWW-Authenticate', chat, { status: 401, headers: json, body: failed('invalid_api_key') }, /WWW-Authenticate is missing/],
@@ -118,7 +118,7 @@ const wrong: [title: string, what: string, answer: Said, words: RegExp][] = [
     /name/,
   ],
   ['a body with a 204', 'DELETE /admin/v1/agents/agt_x', { status: 204, headers: json, body: '' }, /content type application\/json/],
-  ['an unknown route that is no envelope', 'GET /v1/agents/x/y/z', { ...unknown, body: '{"message":"Not Found"}' }, /not the envelope/],
+  ['an unknown route without the envelope', 'GET /v1/agents/x/y/z', { ...unknown, body: '{"message":"Not Found"}' }, /not the envelope/],
   [
     'an unknown route with more than the envelope',
     'GET /v1/agents/x/y/z',
@@ -139,7 +139,7 @@ for (const [title, what, answer, words] of wrong)
     await assert.rejects(ask(what, answer), (error: Error) => words.test(error.message) || assert.fail(error.message))
   })
 
-void test('contract: what is described comes through, whole and once, and is counted', async () => {
+void test('contract: a response as described passes, whole and once, and is counted', async () => {
   for (const [what, answer] of [
     [chat, reply],
     [chat, busy],
@@ -157,7 +157,7 @@ void test('contract: what is described comes through, whole and once, and is cou
   assert.ok(check.counts['POST /v1/agents/{agent_id}/chat 200']! > 2)
 })
 
-void test('contract: events in another order, one of another shape, and one behind the last are told', () => {
+void test('contract: events in another order, of another shape, and after the last one are reported', () => {
   const [created, delta, completed, error] = Object.values(chatEvents).map(({ value }) => value)
   assert.deepEqual(check.eventProblems([created!, delta!, delta!, completed!]), [])
   assert.deepEqual(check.eventProblems([created!, error!]), [])
@@ -174,14 +174,14 @@ void test('contract: events in another order, one of another shape, and one behi
   assert.match(check.eventProblems([created!, { event: 'error', data: { ...(error!.data as Json), cause: 'c' } }]).join(), /cause/)
 })
 
-void test('contract: the descriptions that answers are held against are those that a real server serves', async () => {
+void test('contract: the descriptions used for the check are those that a real server serves', async () => {
   await using app = await startTestApp()
   assert.deepEqual(await (await fetch(`${app.url}/openapi.json`)).json(), descriptions.public)
   const headers = { authorization: `Bearer ${adminToken}` }
   assert.deepEqual(await (await fetch(`${app.adminUrl}/admin/v1/openapi.json`, { headers })).json(), descriptions.admin)
 })
 
-void test('contract: a whole run with an operation that nobody called has failed, and any run with a wrong answer', () => {
+void test('contract: a whole run with an operation that was never called fails, and so does any run with a wrong response', () => {
   const operations = operationNames(descriptions)
   const whole = { isWhole: true, isStrict: true }
   const counts = Object.fromEntries(operations.map((name) => [`${name} 200`, 2]))
@@ -202,7 +202,7 @@ const runModule = new URL('../support/answer-check-run.ts', import.meta.url).hre
 const asIn = (folder: string) => ({ env: { ...process.env, TEST_CONTRACT: folder }, encoding: 'utf8' }) as const
 const runScript = (folder: string, script: string) => spawnSync(process.execPath, ['--input-type=module', '-e', script], asIn(folder))
 
-void test('contract: a server that gets the port of a closed one of ours is not held as ours', () => {
+void test('contract: a server on the port of an earlier, closed test server is not checked', () => {
   const { stdout, stderr } = runScript(
     tmpdir(),
     `import { createServer } from 'node:net'
@@ -225,7 +225,7 @@ void test('contract: a server that gets the port of a closed one of ours is not 
   assert.equal(stdout, 'true\nfalse\n', stderr)
 })
 
-void test('contract: two processes of a run that had the same pid leave a file each', () => {
+void test('contract: two processes of a run with the same pid write a file each', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-held-'))
   writeFileSync(join(folder, 'descriptions.json'), JSON.stringify(descriptions))
   const { status, stderr } = runScript(
@@ -241,10 +241,6 @@ void test('contract: two processes of a run that had the same pid leave a file e
 })
 
 // Alone, `node test/contract/answer-check.test.ts`, nothing is preloaded.
-void test(
-  'contract: the fetch of a test file of a run is the one that holds',
-  { skip: !process.env['TEST_CONTRACT'] && 'not in a run' },
-  () => {
-    assert.match(globalThis.fetch.toString(), /checkOf\(/)
-  },
-)
+void test('contract: in a test run, fetch is the checking one', { skip: !process.env['TEST_CONTRACT'] && 'not in a run' }, () => {
+  assert.match(globalThis.fetch.toString(), /checkOf\(/)
+})

@@ -1,7 +1,7 @@
 /**
- * Every example in both descriptions is true: it fits the schema beside it, every operation of the public API answers its own examples with a
- * success, and every example of a request body of the admin API is accepted by a real server. That the examples of failures are the table of
- * errors.ts stands in test/spec/openapi.test.ts; here it is held for both descriptions, word by word.
+ * Every example in both descriptions is true: it matches the schema beside it, every operation of the public API responds to its own
+ * examples with a success, and every example of a request body of the admin API is accepted by a real server. test/spec/openapi.test.ts
+ * checks that the examples of failures are the table of errors.ts; here it is checked for both descriptions, word by word.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -15,10 +15,10 @@ const descriptions = await describeBoth()
 const app = await startTestApp()
 after(() => app.close())
 
-/** An example in a description, with the schema that it stands beside. */
+/** An example in a description, with the schema beside it. */
 type Example = { at: string; schema: Json; value: unknown }
 
-/** `properties` may be a name of a property; what stands within an example is data. */
+/** `properties` may be a name of a property; what is within an example is data. */
 function* examplesOf(node: Json, at: string): Generator<Example> {
   if (Array.isArray(node['examples'])) for (const value of node['examples']) yield { at, schema: node, value }
   const { schema } = node
@@ -31,14 +31,14 @@ function* examplesOf(node: Json, at: string): Generator<Example> {
 }
 
 for (const [name, document] of Object.entries(descriptions))
-  void test(`9 contract: every example of the ${name} description fits its schema`, () => {
+  void test(`contract: every example of the ${name} description matches its schema`, () => {
     const found = [...examplesOf(document, name)]
     assert.ok(found.length > 40, `${found.length} examples`)
     for (const { at, schema, value } of found) assert.deepEqual(compileClosed(schema, document)(value), [], at)
   })
 
 for (const [name, document] of Object.entries(descriptions))
-  void test(`7 contract: every example of a failure of the ${name} description says what the table says`, () => {
+  void test(`contract: every example of a failure of the ${name} description agrees with the failure table`, () => {
     let count = 0
     for (const { at, value } of examplesOf(document['paths'], name)) {
       const { error } = value as { error?: { code: keyof typeof failures; message: string } }
@@ -66,7 +66,7 @@ function bodyExample({ operation, document }: Operation): unknown {
 const parameterExample = (parameter: Json): unknown =>
   parameter['example'] ?? parameter['schema'].examples?.[0] ?? parameter['schema'].default
 
-/** Calls it with the examples of its parameters and its body; `given` stands in for ids and secrets, which are the server's own. */
+/** Calls it with the examples of its parameters and its body; `given` replaces ids and secrets, which are the server's own. */
 async function call(one: Operation, token: string, given: Record<string, string>, body = bodyExample(one)): Promise<Answer> {
   const parameters: Json[] = one.operation['parameters'] ?? []
   const values = parameters.map((each): [Json, string | undefined] => {
@@ -95,7 +95,7 @@ function succeeded({ operation, method, path }: Operation, { status, text }: Ans
   assert.ok(status < 300 && operation['responses'][status], `${method} ${path}: ${status} ${text}`)
 }
 
-void test('9 contract: every operation of the public API answers its own examples with a success', async () => {
+void test('contract: every operation of the public API responds to its own examples with a success', async () => {
   const { agentId, apiKey } = app.caller
   const given: Record<string, string> = { agent_id: agentId }
   for (const one of operationsOf(descriptions.public)) {
@@ -105,7 +105,7 @@ void test('9 contract: every operation of the public API answers its own example
   }
 })
 
-void test('9 contract: every example of a request body of the admin API is accepted by a real server', async () => {
+void test('contract: every example of a request body of the admin API is accepted by a real server', async () => {
   const { ownerId } = app.caller
   const operations = operationsOf(descriptions.admin).filter(({ operation }) => operation['requestBody'])
   const sent = new Set<string>()
@@ -124,7 +124,7 @@ void test('9 contract: every example of a request body of the admin API is accep
   await send('addLedgerEntry', { id: owner['id'] })
   const provider = await send('createProvider')
   await send('changeProvider', { id: provider['id'] })
-  // The provider's own address is not for a test to call: its example goes to the scripted one.
+  // A test must not call the provider's own address: its example is sent to the scripted one.
   const scripted = (await app.made('GET', '/providers'))['data'].find(({ name }: Json) => name === 'scripted')
   assert.equal((await send('testProvider', { id: scripted.id }))['ok'], true)
 
@@ -140,7 +140,7 @@ void test('9 contract: every example of a request body of the admin API is accep
   const document = await send('createDocument', { id })
   await send('searchDocuments', { id })
   await send('replaceDocument', { id, document_id: document['id'] })
-  // Answers from the scripted model, which its own agent has.
+  // Replies of the scripted model, which its own agent uses.
   await send('playInPlayground', { id: app.caller.agentId })
   await send('verifyStore')
   await send('signIn', {}, { ...(bodyExample(named('signIn')) as Json), token: adminToken })
@@ -152,7 +152,7 @@ void test('9 contract: every example of a request body of the admin API is accep
   )
 })
 
-void test('9 contract: every example of a file is accepted as multipart/form-data', async () => {
+void test('contract: every example of a file is accepted as multipart/form-data', async () => {
   const withFiles = operationsOf(descriptions.admin).filter(({ operation }) => operation['requestBody']?.content['multipart/form-data'])
   assert.equal(withFiles.length, 2)
   const { agentId } = app.caller

@@ -1,4 +1,4 @@
-/** Section 9: both descriptions, as a real server serves them, pass a linter that nobody here wrote, with the rules of spectral-rules.ts; nothing is found. */
+/** Both descriptions, as a real server serves them, pass a third-party linter, with the rules of spectral-rules.ts. */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { after, test } from 'node:test'
@@ -20,17 +20,18 @@ after(() => app.close())
 const publicApi = (await (await fetch(`${app.url}/openapi.json`)).json()) as Json
 const adminApi = await app.made('GET', '/openapi.json')
 
-/** What is found, a line each. */
+/** The findings, a line each. */
 async function lint(document: Json, rules: Ruleset): Promise<string[]> {
   const spectral = new Spectral()
   spectral.setRuleset(rules)
   return (await spectral.run(document)).map(({ code, path, message }) => `${code} at ${path.join('.')}: ${message}`)
 }
 
-void test('9 contract: nothing is found in /openapi.json', async () => assert.deepEqual(await lint(publicApi, rulesOfPublic), []))
-void test('9 contract: nothing is found in /admin/v1/openapi.json', async () => assert.deepEqual(await lint(adminApi, rulesOfBoth), []))
+void test('contract: the linter finds nothing in /openapi.json', async () => assert.deepEqual(await lint(publicApi, rulesOfPublic), []))
+void test('contract: the linter finds nothing in /admin/v1/openapi.json', async () =>
+  assert.deepEqual(await lint(adminApi, rulesOfBoth), []))
 
-// Each of them one change of the public description, and the rule that has to say so.
+// Each of them is one change of the public description, and the rule that has to report it.
 const broken: [rule: string, change: (operation: Json, document: Json) => void][] = [
   ['house-summary', (operation) => (operation['summary'] = 'It ends with a full stop.')],
   ['house-description', (operation) => (operation['description'] = 'no sentence')],
@@ -47,7 +48,7 @@ const broken: [rule: string, change: (operation: Json, document: Json) => void][
 ]
 
 for (const [rule, change] of broken)
-  void test(`9 contract: ${rule} is red for a description that breaks it: ${String(change).slice(0, 110)}`, async () => {
+  void test(`contract: ${rule} fails for a description that violates it: ${String(change).slice(0, 110)}`, async () => {
     const document = structuredClone(publicApi)
     change(document['paths']['/v1/agents/{agent_id}/chat'].post, document)
     const found = await lint(document, rulesOfPublic)

@@ -1,6 +1,6 @@
 /**
- * The rules that both descriptions are held to: all of Spectral's for OpenAPI, the optional ones too, and those of this house. A rule that is
- * off says why. Examples are held against their schemas by examples.test.ts.
+ * The rules for both descriptions: all of Spectral's for OpenAPI, the optional ones too, and this project's own. A rule that is off says
+ * why. examples.test.ts checks examples against their schemas.
  */
 import { createRequire } from 'node:module'
 
@@ -11,15 +11,15 @@ type Check = (document: unknown, options: unknown, context: { path: (string | nu
 type Rule = { description: string; message: string; given: string; resolved: boolean; severity: 'error'; then: { function: Check } }
 export type Ruleset = { extends: [unknown, 'all'][]; rules: Record<string, 'off' | Rule> }
 
-// Their published types would bring a browser's into the whole program: these are what is used of them.
+// Their published types would add a browser's to the whole program: these are the ones that are used.
 const require = createRequire(import.meta.url)
 const { oas } = require('@stoplight/spectral-rulesets') as { oas: unknown }
 
-/** A rule of ours as a function of the whole document. */
+/** One of this project's rules as a function of the whole document. */
 const rule = (description: string, find: (document: Json) => Finding[]): Rule => {
   const check: Check = (document, _options, { path }) =>
     find(document as Json).map((finding) => ({ message: finding.message, path: [...path, ...finding.path] }))
-  // oxlint-disable-next-line unicorn/no-thenable -- the linter's own word for what is called; nobody awaits a rule.
+  // oxlint-disable-next-line unicorn/no-thenable -- the linter's own property name; a rule is never awaited.
   return { description, message: '{{error}}', given: '$', resolved: false, severity: 'error', then: { function: check } }
 }
 
@@ -41,7 +41,7 @@ const isExampled = (document: Json, media: Json): boolean => {
   return media['example'] !== undefined || media['examples'] !== undefined || schema?.examples !== undefined
 }
 
-/** `path` of each property of each schema that is written in the document, with its schema. */
+/** `path` of each property of each schema in the document, with its schema. */
 function* properties(schema: Json, path: string[]): Generator<{ path: string[]; name: string; property: Json }> {
   for (const [name, property] of Object.entries<Json>(schema['properties'] ?? {})) {
     yield { path: [...path, 'properties', name], name, property }
@@ -51,7 +51,7 @@ function* properties(schema: Json, path: string[]): Generator<{ path: string[]; 
   for (const [index, each] of (schema['anyOf'] ?? []).entries()) yield* properties(each, [...path, 'anyOf', String(index)])
 }
 
-// What they are stands in their names, or in a constant.
+// Their meaning is in their names, or in a constant.
 const obvious = new Set(['id', 'role', 'data', 'event', 'error', 'code', 'message', 'usage', 'delta'])
 
 const summaries = rule('A summary is short, begins with a capital and has no full stop.', (document) =>
@@ -119,12 +119,12 @@ const named = rule('A property of the public API is described, or its name says 
 const rules: Ruleset['rules'] = {
   // OpenAPI 3.1 allows an identifier (SPDX) or a url, never both; the identifier is what programs read.
   'license-url': 'off',
-  // Whoever runs an installation is its contact, and the server does not know a mailbox or a site of theirs.
+  // The contact is whoever runs an installation, whose mailbox or site the server does not know.
   'contact-properties': 'off',
-  // Tags stand in the order in which an installation is set up, which is how a reader goes through them.
+  // Tags are in the order in which an installation is set up, which is how a reader goes through them.
   'openapi-tags-alphabetical': 'off',
-  // Its regular expressions are not read as Unicode (JSON Schema 2020-12, 6.4), so that \p{Cs} means the letters p, C and s. examples.test.ts
-  // holds every example against its schema as it is meant.
+  // Its regular expressions are not read as Unicode (JSON Schema 2020-12, 6.4), so that \p{Cs} means the letters p, C and s.
+  // examples.test.ts checks every example against its schema with the intended meaning.
   'oas3-valid-media-example': 'off',
   'oas3-valid-schema-example': 'off',
   'house-summary': summaries,

@@ -6,7 +6,7 @@ import { layOut, startProgram } from '../support/cookbook-program.ts'
 import { gate } from '../support/model-server.ts'
 import { startTestApp } from '../support/test-app.ts'
 
-void test('cookbook/express: a reload in the middle of a reply shows it once, and it is one charge', { skip: noBrowser() }, async (t) => {
+void test('cookbook/express: a reload in the middle of a reply shows it once, with one charge', { skip: noBrowser() }, async (t) => {
   await using app = await startTestApp()
   const { folder, remove } = layOut('express.md')
   t.after(remove)
@@ -49,7 +49,7 @@ void test('cookbook/express: a reload in the middle of a reply shows it once, an
       'Parcels may be returned within thirty days.',
     ])
 
-    // What no further try mends is said, and is not sent for ever.
+    // An error that a retry cannot fix is shown, and is not sent forever.
     await message.fill('x'.repeat(33_000))
     await message.press('Enter')
     await page.getByText('This message could not be answered. Try again later.').waitFor()

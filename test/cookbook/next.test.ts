@@ -16,7 +16,7 @@ const linesOf = (text: string): unknown[] =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-void test('cookbook/next: a message streams as lines, a second try brings the same reply, and it is one charge', async (t) => {
+void test('cookbook/next: a message streams as lines, a retry returns the same reply, with one charge', async (t) => {
   await using app = await startTestApp()
   const { folder, remove } = layOut('next.md')
   t.after(remove)
@@ -34,7 +34,7 @@ void test('cookbook/next: a message streams as lines, a second try brings the sa
   const again = await POST(ask({ id: 'message-1', text: 'Hi' }))
   assert.deepEqual(linesOf(await again.text()), [{ delta: 'Hello Ann.' }, { reply: 'Hello Ann.' }])
 
-  // The browser leaves in the middle; the same id brings the rest.
+  // The browser disconnects in the middle; the same id returns the rest.
   const held = gate()
   app.model.script(['One ', held, 'two.'])
   const left = (await POST(ask({ id: 'message-2', text: 'Count' }))).body!.getReader()
@@ -44,6 +44,6 @@ void test('cookbook/next: a message streams as lines, a second try brings the sa
   assert.deepEqual(linesOf(await (await POST(ask({ id: 'message-2', text: 'Count' }))).text()).at(-1), { reply: 'One two.' })
   assert.equal((await app.ledger()).filter(({ kind }) => kind === 'charge').length, 2)
 
-  // The same id with other words is a mistake that no further try mends.
+  // The same id with another text is an error that a retry cannot fix.
   assert.deepEqual(linesOf(await (await POST(ask({ id: 'message-2', text: 'Other' }))).text()), [{ failed: true, again: false }])
 })

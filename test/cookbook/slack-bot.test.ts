@@ -1,4 +1,4 @@
-/** docs/cookbook/slack-bot.md: its bot between a Slack of the test's own and the real service. */
+/** docs/cookbook/slack-bot.md: its bot between a fake Slack and the real service. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { startTestApp } from '../support/test-app.ts'
 
 type Post = { channel: string; thread_ts: string; text: string; authorization: string | undefined }
 
-/** What of Slack the bot talks to; `next` resolves with the next post. */
+/** The part of Slack that the bot calls; `next` resolves with the next post. */
 async function startSlack(t: TestContext): Promise<{ url: string; posts: Post[]; next(): Promise<Post> }> {
   const posts: Post[] = []
   const server = createServer((request, response) => {
@@ -61,7 +61,7 @@ async function deliver(url: string, body: object, given: { secret?: string; at?:
   })
 }
 
-void test('cookbook/slack-bot: each event is answered once, however often it comes and whenever the bot dies', async (t) => {
+void test('cookbook/slack-bot: each event is answered once, however often it is delivered and whenever the bot dies', async (t) => {
   await using app = await startTestApp()
   const slack = await startSlack(t)
   const { folder, remove } = layOut('slack-bot.md')
@@ -83,17 +83,17 @@ void test('cookbook/slack-bot: each event is answered once, however often it com
   assert.equal((await deliver(bot.url, mention('Ev0', 'x'), { secret: 'wrong' })).status, 401)
   assert.equal((await deliver(bot.url, mention('Ev0', 'x'), { at: Date.now() / 1000 - 600 })).status, 401)
 
-  // The same event three times, as Slack sends it that did not hear in time.
+  // The same event three times, as Slack resends it after a timeout.
   app.model.script('Within thirty days.')
   for (let delivery = 1; delivery <= 3; delivery++) assert.equal((await deliver(bot.url, mention('Ev1', 'Returns?'))).status, 200)
   const reply = { channel: 'C1', thread_ts: '1700000000.000100', text: 'Within thirty days.', authorization: 'Bearer xoxb-test' }
   assert.deepEqual(await slack.next(), reply)
 
-  // Nothing of this is a question: the bot's own words, an edit, a channel's chatter.
+  // None of these is a question: the bot's own messages, an edit, other messages in a channel.
   for (const event of [{ bot_id: 'B1' }, { subtype: 'message_changed' }, { type: 'message', channel_type: 'channel' }, { text: '<@UBOT>' }])
     assert.equal((await deliver(bot.url, mention('Ev2', 'x', event))).status, 200)
 
-  // Killed after Slack has heard of it, in the middle of the reply; two more questions of the thread wait behind it.
+  // Killed after Slack's request was acknowledged, in the middle of the reply; two more questions of the thread wait behind it.
   const held = gate()
   app.model.when('slow', ['Sl', held, 'ow.'])
   assert.equal((await deliver(bot.url, mention('Ev3', 'slow'))).status, 200)

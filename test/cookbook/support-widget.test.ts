@@ -14,7 +14,7 @@ import type { TestApp } from '../support/test-app.ts'
 const secret = 'widget-secret'
 const userToken = (user: string): string => `user:${user}.${createHmac('sha256', secret).update(`user:${user}`).digest('hex')}`
 
-/** The site of a customer: its pages name the backend's widget, the second one for a user it knows. */
+/** The site of a customer: its pages load the backend's widget, the second one for a known user. */
 async function startSite(t: TestContext, backend: () => string): Promise<string> {
   const server = createServer((request, response) => {
     const known = request.url === '/account' ? ` data-visitor="${userToken('4711')}"` : ''
@@ -82,7 +82,7 @@ void test(
   },
 )
 
-void test('cookbook/support-widget: other origins, names that are not signed, and visitors in a hurry are refused', async (t) => {
+void test('cookbook/support-widget: other origins, unsigned names and too many requests are refused', async (t) => {
   await using app = await startTestApp()
   const { site, backend } = await startHouse(t, app)
   const send = (given: { visitor?: string; origin?: string; id?: string; text?: string }): Promise<Response> =>

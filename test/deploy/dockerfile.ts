@@ -1,9 +1,9 @@
-/** deploy/Dockerfile and .dockerignore as data, for the tests that hold them to what they say. Reads only what that Dockerfile uses. */
+/** deploy/Dockerfile and .dockerignore as data, for the tests that check their contents. Parses only what that Dockerfile uses. */
 export type Instruction = { name: string; value: string }
 export type Stage = { from: string; alias: string | undefined; steps: Instruction[] }
 export type Copied = { sources: string[]; target: string; from: string | undefined }
 
-/** ARGs before the first FROM are put in. */
+/** ARGs before the first FROM are substituted. */
 export function readDockerfile(text: string): { args: Record<string, string>; stages: Stage[] } {
   const lines = text
     .replace(/^\s*#.*\n/gm, '')
@@ -41,7 +41,7 @@ export function environmentOf(stage: Stage): Record<string, string> {
   )
 }
 
-/** Whether a path comes into the build, by the last line that speaks of it or of a folder above it. */
+/** Whether a path is in the build context, by the last line that matches it or a folder above it. */
 export function isSent(dockerignore: string, path: string): boolean {
   let sent = true
   for (const line of dockerignore.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {

@@ -1,8 +1,8 @@
 /**
- * The tree that deploy/Dockerfile makes, and a server that runs in it as in a container: a file system of its own that is read-only from its
- * root on, process 1 of its own pids, the image's user and nothing but the image's environment. Made with unshare, mount and chroot, since a
- * container engine is not everywhere. The packages are those of this working copy that `npm ci --omit=dev --omit=optional` would install, and
- * the console is the one that lies built in it.
+ * The file tree that deploy/Dockerfile creates, and a server that runs in it as in a container: a separate file system that is read-only
+ * from its root on, process 1 of its own pid namespace, the image's user and only the image's environment. Created with unshare, mount and
+ * chroot, since a container engine is not available everywhere. The packages are those of this working copy that `npm ci --omit=dev
+ * --omit=optional` would install, and the console is the one that was built in it.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -21,7 +21,7 @@ export const { args, stages } = readDockerfile(readText('deploy/Dockerfile'))
 export const [page, build, image] = stages as [Stage, Stage, Stage]
 export const imageUser = Number(valuesOf(image, 'USER').at(-1)!.split(':')[0])
 
-/** Why no such root can be made here, or false. */
+/** Why no such root can be created here, or false. */
 export const withoutRoot = (): string | false => {
   if (process.getuid?.() !== 0) return 'needs root, to mount and to change the user'
   const missing = ['unshare', 'chroot', 'mount'].filter((program) => spawnSync(program, ['--version']).error)
@@ -30,14 +30,14 @@ export const withoutRoot = (): string | false => {
 
 export type ImageRoot = {
   path: string
-  /** The size of what the image adds to its base. */
+  /** The size that the image adds to its base. */
   appBytes: number
   run(t: TestContext, environment: Record<string, string>, options?: { dataFolder?: boolean }): Promise<Running>
   remove(): void
 }
 export type Running = {
   url: string
-  /** Process 1 of the container, as it is called outside. */
+  /** Process 1 of the container, by its pid on the host. */
   pid: number
   log(): string
   /** SIGTERM to process 1; the exit code. */
@@ -55,7 +55,7 @@ export function makeImageRoot(): ImageRoot {
   for (const stage of [build, image])
     for (const { sources, target, from } of copiesOf(stage)) {
       if (from === 'build') continue
-      // What the stage of the console makes lies here as npm ci has made it.
+      // The result of the console's stage is already here from npm ci.
       for (const source of sources.map((one) => one.replace(/^\/app\//, '')))
         cpSync(join(project, source), join(app, target, sources.length > 1 || target.endsWith('/') ? source.split('/').at(-1)! : ''), {
           recursive: true,
@@ -164,7 +164,7 @@ async function run(t: TestContext, root: string, environment: Record<string, str
   }
 }
 
-/** None where the process has ended. */
+/** Undefined if the process has ended. */
 function childrenOf(pid: number): number[] {
   const list = `/proc/${pid}/task/${pid}/children`
   return existsSync(list) ? readFileSync(list, 'utf8').trim().split(' ').filter(Boolean).map(Number) : []

@@ -1,6 +1,6 @@
 /**
- * deploy/Dockerfile does what it says: its files are there and no others, one Node, no root; and the tree that it makes serves from a
- * read-only file system, as process 1 and with no right but to read it. That it builds was seen by hand (docs/operate/docker.md).
+ * deploy/Dockerfile does what it says: its files exist and no others, one Node, no root; and the tree that it creates serves from a
+ * read-only file system, as process 1 and with only read permission. The build itself was run by hand (docs/operate/docker.md).
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -22,7 +22,7 @@ const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
   optionalDependencies: Record<string, string>
 }
 
-void test('image: all stages stand on one pinned Node, the one that the dependencies bring', () => {
+void test('image: all stages use one pinned Node, the one that the dependencies bring', () => {
   assert.deepEqual(
     stages.map(({ alias }) => alias),
     ['console', 'build', undefined],
@@ -33,14 +33,14 @@ void test('image: all stages stand on one pinned Node, the one that the dependen
   for (const flag of ['npm ci ', '--omit=dev', '--omit=optional', '--ignore-scripts']) assert.ok(install!.includes(flag), flag)
 })
 
-void test('image: what is copied is there and is sent to the build; nothing else is', () => {
+void test('image: what is copied exists and is in the build context; nothing else is', () => {
   const copied = stages.flatMap((stage) => copiesOf(stage)).filter(({ from }) => from === undefined)
   const sources = copied.flatMap((copy) => copy.sources)
   for (const source of sources) {
     assert.ok(existsSync(join(project, source)), source)
     assert.ok(isSent(dockerignore, source), `${source} is not sent to the build`)
   }
-  // Of what the console is built from, the server needs nothing but what was made, and npm its manifest.
+  // Of the files that the console is built from, the server needs only the output, and npm the manifest.
   const made = stages.flatMap((stage) => copiesOf(stage)).filter(({ from }) => from === 'console')
   assert.deepEqual(made.flatMap((copy) => copy.sources).toSorted(), ['/app/packages/console/dist', '/app/packages/console/package.json'])
   assert.ok(valuesOf(page, 'RUN').some((step) => step.endsWith('npm run build:console')))
@@ -72,7 +72,7 @@ void test('image: a numeric user, the signal goes to the server itself, the sett
   assert.ok(valuesOf(image, 'RUN').some((step) => step.endsWith(` ${outcome.config.dataFolder}`) && step.includes(`-o ${imageUser}`)))
 })
 
-void describe('image: from a read-only root, as process 1 and without a right', { skip: withoutRoot(), timeout: 240_000 }, () => {
+void describe('image: from a read-only root, as process 1 and without privileges', { skip: withoutRoot(), timeout: 240_000 }, () => {
   let root: ImageRoot
   before(() => void (root = makeImageRoot()))
   after(() => root?.remove())
@@ -83,7 +83,7 @@ void describe('image: from a read-only root, as process 1 and without a right', 
     assert.ok(root.appBytes < 100_000_000, `${root.appBytes} bytes`)
   })
 
-  void test('serves with the embedded database in a volume, is healthy while it does, and ends well at SIGTERM', async (t) => {
+  void test('serves with the embedded database in a volume, is healthy meanwhile, and exits cleanly at SIGTERM', async (t) => {
     const server = await root.run(t, { PORT: '0' }, { dataFolder: true })
     assert.deepEqual(writablePlaces(server.pid), ['/data', '/dev', '/proc'])
     const healthcheck = JSON.parse(/CMD (\[.*\])$/.exec(valuesOf(image, 'HEALTHCHECK')[0]!)![1]!) as string[]
@@ -95,7 +95,7 @@ void describe('image: from a read-only root, as process 1 and without a right', 
     assert.equal(healthy(), 1)
   })
 
-  void test('serves with DATABASE_URL and nothing to write to, and ends well at SIGTERM', { skip: noPostgres() }, async (t) => {
+  void test('serves with DATABASE_URL and no writable file system, and exits cleanly at SIGTERM', { skip: noPostgres() }, async (t) => {
     const database = await makeDatabase()
     t.after(() => database.drop())
     const secrets = { TURNKEEP_ADMIN_TOKEN: 'an-admin-token-of-a-test', TURNKEEP_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
@@ -111,7 +111,7 @@ async function seemsWell(server: Running): Promise<void> {
   assert.match(status, new RegExp(`^Uid:\\t${imageUser}\\t${imageUser}\\t`, 'm'))
   assert.match(status, /^NSpid:\t\d+\t1$/m)
   assert.match(status, /^CapEff:\t0+$/m)
-  // On a machine with much else to do, what it asks may be late for a while.
+  // On a busy machine the service's checks may be late for a while.
   for (let told = ''; told !== '{"status":"ready","store":"ok","limiter":"ok"}';) {
     const ready = await fetch(`${server.url}/readyz`)
     assert.equal(ready.status, 200)
@@ -122,7 +122,7 @@ async function seemsWell(server: Running): Promise<void> {
   assert.match(await (await fetch(`${server.url}/console`)).text(), /<div id="root">/)
 }
 
-/** Mount points of a process that are not read-only; what lies below /dev is the host's. */
+/** Mount points of a process that are not read-only; what is below /dev is the host's. */
 function writablePlaces(pid: number): string[] {
   const mounts = readFileSync(`/proc/${pid}/mounts`, 'utf8').trim().split('\n')
   const writable = mounts.map((line) => line.split(' ')).filter(([, , , options]) => !options!.split(',').includes('ro'))

@@ -1,6 +1,6 @@
 /**
- * What deploy/ promises to hold together does: the time to drain fits into what each supervisor waits, no secret has a default, every setting
- * is one that the server knows, probes ask what answers. The files were also checked by programs of others (docs/decisions/0017-deploy.md).
+ * The files in deploy/ are consistent: the drain fits into each supervisor's grace period, no secret has a default, every setting is one
+ * that the server knows, probes request existing paths. The files were also checked with third-party tools (docs/decisions/0017-deploy.md).
  */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const project = join(import.meta.dirname, '../..')
 const read = (file: string): string => readFileSync(join(project, file), 'utf8')
 const { version } = JSON.parse(read('package.json')) as { version: string }
 const drainSeconds = Number(settings.drainSeconds.initial)
-// workers.ts: what a process that is stuck gets beyond its drain.
+// workers.ts: the extra time beyond its drain that a stuck process gets.
 const stuckSeconds = Number(/^const drainGraceMs = (\d+)_000$/m.exec(read('src/process/workers.ts'))![1])
 const seconds = (text: string): number => Number(/^(\d+)s?$/.exec(text)![1])
 const isTaken = (environment: Record<string, string>): string[] => {
@@ -42,7 +42,7 @@ void describe('deploy/compose.yaml', () => {
     for (const service of [postgres, valkey]) assert.ok(service.healthcheck.test.length > 1)
   })
 
-  test('no secret has a default or stands in the file: what is missing is refused', () => {
+  test('no secret has a default or is in the file: a missing one is refused', () => {
     const secrets = ['POSTGRES_PASSWORD', 'VALKEY_PASSWORD', 'TURNKEEP_ADMIN_TOKEN', 'TURNKEEP_ENCRYPTION_KEY']
     const used = [...text.matchAll(/\$\{(\w+)(:[?-])?([^}]*)\}/g)]
     for (const secret of secrets)
@@ -53,11 +53,11 @@ void describe('deploy/compose.yaml', () => {
     for (const [whole, name, how, rest] of used)
       if (secrets.includes(name!)) assert.ok(how === ':?' && existsSync(join(project, /docs\/\S+/.exec(rest!)![0])), whole)
       else assert.equal(how, ':-', whole)
-    // Whoever looks for a password that was written here finds a reference instead.
+    // A search for a hard-coded password finds a reference instead.
     for (const [, value] of text.matchAll(/(?:PASSWORD|TOKEN|KEY|AUTH): (.*)$/gm)) assert.match(value!, /^\$\{\w+:\?.*\}$/)
   })
 
-  test('the server starts on these settings, with the secrets filled in', () => {
+  test('the server starts with these settings, with the secrets filled in', () => {
     const values: Record<string, string> = {
       POSTGRES_PASSWORD: 'a1',
       VALKEY_PASSWORD: 'b2',
@@ -76,7 +76,7 @@ void describe('deploy/compose.yaml', () => {
     assert.deepEqual(ports, ['127.0.0.1:8080:8080', `127.0.0.1:8081:${turnkeep.environment.TURNKEEP_ADMIN_PORT}`])
   })
 
-  test('nothing to write to, no rights, and time to drain', () => {
+  test('nothing is writable, no privileges, and time to drain', () => {
     assert.equal(turnkeep.read_only, true)
     assert.deepEqual(turnkeep.cap_drop, ['ALL'])
     assert.deepEqual(turnkeep.security_opt, ['no-new-privileges:true'])
@@ -85,7 +85,7 @@ void describe('deploy/compose.yaml', () => {
     assert.ok(seconds(turnkeep.stop_grace_period) > drainSeconds + stuckSeconds)
     assert.equal(compose.networks['inside'].internal, true)
     for (const service of [postgres, valkey]) assert.deepEqual([service.networks, service.ports], [['inside'], undefined])
-    // The windows are never thrown away for want of room: a full store refuses, and the service says so.
+    // The windows are never evicted for lack of memory: a full store refuses, and the service reports it.
     assert.match(valkey.command, /--maxmemory-policy noeviction/)
     assert.doesNotMatch(postgres.command, /fsync|synchronous_commit/)
   })
@@ -106,7 +106,7 @@ void describe('deploy/kubernetes', () => {
   const [container] = pod.containers
   const preStopSeconds = Number(container.lifecycle.preStop.exec.command[1])
 
-  test('a pod is left alone until it has drained: preStop, drain, and what a stuck process gets', () => {
+  test('a pod is left alone until it has drained: preStop, drain, and the extra time of a stuck process', () => {
     const drain = Number(container.env.find(({ name }: { name: string }) => name === 'TURNKEEP_DRAIN_SECONDS').value)
     assert.equal(drain, drainSeconds)
     assert.ok(pod.terminationGracePeriodSeconds >= preStopSeconds + drain + stuckSeconds + 5)
@@ -115,7 +115,7 @@ void describe('deploy/kubernetes', () => {
     assert.ok(preStopSeconds >= periodSeconds * failureThreshold, 'a balancer that only probes hears of it in time')
   })
 
-  test('probes ask what answers, by its status alone, and a start may wait for the database and a migration', async () => {
+  test('probes check the status of existing paths, and a start may wait for the database and a migration', async () => {
     await using door = await startTestDoor()
     const ports = Object.fromEntries(
       container.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [name, containerPort]),
@@ -132,7 +132,7 @@ void describe('deploy/kubernetes', () => {
     assert.ok(periodSeconds * failureThreshold > waitSeconds[0]! + waitSeconds[1]!)
   })
 
-  test('no root, nothing to write to, no rights; secrets by reference alone', () => {
+  test('no root, nothing writable, no privileges; secrets by reference alone', () => {
     assert.deepEqual([pod.securityContext.runAsNonRoot, pod.securityContext.runAsUser], [true, imageUser])
     assert.deepEqual(container.securityContext, {
       allowPrivilegeEscalation: false,
@@ -158,13 +158,13 @@ void describe('deploy/kubernetes', () => {
     assert.equal(environmentOf(image)['TURNKEEP_HOST'], '0.0.0.0')
   })
 
-  test('what Kubernetes tells a pod about a Service of this name is no setting, so it is not told', () => {
+  test('the variables that Kubernetes sets for a Service of this name are not settings, so they are disabled', () => {
     assert.ok(the('Service'))
     assert.equal(isTaken({ TURNKEEP_PORT: 'tcp://10.0.0.1:80', TURNKEEP_SERVICE_HOST: '10.0.0.1' }).length, 2)
     assert.equal(pod.enableServiceLinks, false)
   })
 
-  test('every selector finds the pods, every port has its name, and an update takes none away before another is there', () => {
+  test('every selector finds the pods, every port has its name, and an update removes none before its replacement is ready', () => {
     const labels = spec.template.metadata.labels
     for (const selector of [
       spec.selector.matchLabels,
@@ -184,12 +184,12 @@ void describe('deploy/kubernetes', () => {
     assert.deepEqual(backend.service, { name: 'turnkeep', port: { name: the('Service').spec.ports[0].name } })
   })
 
-  test('the ingress lets a stream through: no buffering, and it waits longer than a turn takes', () => {
+  test('the ingress passes streams: no buffering, and its timeout is longer than a turn', () => {
     const annotations = the('Ingress').metadata.annotations as Record<string, string>
     const value = (name: string): string => annotations[`nginx.ingress.kubernetes.io/${name}`]!
     assert.equal(value('proxy-buffering'), 'off')
     assert.ok(Number(value('proxy-read-timeout')) * 1000 > turnDefaults.answerMs)
-    // The same words as the nginx file, which is run.
+    // The same directives as the nginx file, which is run.
     const nginx = read('deploy/nginx.conf')
     for (const directive of ['proxy-next-upstream', 'proxy-next-upstream-tries'])
       assert.ok(nginx.includes(`${directive.replaceAll('-', '_')} ${value(directive)};`), directive)
@@ -202,7 +202,7 @@ void describe('deploy/turnkeep.service', () => {
     .filter((line) => /^\w+=/.test(line))
   const unit = Object.fromEntries(lines.map((line) => [line.split('=', 1)[0]!, line.slice(line.indexOf('=') + 1)]))
 
-  test('starts what is installed, with settings that the server takes, and waits for its drain', () => {
+  test('starts the installed package, with settings that the server accepts, and waits for its drain', () => {
     const [node, program, command] = unit['ExecStart']!.split(' ')
     assert.equal(node, '/opt/turnkeep/node_modules/.bin/node')
     assert.ok(existsSync(join(project, program!.slice('/opt/turnkeep'.length))))
@@ -213,13 +213,13 @@ void describe('deploy/turnkeep.service', () => {
     assert.ok(seconds(unit['TimeoutStopSec']!) > drainSeconds + stuckSeconds)
     assert.equal(unit['KillMode'], 'mixed')
     assert.equal(unit['Restart'], 'on-failure')
-    // Else the kernel's end of the process that reads a document would be the end of all.
+    // Otherwise an out-of-memory kill of the process that reads a document would end all.
     assert.equal(unit['OOMPolicy'], 'continue')
   })
 
-  test('has no rights, and writes to its state directory alone', () => {
+  test('has no privileges, and writes to its state directory alone', () => {
     assert.deepEqual([unit['CapabilityBoundingSet'], unit['NoNewPrivileges'], unit['ProtectSystem']], ['', 'true', 'strict'])
-    // Node compiles while it runs.
+    // Node compiles at run time.
     assert.equal(unit['MemoryDenyWriteExecute'], undefined)
     assert.equal(unit['User'], 'turnkeep')
   })

@@ -1,7 +1,7 @@
 /**
- * A real nginx on a private port with deploy/nginx.conf in it, in front of servers that the test names. Ports and paths of the file are
- * replaced, nothing else; each replacement must find what it replaces. Around it stands what is worst for event streams and still usual:
- * compression of every type. A certificate is made for each front, and this process trusts it.
+ * A real nginx on a private port with deploy/nginx.conf, in front of servers that the test names. Ports and paths of the file are replaced,
+ * nothing else; each replacement must find what it replaces. The surrounding configuration is the worst common one for event streams:
+ * compression of every type. A certificate is created for each front, and this process trusts it.
  */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -14,7 +14,7 @@ import { delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 
-// Debian keeps nginx where only root's PATH leads.
+// Debian installs nginx where only root's PATH finds it.
 const env = { ...process.env, PATH: [process.env['PATH'], '/usr/sbin'].join(delimiter) }
 
 export const nginxConf = readFileSync(join(import.meta.dirname, '../../deploy/nginx.conf'), 'utf8')
@@ -29,18 +29,18 @@ export type Front = {
   /** https, with the certificate that this process trusts. */
   url: string
   port: number
-  /** Lines so far. */
+  /** Lines up to now. */
   accessLog(): string[]
 }
 
-/** Begins what has to be replaced in the shipped file; throws where it is not there. */
+/** Starts with what has to be replaced in the shipped file; throws if it is not there. */
 export function swap(text: string, from: string | RegExp, to: string): string {
   const swapped = text.replace(from, () => to)
   assert.notEqual(swapped, text, `deploy/nginx.conf has no ${String(from)}`)
   return swapped
 }
 
-/** Ends with the test. `upstreams` are base addresses; `change` makes another file of the shipped one. */
+/** Ends with the test. `upstreams` are base addresses; `change` modifies the shipped file. */
 export async function startNginx(t: TestContext, upstreams: string[], change = (conf: string): string => conf): Promise<Front> {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-nginx-'))
   makeCertificate(folder)
@@ -75,7 +75,7 @@ export async function startNginx(t: TestContext, upstreams: string[], change = (
   return { url: `https://127.0.0.1:${port}`, port, accessLog }
 }
 
-/** What stands around the shipped file: nginx's own, with folders that this user may write. */
+/** The configuration around the shipped file: nginx's own, with folders that this user may write. */
 function main(folder: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => {
     mkdirSync(join(folder, name))
@@ -107,7 +107,7 @@ function makeCertificate(folder: string): void {
   setDefaultCACertificates([...getCACertificates('default'), readFileSync(join(folder, 'cert.pem'), 'utf8')])
 }
 
-/** nginx takes no port 0. */
+/** nginx does not accept port 0. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,6 +1,6 @@
 /**
- * deploy/nginx.conf in a real nginx, in front of real servers: what a caller sees through it is what he would see without it, and what
- * nginx has to say itself is said in the service's words. Each value that matters is also taken out, to see that it is the one that helps.
+ * deploy/nginx.conf in a real nginx, in front of real servers: a caller gets the same responses through it as without it, and nginx's own
+ * errors have the service's format. Each value that matters is also removed, to prove that it is needed.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -36,7 +36,7 @@ async function behind(
   return { app: service, caller, port: front.port, accessLog: front.accessLog }
 }
 
-/** A stream as it comes; what has come so far is in `text`. */
+/** A stream as it arrives; what has arrived so far is in `text`. */
 class Incoming {
   readonly response: Response
   readonly #reader: ReadableStreamDefaultReader<string>
@@ -47,7 +47,7 @@ class Incoming {
     this.#reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   }
 
-  /** Rejects where the stream ends without it. */
+  /** Rejects if the stream ends without it. */
   async until(text: string): Promise<void> {
     while (!this.text.includes(text)) {
       const { value, done } = await this.#reader.read()
@@ -68,7 +68,7 @@ class Incoming {
 const stream = async (caller: TestClient, message: string): Promise<Incoming> =>
   new Incoming(await caller.chatRequest({ external_user_id: 'user-1', message }, { path: 'chat/stream' }))
 
-/** Raw bytes over TLS, for what no client would send; all that comes until nginx closes. */
+/** Raw bytes over TLS, for what no client would send; everything that arrives until nginx closes. */
 async function exchange(port: number, bytes: string): Promise<{ status: number; head: string; json: any }> {
   const socket = connectTls({ port, host: '127.0.0.1' })
   await once(socket, 'secureConnect')
@@ -83,7 +83,7 @@ async function exchange(port: number, bytes: string): Promise<{ status: number; 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 void describe('nginx: streams', options, () => {
-  void test('stream.established through nginx each delta is there while the model is held before the next one', async (t) => {
+  void test('stream.established: through nginx each delta arrives while the model is held before the next one', async (t) => {
     const { app, caller } = await behind(t)
     const gates = [gate(), gate(), gate()]
     app.model.script([gates[0]!, 'One ', gates[1]!, 'two ', gates[2]!, 'three.'])
@@ -99,7 +99,7 @@ void describe('nginx: streams', options, () => {
     assert.equal(events.length, 5)
   })
 
-  void test("stream.established the stream's own header asks nginx for it too; where nothing does, the first event stays in nginx", async (t) => {
+  void test("stream.established: the stream's own header disables buffering too; without header and directive the first event stays in nginx", async (t) => {
     for (const ignored of [false, true]) {
       const { app, caller } = await behind(t, {
         change: (conf) => swap(conf, 'proxy_buffering off;', ignored ? 'proxy_ignore_headers X-Accel-Buffering;' : ''),
@@ -111,7 +111,7 @@ void describe('nginx: streams', options, () => {
         return incoming
       })
       await held.reached
-      // Nothing comes, however long one waits: a second is enough to see that.
+      // Nothing arrives, however long one waits: a second is enough to see that.
       if (ignored) assert.equal(await Promise.race([answer, setTimeout(1000, 'nothing')]), 'nothing')
       else await answer
       held.open()
@@ -119,7 +119,7 @@ void describe('nginx: streams', options, () => {
     }
   })
 
-  void test('stream.established nothing is compressed, though nginx compresses everything else and the caller asks for it', async (t) => {
+  void test('stream.established: a stream is not compressed, though nginx compresses everything else and the caller accepts it', async (t) => {
     for (const shipped of [true, false]) {
       const { caller } = await behind(t, shipped ? {} : { change: (conf) => swap(conf, 'gzip off;', '') })
       const incoming = await stream(caller, 'hi')
@@ -130,7 +130,7 @@ void describe('nginx: streams', options, () => {
 })
 
 void describe('nginx: waiting', options, () => {
-  void test('stream.established a stream lives by its heartbeat, longer than nginx waits for a byte; without one nginx cuts it', async (t) => {
+  void test("stream.established: its heartbeat keeps a stream open longer than nginx's timeout; without one nginx cuts it", async (t) => {
     for (const heartbeatMs of [100, 60_000]) {
       const turn = new ScriptedTurn()
       await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs } })
@@ -153,7 +153,7 @@ void describe('nginx: waiting', options, () => {
     }
   })
 
-  void test('nginx waits longer than a turn may take, and says so in the envelope when it has waited for nothing', async (t) => {
+  void test('nginx waits longer than a turn may take, and its timeout response has the envelope', async (t) => {
     const seconds = Number(/^ *proxy_read_timeout (\d+)s;$/m.exec(nginxConf)![1])
     assert.ok(seconds * 1000 > turnDefaults.answerMs)
     const { app, caller } = await behind(t, { change: (conf) => swap(conf, 'proxy_read_timeout 130s;', 'proxy_read_timeout 1s;') })
@@ -162,7 +162,7 @@ void describe('nginx: waiting', options, () => {
     const idempotencyKey = randomUUID()
     const cut = await caller.chat('hi', { idempotencyKey })
     assert.deepEqual([cut.status, cut.json['error'].code, cut.headers.get('retry-after')], [503, 'service_unavailable', '5'])
-    // The turn goes on, and its answer is for the same key.
+    // The turn continues, and its reply is available with the same key.
     held.open()
     let answer = await caller.chat('hi', { idempotencyKey })
     while (answer.status === 409) answer = await caller.chat('hi', { idempotencyKey })
@@ -174,7 +174,7 @@ void describe('nginx: waiting', options, () => {
 const headers = { authorization: 'Bearer good', 'content-type': 'application/json' }
 
 void describe('nginx: answers', options, () => {
-  void test('order.request-id what the service says comes through as it is: status, headers, envelope', async (t) => {
+  void test("order.request-id: the service's responses pass unchanged: status, headers, envelope", async (t) => {
     const { app, caller } = await behind(t, { key: { rate_limit: { limit: 6, window_seconds: 600 } } })
     const direct = new TestClient(app.url)
     direct.caller = app.caller
@@ -200,7 +200,7 @@ void describe('nginx: answers', options, () => {
     assert.deepEqual(seen, [200, 409, 401, 403, 404, 422, 429])
   })
 
-  void test("order.request-id a caller's own X-Request-ID is not taken over, and two Idempotency-Keys stay two", async (t) => {
+  void test("order.request-id: a caller's own X-Request-ID is not used, and two Idempotency-Keys stay two", async (t) => {
     const { app, caller, port } = await behind(t)
     const { headers: got } = await caller.chat('hi', { headers: { 'x-request-id': 'mine' } })
     assert.notEqual(got.get('x-request-id'), 'mine')
@@ -213,7 +213,7 @@ void describe('nginx: answers', options, () => {
     assert.deepEqual([status, json.error.code], [422, 'validation_error'])
   })
 
-  void test('what nginx refuses itself is in the envelope, with the words of the failure table and a UUID', async (t) => {
+  void test("nginx's own refusals have the envelope, with the messages of the failure table and a UUID", async (t) => {
     const { app, caller, port } = await behind(t)
     const bodyOf = (size: number): string => JSON.stringify({ external_user_id: 'u', message: 'x' }).padEnd(size, ' ')
     const whole = await caller.chatRequest(bodyOf(1_048_576))
@@ -251,7 +251,7 @@ void describe('nginx: answers', options, () => {
     assert.equal(gone.json['error'].request_id, gone.headers.get('x-request-id'))
   })
 
-  void test("the access log of nginx has no query string, where the names of the callers' users stand", async (t) => {
+  void test("the access log of nginx has no query string, which may contain the names of the callers' users", async (t) => {
     const { app, caller, accessLog } = await behind(t)
     await caller.chat('hi', { user: 'alice@example.com' })
     assert.equal((await caller.messages('alice@example.com')).length, 2)
@@ -266,7 +266,7 @@ void describe('nginx: answers', options, () => {
 })
 
 void describe('nginx: several servers', options, () => {
-  void test('a server that is down is passed over: no caller sees it', async (t) => {
+  void test('a server that is down is skipped: no caller notices', async (t) => {
     const app = await startTestApp()
     t.after(() => app.close())
     const dead = createServer().listen(0, '127.0.0.1')
@@ -284,7 +284,7 @@ void describe('nginx: several servers', options, () => {
     )
   })
 
-  void test('a POST whose server died over it goes to the next one; without non_idempotent the caller has to repeat it', async (t) => {
+  void test('a POST whose server died during it goes to the next one; without non_idempotent the caller has to retry', async (t) => {
     for (const shipped of [true, false]) {
       const app = await startTestApp()
       t.after(() => app.close())
@@ -303,7 +303,7 @@ void describe('nginx: several servers', options, () => {
     }
   })
 
-  void test('an answer is never repeated elsewhere: a 503 of a server is given to the caller by the one that said it', async (t) => {
+  void test("a response is never retried elsewhere: a server's 503 goes to the caller as that server sent it", async (t) => {
     const refuse = (): never => {
       throw new ApiError('service_unavailable')
     }
@@ -322,7 +322,7 @@ void describe('nginx: several servers', options, () => {
 })
 
 void describe('nginx: three processes on one database', { skip: options.skip || noFleet(), timeout: 240_000 }, () => {
-  void test('idempotency.in-progress one is killed with 50 streams under way: every caller who comes back through nginx gets the one reply', async (t) => {
+  void test('idempotency.in-progress: one is killed with 50 streams under way: every caller who retries through nginx gets the one reply', async (t) => {
     const fleet = await Fleet.begin(t, { count: 3 })
     const front = await startNginx(
       t,
@@ -332,7 +332,7 @@ void describe('nginx: three processes on one database', { skip: options.skip || 
     fleet.model.when('stream', (call) => ['Here is ', held, call.lastUserMessage])
     const requests = Array.from({ length: 50 }, (_, index) => fleet.sent(`stream ${index}`, { user: `user-${index}`, transport: 'stream' }))
     const first = requests.map(async (sent) => {
-      // A machine with much else to do may have no time for all at once.
+      // A busy machine may be too slow for all at once.
       let outcome = await fleet.try(sent, front.url)
       while (outcome.kind === 'error' && outcome.code === 'service_unavailable') outcome = await fleet.try(sent, front.url)
       return outcome
@@ -342,13 +342,13 @@ void describe('nginx: three processes on one database', { skip: options.skip || 
     held.open()
     const outcomes = await Promise.all(first)
     const broken = outcomes.filter(({ kind }) => kind === 'cut').length
-    // Each of the three had its share, and what the other two ran was not touched.
+    // Each of the three had its share, and the turns of the other two were not affected.
     assert.ok(broken >= 5 && broken <= 30, `${broken} of 50 streams were cut`)
     assert.equal(outcomes.filter(({ kind }) => kind === 'reply').length, 50 - broken)
 
     const told = await Promise.all(requests.map((sent) => fleet.send(sent, { choose: () => front.url })))
     for (const [index, outcome] of outcomes.entries()) if (outcome.kind === 'reply') assert.equal(told[index]!.reply, outcome.reply)
-    // Of the process that is gone nobody hears again: nginx goes on to another one.
+    // The dead process gets no more requests: nginx uses another one.
     assert.deepEqual(
       told.flatMap(({ met }) => met).filter((met) => met === 'broken' || met === 'cut'),
       [],
@@ -358,7 +358,7 @@ void describe('nginx: three processes on one database', { skip: options.skip || 
   })
 })
 
-/** Headers that say something to a caller; nginx and Node each write the connection's their own way. */
+/** Headers that matter to a caller; nginx and Node each write the connection's in their own way. */
 function told(all: Headers): Record<string, string> {
   const wire = ['connection', 'keep-alive', 'date', 'server', 'transfer-encoding', 'content-length']
   const changing = ['x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']

@@ -1,4 +1,7 @@
-/** `npm run dev` on a copy of the sources, so that a file can be changed and broken: restart, hot reload, sign-in through the proxy, and the end. */
+/**
+ * `npm run dev` on a copy of the sources, so that a file can be changed and broken: restart, hot reload, sign-in through the proxy, and the
+ * end.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -25,7 +28,7 @@ function copyOf(t: TestContext): string {
   return folder
 }
 
-/** Its output, and its addresses when it is ready. It is ended with the test. */
+/** Its output, and its URLs when it is ready. It is ended with the test. */
 function startDev(t: TestContext, folder: string, environment: Record<string, string> = {}): ShownProgram {
   const given = {
     TURNKEEP_DATA_DIR: join(folder, 'data'),
@@ -65,7 +68,7 @@ describe('dev', { timeout: 120_000 }, () => {
     assert.match(await call(`${hot}/console/`), /^200 [\s\S]*\/console\/@vite\/client/)
     assert.match(await call(`${hot}/healthz`), /^200/)
 
-    // As a browser does it: the cookie counts only where Origin and Host are the same.
+    // As a browser does it: the cookie counts only if Origin and Host are the same.
     const page = { origin: hot, 'sec-fetch-site': 'same-origin', 'x-turnkeep-console': '1', 'content-type': 'application/json' }
     const signIn = await fetch(`${hot}/admin/v1/session`, { method: 'POST', headers: page, body: JSON.stringify({ token }) })
     assert.equal(signIn.status, 201)
@@ -92,7 +95,7 @@ describe('dev', { timeout: 120_000 }, () => {
     assert.deepEqual(await Promise.all([isGone(api), isGone(hot)]), [true, true])
   })
 
-  test('dev: the server ends with its parent, also where that is killed', async (t) => {
+  test('dev: the server ends with its parent, also when the parent is killed', async (t) => {
     const folder = copyOf(t)
     const dev = startDev(t, folder)
     const { api } = await addressesOf(dev)
@@ -114,7 +117,7 @@ describe('dev', { timeout: 120_000 }, () => {
     assert.equal(shown.stderr, `turnkeep: 127.0.0.1:${port} is in use by another program; set PORT to a free one\n`)
   })
 
-  test('dev: a setting that is refused ends the start with one line that names it', async () => {
+  test('dev: a refused setting ends the start with one line that names it', async () => {
     const { shown, ended } = showProgram(join(root, 'dev/dev.ts'), [], { TURNKEEP_PROT: '1' })
     assert.equal((await ended).code, 2)
     assert.match(shown.stderr, /^dev: TURNKEEP_PROT: unknown setting; /)

@@ -1,5 +1,6 @@
 /**
- * `npm run seed`: the plan is a function of the seed, what is stored holds every invariant, and only a development server lets its clock be moved.
+ * `npm run seed`: the plan is a function of the seed, the stored data satisfies every invariant, and only a development server allows its
+ * clock to be moved.
  */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -28,7 +29,7 @@ async function seed(
 describe('seed: the plan', () => {
   const turnsOf = ({ events }: Plan) => events.flatMap(({ action }) => (action.kind === 'turn' ? [action] : []))
 
-  test('is the same for the same seed, and another one for another seed', () => {
+  test('is the same for the same seed, and different for another seed', () => {
     assert.deepEqual(planTraffic(7), planTraffic(7))
     assert.notDeepEqual(turnsOf(planTraffic(7)), turnsOf(planTraffic(8)))
   })
@@ -70,7 +71,7 @@ describe('seed: what is stored', { timeout: 120_000 }, () => {
   before(async () => void (results = await Promise.all(folders.map((folder) => seed(['--seed', '7', '--data-dir', folder])))))
   after(() => rmSync(base, { recursive: true }))
 
-  test('the command says what it made, as the plan has it', () => {
+  test('the command prints what it created, as in the plan', () => {
     const turns = planTraffic(7).events.flatMap(({ action }) => (action.kind === 'turn' ? [action.outcome] : []))
     const count = (wanted: string): number => turns.filter((outcome) => outcome === wanted).length
     for (const { code, stdout, stderr } of results) {
@@ -99,7 +100,7 @@ describe('seed: what is stored', { timeout: 120_000 }, () => {
     assert.match(stdout, /all \d+ invariants hold/)
   })
 
-  test('a folder that has data is refused, and so is a running server that has the data of the seed', async () => {
+  test("a folder with data is refused, and so is a running server that already has the seed's data", async () => {
     const again = await seed(['--seed', '8', '--data-dir', folders[0]])
     assert.deepEqual([again.code, again.stderr], [2, `seed: ${folders[0]} already has a database. Name a new folder.\n`])
 
@@ -120,7 +121,7 @@ describe('seed: what is stored', { timeout: 120_000 }, () => {
 })
 
 describe('seed: the clock of a production server cannot be moved', () => {
-  test('the sources of the package never move the clock, and nothing in them knows the development server', () => {
+  test("the package's sources never move the clock, and none of them uses the development server", () => {
     const files = globSync('{src,bin}/**/*.{ts,js}', { cwd: root })
     const naming = (text: RegExp): string[] => files.filter((file) => text.test(readFileSync(join(root, file), 'utf8')))
     assert.deepEqual(naming(/moveClock/), ['src/store/sqlite/sqlite.ts'])
@@ -133,7 +134,7 @@ describe('seed: the clock of a production server cannot be moved', () => {
       t.after(() => rmSync(folder, { recursive: true }))
       const environment = { NODE_ENV: 'production', TURNKEEP_DATA_DIR: folder, PORT: '0', TURNKEEP_LOG_LEVEL: 'silent' }
       const program = showProgram(join(root, file), [], environment)
-      // One that starts is ended, and the test fails.
+      // A server that starts is ended, and the test fails.
       void program.shows('stdout', /ready/).then(
         () => program.child.kill('SIGTERM'),
         () => undefined,
@@ -143,7 +144,7 @@ describe('seed: the clock of a production server cannot be moved', () => {
       assert.equal(program.shown.stdout, '')
     })
 
-  test('beside a server that npm start started, the command says what to do', async (t) => {
+  test('beside a server started with npm start, the command explains what to do', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'turnkeep-seed-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const server = showServer({ TURNKEEP_DATA_DIR: folder })
@@ -187,7 +188,7 @@ describe('seed: options', () => {
 
 type Stored = { rows: unknown[]; times: number[] }
 
-/** What does not depend on ids and on the time of the run. */
+/** The part that does not depend on ids and on the time of the run. */
 function readStored(folder: string): Stored {
   const db = openForReading(folder)
   try {

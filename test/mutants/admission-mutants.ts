@@ -7,7 +7,7 @@ const statements = 'src/store/sqlite/statements.ts'
 const fingerprint = 'src/turn/fingerprint.ts'
 const suite = 'store/sqlite.test.ts'
 const oneAnswer = 'spec/one-answer.test.ts'
-const tooLong = 'order.validation a message that is too long'
+const tooLong = 'order.validation: a message that is too long is refused after the stored reply of the same'
 
 export const admissionMutants: Mutant[] = [
   {
@@ -22,7 +22,7 @@ export const admissionMutants: Mutant[] = [
   if (other && sql.findRunning.get(other.id!) && record?.state !== 'running') return { kind: 'conversation_busy' }\n`,
       ),
     ],
-    caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
+    caughtBy: { file: suite, title: 'order.admission: the record, then the agent, then the conversation, then the balance' },
   },
   {
     rule: 'order.admission',
@@ -35,7 +35,7 @@ export const admissionMutants: Mutant[] = [
   if (sql.findAgent.get(null, item.agentId)?.enabled === 0n) return { kind: 'agent_disabled' }\n`,
       ),
     ],
-    caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
+    caughtBy: { file: suite, title: 'order.admission: the record, then the agent, then the conversation, then the balance' },
   },
   {
     rule: 'order.admission',
@@ -49,7 +49,7 @@ export const admissionMutants: Mutant[] = [
   const agent = sql.findAgent.get(continued?.agent_version ?? null, item.agentId)\n`,
       ),
     ],
-    caughtBy: { file: suite, title: 'order.admission the record, then the agent' },
+    caughtBy: { file: suite, title: 'order.admission: the record, then the agent, then the conversation, then the balance' },
   },
   {
     rule: 'order.validation',
@@ -102,19 +102,25 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.fingerprint',
     removes: 'the lengths before the two fields',
     edits: [edit(fingerprint, '  lengths.writeUInt32BE(user.length, 0)\n  lengths.writeUInt32BE(text.length, 4)\n')],
-    caughtBy: { file: 'unit/fingerprint.test.ts', title: 'idempotency.fingerprint lengths keep the two fields apart' },
+    caughtBy: {
+      file: 'unit/fingerprint.test.ts',
+      title: 'idempotency.fingerprint: lengths keep the two fields apart, and nothing is normalized',
+    },
   },
   {
     rule: 'idempotency.fingerprint',
     removes: 'no normalisation: texts that look alike are one request',
     edits: [edit(fingerprint, 'Buffer.from(message)', "Buffer.from(message.normalize('NFC'))")],
-    caughtBy: { file: 'unit/fingerprint.test.ts', title: 'idempotency.fingerprint lengths keep the two fields apart' },
+    caughtBy: {
+      file: 'unit/fingerprint.test.ts',
+      title: 'idempotency.fingerprint: lengths keep the two fields apart, and nothing is normalized',
+    },
   },
   {
     rule: 'idempotency.fingerprint',
     removes: 'the end user is part of what makes a request the same',
     edits: [edit(fingerprint, '[lengths, user, text]', '[lengths, text]')],
-    caughtBy: { file: 'unit/fingerprint.test.ts', title: 'idempotency.fingerprint the same texts agree' },
+    caughtBy: { file: 'unit/fingerprint.test.ts', title: 'idempotency.fingerprint: equal texts have equal fingerprints' },
   },
   {
     rule: 'idempotency.conflict',
@@ -126,19 +132,22 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.conflict',
     removes: 'the conflict is checked before the state',
     edits: [edit(admit, 'Buffer.from(item.fingerprint)', "record.state === 'running' || Buffer.from(item.fingerprint)")],
-    caughtBy: { file: suite, title: 'idempotency.in-progress and idempotency.conflict' },
+    caughtBy: {
+      file: suite,
+      title: 'idempotency.in-progress idempotency.conflict: a repeated key is in progress or conflicts while the first turn runs',
+    },
   },
   {
     rule: 'turn.states',
     removes: 'a released record keeps its fingerprint',
     edits: [edit(admit, 'Buffer.from(item.fingerprint)', "record.state === 'released' || Buffer.from(item.fingerprint)")],
-    caughtBy: { file: suite, title: 'turn.states a released turn gives its hold back' },
+    caughtBy: { file: suite, title: 'turn.states: a released turn gives its hold back and runs again under its request_id' },
   },
   {
     rule: 'idempotency.replay',
     removes: 'a replay tells the first request id',
     edits: [edit(admit, 'reply: readReply(sql, requestId) }', 'reply: { ...readReply(sql, requestId), requestId: item.requestId } }')],
-    caughtBy: { file: suite, title: 'idempotency.replay gives the same reply' },
+    caughtBy: { file: suite, title: 'billing.once idempotency.replay: settlement stores both messages and one charge' },
   },
   {
     rule: 'idempotency.replay',
@@ -156,19 +165,28 @@ export const admissionMutants: Mutant[] = [
     rule: 'idempotency.lifetime',
     removes: 'a record lives the whole 24 hours',
     edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 23 *')],
-    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+    caughtBy: {
+      file: suite,
+      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+    },
   },
   {
     rule: 'idempotency.lifetime',
     removes: 'a record expires',
     edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 365 * 24 *')],
-    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+    caughtBy: {
+      file: suite,
+      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+    },
   },
   {
     rule: 'idempotency.lifetime',
     removes: "the 24 hours are counted from the turn's end, not from its beginning",
     edits: [edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, created_at as ended_at, erased_at')],
-    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+    caughtBy: {
+      file: suite,
+      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+    },
   },
   {
     rule: 'idempotency.lifetime',
@@ -177,19 +195,25 @@ export const admissionMutants: Mutant[] = [
       edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, coalesce(ended_at, created_at) as ended_at, erased_at'),
       edit(admit, "if (!record || record.state === 'running' || ", 'if (!record || '),
     ],
-    caughtBy: { file: suite, title: 'idempotency.lifetime clock a record lives 24 hours' },
+    caughtBy: {
+      file: suite,
+      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+    },
   },
   {
     rule: 'idempotency.in-progress',
     removes: 'the same request waits while the first runs',
     edits: [edit(admit, "return { kind: 'idempotency_in_progress' }", 'return undefined')],
-    caughtBy: { file: suite, title: 'idempotency.in-progress and idempotency.conflict' },
+    caughtBy: {
+      file: suite,
+      title: 'idempotency.in-progress idempotency.conflict: a repeated key is in progress or conflicts while the first turn runs',
+    },
   },
   {
     rule: 'conversation.busy',
     removes: 'the busy check',
     edits: [edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n")],
-    caughtBy: { file: suite, title: 'conversation.busy stores nothing for the loser' },
+    caughtBy: { file: suite, title: 'conversation.busy: stores nothing for the rejected message and leaves its key usable' },
   },
   {
     rule: 'conversation.busy',
@@ -201,7 +225,7 @@ export const admissionMutants: Mutant[] = [
         "create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n",
       ),
     ],
-    caughtBy: { file: suite, title: 'conversation.busy stores nothing for the loser' },
+    caughtBy: { file: suite, title: 'conversation.busy: stores nothing for the rejected message and leaves its key usable' },
   },
   {
     rule: 'conversation.identity',
@@ -213,7 +237,7 @@ export const admissionMutants: Mutant[] = [
         "'select id, message_count, message_tokens from conversations where ? is not null and external_user_id = ?'",
       ),
     ],
-    caughtBy: { file: suite, title: 'conversation.identity one conversation per key and external user' },
+    caughtBy: { file: suite, title: 'conversation.identity: one conversation per key and external user, no normalization' },
   },
   {
     rule: 'conversation.identity',
@@ -225,25 +249,25 @@ export const admissionMutants: Mutant[] = [
         'sql.findConversation.get(item.apiKeyId, item.externalUserId.trim())',
       ),
     ],
-    caughtBy: { file: suite, title: 'conversation.identity one conversation per key and external user' },
+    caughtBy: { file: suite, title: 'conversation.identity: one conversation per key and external user, no normalization' },
   },
   {
     rule: 'balance_never_negative',
     removes: 'a hold is taken without looking at the balance',
     edits: [edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and ? is not null')],
-    caughtBy: { file: suite, title: 'balance_never_negative a balance for seven of a hundred' },
+    caughtBy: { file: suite, title: 'balance_never_negative: a balance for seven of a hundred admits exactly seven, item by item' },
   },
   {
     rule: 'balance_never_negative',
     removes: 'the balance is compared without what is already held',
     edits: [edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and balance >= ?')],
-    caughtBy: { file: suite, title: 'balance_never_negative a balance for seven of a hundred' },
+    caughtBy: { file: suite, title: 'balance_never_negative: a balance for seven of a hundred admits exactly seven, item by item' },
   },
   {
     rule: 'billing.hold',
     removes: 'the history is in the bound',
     edits: [edit(admit, '(agent.fixed_tokens as bigint) + window +', '(agent.fixed_tokens as bigint) +')],
-    caughtBy: { file: suite, title: 'billing.hold an admission holds the bound' },
+    caughtBy: { file: suite, title: 'billing.hold: an admission holds the bound computed from stored numbers and leaves the' },
   },
   {
     rule: 'conversation.busy',
@@ -256,6 +280,6 @@ export const admissionMutants: Mutant[] = [
         "return { kind: 'insufficient_balance' }\n  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n",
       ),
     ],
-    caughtBy: { file: suite, title: 'conversation.busy stores nothing for the loser' },
+    caughtBy: { file: suite, title: 'conversation.busy: stores nothing for the rejected message and leaves its key usable' },
   },
 ]

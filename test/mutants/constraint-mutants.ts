@@ -21,6 +21,6 @@ function constraint(rule: string, find: string, replace: string): Mutant {
     rule,
     removes: 'the constraint',
     edits: [edit(schema, find, replace)],
-    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: what must never happen is refused by a constraint' },
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: invalid states are rejected by a constraint, whoever writes' },
   }
 }

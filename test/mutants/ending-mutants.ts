@@ -11,14 +11,14 @@ const statements = 'src/store/sqlite/statements.ts'
 const ledger = 'src/ledger/ledger.ts'
 const suite = 'store/sqlite.test.ts'
 const states = 'spec/turn-states.test.ts'
-const unknown = 'unavailable.unknown billing.once a settlement that cannot be stored'
+const unknown = 'unavailable.unknown billing.once: a settlement that cannot be stored is 503'
 
 export const endingMutants: Mutant[] = [
   {
     rule: 'turn.states',
     removes: 'the fence in settle: a run that was claimed past still settles',
     edits: [edit(endTurn, 'sql.findHeld.get(requestId, fence)', '[1, 2, 3].map((any) => sql.findHeld.get(requestId, any)).find(Boolean)')],
-    caughtBy: { file: suite, title: 'turn.states an orphan is claimed once its lease has run out' },
+    caughtBy: { file: suite, title: 'turn.states: an orphan is claimed when its lease has expired, counted and fenced' },
   },
   {
     rule: 'turn.states',
@@ -30,7 +30,7 @@ export const endingMutants: Mutant[] = [
         '[1, 2, 3].map((any) => sql.findHeld.get(item.requestId, any)).find(Boolean)',
       ),
     ],
-    caughtBy: { file: suite, title: 'turn.states an orphan is claimed once its lease has run out' },
+    caughtBy: { file: suite, title: 'turn.states: an orphan is claimed when its lease has expired, counted and fenced' },
   },
   {
     rule: 'billing.hold',
@@ -42,25 +42,25 @@ export const endingMutants: Mutant[] = [
         '[1, 2, 3].map((any) => sql.findHeld.get(item.requestId, any)).find(Boolean)',
       ),
     ],
-    caughtBy: { file: suite, title: 'billing.hold advance journals a step' },
+    caughtBy: { file: suite, title: 'billing.hold: advance journals a step and extends the hold, both or neither' },
   },
   {
     rule: 'one_charge_per_turn',
     removes: 'only a running turn is settled',
     edits: [edit(statements, "where t.request_id = ? and t.fence = ? and t.state = 'running'`", 'where t.request_id = ? and t.fence = ?`')],
-    caughtBy: { file: suite, title: 'one_charge_per_turn a settlement comes through once' },
+    caughtBy: { file: suite, title: 'one_charge_per_turn: a settlement succeeds once, also twice in one batch' },
   },
   {
     rule: 'billing.once',
     removes: 'a charge is never above its hold',
     edits: [edit(ledger, 'const charged = full < hold ? full : hold', 'const charged = full')],
-    caughtBy: { file: 'unit/ledger.test.ts', title: 'billing.once a charge is never above its hold' },
+    caughtBy: { file: 'unit/ledger.test.ts', title: 'billing.once: a charge is never above its hold' },
   },
   {
     rule: 'billing.once',
     removes: 'a cost is rounded up',
     edits: [edit(ledger, 'return (exact + tokensPerMillion - 1n) / tokensPerMillion', 'return exact / tokensPerMillion')],
-    caughtBy: { file: 'unit/ledger.test.ts', title: 'billing.once a cost is rounded up once' },
+    caughtBy: { file: 'unit/ledger.test.ts', title: 'billing.once: a cost is rounded up once, never by a whole unit more' },
   },
   {
     rule: 'billing.once',
@@ -75,13 +75,13 @@ export const endingMutants: Mutant[] = [
     rule: 'billing.once',
     removes: 'the charge leaves the balance',
     edits: [edit(endTurn, 'sql.payFromHold.run(item.charged, ', 'sql.payFromHold.run(0n, ')],
-    caughtBy: { file: suite, title: 'billing.once settlement stores both messages and one charge' },
+    caughtBy: { file: suite, title: 'billing.once idempotency.replay: settlement stores both messages and one charge' },
   },
   {
     rule: 'billing.once',
     removes: 'the hold is given back at settlement',
     edits: [edit(statements, 'set balance = balance - ?, held = held - ? where', 'set balance = balance - ?, held = held - 0 * ? where')],
-    caughtBy: { file: suite, title: 'billing.once settlement stores both messages and one charge' },
+    caughtBy: { file: suite, title: 'billing.once idempotency.replay: settlement stores both messages and one charge' },
   },
   {
     rule: 'billing.once',
@@ -101,7 +101,7 @@ export const endingMutants: Mutant[] = [
     rule: 'billing.once',
     removes: 'a settlement that is asked again has the same ids',
     edits: [edit(writes, 'push({ ...settlement, fence })', 'push({ ...settlement, assistantMessageId: `msg_${Math.random()}`, fence })')],
-    caughtBy: { file: 'unit/settlement.test.ts', title: 'billing.once a settlement that is asked again is the same one' },
+    caughtBy: { file: 'unit/settlement.test.ts', title: 'billing.once: a repeated settlement is the same one' },
   },
   {
     rule: 'billing.once',
@@ -204,49 +204,49 @@ export const endingMutants: Mutant[] = [
     rule: 'billing.hold',
     removes: 'a further round extends the hold',
     edits: [edit(hot, 'if (more > 0n) {', 'if (more > 10n ** 18n) {')],
-    caughtBy: { file: suite, title: 'billing.hold advance journals a step' },
+    caughtBy: { file: suite, title: 'billing.hold: advance journals a step and extends the hold, both or neither' },
   },
   {
     rule: 'billing.hold',
     removes: 'an extension of the hold fits the balance',
     edits: [edit(hot, 'sql.takeHold.run(more, turn.owner_id!, more)', 'sql.takeHold.run(more, turn.owner_id!, 0n)')],
-    caughtBy: { file: suite, title: 'billing.hold a batch of advances' },
+    caughtBy: { file: suite, title: 'billing.hold: a batch of advances succeeds and fails item by item' },
   },
   {
     rule: 'retry.continues',
     removes: 'a run that continues keeps its version',
     edits: [edit(admit, 'continued?.agent_version ?? null', 'null')],
-    caughtBy: { file: suite, title: 'retry.continues a finished side effect keeps version, price, window and journal' },
+    caughtBy: { file: suite, title: 'retry.continues: a finished side effect keeps version, price' },
   },
   {
     rule: 'retry.continues',
     removes: 'only a finished side effect makes a retry continue',
     edits: [edit(hot, 'if (item.finishedSideEffects && turn', 'if (turn')],
-    caughtBy: { file: suite, title: 'retry.continues without a finished side effect' },
+    caughtBy: { file: suite, title: "retry.continues: without a finished side effect the retry starts over on the agent's" },
   },
   {
     rule: 'retry.continues',
     removes: 'a retry is handed the journal from the run that it continues, not from the first',
     edits: [edit(admit, 'readJournal(sql, requestId, continued.continues_from!)', 'readJournal(sql, requestId, 1)')],
-    caughtBy: { file: suite, title: 'retry.continues the journal counts from the first run with a finished side effect' },
+    caughtBy: { file: suite, title: 'retry.continues: the journal counts from the first run with a finished side effect' },
   },
   {
     rule: 'retry.continues',
     removes: 'recovery is handed the journal of the runs before, too',
     edits: [edit('src/store/sqlite/claim.ts', 'orphan.continues_from ?? orphan.run!', 'orphan.run!')],
-    caughtBy: { file: suite, title: 'retry.continues the journal counts from the first run with a finished side effect' },
+    caughtBy: { file: suite, title: 'retry.continues: the journal counts from the first run with a finished side effect' },
   },
   {
     rule: 'retry.continues',
     removes: 'a finish that an earlier run has told stands once',
     edits: [edit(hot, 'const firstRun = turn.continues_from ?? turn.run!', 'const firstRun = turn.run!')],
-    caughtBy: { file: suite, title: 'retry.continues the journal counts from the first run with a finished side effect' },
+    caughtBy: { file: suite, title: 'retry.continues: the journal counts from the first run with a finished side effect' },
   },
   {
     rule: 'retry.continues',
     removes: 'a journal outlives the record that a retry would come by',
     edits: [edit('src/store/queries/erasure.ts', 'and t.ended_at <= $2 order', "and (t.state <> 'running' or t.ended_at <= $2) order")],
-    caughtBy: { file: suite, title: 'retry.continues a journal lasts as long as a retry may need it' },
+    caughtBy: { file: suite, title: 'retry.continues: a journal lasts as long as a retry may need it' },
   },
   {
     rule: 'unavailable.unknown',

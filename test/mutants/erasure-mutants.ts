@@ -60,6 +60,6 @@ export const erasureMutants: Mutant[] = [
         "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
       ),
     ],
-    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: what must never happen is refused by a constraint' },
+    caughtBy: { file: 'store/sqlite.test.ts', title: 'sqlite: invalid states are rejected by a constraint, whoever writes' },
   },
 ]

@@ -53,7 +53,7 @@ export const doorMutants: Mutant[] = [
     rule: 'order.request-id',
     removes: 'an answer carries an id',
     edits: [edit(http, "    reply.header('x-request-id', request.id)\n")],
-    caughtBy: { file: routes, title: 'order.request-id open addresses answer without a key' },
+    caughtBy: { file: routes, title: 'order.request-id: open addresses respond without a key, and HEAD as GET' },
   },
   {
     rule: 'order.request-id',
@@ -95,7 +95,7 @@ export const doorMutants: Mutant[] = [
         "  const outcome = await access.authenticate(header)\n  if (header === undefined) throw new ApiError('invalid_api_key', 'The key is missing.')\n",
       ),
     ],
-    caughtBy: { file: routes, title: 'order.authentication 401 has one same body' },
+    caughtBy: { file: routes, title: 'order.authentication: 401 has the same body on every route, for every wrong key' },
   },
   {
     rule: 'order.permission',
@@ -269,7 +269,7 @@ export const doorMutants: Mutant[] = [
     rule: 'idempotency.key-text',
     removes: 'bytes that are not UTF-8 are latin1',
     edits: [edit(key, 'return isUtf8(bytes) ? bytes.toString() : header', 'return bytes.toString()')],
-    caughtBy: { file: 'unit/idempotency-key.test.ts', title: 'idempotency.key-text bytes that are not UTF-8 are latin1' },
+    caughtBy: { file: 'unit/idempotency-key.test.ts', title: 'idempotency.key-text: bytes that are not UTF-8 are latin1' },
   },
   {
     rule: 'idempotency.key-text',

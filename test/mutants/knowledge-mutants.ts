@@ -16,7 +16,7 @@ export const knowledgeMutants: Mutant[] = [
       edit('src/store/queries/knowledge/terms.ts', '`${number}:${term}`', '`${number > 0 ? 0 : 0}:${term}`'),
       edit(search, '       where c.agent_id = $2 order by score desc', '       where $2 = $2 order by score desc'),
     ],
-    caughtBy: { file: 'store/knowledge.test.ts', title: 'knowledge.own an agent finds its own passages alone' },
+    caughtBy: { file: 'store/knowledge.test.ts', title: 'knowledge.own: an agent finds only its own passages' },
   },
   {
     rule: 'knowledge.serving',
@@ -25,7 +25,7 @@ export const knowledgeMutants: Mutant[] = [
       edit(search, serving, serving.replace(' and d.generation = c.generation', '')),
       edit(search, ranked, ranked.replace(' and d.generation = c.generation', '')),
     ],
-    caughtBy: { file: documents, title: 'knowledge.serving what a document was goes on serving' },
+    caughtBy: { file: documents, title: 'knowledge.serving: the old text of a document is served while the new one is indexed' },
   },
   {
     rule: 'knowledge.serving',
@@ -36,6 +36,6 @@ export const knowledgeMutants: Mutant[] = [
       edit(search, serving, serving.replace(' and d.deleted_at is null', '')),
       edit(search, ranked, ranked.replace(' and d.deleted_at is null', '')),
     ],
-    caughtBy: { file: documents, title: 'knowledge.serving a deleted document is not found any more' },
+    caughtBy: { file: documents, title: 'knowledge.serving: a deleted document is no longer found' },
   },
 ]

@@ -4,20 +4,23 @@ import type { Mutant } from './mutant.ts'
 
 const turn = 'src/turn/turn.ts'
 const places = 'src/turn/concurrency-limiter.ts'
-const flood = 'overload.queue what waits is bounded'
+const flood = 'overload.queue: the queue is bounded: the rest of a flood is refused immediately'
 
 export const overloadMutants: Mutant[] = [
   {
     rule: 'overload.places',
     removes: 'an owner leaves something for others',
     edits: [edit(places, 'return isAlone || held < timesFree * (this.free - 1)', 'return isAlone || held >= 0')],
-    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places two who flood take nearly half each' },
+    caughtBy: {
+      file: 'unit/concurrency-limiter.test.ts',
+      title: 'overload.places: two flooding owners get nearly half each, ten nearly a tenth',
+    },
   },
   {
     rule: 'overload.places',
     removes: 'an owner who is alone may take every place',
     edits: [edit(places, 'this.#monotonicMs() - this.#othersCameAt > othersForMs', 'this.#monotonicMs() < 0')],
-    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places an owner who is alone takes every place' },
+    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places: a single owner takes every slot' },
   },
   {
     rule: 'overload.places',
@@ -26,19 +29,19 @@ export const overloadMutants: Mutant[] = [
       edit(places, '    this.#notice(shareOf)\n'),
       edit(places, '    this.#taken++\n    this.#held', '    this.#notice(shareOf)\n    this.#taken++\n    this.#held'),
     ],
-    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places what is given back goes to the owner with less' },
+    caughtBy: { file: 'unit/concurrency-limiter.test.ts', title: 'overload.places: a released slot goes to the owner with fewer slots' },
   },
   {
     rule: 'overload.places',
     removes: 'the end of a turn gives its place back',
     edits: [edit(turn, '      release()\n')],
-    caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places a place is given back' },
+    caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places: a slot is released by every end of an admission and of a turn' },
   },
   {
     rule: 'overload.places',
     removes: 'a refused admission gives its place back',
     edits: [edit(turn, '      if (!isRunning) release()\n')],
-    caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places a place is given back' },
+    caughtBy: { file: 'unit/overload.test.ts', title: 'overload.places: a slot is released by every end of an admission and of a turn' },
   },
   {
     rule: 'overload.queue',
@@ -56,6 +59,6 @@ export const overloadMutants: Mutant[] = [
     rule: 'overload.queue',
     removes: 'owners take turns where more wait than a batch holds',
     edits: [edit('src/turn/batcher.ts', 'this.#waiting.length > maxItems ? byTurns(this.#waiting) : this.#waiting', 'this.#waiting')],
-    caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue where more wait than a batch holds' },
+    caughtBy: { file: 'unit/batcher.test.ts', title: 'overload.queue: if more items wait than a batch holds, owners take turns' },
   },
 ]

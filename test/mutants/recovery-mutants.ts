@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts'
 
 const claim = 'src/store/sqlite/claim.ts'
 const suite = 'store/sqlite.test.ts'
-const orphan = 'turn.states an orphan is claimed once its lease has run out'
+const orphan = 'turn.states: an orphan is claimed when its lease has expired, counted and fenced'
 
 export const recoveryMutants: Mutant[] = [
   {
@@ -44,25 +44,28 @@ export const recoveryMutants: Mutant[] = [
     rule: 'turn.states',
     removes: 'a run whose turn was somebody else’s in between ends here',
     edits: [edit('src/turn/leases.ts', 'if (own && turn.fence === own.admitted.fence + 1) own', 'if (own) own')],
-    caughtBy: { file: 'unit/leases.test.ts', title: 'turn.states where somebody else had the turn in between' },
+    caughtBy: { file: 'unit/leases.test.ts', title: 'turn.states: if another process had the turn in between' },
   },
   {
     rule: 'turn.states',
     removes: 'suspects are claimed one at a time',
     edits: [edit(claim, 'Math.min(1, item.limit)', 'item.limit')],
-    caughtBy: { file: suite, title: 'turn.states suspects are claimed one at a time' },
+    caughtBy: { file: suite, title: 'turn.states: suspects are claimed one at a time, after all fresh turns' },
   },
   {
     rule: 'turn.states',
     removes: 'suspects run after everything fresh',
     edits: [edit(claim, "    if ((attempt === 1) !== (item.which === 'fresh')) continue\n")],
-    caughtBy: { file: suite, title: 'turn.states suspects are claimed one at a time' },
+    caughtBy: { file: suite, title: 'turn.states: suspects are claimed one at a time, after all fresh turns' },
   },
   {
     rule: 'turn.states',
     removes: 'recovery reads the journal: a step is asked and paid again',
     edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], 0)')],
-    caughtBy: { file: 'race/crash.test.ts', title: 'fault.kill-before-settlement turn.states a journalled step' },
+    caughtBy: {
+      file: 'race/crash.test.ts',
+      title: 'fault.kill-before-settlement turn.states: kill -9 after a journaled step: the restart continues from it',
+    },
   },
   {
     rule: 'running_has_lease',
@@ -74,7 +77,7 @@ export const recoveryMutants: Mutant[] = [
         'sql.renewLease.run(0, lease.requestId, 0)',
       ),
     ],
-    caughtBy: { file: suite, title: 'running_has_lease a renewed lease is kept' },
+    caughtBy: { file: suite, title: 'running_has_lease: a renewed lease is kept, a lost one is reported' },
   },
   {
     rule: 'running_has_lease',
@@ -86,12 +89,12 @@ export const recoveryMutants: Mutant[] = [
         "set lease_until = ? where request_id = ? and ? > 0 and state = 'running'",
       ),
     ],
-    caughtBy: { file: suite, title: 'running_has_lease a renewed lease is kept' },
+    caughtBy: { file: suite, title: 'running_has_lease: a renewed lease is kept, a lost one is reported' },
   },
   {
     rule: 'running_has_lease',
     removes: 'at a start every lease of the dead process is over',
     edits: [edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n')],
-    caughtBy: { file: suite, title: 'running_has_lease at start' },
+    caughtBy: { file: suite, title: 'sqlite: running_has_lease: at start every turn of a dead process can be' },
   },
 ]

@@ -75,6 +75,6 @@ export const sessionMutants: Mutant[] = [
     rule: 'session.guesses',
     removes: 'what is remembered is bounded',
     edits: [edit(guesses, '      if (windows.size >= maxAddresses) windows.delete(windows.keys().next().value!)\n')],
-    caughtBy: { file: 'unit/guess-limit.test.ts', title: 'session.guesses many addresses fill no memory' },
+    caughtBy: { file: 'unit/guess-limit.test.ts', title: 'session.guesses: many addresses do not exhaust memory: the oldest is forgotten' },
   },
 ]

@@ -51,7 +51,7 @@ export const streamMutants: Mutant[] = [
     rule: 'stream.after-delta',
     removes: 'the retry asks whether it may',
     edits: [edit(retry, ' || !mayRetry()', '')],
-    caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: once text of the turn has left' },
+    caughtBy: { file: 'unit/retry.test.ts', title: 'stream.after-delta: once text of the turn has been sent, nothing is generated again' },
   },
   {
     rule: 'stream.after-delta',
@@ -102,7 +102,10 @@ export const streamMutants: Mutant[] = [
     rule: 'text.well-formed',
     removes: 'a pair that is split over two pieces leaves whole',
     edits: [edit('src/agent/clean-text.ts', 'const whole = endsInHalf(text) ? text.slice(0, -1) : text', 'const whole = text')],
-    caughtBy: { file: 'unit/clean-text.test.ts', title: 'text.well-formed: a pair split over two pieces' },
+    caughtBy: {
+      file: 'unit/clean-text.test.ts',
+      title: 'text.well-formed: a surrogate pair split over two pieces is sent whole, also around a NUL',
+    },
   },
   {
     rule: 'paging',
@@ -120,37 +123,40 @@ export const streamMutants: Mutant[] = [
     rule: 'paging',
     removes: 'a cursor that was not made here is refused',
     edits: [edit(paging, ' || encodeCursor(position) !== cursor', '')],
-    caughtBy: { file: 'unit/paging.test.ts', title: 'paging: every position comes back from its cursor' },
+    caughtBy: { file: 'unit/paging.test.ts', title: 'paging: every position is read back from its cursor, and from no other text' },
   },
   {
     rule: 'paging',
     removes: 'the end of a list is told',
     edits: [edit(paging, 'last && rows.length > limit ?', 'last ?')],
-    caughtBy: { file: 'unit/paging.test.ts', title: 'paging: one row more than is shown' },
+    caughtBy: { file: 'unit/paging.test.ts', title: 'paging: one more row than the page size is read' },
   },
   {
     rule: 'clock',
     removes: 'records are dated by the clock of the store',
     edits: [edit('src/store/sqlite/admit.ts', '  const now = clock.now()\n', '  const now = Date.now()\n')],
-    caughtBy: { file: 'store/sqlite.test.ts', title: 'idempotency.lifetime clock a record lives 24 hours' },
+    caughtBy: {
+      file: 'store/sqlite.test.ts',
+      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+    },
   },
   {
     rule: 'clock',
     removes: 'leases run on a clock that nobody sets',
     edits: [edit('src/store/sqlite/clock.ts', 'leaseNow: () => performance.timeOrigin + performance.now()', 'leaseNow: () => Date.now()')],
-    caughtBy: { file: 'unit/clock.test.ts', title: 'clock leases run on a clock that nobody sets' },
+    caughtBy: { file: 'unit/clock.test.ts', title: 'clock: leases use the monotonic clock; records use the wall clock' },
   },
   {
     rule: 'time.format',
     removes: 'UTC with milliseconds and a Z',
     edits: [edit('src/http/public/conversation-routes.ts', 'new Date(epochMs).toISOString()', 'new Date(epochMs).toUTCString()')],
-    caughtBy: { file: 'routes.test.ts', title: 'time.format times of a listing' },
+    caughtBy: { file: 'routes.test.ts', title: 'time.format: times of a listing are UTC with milliseconds and a Z' },
   },
   {
     rule: 'ids',
     removes: 'lower case',
     edits: [edit('src/ids.ts', 'ulid().toLowerCase()', 'ulid()')],
-    caughtBy: { file: 'unit/ids.test.ts', title: 'ids a request id is a UUID' },
+    caughtBy: { file: 'unit/ids.test.ts', title: 'ids: a request id is a UUID, every other id its prefix' },
   },
   {
     rule: 'ids',
@@ -159,6 +165,6 @@ export const streamMutants: Mutant[] = [
       edit('src/ids.ts', 'const ulid = monotonicFactory(', 'const ulid = () => monotonicFactory('),
       edit('src/ids.ts', 'ulid().toLowerCase()', 'ulid()().toLowerCase()'),
     ],
-    caughtBy: { file: 'unit/ids.test.ts', title: 'ids each is greater than the one before' },
+    caughtBy: { file: 'unit/ids.test.ts', title: 'ids: each is greater than the one before' },
   },
 ]

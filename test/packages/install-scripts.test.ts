@@ -1,4 +1,4 @@
-/** What `npm ci` runs on a machine is our own `prepare` and nothing else: a package's install script may do anything, and some report home. */
+/** `npm ci` runs only this project's `prepare`: a package's install script may do anything, and some send data to their vendor. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 const lockfile = join(import.meta.dirname, '../../package-lock.json')
 
-void test('packages: no package of the lockfile runs a script of its own at the install', () => {
+void test('packages: no package of the lockfile runs an install script', () => {
   const { packages } = JSON.parse(readFileSync(lockfile, 'utf8')) as {
     packages: Record<string, { hasInstallScript?: true; os?: string[] }>
   }

@@ -1,4 +1,7 @@
-/** A stranger's project: an empty folder, both tarballs installed in it from npm's cache or the registry, and programs run there as a person would. */
+/**
+ * A new user's project: an empty folder, both tarballs installed in it from npm's cache or the registry, and programs run there as a user
+ * would.
+ */
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -11,7 +14,7 @@ export type Project = {
   folder: string
   server: Packed
   client: Packed
-  /** What is in the folder's own node_modules, by its path there. */
+  /** The contents of the folder's own node_modules, by path. */
   path(inside: string): string
   /** As typed in a terminal in this folder. Nothing of this process's environment is passed on but what npm needs. */
   run(words: string[], environment?: Record<string, string>): Promise<Ran>
@@ -22,10 +25,10 @@ export type Project = {
 export type Ran = { code: number | string | null; stdout: string; stderr: string }
 export type Served = { url: string; agentId: string; curl: string; log(): string; ctrlC(): Promise<void> }
 
-// npm finds its own settings, cache and registry by these.
+// npm finds its own settings, cache and registry with these.
 const ofNpm = Object.entries(process.env).filter(([name]) => /^(?:HOME|npm_config_.*|https?_proxy|no_proxy)$/i.test(name))
 const environment = { ...Object.fromEntries(ofNpm), PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter) }
-// npm waits five minutes for a request that has stalled; a second try usually succeeds at once.
+// npm waits five minutes for a stalled request; a second try usually succeeds immediately.
 const quick = [
   '--prefer-offline',
   '--fetch-timeout=20000',
@@ -36,7 +39,7 @@ const quick = [
   '--loglevel=error',
 ]
 
-// A registry that stops answering would otherwise hold the whole test run: the call blocks the process.
+// A registry that stops responding would otherwise hang the whole test run: the call blocks the process.
 const npmTimeoutMs = 240_000
 
 export function makeProject(): Project {

@@ -1,6 +1,7 @@
 /**
- * The two packages as npm publishes them: what is in them, and that a stranger who installs them in an empty folder has the whole service and a
- * client with types. Everything runs from the tarballs; nothing of the repository is reached but its compiler. docs/decisions/0028-packages.md.
+ * The two packages as npm publishes them: their contents, and that a user who installs them in an empty folder has the whole service and a
+ * client with types. Everything runs from the tarballs; nothing of the repository is used but its compiler.
+ * docs/decisions/0028-packages.md.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -34,7 +35,7 @@ void describe('packages', { timeout: 180_000 }, () => {
   before(() => void (project = makeProject()))
   after(() => project?.remove())
 
-  void test('the tarballs hold JavaScript, types of the client alone, and nothing of a working copy', () => {
+  void test('the tarballs contain JavaScript, types of the client alone, and nothing else of a working copy', () => {
     const { server, client } = project
     const paths = server.files.map(({ path }) => path)
     const outside = /^(?:(?:bin|src|docs|deploy|packages\/console\/dist)\/|(?:package\.json|LICENSE|README\.md|CHANGELOG\.md)$)/
@@ -60,7 +61,7 @@ void describe('packages', { timeout: 180_000 }, () => {
       }
   })
 
-  void test('of the client only what the compiler reads and writes is packed, whatever else lies beside it', () => {
+  void test("only the compiler's inputs and outputs of the client are packed, whatever else is beside them", () => {
     const folder = mkdtempSync(join(tmpdir(), 'turnkeep-stray-'))
     try {
       const source = join(folder, 'source')
@@ -116,12 +117,12 @@ void describe('packages', { timeout: 180_000 }, () => {
     }
   })
 
-  void test('publint has nothing to say of either', async () => {
+  void test('publint reports nothing for either', async () => {
     for (const pkgDir of [project.server.folder, project.client.folder])
       assert.deepEqual((await publint({ pkgDir, pack: false, level: 'warning', strict: true })).messages, [], pkgDir)
   })
 
-  void test('an older Node says what to do, or runs it with the Node 24 that lies beside the package', async (t) => {
+  void test('an older Node explains what to do, or starts the Node 24 that is beside the package', async (t) => {
     const beside = project.path(`node-${process.platform}-${process.arch}`)
     t.after(() => rmSync(beside, { recursive: true, force: true }))
     const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.5' } })`
@@ -131,7 +132,7 @@ void describe('packages', { timeout: 180_000 }, () => {
     mkdirSync(join(beside, 'bin'), { recursive: true })
     for (const [besideVersion, wanted] of [
       [undefined, refused],
-      // A package's version is written so, too; run again with this one, it would come here again for ever.
+      // A package's version is written this way, too; started again with the same one, it would loop forever.
       ['v20.19.5', refused],
       ['24.21.0', { code: 0, stdout: `${readManifest(projectRoot).version}\n`, stderr: /^$/ }],
     ] as const) {
@@ -162,7 +163,7 @@ void describe('packages', { timeout: 180_000 }, () => {
       return JSON.parse(text)
     }
 
-    void test('pages, descriptions and the console with all that it loads', async () => {
+    void test('serves pages, descriptions and the console with everything that it loads', async () => {
       for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/console', '/admin/v1/openapi.json']) {
         const headers = path.startsWith('/admin') ? { authorization: `Bearer ${adminToken}` } : {}
         const answer = await fetch(served.url + path, { headers })
@@ -176,13 +177,13 @@ void describe('packages', { timeout: 180_000 }, () => {
       }
     })
 
-    void test('the line to paste answers, and the second time the same', async () => {
+    void test('the printed command gets a reply, and the second time the same', async () => {
       const [first, again] = [await project.run(['sh', '-c', served.curl]), await project.run(['sh', '-c', served.curl])]
       assert.match(first.stdout, /"role":"assistant","content":"From /)
       assert.equal(again.stdout, first.stdout)
     })
 
-    void test('the client chats, streams and has its types, by both ways of finding modules', async () => {
+    void test('the client chats, streams and has its types, with both kinds of module resolution', async () => {
       const program = (bits: string): string => `import { RateLimitError, Turnkeep } from '@turnkeep/client'
 import type { ChatReply } from '@turnkeep/client'
 const [baseURL${bits}, agentId${bits}, apiKey${bits}] = JSON.parse(process.argv[2]!)${bits && ' as [string, string, string]'}
@@ -206,7 +207,7 @@ for await (const conversation of client.conversations.list({ externalUserId: 'an
       assert.deepEqual([ran.code, ran.stderr], [0, ''])
       assert.match(ran.stdout, /^conv_\w+\n$/)
       const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc')
-      // Only what the client needs of the outside: no types of Node, which its user may not have.
+      // Only what the client needs from outside: no Node types, which its user may not have.
       writeFileSync(join(project.folder, 'process.d.ts'), 'declare const process: { argv: string[] }\n')
       for (const [module, resolution] of [
         ['nodenext', 'nodenext'],
@@ -278,7 +279,7 @@ for await (const conversation of client.conversations.list({ externalUserId: 'an
       },
     )
 
-    void test('verify, owner list, doctor and config beside it', async () => {
+    void test('verify, owner list, doctor and config run beside it', async () => {
       const at = { PORT: new URL(served.url).port }
       const runs = await Promise.all(
         [['verify'], ['owner', 'list'], ['doctor'], ['config']].map((words) => project.run(['npx', 'turnkeep', ...words], at)),
@@ -289,18 +290,18 @@ for await (const conversation of client.conversations.list({ externalUserId: 'an
         assert.match(stdout, wanted[index]!)
         assert.ok(!stdout.includes(adminToken))
       }
-      // The console asks for it; the server starts the command by its own path.
+      // The console requests it; the server starts the command by its own path.
       assert.equal((await admin('/verify', {})).ok, true)
     })
 
-    void test('Ctrl-C drains it; started again as a service would, it ends with 0 at SIGTERM', async () => {
+    void test('Ctrl-C drains it; started again as a service manager would, it exits with 0 at SIGTERM', async () => {
       await served.ctrlC()
       assert.match(served.log(), /"signal":"SIGINT","msg":"draining/)
       assert.doesNotMatch(served.log(), /"level":"(?:error|fatal)"/)
       const server = showServer({ TURNKEEP_DATA_DIR: join(project.folder, '.turnkeep') }, project.path('.bin/turnkeep'))
       await server.ready()
       assert.equal(await server.stop(), 0, server.shown.stderr)
-      // Beside the packages, where those alone may write who may change the code.
+      // Beside the packages, where only those may write who may change the code.
       assert.ok(existsSync(project.path('.cache/turnkeep')))
     })
   })

@@ -1,4 +1,4 @@
-/** Server, client, Python module and images name one version, in every place that `npm run release:version` writes. */
+/** Server, client, Python module and images have the same version, in every place that `npm run release:version` writes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { projectRoot, readManifest } from '../../release/manifest.ts'

@@ -1,6 +1,6 @@
 /**
- * The wall clock of a process jumps an hour forward and back while its turns run. Leases, expiry and windows go by the
- * store's clock on the shared store, and by a monotonic one on the embedded: no turn runs twice, none is claimed from a process that lives.
+ * The wall clock of a process jumps an hour forward and back while its turns run. Leases, expiry and windows use the database's clock on
+ * the shared store, and a monotonic one on the embedded store: no turn runs twice, and none is claimed from a live process.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -17,7 +17,7 @@ import { gate } from '../support/model-server.ts'
 import { read } from '../support/test-app.ts'
 
 const hour = 3600
-/** Forward, back behind where it began, and the small step back of an NTP client. */
+/** Forward, back behind the start, and the small step back of an NTP client. */
 const jumps = [hour, -hour, -hour - 5]
 
 async function makeOwnClock(t: TestContext): Promise<Clock> {
@@ -26,7 +26,7 @@ async function makeOwnClock(t: TestContext): Promise<Clock> {
   return makeClock(join(folder, 'clock'))
 }
 
-/** Sets it, and waits until the process itself tells the time by it. */
+/** Sets it, and waits until the process itself reads the new time. */
 async function jump(clock: Clock, url: string, seconds: number): Promise<void> {
   clock.set(seconds)
   await until(`a clock ${seconds} s off`, async () => {
@@ -43,11 +43,11 @@ const replayOf = (
   { message, user, idempotencyKey }: { message: string; user: string; idempotencyKey: string },
 ) => fleet.client(place).chatRequest({ external_user_id: user, message }, { idempotencyKey })
 
-// Most of each is waiting.
+// Each test mostly waits.
 void describe('a clock that jumps', { concurrency: true }, () => {
   for (const windowIn of ['Redis', 'the database'] as const) {
     void test(
-      `fault.clock-jump idempotency.lifetime rate.window the clock of one of two processes jumps, windows in ${windowIn}: nothing runs twice, nothing expires`,
+      `fault.clock-jump idempotency.lifetime rate.window: the clock of one of two processes jumps, windows in ${windowIn}: nothing runs twice, nothing expires`,
       { skip: noClock() || noFleet() },
       async (t) => {
         const clock = await makeOwnClock(t)
@@ -68,11 +68,11 @@ void describe('a clock that jumps', { concurrency: true }, () => {
             )
           const from = await leases()
           assert.equal(from.length, 2)
-          // Both are renewed beside each other's look for orphans, and to the same moment, by the one clock.
+          // Both are renewed, to the same moment by the one clock, while the other process looks for orphans.
           await until('a renewal of each', async () => (await leases()).every((at, index) => at > from[index]!))
           const [a, b] = await leases()
           assert.ok(Math.abs(a! - b!) < 60_000, `leases end ${a} and ${b}`)
-          // A record of a moment ago: by neither of the two clocks has it expired, nor is it from the future.
+          // A record from a moment ago: by neither of the two clocks has it expired, nor is it from the future.
           for (const place of [0, 1]) assert.equal((await fleet.send(before.sent, { choose: () => place })).reply, before.reply)
           const resets = await Promise.all(
             [0, 1].map(async (place) => {
@@ -81,7 +81,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
               return resetOf(headers)
             }),
           )
-          // A window that ends between the two is another one, a minute later.
+          // If a window ends between the two requests, the second one is a new window, a minute later.
           for (const reset of resets) assert.ok(Math.abs(reset - Date.now() / 1000) <= 65, `Reset ${reset} with a clock ${seconds} s off`)
         }
         held.open()
@@ -96,7 +96,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
   }
 
   void test(
-    'fault.clock-jump turn.states the clock of the process that died was an hour ahead: its orphan is answered in time, once',
+    'fault.clock-jump turn.states: the clock of the process that died was an hour ahead: its orphan is answered in time, once',
     { skip: noClock() || noFleet() },
     async (t) => {
       const clock = await makeOwnClock(t)
@@ -111,7 +111,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
       await asked
       const killedAt = performance.now()
       const told = await fleet.send(sent)
-      // 13 s after its last renewal at most, and what a busy machine adds; an hour it must not be.
+      // At most 13 s after its last renewal, plus a margin for a busy machine; it must not be an hour.
       assert.ok(told.at - killedAt < 60_000, `answered after ${told.at - killedAt} ms`)
       await fleet.checkReplies([told])
       assert.equal(fleet.model.calls.length, 2)
@@ -119,7 +119,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
   )
 
   void test(
-    'fault.clock-jump turn.states the clock of the one process on SQLite jumps: nothing runs twice, the conversation stays in its order',
+    'fault.clock-jump turn.states: the clock of the single process on SQLite jumps: nothing runs twice, the conversation stays in order',
     { skip: noClock() },
     async (t) => {
       const clock = await makeOwnClock(t)
@@ -135,7 +135,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
         const asked = client.stream(message, { idempotencyKey })
         await model.waitForCalls(calls + 1)
         await jump(clock, processRuns.server!.url, seconds)
-        // Two rounds of the timer and more: what the jump would have let run out is claimed by the first.
+        // At least two rounds of the timer: a lease that the jump had expired would be claimed by the first.
         const from = performance.now()
         await until('some rounds', () => performance.now() - from > 2500)
         held.open()
@@ -145,7 +145,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
         const replay = await client.chat(message, { idempotencyKey })
         assert.deepEqual([replay.status, replay.json], [200, answer.data])
         said.push(message, `one two ${seconds}`)
-        // The next prompt is made of the history, in the order in which it was said.
+        // The next prompt is made of the history, in the order of the messages.
         assert.deepEqual(
           model.calls
             .at(-1)!
@@ -160,7 +160,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
       }
       assert.equal(await processRuns.charges(), jumps.length)
 
-      // It dies an hour behind, and lives again two hours later.
+      // It dies with a clock an hour behind, and restarts two hours later.
       const idempotencyKey = randomUUID()
       model.when('orphan', ['never ', gate()])
       const asked = client.stream('orphan', { idempotencyKey }).catch(() => undefined)

@@ -1,6 +1,6 @@
 /**
- * Too few file descriptors, a model host that has no address, and connections to the database that are all
- * busy. The process stays, what cannot be served is refused, and all is well afterwards.
+ * Too few file descriptors, a model host without an address, and database connections that are all busy. The process survives, what cannot
+ * be served is refused, and requests are accepted again afterwards.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -13,11 +13,11 @@ import { gate } from '../support/model-server.ts'
 import { withClient } from '../support/postgres-server.ts'
 
 const skip = noFleet()
-// What is refused by a limit of time takes one to three seconds; this is for a machine that does much else.
+// A refusal by a timeout takes one to three seconds; this leaves a margin for a busy machine.
 const generousMs = 30_000
 
 void test(
-  'fault.connection-storm a storm of connections with few file descriptors: the process stays, running turns end, and all is well afterwards',
+  'fault.connection-storm: a storm of connections with few file descriptors: the process survives, running turns end, and requests are accepted afterwards',
   { skip: skip || noLimits() },
   async (t) => {
     const fleet = await Fleet.begin(t)
@@ -27,7 +27,7 @@ void test(
     fleet.model.when('hello', ['one ', held, 'two'])
     const running = fleet.try(fleet.sent('hello', { transport: 'stream' }), 0)
     await held.reached
-    // Above all that is open now, so that the limit is met by the storm.
+    // Above all that is open now, so that the storm reaches the limit.
     const limit = descriptors() + 20
     execFileSync('prlimit', ['--pid', String(child.pid), `--nofile=${limit}:${limit}`])
 
@@ -44,13 +44,13 @@ void test(
     }
     for (let count = 0; count < 400; count++) send()
     await until('the limit', () => {
-      // What was closed comes again, so that no descriptor stays free for long.
+      // A connection that was closed is opened again, so that no descriptor stays free for long.
       for (const socket of storm) if (socket.destroyed && storm.length < 2000) send()
       return descriptors() >= limit - 1 && refused > 0
     })
     await comesBack()
     held.open()
-    // The database is there and has no descriptor: the result waits in memory.
+    // The database is reachable but there is no descriptor for it: the result waits in memory.
     await until('a session that cannot be made', () => fleet.servers[0]!.log.some(({ cause }) => String(cause).includes('EMFILE')))
     assert.deepEqual([child.exitCode, child.signalCode], [null, null])
     t.diagnostic(`${storm.length} connections at a limit of ${limit} descriptors: ${refused} were closed by the server`)
@@ -65,7 +65,7 @@ void test(
   },
 )
 
-/** Why the limit of a running process cannot be set here; false where it can. */
+/** Why the limit of a running process cannot be set here; false if it can. */
 function noLimits(): string | false {
   try {
     execFileSync('prlimit', ['--pid', String(process.pid)], { stdio: 'ignore' })
@@ -77,7 +77,7 @@ function noLimits(): string | false {
 
 for (const transport of ['chat', 'stream'] as const) {
   void test(
-    `fault.model-host-unresolved a model host that has no address, on ${transport}: 503, nothing charged or held, and the same key runs later`,
+    `fault.model-host-unresolved: a model host that has no address, on ${transport}: 503, nothing charged or held, and the same key runs later`,
     { skip },
     async (t) => {
       const fleet = await Fleet.begin(t)
@@ -105,7 +105,7 @@ for (const transport of ['chat', 'stream'] as const) {
   )
 }
 
-void test('fault.pool-exhausted keys cannot be looked up: refused in time, running turns settle', { skip }, async (t) => {
+void test('fault.pool-exhausted: keys cannot be looked up: refused in time, running turns settle', { skip }, async (t) => {
   const fleet = await Fleet.begin(t)
   const held = gate()
   fleet.model.when('hello', ['one ', held, 'two'])
@@ -114,7 +114,7 @@ void test('fault.pool-exhausted keys cannot be looked up: refused in time, runni
   await withClient(fleet.databaseUrl, async (blocker) => {
     await blocker.query('begin; lock table api_keys in access exclusive mode')
     const from = performance.now()
-    // A secret is looked up anew after a second at the latest, and each look-up is stuck.
+    // A key is looked up again after a second at the latest, and each lookup is stuck.
     let refusedAfter: number | undefined
     while (refusedAfter === undefined) {
       assert.ok(performance.now() - from < generousMs, 'nothing was refused')

@@ -1,6 +1,6 @@
 /**
- * Kill -9 at every named point of a turn, in a process of its own, and a new start on the same data
- * folder. Then the same key: one reply, one charge, nothing held, every invariant.
+ * kill -9 at every named point of a turn, in a separate process, and a restart on the same data folder. Then the same key: one reply, one
+ * charge, nothing held, every invariant.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -21,14 +21,14 @@ const killedAt: { point: FailpointName; fault: string; moment: string; modelCall
   { point: 'reply.before-send', fault: 'fault.kill-after-settlement', moment: 'P4', modelCalls: 1 },
 ]
 
-// In the fast tier one point of each moment, on one of the two transports, in turn.
+// In the fast tier one point per moment, alternating between the two transports.
 const isFast = process.env['TEST_TIER'] === 'fast'
 const transports = ['chat', 'stream'] as const
 const wanted = isFast ? killedAt.filter(({ moment }, at) => killedAt[at - 1]?.moment !== moment) : killedAt
 
 for (const [at, { point, fault, moment, modelCalls }] of wanted.entries()) {
   for (const transport of isFast ? [transports[at % 2]!] : transports) {
-    void test(`${fault} ${moment} billing.once kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
+    void test(`${fault} ${moment} billing.once: kill -9 at ${point} on ${transport}: the retry gets one reply, charged once`, async (t) => {
       const processRuns = await ProcessRuns.begin(t, `${point}=kill${point === 'model.delta' ? '@3' : ''}`)
       const idempotencyKey = randomUUID()
       processRuns.model.when('hello', ['one ', 'two ', 'three ', 'four'])
@@ -39,7 +39,7 @@ for (const [at, { point, fault, moment, modelCalls }] of wanted.entries()) {
       )
       assert.equal((await processRuns.server!.exited).signal, 'SIGKILL')
       await processRuns.verify()
-      // `verify` holds that nothing is held for a turn that is not there.
+      // `verify` checks that nothing is held for a turn that does not exist.
       const left = await readSnapshot(processRuns.folder, (sql) => sql.all('select 1 from turns'))
       assert.equal(left.length, moment === 'P0' ? 0 : 1, 'what was not admitted has left no row')
       await processRuns.start()
@@ -58,11 +58,11 @@ for (const [at, { point, fault, moment, modelCalls }] of wanted.entries()) {
   }
 }
 
-void test('fault.kill-before-settlement turn.states a journalled step is neither paid nor done again: kill -9 after it, and the next life goes on from it', async (t) => {
+void test('fault.kill-before-settlement turn.states: kill -9 after a journaled step: the restart continues from it, and it is neither charged nor run again', async (t) => {
   const processRuns = await ProcessRuns.begin(t, 'advance.after-commit=kill')
   const idempotencyKey = randomUUID()
   const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
-  // The first answer has no text, so it is journalled and the model is asked once more.
+  // The first answer has no text, so it is journaled and the model is called once more.
   processRuns.model.script([usage], ['second', usage])
   await assert.rejects(processRuns.client.chat('hello', { idempotencyKey }))
   await processRuns.server!.exited
@@ -75,7 +75,7 @@ void test('fault.kill-before-settlement turn.states a journalled step is neither
   await processRuns.verify()
 })
 
-void test('unavailable.unknown billing.once a settlement that cannot be stored is no answer: 503, then the same key gets its one reply', async (t) => {
+void test('unavailable.unknown billing.once: a settlement that cannot be stored is 503, then the same key gets its one reply', async (t) => {
   const processRuns = await ProcessRuns.begin(t, 'settle.before-commit=throw')
   const idempotencyKey = randomUUID()
   processRuns.model.when('hello', ['one ', 'two'])
@@ -90,7 +90,7 @@ void test('unavailable.unknown billing.once a settlement that cannot be stored i
   await processRuns.verify()
 })
 
-void test('fault.kill-in-recovery kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
+void test('fault.kill-in-recovery: kill -9 in recovery itself, again and again: three attempts, then failed, nothing charged or held', async (t) => {
   const processRuns = await ProcessRuns.begin(t, 'model.before-call=kill')
   const idempotencyKey = randomUUID()
   await assert.rejects(processRuns.client.chat('hello', { idempotencyKey }))
@@ -109,7 +109,7 @@ void test('fault.kill-in-recovery kill -9 in recovery itself, again and again: t
   await processRuns.verify()
 })
 
-void test('fault.poison-turn a poison turn kills its process each time: it fails after three, and the others are answered', async (t) => {
+void test('fault.poison-turn: a poison turn kills its process each time: it fails after three attempts, and the others are answered', async (t) => {
   const processRuns = await ProcessRuns.begin(t, 'model.before-call=kill if:poison')
   const others = [1, 2, 3].map((n) => ({ message: `hello ${n}`, idempotencyKey: randomUUID(), user: `user-${n}` }))
   const poison = randomUUID()
@@ -134,7 +134,7 @@ void test('fault.poison-turn a poison turn kills its process each time: it fails
     await processRuns.server!.exited
   }
   assert.equal(deaths, 3, 'three deaths, no more')
-  // One of them may still be at work when the poison has failed.
+  // One of them may still be running when the poison turn has failed.
   for (const { message, ...options } of others) assert.equal((await processRuns.retry(message, options)).status, 200)
   assert.equal(await processRuns.charges(), 3)
   await processRuns.verify()

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL's disk is full, first for its tables, then for its log, at which it ends itself. Refused meanwhile, replays
- * still answered, and nothing held or half stored once there is space again. The disk is a small file system of its own, in memory.
+ * PostgreSQL's disk is full, first for its tables, then for its log, which makes it stop. New requests are refused meanwhile, replays still
+ * work, and nothing is held or half stored once there is space again. The disk is a small file system in memory.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -16,7 +16,7 @@ import type { PostgresServer } from '../support/postgres-server.ts'
 
 const skip = noFleet() || noPostgresServer() || noMount()
 
-/** Why a file system cannot be mounted here; false where it can. */
+/** Why a file system cannot be mounted here; false if it can. */
 function noMount(): string | false {
   return process.platform === 'linux' && process.getuid?.() === 0 ? false : 'mounting a small file system needs Linux and root'
 }
@@ -63,11 +63,11 @@ async function begin(t: TestContext): Promise<{ disk: SmallDisk; database: Postg
   return { disk, database, fleet }
 }
 
-// Texts that do not compress, so that each turn needs pages of its own.
+// Texts that do not compress, so that each turn needs new pages.
 const long = (name: string): string => name + Array.from({ length: 600 }, () => Math.random().toString(36).slice(2)).join(' ')
 
 void test(
-  'fault.postgres-disk-full a full disk: refused, what is said waits, replays are answered, and all goes on when there is space',
+  'fault.postgres-disk-full: a full disk: new turns are refused, results wait, replays work, and turns settle when there is space',
   { skip },
   async (t) => {
     const { disk, fleet } = await begin(t)
@@ -101,7 +101,7 @@ void test(
 )
 
 void test(
-  'fault.postgres-disk-full no space for the log of the database, which ends itself: refused, and answered again after its restart',
+  'fault.postgres-disk-full: no space for the log of the database, which stops: refused, and accepted again after its restart',
   { skip },
   async (t) => {
     const { disk, database, fleet } = await begin(t)

@@ -1,11 +1,11 @@
-/** Where a drain, a claim and an admission meet: each turn runs once, and by one process at a time. */
+/** Interleavings of a drain, a claim and an admission: each turn runs once, and in one process at a time. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { gate, startModelServer } from '../support/model-server.ts'
 import { makeFolder, startTestApp } from '../support/test-app.ts'
 
-void test('fault.event-loop-blocked running_has_lease a commit that takes longer than a lease: its turn is not claimed beside itself', async () => {
+void test('fault.event-loop-blocked running_has_lease: a commit that takes longer than a lease: its turn is not claimed by the same process', async () => {
   await using app = await startTestApp({
     env: { TURNKEEP_FAILPOINTS: 'admit.after-commit=delay:400' },
     turnSettings: { leaseMs: 100, renewMs: 50 },
@@ -16,7 +16,7 @@ void test('fault.event-loop-blocked running_has_lease a commit that takes longer
   await app.verify()
 })
 
-void test('turn.states a process that is always full still recovers what a dead one left', async (t) => {
+void test('turn.states: a process that is always full still recovers the turns of a dead one', async (t) => {
   const folder = await makeFolder()
   const model = await startModelServer()
   t.after(() => model.close())

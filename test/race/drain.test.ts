@@ -1,6 +1,6 @@
 /**
- * SIGTERM with a hundred streams under way, a second signal, and turns that take longer than
- * the drain. Nothing is lost, nothing is charged twice, and what was given up is answered by the next life or by another process.
+ * SIGTERM with a hundred running streams, a second signal, and turns that take longer than the drain. Nothing is lost, nothing is charged
+ * twice, and abandoned turns are completed after the restart or by another process.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,7 @@ import { RawSocket } from '../support/raw-socket.ts'
 const streams = 100
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 
-void test('fault.sigterm SIGTERM with a hundred streams under way: no probe is told ready, all end whole and are charged once, exit code 0', async (t) => {
+void test('fault.sigterm: SIGTERM with a hundred streams under way: readiness probes fail, all streams complete and are charged once, exit code 0', async (t) => {
   const processRuns = await ProcessRuns.begin(t)
   const { caller } = processRuns.client
   const held = gate()
@@ -21,7 +21,7 @@ void test('fault.sigterm SIGTERM with a hundred streams under way: no probe is t
   const sent = Array.from({ length: streams }, (_, n) => ({ user: `user-${n}`, idempotencyKey: randomUUID() }))
   const [last, ...others] = sent
   const asked = others.map((one) => processRuns.client.stream('hello', one))
-  // One caller writes on his own connection, so that he can ask for more on it when no new one is taken.
+  // One caller uses a separate connection, so that it can send another request when no new connection is accepted.
   using raw = await RawSocket.open(Number(new URL(processRuns.server!.url).port))
   const body = JSON.stringify({ external_user_id: last!.user, message: 'hello' })
   raw.write(
@@ -61,7 +61,7 @@ void test('fault.sigterm SIGTERM with a hundred streams under way: no probe is t
   await processRuns.verify()
 })
 
-void test('fault.sigterm billing.once a second SIGTERM ends the process at once: the next life answers, charged once', async (t) => {
+void test('fault.sigterm billing.once: a second SIGTERM ends the process immediately: the restart answers, charged once', async (t) => {
   const processRuns = await ProcessRuns.begin(t)
   const idempotencyKey = randomUUID()
   processRuns.model.script(['old ', gate(), 'never'], ['one ', 'two'])
@@ -88,7 +88,7 @@ void test('fault.sigterm billing.once a second SIGTERM ends the process at once:
 })
 
 for (const transport of ['chat', 'stream'] as const) {
-  void test(`fault.sigterm-past-drain billing.once a turn that takes longer than the drain, on ${transport}: told as unavailable, answered by the next life`, async (t) => {
+  void test(`fault.sigterm-past-drain billing.once: a turn that takes longer than the drain, on ${transport}: 503, then completed after the restart`, async (t) => {
     const processRuns = await ProcessRuns.begin(t, '', { env: { TURNKEEP_DRAIN_SECONDS: '1' } })
     const idempotencyKey = randomUUID()
     processRuns.model.script(['old ', gate(), 'never'], ['one ', 'two'])
@@ -107,7 +107,7 @@ for (const transport of ['chat', 'stream'] as const) {
 }
 
 void test(
-  'fault.sigterm-past-drain billing.once turns that take longer than the drain of one of two processes: the other one answers them, charged once',
+  'fault.sigterm-past-drain billing.once: turns that take longer than the drain of one of two processes: the other one completes them, charged once',
   { skip: noFleet() },
   async (t) => {
     const fleet = await Fleet.begin(t, { count: 2, env: { TURNKEEP_DRAIN_SECONDS: '1' } })

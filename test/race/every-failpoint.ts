@@ -1,6 +1,6 @@
 /**
- * Every failpoint of the table by every action it allows, in real servers under a load that comes to all of them. Each says that it acts, and
- * whatever it does to its process or its connection, every key has one answer in the end and the books are right.
+ * Every failpoint of the table with every action it allows, in real servers under a load that reaches all of them. Each failpoint logs that
+ * it acts, and whatever it does to its process or its connection, every key has one answer in the end and the ledger is correct.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -12,7 +12,7 @@ import { walkProcessRuns } from '../support/walked-process-runs.ts'
 import type { ProcessRun, Walk } from '../support/walked-process-runs.ts'
 
 const all = Object.keys(failpointNames) as FailpointName[]
-/** Where PostgreSQL has a way of its own: its commits and its start. The other points stand in code that knows no store. */
+/** Where PostgreSQL behaves differently: its commits and its start. The other points are in code that does not depend on the store. */
 const ownOf: Record<StoreKind, (name: FailpointName) => boolean> = {
   sqlite: () => true,
   postgres: (name) => /commit|^start\./.test(name),
@@ -22,7 +22,7 @@ const pointsOf = (store: StoreKind): FailpointName[] =>
 const droppedOn = (store: StoreKind): FailpointName[] =>
   pointsOf(store).filter((name) => failpointDrops[name] !== undefined && (store === 'postgres') === (failpointDrops[name] === 'database'))
 
-/** What throws here ends the life, and so has one of its own: a start that fails, a drain that fails. */
+/** A throw here ends the process, so it has a separate process run: a start that fails, a drain that fails. */
 const endsLife = (name: FailpointName): boolean => /^(start|drain)\./.test(name)
 const isAfterCommit = (name: FailpointName): boolean => name.endsWith('.after-commit')
 const armed = (names: FailpointName[], action: string): string => names.map((name) => `${name}=${action}@1`).join(';')
@@ -47,7 +47,7 @@ async function throwAtEach(walk: Walk, names: FailpointName[]): Promise<void> {
     assert.equal(processRun.code, 1, processRun.shown)
     assertActed(processRun, [name], 'throw')
   }
-  // A throw before a commit may keep the load from what comes after it, so those have a life of their own.
+  // A throw before a commit may keep the load from what comes after it, so these have separate process runs.
   const others = names.filter((name) => !endsLife(name))
   for (const half of [others.filter((name) => !isAfterCommit(name)), others.filter(isAfterCommit)]) {
     const processRun = await walk.live(armed(half, 'throw'))
@@ -66,9 +66,9 @@ async function together(walk: Walk, names: FailpointName[], action: string): Pro
 
 const killFaults =
   'fault.kill-before-admission fault.kill-before-model fault.kill-mid-stream fault.kill-before-settlement fault.kill-after-settlement'
-// Servers at once, each with a load of its own.
+// Concurrent servers, each with its own load.
 const chains: Record<StoreKind, number> = { sqlite: 4, postgres: 2 }
-// Some seventy lives take longer than other tests do where the machine has much else to do; the file's own deadline comes a little later.
+// On a busy machine some seventy process runs take longer than other tests; the file's own deadline is a little later.
 const limitMs = 590_000
 
 /** Every point of one store. */
@@ -77,17 +77,17 @@ export function walkEveryFailpoint(store: StoreKind): void {
   void describe(`every failpoint on ${store}`, { concurrency: 4, timeout: limitMs, skip: missing(store) }, () => {
     for (let chain = 0; chain < chains[store]; chain++) {
       const own = names.filter((_, index) => index % chains[store] === chain)
-      void test(`${killFaults} turn.states kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) =>
+      void test(`${killFaults} turn.states: kill -9, part ${chain + 1}: ${own.join(', ')}`, async (t) =>
         killAtEach(await walkProcessRuns(t, store), own))
     }
-    void test('unavailable.unknown billing.once what throws loses nothing, and only a start or a drain that fails ends the process', async (t) =>
+    void test('unavailable.unknown billing.once: an error at each loses nothing, and only a start or a drain that fails ends the process', async (t) =>
       throwAtEach(await walkProcessRuns(t, store), names))
-    void test('billing.once a delay at each', async (t) => together(await walkProcessRuns(t, store), names, 'delay:20'))
+    void test('billing.once: a delay at each', async (t) => together(await walkProcessRuns(t, store), names, 'delay:20'))
     const faults =
       store === 'sqlite'
         ? 'fault.caller-gone-before-text fault.caller-gone-mid-reply fault.model-stream-truncated stream.after-delta'
         : 'fault.postgres-connection-lost fault.commit-reply-lost'
-    void test(`${faults} billing.once a connection dropped at each that has one`, async (t) =>
+    void test(`${faults} billing.once: a connection dropped at each that has one`, async (t) =>
       together(await walkProcessRuns(t, store), droppedOn(store), 'drop'))
   })
 }

@@ -1,6 +1,6 @@
 /**
- * The primary dies and its standby takes over, synchronous and not, the standby freezes, and an address leads to
- * a standby for a while. What was acknowledged is compared with what is stored afterwards.
+ * The primary dies and its standby takes over, synchronous and asynchronous, the standby freezes, and an address leads to a standby for a
+ * while. What was acknowledged is compared with what is stored afterwards.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -13,15 +13,15 @@ import { noPostgresServer, startPostgres } from '../support/postgres-server.ts'
 import type { PostgresServer } from '../support/postgres-server.ts'
 import { startStandby } from '../support/postgres-standby.ts'
 
-// A refusal takes about a second; this is for a machine that does much else.
+// A refusal takes about a second; this leaves a margin for a busy machine.
 const generousMs = 15_000
 
-/** Servers that reach the primary through a proxy, which can lead them to its standby. */
+/** Servers that reach the primary through a proxy, which can redirect them to its standby. */
 async function begin(t: TestContext, { count = 1 } = {}) {
   const primary = await startPostgres({ durable: true })
   t.after(() => primary.stop())
   const { url } = await primary.makeDatabase()
-  // What the standby hears goes through a proxy too, so that it can be lost.
+  // What the standby receives goes through a proxy too, so that it can be lost.
   const stream = await startFaultProxy(primary.port)
   t.after(() => stream.close())
   const standby = await startStandby(primary, { port: stream.port })
@@ -37,7 +37,7 @@ async function begin(t: TestContext, { count = 1 } = {}) {
   return { primary, standby, stream, proxy, fleet, lookAt }
 }
 
-/** The checker: what was acknowledged and is not stored as it was acknowledged. */
+/** The checker: finds turns that were acknowledged and are not stored as they were acknowledged. */
 async function lostOf(fleet: Fleet, told: Told[]): Promise<string[]> {
   const stored = await fleet.rows(`select t.request_id, m.id, m.content from turns t
     join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.state = 'completed'`)
@@ -58,7 +58,7 @@ async function refused(fleet: Fleet, message: string): Promise<number> {
 }
 
 describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() }, () => {
-  void test('fault.sync-failover the primary is killed under load and its synchronous standby takes over: no acknowledged turn is lost', async (t) => {
+  void test('fault.sync-failover: the primary is killed under load and its synchronous standby takes over: no acknowledged turn is lost', async (t) => {
     const { primary, standby, proxy, fleet, lookAt } = await begin(t, { count: 2 })
     await standby.makeSynchronous()
     const load = fleet.load({ callers: 12, restMs: 300 })
@@ -66,7 +66,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await primary.kill9()
     const killedAt = performance.now()
     const acknowledged = load.told.length
-    // The address leads to the standby before that one takes writes (25006), as it may for a while in any failover.
+    // The address leads to the standby before it accepts writes (25006), as it may for a while in any failover.
     proxy.leadTo(standby.port)
     lookAt(standby)
     await refused(fleet, 'to the standby')
@@ -84,7 +84,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     )
   })
 
-  void test('fault.sync-failover an address that leads to a standby for a while (25006): refused, and answered again without a restart', async (t) => {
+  void test('fault.sync-failover: an address that leads to a standby for a while (25006): refused, and accepted again without a restart', async (t) => {
     const { primary, standby, proxy, fleet } = await begin(t)
     const held = gate()
     fleet.model.when('hello', ['one ', held, 'two'])
@@ -97,7 +97,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     const readiness = (await (await fetch(`${fleet.servers[0]!.url}/readyz`)).json()) as { store: string }
     assert.equal(readiness.store, 'unavailable', 'a store that takes no writes is none')
     await until('25006', () => fleet.servers[0]!.log.some(({ cause }) => String(cause).includes('25006')))
-    // Connections to the standby stay open; the servers must leave them by themselves.
+    // Connections to the standby stay open; the servers must close them by themselves.
     proxy.leadTo(primary.port)
     const told = await fleet.send(fleet.sent('back at the primary', { user: 'user-2' }))
     assert.equal((await running).kind, 'reply')
@@ -105,7 +105,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await fleet.checkReplies([told])
   })
 
-  void test('fault.async-failover an asynchronous standby takes over: what it had not heard of is lost, and the checker names it', async (t) => {
+  void test('fault.async-failover: an asynchronous standby takes over: what was not replicated is lost, and the checker lists it', async (t) => {
     const { primary, standby, stream, proxy, fleet, lookAt } = await begin(t)
     const answer = async (message: string): Promise<Told> => fleet.send(fleet.sent(message, { user: message }))
     const heard = await Promise.all(['heard 1', 'heard 2'].map(answer))
@@ -132,7 +132,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await fleet.verify()
   })
 
-  void test('fault.standby-frozen unavailable.unknown a synchronous standby that freezes: refused in time, nothing let go unreplicated, all answered once it is back', async (t) => {
+  void test('fault.standby-frozen unavailable.unknown: a synchronous standby that freezes: refused in time, nothing acknowledged unreplicated, all answered once it is back', async (t) => {
     const { primary, standby, fleet } = await begin(t)
     await standby.makeSynchronous()
     const held = gate()

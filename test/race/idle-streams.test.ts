@@ -1,6 +1,6 @@
 /**
- * Streams by the thousand whose models say nothing for long. Each is kept awake by its heartbeat, others are answered
- * beside them, and the memory of the process stays bounded. `STREAMS=9900` asks for as many as 20,000 file descriptors on each side let.
+ * Thousands of streams whose models send nothing for a long time. Each is kept open by its heartbeat, others are answered meanwhile, and
+ * the memory of the process stays bounded. `STREAMS=9900` is the most that 20,000 file descriptors on each side allow.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -14,10 +14,10 @@ import { RawSocket } from '../support/raw-socket.ts'
 const streams = Number(process.env['STREAMS'] ?? 1200)
 const maxBytes = 2 ** 30
 const others = 40
-// So many callers connect in one moment.
+// This many callers connect at once.
 const atOnce = 200
 
-/** Of Linux: what the process has in memory now, and had at most. */
+/** From Linux: the current and the peak memory of the process. */
 function memoryOf(pid: number): { now: number; most: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)![1]) * 1024
@@ -25,13 +25,13 @@ function memoryOf(pid: number): { now: number; most: number } {
 }
 
 void test(
-  `fault.idle-streams stream.established ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all end whole`,
+  `fault.idle-streams stream.established: ${streams} idle streams: heartbeats reach all, others are answered, memory stays below 1 GiB, all complete`,
   { skip: process.platform !== 'linux' && '/proc is of Linux' },
   async (t) => {
     const processRuns = await ProcessRuns.begin(t, '', { env: { TURNKEEP_MAX_TURNS: String(streams + 100) } })
     const { client, model } = processRuns
     client.caller = await client.makeCaller({ balanceUsd: '1000' })
-    // The model thinks aloud now and then, which no stream tells: a model that says nothing at all is given up after 30 s.
+    // The model sends reasoning now and then, which is not in the stream: a model that sends nothing at all is aborted after 30 s.
     const thoughts = Array.from({ length: 12 }, () => gate())
     model.when('idle', ['one ', ...thoughts.flatMap((thought) => [thought, { reasoning: 'hm' }]), 'two'])
     let thought = 0
@@ -40,7 +40,7 @@ void test(
     const { pid } = processRuns.server!.child
     const [agentId, apiKey] = [client.caller.agentId, client.caller.apiKey]
 
-    /** Times of callers who come one after the other. */
+    /** Response times of consecutive callers. */
     async function serve(name: string): Promise<number[]> {
       const times: number[] = []
       for (let count = 0; count < others; count++) {
@@ -72,7 +72,7 @@ void test(
     await Promise.all(raws.map((raw) => raw.until('"one "')))
 
     const beside = await serve('beside')
-    // None has to wait for longer than two of its beats, and what a busy machine adds.
+    // None waits longer than two of its heartbeats, plus a margin for a busy machine.
     let quiet = raws
     const beatless = (): boolean => {
       quiet = quiet.filter(({ received }) => !/\n:[^\n]*\n\n/.test(received))

@@ -1,6 +1,6 @@
 /**
- * Fifty kill -9 at seeded moments of a stream, one data folder through fifty-one lives. Each message gets one reply and one charge within 15 s,
- * and every invariant holds after each. `SEED=n` repeats a run.
+ * Fifty kill -9 at seeded moments of a stream, one data folder through fifty-one process runs. Each message gets one reply and one charge
+ * within 15 s, and every invariant holds after each. `SEED=n` repeats a run.
  */
 import assert from 'node:assert/strict'
 import { hash, randomInt, randomUUID } from 'node:crypto'
@@ -12,10 +12,10 @@ import type { Part } from '../support/model-server.ts'
 const kills = 50
 const pieces = Array.from({ length: 20 }, (_, index) => `piece ${index} `)
 const reply = pieces.join('')
-// An orphan is answered within 15 s (rulings, Recovery); on the embedded store it is at once after the start.
+// An orphan is answered within 15 s; on the embedded store recovery begins right after the start.
 const maxMs = 15_000
 
-void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of a stream: each message one reply and one charge, verify clean after each', async (t) => {
+void test('fault.kill-mid-stream turn.states: fifty kill -9 at seeded moments of a stream: each message one reply and one charge, verify clean after each', async (t) => {
   const seed = Number(process.env['SEED'] ?? randomInt(1_000_000))
   t.diagnostic(`SEED=${seed}`)
   const random = seededRandom(seed)
@@ -25,7 +25,7 @@ void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of 
     const message = `message ${kill}`
     const user = `user-${kill % 5}`
     const idempotencyKey = randomUUID()
-    // 0: right after response.created · 1 to 20: after so many deltas · 21: in the milliseconds of the settlement, whenever that is
+    // 0: right after response.created · 1 to 20: after that many deltas · 21: during the milliseconds of the settlement
     const moment = Math.floor(random() * (pieces.length + 2))
     const held = gate()
     const first: Part[] = moment > pieces.length ? pieces : [...pieces.slice(0, moment), held, ...pieces.slice(moment)]
@@ -63,7 +63,7 @@ void test('fault.kill-mid-stream turn.states fifty kill -9 at seeded moments of 
 
 type Kill = { message: string; user: string; idempotencyKey: string; moment: number; jitterMs: number }
 
-/** Streams the message and kills the server when the moment has come; the stream never completes, unless the kill came after its settlement. */
+/** Streams the message and kills the server at the given moment; the stream never completes, unless the kill came after its settlement. */
 async function killAtMoment(processRuns: ProcessRuns, { message, user, idempotencyKey, moment, jitterMs }: Kill): Promise<void> {
   const response = await processRuns.client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream' })
   assert.equal(response.status, 200)
@@ -81,13 +81,13 @@ async function killAtMoment(processRuns: ProcessRuns, { message, user, idempoten
   await processRuns.server!.kill()
 }
 
-/** Lets a fraction of a millisecond pass without giving up the thread: the kill falls somewhere into the settlement. */
+/** Waits for a fraction of a millisecond without yielding the thread: the kill falls somewhere into the settlement. */
 function busyWait(ms: number): void {
   const until = performance.now() + ms
   while (performance.now() < until);
 }
 
-/** Numbers from 0 to below 1 that a seed decides. */
+/** Seeded random numbers from 0 to below 1. */
 function seededRandom(seed: number): () => number {
   let count = 0
   return () => hash('sha256', `${seed} ${count++}`, 'buffer').readUInt32BE() / 2 ** 32

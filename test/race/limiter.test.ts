@@ -1,6 +1,6 @@
 /**
- * The rate windows' Redis is killed, frozen, flushed, full, read-only, loading or locked. The real
- * server over real sockets, a real Redis of the test's own. How long a refusal took is told and not judged, for the machine may be busy.
+ * The rate windows' Redis is killed, frozen, flushed, full, read-only, loading or locked. The real server over real sockets, with a
+ * separate real Redis. How long a refusal took is logged and not asserted, for the machine may be busy.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -18,10 +18,10 @@ import type { Answer, TestApp, TestAppOptions } from '../support/test-app.ts'
 
 const skip = noRedisServer()
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
-// A refusal takes a quarter of a second at most; this is for a machine that does much else.
+// A refusal takes a quarter of a second at most; this leaves a margin for a busy machine.
 const generousMs = 10_000
 
-/** An app whose windows are in a Redis of its own, and that has reached it. */
+/** An app whose windows are in a separate Redis, to which it is connected. */
 async function begin(t: TestContext, { lines = [], ...options }: TestAppOptions & { lines?: string[] } = {}) {
   const redis = await startRedis({ lines })
   t.after(() => redis.stop())
@@ -31,7 +31,7 @@ async function begin(t: TestContext, { lines = [], ...options }: TestAppOptions 
   return { redis, app }
 }
 
-/** The whole of a refusal, on both transports and the listing: nothing is asked of the model and nothing stored. */
+/** A complete refusal, on both transports and the listing: no model is called and nothing is stored. */
 async function refuses(t: TestContext, app: TestApp, why: string): Promise<void> {
   const [calls, turns] = [app.model.calls.length, await turnsOf(app)]
   const times: number[] = []
@@ -68,7 +68,9 @@ async function listing(app: TestApp): Promise<Answer> {
   return { status: response.status, headers: response.headers, text: '', json: (await response.json()) as Answer['json'] }
 }
 
-/** Answers again without a restart, soon and for good; what was refused runs under its own key as if it had never been sent. */
+/**
+ * Requests are accepted again without a restart, soon and permanently; a refused request runs with its key as if it had never been sent.
+ */
 async function answersAgain(app: TestApp): Promise<void> {
   const calls = app.model.calls.length
   await until(async () => (await listing(app)).status === 200)
@@ -90,7 +92,7 @@ const command =
     withRedis(redis.url, use)
 
 void test(
-  'fault.rate-limit-storm rate.spend two processes near the limit: exactly the limit is accepted',
+  'fault.rate-limit-storm rate.spend: two processes near the limit: exactly the limit is accepted',
   { skip: noRedis() },
   async (t) => {
     const { url, drop } = await makeRedis()
@@ -117,29 +119,37 @@ void test(
   },
 )
 
-void test('fault.redis-down rate.fail-closed Redis is killed: refused at once, answered again without a restart', { skip }, async (t) => {
-  const { redis, app } = await begin(t)
-  for (let times = 0; times < 2; times++) {
+void test(
+  'fault.redis-down rate.fail-closed: Redis is killed: refused immediately, accepted again without a restart',
+  { skip },
+  async (t) => {
+    const { redis, app } = await begin(t)
+    for (let times = 0; times < 2; times++) {
+      await redis.kill9()
+      await refuses(t, app, 'Redis killed')
+      await refuses(t, app, 'Redis still gone')
+      await redis.restart()
+      await answersAgain(app)
+    }
+  },
+)
+
+void test(
+  'fault.redis-down rate.fail-closed: a start without Redis: refused, and accepted when Redis is available',
+  { skip },
+  async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
     await redis.kill9()
-    await refuses(t, app, 'Redis killed')
-    await refuses(t, app, 'Redis still gone')
+    const app = await startTestApp({ env: { REDIS_URL: redis.url } })
+    t.after(() => app.close())
+    await refuses(t, app, 'Redis not there yet')
     await redis.restart()
     await answersAgain(app)
-  }
-})
+  },
+)
 
-void test('fault.redis-down rate.fail-closed a start without Redis: refused, and answered when it comes', { skip }, async (t) => {
-  const redis = await startRedis()
-  t.after(() => redis.stop())
-  await redis.kill9()
-  const app = await startTestApp({ env: { REDIS_URL: redis.url } })
-  t.after(() => app.close())
-  await refuses(t, app, 'Redis not there yet')
-  await redis.restart()
-  await answersAgain(app)
-})
-
-void test('fault.redis-slow rate.fail-closed Redis is frozen: refused in time, answered when it thaws', { skip }, async (t) => {
+void test('fault.redis-slow rate.fail-closed: Redis is frozen: refused in time, accepted when it resumes', { skip }, async (t) => {
   const { redis, app } = await begin(t)
   redis.pause()
   await refuses(t, app, 'SIGSTOP')
@@ -148,7 +158,7 @@ void test('fault.redis-slow rate.fail-closed Redis is frozen: refused in time, a
   await answersAgain(app)
 })
 
-void test('fault.redis-slow rate.fail-closed Redis sleeps, or holds writes back: refused in time', { skip }, async (t) => {
+void test('fault.redis-slow rate.fail-closed: Redis sleeps, or delays writes: refused in time', { skip }, async (t) => {
   const { redis, app } = await begin(t, { lines: ['enable-debug-command local'] })
   const run = command(redis)
   const asleep = run((client) => client.call('DEBUG', 'SLEEP', '600')).catch(() => 'killed')
@@ -166,7 +176,7 @@ void test('fault.redis-slow rate.fail-closed Redis sleeps, or holds writes back:
 })
 
 void test(
-  'fault.redis-restarted rate.window Redis is flushed or restarted: the windows open anew, and no 5xx after it',
+  'fault.redis-restarted rate.window: Redis is flushed or restarted: the windows start again, and no 5xx after it',
   { skip },
   async (t) => {
     const { redis, app } = await begin(t, { key: { rate_limit: { limit: 2, window_seconds: 600 } } })
@@ -189,7 +199,7 @@ void test(
 )
 
 void test(
-  'fault.redis-refuses-writes rate.fail-closed Redis is full, a replica, or knows us no more: refused until it is over',
+  'fault.redis-refuses-writes rate.fail-closed: Redis is full, a replica, or rejects the credentials: refused until it is over',
   { skip },
   async (t) => {
     const { redis, app } = await begin(t)
@@ -220,7 +230,7 @@ void test(
   },
 )
 
-void test('fault.redis-refuses-writes rate.fail-closed Redis loads its data: refused until it has', { skip }, async (t) => {
+void test('fault.redis-refuses-writes rate.fail-closed: Redis loads its data: refused until it has', { skip }, async (t) => {
   const { redis, app } = await begin(t, { lines: ['enable-debug-command local', 'loading-process-events-interval-bytes 1024'] })
   const run = command(redis)
   await run(async (client) => {
@@ -232,7 +242,7 @@ void test('fault.redis-refuses-writes rate.fail-closed Redis loads its data: ref
   const log = pino({ level: 'silent' })
   const beside = await createRedisWindow({ url: redis.url, log, deadlineMs: 30_000 })
   t.after(() => beside.close())
-  // Reads the file back as a start does: half a minute of it, unless it is told to hurry.
+  // Reads the file back as a start does: for half a minute, unless it is told to hurry.
   const loaded = run((client) => client.call('DEBUG', 'RELOAD', 'NOSAVE'))
   await until(async () => /LOADING/.test(await failureOf(beside.ping())))
   await refuses(t, app, 'LOADING')
@@ -251,7 +261,7 @@ const failureOf = (asked: Promise<void>): Promise<string> =>
   )
 
 void test(
-  'fault.redis-lost-mid-turn rate.fail-closed Redis is killed during a turn: the turn is answered and charged',
+  'fault.redis-lost-mid-turn rate.fail-closed: Redis is killed during a turn: the turn is answered and charged',
   { skip },
   async (t) => {
     const { redis, app } = await begin(t)

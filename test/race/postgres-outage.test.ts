@@ -1,6 +1,6 @@
 /**
- * The database ends its sessions at each point of a turn, is restarted in every way under load, and cannot be
- * reached for longer than a lease. What is said is kept and stored late; what cannot begin is refused soon. Times are told and not judged.
+ * The database ends its sessions at each point of a turn, is restarted in every way under load, and is unreachable for longer than a lease.
+ * Generated replies are held and stored late; new turns are refused soon. Times are logged and not asserted.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -17,7 +17,7 @@ import { makeDatabase, noPostgresServer, startPostgres } from '../support/postgr
 import type { ServerProcess } from '../support/server-process.ts'
 
 const skip = noFleet()
-// A refusal takes about a second; this is for a machine that does much else.
+// A refusal takes about a second; this leaves a margin for a busy machine.
 const generousMs = 15_000
 
 const inTransaction = (fleet: Fleet, call: string): Promise<void> =>
@@ -27,7 +27,7 @@ const inTransaction = (fleet: Fleet, call: string): Promise<void> =>
     return found.length > 0
   })
 
-/** Refused soon, on both transports, with no model asked; answers what was sent and the longest wait. */
+/** Refused soon, on both transports, without a model call; returns what was sent and the longest wait. */
 async function refuses(fleet: Fleet): Promise<{ sent: Sent[]; maxMs: number }> {
   const sent: Sent[] = []
   let maxMs = 0
@@ -50,7 +50,7 @@ const storedOf = (fleet: Fleet, message: string): Promise<Record<string, string>
   fleet.rows('select state, attempt from turns where message = $1', [message])
 
 void test(
-  'fault.postgres-connection-lost P0 a session ended before an admission commits: 503 and nothing stored, then the same key runs',
+  'fault.postgres-connection-lost P0: a session ended before an admission commits: 503 and nothing stored, then the same key runs',
   { skip },
   async (t) => {
     const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'admit.before-commit=delay:2000@1' } })
@@ -71,7 +71,7 @@ const heldAt: { point: string; parts(held: Part): Part[] }[] = [
 ]
 for (const { point, parts } of heldAt) {
   void test(
-    `fault.postgres-connection-lost ${point} sessions ended while a turn runs: the result is delivered late and not lost`,
+    `fault.postgres-connection-lost ${point}: sessions ended while a turn runs: the result is delivered late and not lost`,
     { skip },
     async (t) => {
       const fleet = await Fleet.begin(t)
@@ -84,7 +84,7 @@ for (const { point, parts } of heldAt) {
       const { comesBack } = await endSessions(fleet, { away: true })
       const refused = await refuses(fleet)
       held.open()
-      // The first of the two is told; of the others the log says how many.
+      // The first of the two is logged; of the others the log has the count.
       await until('results kept in memory', () => fleet.servers[0]!.log.some(({ msg }) => msg === keptForLater))
       await comesBack()
       const told = await Promise.all(asked)
@@ -102,7 +102,7 @@ for (const { point, parts } of heldAt) {
 const keptForLater = 'the store cannot keep a result yet'
 
 void test(
-  'fault.postgres-connection-lost P3 a session ended before a settlement commits: settled by the next one, once',
+  'fault.postgres-connection-lost P3: a session ended before a settlement commits: settled by the next one, once',
   { skip },
   async (t) => {
     const fleet = await Fleet.begin(t, { env: { TURNKEEP_FAILPOINTS: 'settle.before-commit=delay:1000@1' } })
@@ -117,7 +117,7 @@ void test(
 )
 
 void test(
-  'fault.postgres-restart a database restarted fast, at once, and after kill -9, under load: no process ends, every key has one reply',
+  'fault.postgres-restart: a database restarted fast, immediately, and after kill -9, under load: no process ends, every key has one reply',
   { skip: skip || noPostgresServer() },
   async (t) => {
     const database = await startPostgres({ durable: true })
@@ -151,7 +151,7 @@ void test(
   },
 )
 
-// Longer than a lease and the look for orphans after it.
+// Longer than a lease and the next check for orphans.
 const awayMs = 20_000
 
 async function beginBehindProxy(t: TestContext): Promise<{ fleet: Fleet; proxy: FaultProxy }> {
@@ -167,7 +167,7 @@ async function beginBehindProxy(t: TestContext): Promise<{ fleet: Fleet; proxy: 
 
 /** Two turns in the middle of their replies, one on each transport. */
 async function beginTurns(fleet: Fleet) {
-  // A server that has just started on a busy machine may refuse its first requests; these two are not to be.
+  // A server that has just started on a busy machine may refuse its first requests; these two must be accepted.
   await fleet.send(fleet.sent('to begin with', { user: 'first' }))
   const held = gate()
   fleet.model.when('hello', ['one ', held, 'two'])
@@ -188,7 +188,7 @@ const cuts = {
 
 describe('fault.postgres-unreachable', { concurrency: true, skip }, () => {
   for (const [how, cut] of Object.entries(cuts)) {
-    void test(`fault.postgres-unreachable a network that ${how} for 20 s: refused soon, running turns keep their result and settle once it is back`, async (t) => {
+    void test(`fault.postgres-unreachable: a network that ${how} for 20 s: refused soon, running turns keep their result and settle once it is back`, async (t) => {
       const { fleet, proxy } = await beginBehindProxy(t)
       const { sent, asked, held } = await beginTurns(fleet)
       await cut(proxy)
@@ -217,13 +217,13 @@ describe('fault.postgres-unreachable', { concurrency: true, skip }, () => {
         told.map(({ reply }) => ({ kind: 'reply', reply })),
         ends,
       )
-      // `unavailable.unknown`: what was on its way when the network fell silent may arrive after all, and is one turn like any other.
+      // `unavailable.unknown`: what was being sent when the network went silent may arrive after all, and is one turn like any other.
       const refusedBefore = refused.flatMap((some) => some.sent)
       await fleet.checkReplies([...told, ...(await Promise.all(refusedBefore.map((one) => fleet.send(one))))])
     })
   }
 
-  void test('fault.postgres-unreachable billing.once a database away from one process alone: another one answers, and what comes late is fenced off', async (t) => {
+  void test('fault.postgres-unreachable billing.once: a database away from one process alone: another one answers, and late writes are fenced off', async (t) => {
     const { fleet, proxy } = await beginBehindProxy(t)
     await fleet.start(1, { env: { DATABASE_URL: fleet.databaseUrl } })
     const { sent, asked, held } = await beginTurns(fleet)

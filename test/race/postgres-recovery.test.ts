@@ -1,6 +1,6 @@
 /**
- * A process that was frozen past its lease, two that want the same orphan, and an
- * older build beside a newer one. The database's clock is moved instead of waited for.
+ * A process that was frozen past its lease, two that claim the same orphan, and an older build beside a newer one. The tests move the
+ * database's clock instead of waiting for it.
  */
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
@@ -17,10 +17,10 @@ import { withClient } from '../support/postgres-server.ts'
 const skip = noFleet()
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** The leases that are held now have run out. */
+/** Expires the leases that are held now. */
 const leasesEnd = (fleet: Fleet): Promise<void> => clockOf(fleet.databaseUrl)(60_000)
 
-/** This build with one more migration, which adds to the hottest tables; answers its program. */
+/** This build with one more migration, which adds a column to the turn path's tables; returns its program. */
 async function makeNewerBuild(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'turnkeep-newer-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -37,7 +37,7 @@ for (const { transport, wakes } of [
   { transport: 'stream', wakes: 'when another one has answered it' },
 ] as const) {
   void test(
-    `fault.frozen-process unavailable.unknown billing.once a process frozen past its lease that wakes ${wakes}, on ${transport}: its settlement is fenced off`,
+    `fault.frozen-process unavailable.unknown billing.once: a process frozen past its lease that wakes ${wakes}, on ${transport}: its settlement is fenced off`,
     { skip },
     async (t) => {
       const fleet = await Fleet.begin(t, { count: 2 })
@@ -56,7 +56,7 @@ for (const { transport, wakes } of [
         living.open()
         await asked
       }
-      // Its model has answered to the end before it wakes, so that it goes straight to its settlement.
+      // Its model has completed its answer before it wakes, so that it goes straight to its settlement.
       dead.open()
       await fleet.model.calls[0]!.ended
       zombie.kill('SIGCONT')
@@ -71,7 +71,7 @@ for (const { transport, wakes } of [
 }
 
 void test(
-  'fault.concurrent-recovery turn.states two processes that see the same orphans: each is claimed once, and charged once',
+  'fault.concurrent-recovery turn.states: two processes that see the same orphans: each is claimed once, and charged once',
   { skip },
   async (t) => {
     const fleet = await Fleet.begin(t)
@@ -84,7 +84,7 @@ void test(
     await Promise.all(asked)
     fleet.model.when(/orphan/, 'answered')
 
-    // Every claim waits at a barrier until both are there, and then goes on at the same moment.
+    // Every claim waits at a barrier until both are there, and then continues at the same moment.
     const parameters = 'which text, most integer, lease_ms bigint, running text[], claimer text'
     await fleet.rows(`alter function claim_v1(text, integer, bigint, text[], text) rename to claim_past_the_barrier`)
     await fleet.rows(`create function claim_v1(${parameters}) returns json language plpgsql as $$ begin
@@ -107,17 +107,17 @@ void test(
 )
 
 void test(
-  'fault.rolling-upgrade fault.maintenance-under-load a newer build on the same database beside an older one: both answer, and each what the other stored',
+  "fault.rolling-upgrade fault.maintenance-under-load: a newer build on the same database beside an older one: both answer, and replay each other's replies",
   { skip },
   async (t) => {
     const fleet = await Fleet.begin(t, { count: 1 })
     const newer = await makeNewerBuild(t)
     const load = fleet.load({ callers: 8, restMs: 500 })
-    // Migrates the database under the older one, which goes on.
+    // Migrates the database under the older one, which continues.
     await fleet.start(1, { program: newer })
     const [{ added }] = (await fleet.rows(`select count(*) as added from migrations where name = '9999-newer.sql'`)) as [{ added: string }]
     assert.equal(added, '1')
-    // And an older one that starts beside it, as a process that is replaced in the middle of a rollout does.
+    // And an older one that starts beside it, like a process that is replaced in the middle of a rollout.
     await fleet.start(2)
     const told = await load.stop()
     assert.deepEqual(fleet.alive, [0, 1, 2])

@@ -1,4 +1,4 @@
-/** Each is ended in good order and replaced while streams run, behind a balancer. */
+/** Each process is drained and replaced while streams run, behind a load balancer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBalancer } from '../support/balancer.ts'
@@ -6,7 +6,7 @@ import { Fleet, noFleet, until } from '../support/fleet.ts'
 import { speakSlowly } from '../support/slow-model.ts'
 
 void test(
-  'fault.sigterm stream.established three processes replaced one by one while fifty streams run: every one is finished, by the process that began it',
+  'fault.sigterm stream.established: three processes replaced one by one while fifty streams run: each completes in the process that started it',
   { skip: noFleet() },
   async (t) => {
     const fleet = await Fleet.begin(t, { count: 3 })
@@ -20,7 +20,7 @@ void test(
     for (const place of [0, 1, 2]) {
       const answered = load.told.length
       await until('load', () => load.told.length > answered + 50)
-      // A health check that has seen /readyz turn: nothing new is sent there, what is there stays.
+      // A health check that has seen /readyz turn: nothing new is sent there, open connections stay.
       const old = fleet.leave(place)
       route()
       const from = performance.now()

@@ -1,6 +1,6 @@
 /**
- * A process that ends of a fault of its own while a turn runs, and one that does nothing for longer than its
- * leases. Each turn is answered once and charged once, and what comes too late is fenced off.
+ * A process that crashes while a turn runs, and one whose event loop is blocked for longer than its leases. Each turn is answered once and
+ * charged once, and late writes are fenced off.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -15,19 +15,19 @@ import { gate } from '../support/model-server.ts'
 import { clockOf } from '../support/own-postgres.ts'
 import { startTestApp } from '../support/test-app.ts'
 
-/** A module that every process of these settings begins with: what it does at the signal is not in the product. */
+/** A module that every process with these settings loads first: what it does at the signal is not in the product. */
 const atSignal = (fault: string): string => `--import=data:text/javascript,process.on('SIGUSR2',()=>{${encodeURIComponent(fault)}})`
 
 const deaths = [
-  { what: 'an exception that nobody caught', options: '', fault: `throw new Error('planted')`, ends: { code: 1, signal: null } },
+  { what: 'an uncaught exception', options: '', fault: `throw new Error('planted')`, ends: { code: 1, signal: null } },
   {
-    what: 'a rejection that nobody caught',
+    what: 'an unhandled rejection',
     options: '',
     fault: `void Promise.reject(new Error('planted'))`,
     ends: { code: 1, signal: null },
   },
   {
-    what: 'no memory left',
+    what: 'out of memory',
     options: '--max-old-space-size=100 ',
     fault: `const kept=[];for(;;)kept.push(new Array(10000).fill(kept.length))`,
     // V8 ends the process itself.
@@ -35,13 +35,13 @@ const deaths = [
   },
 ] as const
 
-// In the ci tier each death on one of the two transports, in turn.
+// In the ci tier each crash runs on one of the two transports, in turn.
 const isCi = process.env['TEST_TIER'] === 'ci'
 const transports = ['chat', 'stream'] as const
 
 for (const [at, { what, options, fault, ends }] of deaths.entries()) {
   for (const transport of isCi ? [transports[at % 2]!] : transports) {
-    void test(`fault.process-crash billing.once ${what} while a turn runs on ${transport}: the process ends, the next life answers, once`, async (t) => {
+    void test(`fault.process-crash billing.once: ${what} while a turn runs on ${transport}: the process ends, the restart answers, once`, async (t) => {
       const processRuns = await ProcessRuns.begin(t, '', { env: { NODE_OPTIONS: options + atSignal(fault) } })
       const idempotencyKey = randomUUID()
       processRuns.model.script(['old ', gate(), 'never'], ['one ', 'two'])
@@ -59,7 +59,7 @@ for (const [at, { what, options, fault, ends }] of deaths.entries()) {
   }
 }
 
-void test('fault.event-loop-blocked running_has_lease one process alone, blocked for longer than its leases: it renews before it looks for orphans', async () => {
+void test('fault.event-loop-blocked running_has_lease: a single process, blocked for longer than its leases: it renews before it looks for orphans', async () => {
   await using app = await startTestApp({ turnSettings: { leaseMs: 200, renewMs: 50, sweepMs: 50 } })
   const held = gate()
   app.model.script(['one ', held, 'two'])
@@ -68,7 +68,7 @@ void test('fault.event-loop-blocked running_has_lease one process alone, blocked
   const leaseOf = async (): Promise<unknown> => (await app.query('select lease_until from turns'))[0]!['lease_until']
   const before = await leaseOf()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
-  // By the first round after it, whatever that does with a lease which has run out; then some more of them.
+  // By the first round after it, whatever that does with an expired lease; then some more of them.
   await until('a round of leases', async () => (await leaseOf()) !== before)
   for (let round = 0; round < 5; round++) await pass(50)
   assert.deepEqual(await app.query('select attempt, fence from turns'), [{ attempt: 1, fence: 1 }], 'nothing was claimed')
@@ -87,13 +87,13 @@ for (const { transport, wakes } of [
   { transport: 'stream', wakes: 'while another one runs it' },
 ] as const) {
   void test(
-    `fault.event-loop-blocked billing.once one of two processes with a blocked loop that goes on ${wakes}, on ${transport}: fenced off, charged once`,
+    `fault.event-loop-blocked billing.once: one of two processes with a blocked loop that resumes ${wakes}, on ${transport}: fenced off, charged once`,
     { skip: noFleet() },
     async (t) => {
       const folder = await mkdtemp(join(tmpdir(), 'turnkeep-blocked-'))
       t.after(() => rm(folder, { recursive: true, force: true }))
       const end = join(folder, 'end')
-      // Busy to the process's own eyes, and nothing of its loop runs: only the file ends it.
+      // It only seems busy to the process, and nothing of its loop runs: only the file ends it.
       const fault =
         `const fs=process.getBuiltinModule('node:fs');fs.writeSync(2,'{"msg":"blocked"}\\n');` +
         `const nothing=new Int32Array(new SharedArrayBuffer(4));while(!fs.existsSync(${JSON.stringify(end)}))Atomics.wait(nothing,0,0,20)`
@@ -107,7 +107,7 @@ for (const { transport, wakes } of [
       blocked.child.kill('SIGUSR2')
       t.after(() => blocked.child.kill('SIGKILL'))
       await until('the blocked loop', () => blocked.log.some(({ msg }) => msg === 'blocked'))
-      // Twenty seconds and more, to the database, which alone decides.
+      // More than twenty seconds, by the database's clock, which alone decides.
       await clockOf(fleet.databaseUrl)(60_000)
       const asked = fleet.send(sent, { choose: () => 1 })
       await living.reached

@@ -1,6 +1,6 @@
 /**
- * Callers by the thousand who send their headers or bodies a byte at a time. Each is told 408 in the envelope when its
- * time is over, and whoever sends a whole request meanwhile is answered. The door's times are shortened; its own are 10 s and 30 s.
+ * Thousands of callers that send their headers or bodies one byte at a time. Each gets 408 in the envelope at its timeout, and complete
+ * requests are answered meanwhile. The timeouts are shortened; the defaults are 10 s and 30 s.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ for (const [what, begin, times] of [
   ['headers', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', { headersMs: 2000, requestMs: 60_000 }],
   ['bodies', `${head}Content-Length: 1000\r\n\r\n{"external_user_id":"`, { headersMs: 1000, requestMs: 2000 }],
 ] as const) {
-  void test(`fault.slow-requests order.request-id ${slow} callers with slow ${what}: each is told 408, others are answered meanwhile`, async (t) => {
+  void test(`fault.slow-requests order.request-id: ${slow} callers with slow ${what}: each gets 408, others are answered meanwhile`, async (t) => {
     await using door = await startTestDoor({ times })
     const raws: RawSocket[] = []
     t.after(() => raws.forEach(({ socket }) => socket.destroy()))

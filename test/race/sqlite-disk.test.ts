@@ -1,6 +1,6 @@
 /**
- * The disk of the embedded database is full, and its process dies in the moment after it has answered. Refused
- * meanwhile, what is said is kept, what was answered is never lost. The disk is a small file system of its own, in memory.
+ * The disk of the embedded database is full, and its process dies right after it has responded. New turns are refused meanwhile, generated
+ * replies are held, acknowledged ones are never lost. The disk is a small file system in memory.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -17,12 +17,12 @@ import { gate } from '../support/model-server.ts'
 import { makeFolder } from '../support/test-app.ts'
 import type { Answer } from '../support/test-app.ts'
 
-// Texts that do not compress, so that each turn needs pages of its own.
+// Texts that do not compress, so that each turn needs new pages.
 const long = (name: string): string => name + Array.from({ length: 800 }, () => Math.random().toString(36).slice(2)).join(' ')
 const errorOf = ({ status, json }: Answer): unknown[] => [status, json.error?.code]
 
 void test(
-  'fault.sqlite-disk-full a full disk: refused with no half turn, reads and replays are answered, what was said is stored late, and all goes on with space',
+  'fault.sqlite-disk-full: a full disk: refused with no half turn, reads and replays work, generated replies are stored once there is space',
   { skip: noDisk() },
   async (t) => {
     const outer = await mkdtemp(join(tmpdir(), 'turnkeep-disk-'))
@@ -43,7 +43,7 @@ void test(
     await held.reached
 
     disk.fill()
-    // A few pages of its log may still be there to be written over.
+    // A few pages of its log may still be free for reuse.
     const refused: { message: string; user: string; idempotencyKey: string }[] = []
     let answered = 0
     for (let count = 0; refused.length < 3; count++) {
@@ -83,7 +83,7 @@ void test(
   },
 )
 
-void test('fault.power-cut the connection that writes waits for the disk at every commit', async (t) => {
+void test('fault.power-cut: the connection that writes waits for the disk at every commit', async (t) => {
   const folder = await makeFolder()
   t.after(() => rm(folder, { recursive: true, force: true }))
   const db = openForWriting(folder)
@@ -93,8 +93,9 @@ void test('fault.power-cut the connection that writes waits for the disk at ever
   assert.equal(db.prepare('pragma journal_mode').get()!['journal_mode'], 'wal')
 })
 
-// kill -9 leaves the system's own cache alone, so this shows the order of answer and commit, and nothing about a power cut (docs/exactly-once.md).
-void test('fault.power-cut kill -9 in the moment after an answer: none that was told is lost, and each is told again', async (t) => {
+// kill -9 leaves the operating system's cache intact, so this shows the order of response and commit, and nothing about a power cut
+// (docs/exactly-once.md).
+void test('fault.power-cut: kill -9 in the moment after a response: no acknowledged reply is lost, and each is replayed', async (t) => {
   const processRuns = await ProcessRuns.begin(t)
   const acked = new Map<string, { message: string; user: string; answer: Answer }>()
   for (let processRun = 0; processRun < 3; processRun++) {
@@ -102,7 +103,7 @@ void test('fault.power-cut kill -9 in the moment after an answer: none that was 
     const asked = Array.from({ length: 10 }, async (_, n) => {
       const idempotencyKey = randomUUID()
       const message = `hello ${n} in life ${processRun}`
-      // A user of an earlier life may still have a turn that is being finished.
+      // A user of an earlier process run may still have a turn that is being completed.
       const user = `user ${n} of life ${processRun}`
       const answer = await processRuns.client.chat(message, { idempotencyKey, user }).catch(() => undefined)
       if (answer?.status !== 200) return

@@ -1,6 +1,7 @@
 /**
- * kill -9 between a tool and the journal, at every named point of a turn with one tool call, in a process of its own on either store. Then a new
- * life and the same key: what may change something is called once at most, or the turn has failed; what may not is called again with its key.
+ * kill -9 between a tool and the journal, at every named point of a turn with one tool call, in a separate process on either store. Then a
+ * restart and the same key: a tool with side effects is called at most once, or the turn has failed; one without is called again with its
+ * key.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -13,7 +14,7 @@ import type { StoreKind } from '../support/tool-process-runs.ts'
 
 type Killed = {
   point: FailpointName
-  /** Which time the point is reached. */
+  /** How many times the point is reached before it acts. */
   at?: number
   tool: 'book' | 'look'
   what: string
@@ -23,29 +24,31 @@ type Killed = {
   status: 200 | 500
 }
 
-/** The three commits of a journal: 1 the step and what begins, 2 with side effects the finish, else the next step; 3 the next step. */
+/**
+ * The three commits of a journal: 1 the step and the calls that start, 2 with side effects the finish, else the next step; 3 the next step.
+ */
 const killed: Killed[] = [
-  { point: 'advance.before-commit', tool: 'book', what: 'nothing was journalled', toolCalls: 1, modelCalls: 3, status: 200 },
-  { point: 'advance.after-commit', tool: 'book', what: 'begun, nobody knows', toolCalls: 0, modelCalls: 1, status: 500 },
-  { point: 'tool.before-call', tool: 'book', what: 'begun, nobody knows', toolCalls: 0, modelCalls: 1, status: 500 },
-  { point: 'tool.after-call', tool: 'book', what: 'called, nobody knows', toolCalls: 1, modelCalls: 1, status: 500 },
-  { point: 'advance.before-commit', at: 2, tool: 'book', what: 'called, nobody knows', toolCalls: 1, modelCalls: 1, status: 500 },
+  { point: 'advance.before-commit', tool: 'book', what: 'nothing was journaled', toolCalls: 1, modelCalls: 3, status: 200 },
+  { point: 'advance.after-commit', tool: 'book', what: 'started, outcome unknown', toolCalls: 0, modelCalls: 1, status: 500 },
+  { point: 'tool.before-call', tool: 'book', what: 'started, outcome unknown', toolCalls: 0, modelCalls: 1, status: 500 },
+  { point: 'tool.after-call', tool: 'book', what: 'called, outcome unknown', toolCalls: 1, modelCalls: 1, status: 500 },
+  { point: 'advance.before-commit', at: 2, tool: 'book', what: 'called, outcome unknown', toolCalls: 1, modelCalls: 1, status: 500 },
   { point: 'advance.after-commit', at: 2, tool: 'book', what: 'the finish is durable', toolCalls: 1, modelCalls: 2, status: 200 },
   { point: 'tool.after-journal', tool: 'book', what: 'the finish is durable', toolCalls: 1, modelCalls: 2, status: 200 },
   { point: 'advance.after-commit', at: 3, tool: 'book', what: 'the next step is held', toolCalls: 1, modelCalls: 2, status: 200 },
-  { point: 'settle.before-commit', tool: 'book', what: 'all is said', toolCalls: 1, modelCalls: 3, status: 200 },
-  { point: 'settle.after-commit', tool: 'book', what: 'all is stored', toolCalls: 1, modelCalls: 2, status: 200 },
-  { point: 'advance.before-commit', tool: 'look', what: 'nothing was journalled', toolCalls: 1, modelCalls: 3, status: 200 },
-  { point: 'tool.before-call', tool: 'look', what: 'the step is journalled', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'settle.before-commit', tool: 'book', what: 'the reply is generated', toolCalls: 1, modelCalls: 3, status: 200 },
+  { point: 'settle.after-commit', tool: 'book', what: 'the reply is stored', toolCalls: 1, modelCalls: 2, status: 200 },
+  { point: 'advance.before-commit', tool: 'look', what: 'nothing was journaled', toolCalls: 1, modelCalls: 3, status: 200 },
+  { point: 'tool.before-call', tool: 'look', what: 'the step is journaled', toolCalls: 1, modelCalls: 2, status: 200 },
   { point: 'tool.after-call', tool: 'look', what: 'called again', toolCalls: 2, modelCalls: 2, status: 200 },
   { point: 'advance.before-commit', at: 2, tool: 'look', what: 'called again', toolCalls: 2, modelCalls: 2, status: 200 },
   { point: 'advance.after-commit', at: 2, tool: 'look', what: 'the finish is durable', toolCalls: 1, modelCalls: 2, status: 200 },
-  { point: 'settle.before-commit', tool: 'look', what: 'all is said', toolCalls: 1, modelCalls: 3, status: 200 },
+  { point: 'settle.before-commit', tool: 'look', what: 'the reply is generated', toolCalls: 1, modelCalls: 3, status: 200 },
 ]
 
 const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
 
-/** Calls the tool once, then says what it answered. However often it is asked, it says the same. */
+/** Calls the tool once, then repeats its result. Every call gets the same reply. */
 export function scriptOneCall(processRuns: ToolProcessRuns, tool: string): void {
   processRuns.model.when(/./, [call(tool, { day: 'Monday' }), usage])
   processRuns.model.when(
@@ -93,14 +96,14 @@ export function testKills(store: StoreKind): void {
     const { point, at, tool, what, toolCalls, status } = one
     const kind = tool === 'book' ? 'a tool with side effects' : 'a tool without'
     void test(
-      `tools.journal kill -9 at ${point}${at ? ` ${at}` : ''} of ${kind} on ${store} (${what}): ${toolCalls} calls, then ${status}`,
+      `tools.journal: kill -9 at ${point}${at ? ` ${at}` : ''} of ${kind} on ${store} (${what}): ${toolCalls} calls, then ${status}`,
       { skip: missing(store) },
       (t) => killAndRetry(t, store, one),
     )
   }
 
   void test(
-    `tools.journal kill -9 with one of three calls finished on ${store}: a finished one is not made again, one without side effects is`,
+    `tools.journal: kill -9 with one of three calls finished on ${store}: a finished one is not made again, one without side effects is`,
     { skip: missing(store) },
     async (t) => {
       // The finish of `book` is the second commit; `look` is held until the process is dead.

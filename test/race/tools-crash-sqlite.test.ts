@@ -1,4 +1,4 @@
-/** Rows of tool-kills.ts on SQLite, and what a drain does to a tool that is being called. */
+/** Rows of tool-kills.ts on SQLite, and what a drain does to a running tool call. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { scriptOneCall, testKills } from './tool-kills.ts'
 
 testKills('sqlite')
 
-void test('fault.sigterm tools.journal SIGTERM while a tool is called: the turn is finished, then the process exits with 0', async (t) => {
+void test('fault.sigterm tools.journal: SIGTERM while a tool is called: the turn is finished, then the process exits with 0', async (t) => {
   const processRuns = await ToolProcessRuns.begin(t, { store: 'sqlite' })
   scriptOneCall(processRuns, 'book')
   const held = gate()
@@ -29,7 +29,7 @@ void test('fault.sigterm tools.journal SIGTERM while a tool is called: the turn 
 
 for (const tool of ['book', 'look'] as const) {
   const outcome = tool === 'book' ? 'with side effects: the turn has failed' : 'without: it is called again, with its key'
-  void test(`fault.sigterm-past-drain tools.journal a drain ends while a tool is called, ${outcome}`, async (t) => {
+  void test(`fault.sigterm-past-drain tools.journal: a drain ends while a tool is called, ${outcome}`, async (t) => {
     const processRuns = await ToolProcessRuns.begin(t, { store: 'sqlite', env: { TURNKEEP_DRAIN_SECONDS: '1' } })
     scriptOneCall(processRuns, tool)
     const held = gate()

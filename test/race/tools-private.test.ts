@@ -1,6 +1,6 @@
 /**
- * Canaries in everything a caller never sees: system prompt, passages, arguments and results of tools, secrets, reasoning, a provider's words.
- * None of them stands in a stream, an answer, an error or a line of the log, whether a turn is answered or not.
+ * Canaries in everything a caller must never see: system prompt, passages, arguments and results of tools, secrets, reasoning, a provider's
+ * message. None of them appears in a stream, a response, an error or a log line, whether a turn completes or not.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,8 +15,8 @@ const asks: Part[] = [reasoning, call('book', { day: canary('argument') })]
 const turns: { what: string; script: Script[]; code: string | undefined }[] = [
   { what: 'an answered turn', script: [asks, [reasoning, 'Booked.']], code: undefined },
   { what: 'a tool that fails', script: [[reasoning, call('fail', { day: canary('argument') })], 'It did not work.'], code: undefined },
-  { what: 'a tool that there is none of', script: [[call(canary('name'), canary('argument'))], 'There is none.'], code: undefined },
-  { what: 'arguments that are refused', script: [[call('book', { [canary('argument')]: 1 })], 'It did not work.'], code: undefined },
+  { what: 'an unknown tool', script: [[call(canary('name'), canary('argument'))], 'There is none.'], code: undefined },
+  { what: 'invalid arguments', script: [[call('book', { [canary('argument')]: 1 })], 'It did not work.'], code: undefined },
   {
     what: 'a provider that refuses and repeats the prompt',
     script: [asks, { status: 400, body: { error: { message: canary('provider') } } }],
@@ -31,7 +31,7 @@ const turns: { what: string; script: Script[]; code: string | undefined }[] = [
   { what: 'an unfinished call', script: [[reasoning, call('book', canary('argument')), { finish: 'length' }]], code: 'internal_error' },
 ]
 
-void test('tools.private nothing of prompt, passages, tools, secrets and reasoning stands in streams, answers, errors or logs', async (t) => {
+void test('tools.private: nothing of prompt, passages, tools, secrets and reasoning appears in streams, responses, errors or logs', async (t) => {
   const processRuns = await ToolProcessRuns.begin(t, { store: 'sqlite', agent: { system_prompt: `Say little. ${canary('prompt')}` } })
   const { client, model, tools } = processRuns
   const fields = { headers: { Authorization: 'Bearer {token}' }, secrets: { token: canary('secret') } }
@@ -49,7 +49,7 @@ void test('tools.private nothing of prompt, passages, tools, secrets and reasoni
   const seen: Answer[] = []
   for (const [n, { what, script, code }] of turns.entries()) {
     for (const transport of ['stream', 'chat'] as const) {
-      // A broken call is tried again before there is text.
+      // A broken call is retried before there is text.
       model.script(...script)
       if (what.includes('breaks off')) model.script(script[1]!, script[1]!)
       const answer = await client[transport]('What is a zeppelin?', { user: `user ${n}` })

@@ -1,6 +1,6 @@
 /**
- * What an operator does beside a working service, on either store. Invariants are checked, backups are taken and end users
- * are erased while messages are answered: every look finds whole books, every reply is told again, every charge is in the balance.
+ * Maintenance by the operator beside a working service, on either store. Invariants are checked, backups are taken and end users are erased
+ * while messages are answered: every check finds a consistent ledger, every reply is replayed, every charge is in the balance.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -20,7 +20,7 @@ type Told = { client: TestClient; message: string; user: string; idempotencyKey:
 const rounds = 2
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 
-/** A caller who comes back until he has his reply. */
+/** A caller that retries until it has its reply. */
 async function say(client: TestClient, message: string, user: string): Promise<Told> {
   const idempotencyKey = randomUUID()
   for (let tries = 0; ; tries++) {
@@ -40,7 +40,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   const told: Told[] = []
   const stopped = new AbortController()
   const load = Array.from({ length: 8 }, async (_, caller) => {
-    // Every second one is erased after each of his messages, and goes on in a new conversation.
+    // Every second user is erased after each message, and continues in a new conversation.
     const erases = caller % 2 === 1
     for (let count = 0; !stopped.signal.aborted; count++) {
       const one = await say(client(), `message ${count} of ${caller}`, `user ${caller}`)
@@ -50,7 +50,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
       one.erased = true
     }
   })
-  // Whoever finds something wrong ends it for all.
+  // The first error found stops everything.
   const loading = Promise.all(load).finally(() => stopped.abort())
   const upkeep = async (): Promise<void> => {
     for (let round = 0; round < rounds && !stopped.signal.aborted; round++) {
@@ -80,7 +80,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   return told.length
 }
 
-void test('fault.maintenance-under-load on SQLite: checks, backups and erasures beside load leave the books whole and every reply as it was', async (t) => {
+void test('fault.maintenance-under-load: on SQLite: checks, backups and erasures under load: the ledger stays consistent and every reply is replayed unchanged', async (t) => {
   const processRuns = await ProcessRuns.begin(t)
   const settings = { TURNKEEP_DATA_DIR: processRuns.folder }
   const client = (): TestClient => processRuns.client
@@ -95,10 +95,10 @@ void test('fault.maintenance-under-load on SQLite: checks, backups and erasures 
   t.diagnostic(`${answered} turns`)
 })
 
-// The chaos run of CI checks and copies a database under load, too.
+// The chaos run in CI checks and copies a database under load, too.
 if (process.env['TEST_TIER'] !== 'ci')
   void test(
-    'fault.maintenance-under-load on PostgreSQL: checks, backups and erasures beside load on two processes leave the books whole and every reply as it was',
+    'fault.maintenance-under-load: on PostgreSQL: checks, backups and erasures under load of two processes: the ledger stays consistent and every reply is replayed unchanged',
     { skip: noFleet() || noPostgresServer() },
     async (t) => {
       const folder = await mkdtemp(join(tmpdir(), 'turnkeep-upkeep-'))

@@ -1,6 +1,6 @@
 /**
- * TURNKEEP_WORKERS: several processes on one port of one machine, over a real PostgreSQL. All of them answer, one that dies takes nothing with it that
- * its callers do not get back, whoever is asked for the figures tells those of all, and they end together.
+ * TURNKEEP_WORKERS: several processes on one port of one machine, over a real PostgreSQL. All of them answer, the callers of one that dies
+ * still get their replies, each reports the figures of all, and they end together.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -21,7 +21,7 @@ const three = [1, 2, 3]
 /** One server of three workers; none of them outlives the test. */
 async function begin(t: TestContext, env: Record<string, string> = {}): Promise<{ fleet: Fleet; server: ServerProcess }> {
   const servers: ServerProcess[] = []
-  // Before the fleet ends, which waits for whoever writes to the server's log.
+  // Before the workers end, which waits for open writers of the server's log.
   t.after(() => {
     for (const pid of servers.flatMap((server) => [...pids(server).values()])) if (runs(pid)) process.kill(pid, 'SIGKILL')
   })
@@ -31,13 +31,13 @@ async function begin(t: TestContext, env: Record<string, string> = {}): Promise<
   return { fleet, server }
 }
 
-/** Process ids by worker; of one that was replaced the newest. */
+/** Process ids by worker; of a replaced one the newest. */
 function pids({ log }: ServerProcess): Map<number, number> {
   const ready = log.filter(({ msg }) => msg === 'a worker is ready')
   return new Map(ready.map(({ worker, pid }) => [Number(worker), Number(pid)]))
 }
 
-/** A worker that has ended and whose parent has not asked for its end yet runs no more; its number may be another's by now. */
+/** A worker that has ended and has not been reaped yet is not running; its process id may be reused. */
 function runs(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=,args=', '-p', String(pid)], { encoding: 'utf8' })
   return /^[^Z].* --worker /.test(stdout)
@@ -45,7 +45,7 @@ function runs(pid: number): boolean {
 
 type Answer = { status: number; requestId: string; text: string }
 
-/** Over the connection of `agent`; without one over a connection of its own. */
+/** Over the connection of `agent`; without one over a separate connection. */
 function ask(url: string, path: string, { agent, token = adminToken, post }: { agent?: Agent; token?: string; post?: object } = {}) {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() }
   return new Promise<Answer>((resolve, reject) => {
@@ -58,7 +58,7 @@ function ask(url: string, path: string, { agent, token = adminToken, post }: { a
   })
 }
 
-/** By the access log, which is written up to a quarter of a second later. */
+/** From the access log, which is written up to a quarter of a second later. */
 async function workerOf(server: ServerProcess, requestId: string): Promise<number> {
   const line = () => server.log.find((one) => one['msg'] === 'request' && one['request_id'] === requestId)
   await until(`the log of ${requestId}`, () => line() !== undefined)
@@ -86,11 +86,11 @@ async function figures(url: string): Promise<Map<string, number>> {
 
 const completed = 'turnkeep_turns_total{outcome="completed",code="none"}'
 
-void test('workers: kill -9 of one while turns run: each caller gets the one reply, and another takes its place', { skip }, async (t) => {
+void test('workers: kill -9 of one while turns run: each caller gets the one reply, and the worker is replaced', { skip }, async (t) => {
   const { fleet, server } = await begin(t)
   const held = gate()
   const asked = new Set<string>()
-  // The first call of each message stays with its process; whoever asks again is answered.
+  // The first call of each message stays with its process; retries are answered.
   fleet.model.when(/./, ({ lastUserMessage }) => {
     const again = asked.has(lastUserMessage)
     asked.add(lastUserMessage)
@@ -118,11 +118,11 @@ void test('workers: kill -9 of one while turns run: each caller gets the one rep
 void test('workers: all answer on one port; their figures are one sum, and no counter falls when one of them dies', { skip }, async (t) => {
   const { fleet, server } = await begin(t, { TURNKEEP_MAX_TURNS: '7' })
   assert.equal(new Set(pids(server).values()).size, 3)
-  // By the log, each line of which says whose it is.
+  // From the log, each line of which names its process.
   await connectionsOf(t, server)
   assert.equal(server.stdout.filter((line) => line === 'Turnkeep is ready.').length, 1)
   await Promise.all(Array.from({ length: 24 }, (_, index) => fleet.send(fleet.sent('hello', { user: `user ${index}` }))))
-  // Each on a connection of its own, so that all of them are asked.
+  // Each on a separate connection, so that all of them are reached.
   for (let scrape = 0; scrape < 9; scrape++) {
     const values = await figures(server.url)
     assert.deepEqual(
@@ -146,7 +146,7 @@ void test('workers: all answer on one port; their figures are one sum, and no co
 })
 
 void test(
-  'workers: a revoked key is refused by each within a second, also where nobody is told; a disabled agent at once',
+  'workers: a revoked key is refused by each within a second, also without a notification; a disabled agent immediately',
   { skip },
   async (t) => {
     const { fleet, server } = await begin(t)
@@ -180,7 +180,7 @@ void test(
   },
 )
 
-void test('workers: a signal drains all of them, each running turn is answered, and nothing is left', { skip }, async (t) => {
+void test('workers: a signal drains all of them, each running turn is answered, and no process is left', { skip }, async (t) => {
   const { fleet, server } = await begin(t)
   const held = gate()
   fleet.model.when(/./, ['Hel', held, 'lo'])
@@ -198,7 +198,7 @@ void test('workers: a signal drains all of them, each running turn is answered, 
   await fleet.verify()
 })
 
-void test('workers: without their supervisor they finish what runs and end', { skip }, async (t) => {
+void test('workers: without their supervisor they finish their turns and end', { skip }, async (t) => {
   const { fleet, server } = await begin(t)
   const held = gate()
   fleet.model.when(/./, ['Hel', held, 'lo'])
@@ -213,7 +213,7 @@ void test('workers: without their supervisor they finish what runs and end', { s
   await fleet.verify()
 })
 
-void test('workers: a second signal ends all of them at once', { skip }, async (t) => {
+void test('workers: a second signal ends all of them immediately', { skip }, async (t) => {
   const { fleet, server } = await begin(t)
   fleet.model.when(/./, ['Hel', gate(), 'lo'])
   const reply = fleet
@@ -224,7 +224,7 @@ void test('workers: a second signal ends all of them at once', { skip }, async (
   const all = [...pids(server).values()]
   const { child, exited } = fleet.leave(0)
   child.kill('SIGINT')
-  // Sent again until it counts: how soon is the process's own affair.
+  // Sent again until it counts: how soon is up to the process.
   const again = setInterval(() => child.kill('SIGINT'), 100)
   assert.deepEqual(await exited, { code: 1, signal: null })
   clearInterval(again)
@@ -233,7 +233,7 @@ void test('workers: a second signal ends all of them at once', { skip }, async (
 })
 
 void test(
-  'workers: one that drains by itself is replaced; one that cannot start again stops no other, and is tried until it can',
+  'workers: one that drains by itself is replaced; one that cannot restart stops no other, and is retried until it can',
   { skip },
   async (t) => {
     const { fleet, server } = await begin(t)

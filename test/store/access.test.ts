@@ -1,4 +1,4 @@
-/** Who may come in, on a real store: specification sections 5 and 8. */
+/** Authentication and rate limiting on a real store (docs/spec.md, "Keys" and "Rate limit"). */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -19,7 +19,7 @@ const refused = { kind: 'invalid_api_key' }
 
 type Watched = { store: Store; reads: string[]; before: () => Promise<void>; after: () => Promise<void> }
 
-/** The real store; its reads are counted, and a test may hold one up before or after it. */
+/** The real store; its reads are counted, and a test may delay one before or after it. */
 function watch(store: Store): Watched {
   const watched: Watched = { store, reads: [], before: async () => {}, after: async () => {} }
   const read = async (name: 'findApiKey', keyId: string) => {
@@ -72,7 +72,7 @@ async function makeKey(store: OwnStore, agentId: string, changes: { permission?:
 
 const enter = async (access: Access, text: string) => access.authenticate(`Bearer ${text}`)
 
-void test('section 5: a live key comes in with what its row and its agent say', async (t) => {
+void test('keys: a live key authenticates with the data of its row and its agent', async (t) => {
   const { store, bench, access } = await setUp(t)
   const key = await makeKey(store, bench.agentId, { permission: 'read-only' })
   const apiKey = {
@@ -88,7 +88,7 @@ void test('section 5: a live key comes in with what its row and its agent say', 
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey }, 'a deleted agent leaves its keys valid')
 })
 
-void test('section 5: the scheme is matched without regard to case, and white space around the credential does not matter', async (t) => {
+void test('keys: the scheme is case-insensitive, and white space around the credential is ignored', async (t) => {
   const { store, bench, access } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   for (const header of [`Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`, ` Bearer\t${text} `]) {
@@ -96,7 +96,7 @@ void test('section 5: the scheme is matched without regard to case, and white sp
   }
 })
 
-void test('order.authentication unknown id, wrong secret, malformed, revoked, missing and other schemes get one same answer', async (t) => {
+void test('order.authentication: unknown id, wrong secret, malformed, revoked, missing and other schemes get the same response', async (t) => {
   const { store, bench, access, watched } = await setUp(t)
   const { text, keyId, id } = await makeKey(store, bench.agentId)
   const revoked = await makeKey(store, bench.agentId)
@@ -129,13 +129,13 @@ void test('order.authentication unknown id, wrong secret, malformed, revoked, mi
   ]
   for (const header of [...headers, ...tokens.map((token) => `Bearer ${token}`)])
     assert.deepEqual(await access.authenticate(header), refused, header)
-  // Only what is whole and has its checksum right is looked up at all.
+  // Only a complete key with a correct checksum is looked up at all.
   assert.deepEqual(watched.reads, [keyId, makeKeyId(unknown), revoked.keyId])
 })
 
 const makeKeyId = (text: string): string => text.slice('svc_live_'.length).split('.')[0]!
 
-void test('order.authentication a key that cannot be looked up is service_unavailable, never invalid_api_key, and works again afterwards', async (t) => {
+void test('order.authentication: a key that cannot be looked up is service_unavailable, never invalid_api_key, and works again afterwards', async (t) => {
   const { store, bench, access, watched, lines } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   watched.before = () => Promise.reject(new StoreUnavailable('disk gone'))
@@ -148,7 +148,7 @@ void test('order.authentication a key that cannot be looked up is service_unavai
   assert.equal((await enter(access, text)).kind, 'authenticated')
 })
 
-void test('conversation.identity: both secrets of a key come in as the same key until the grace of the old one ends', async (t) => {
+void test("conversation.identity: both secrets of a key authenticate as the same key until the old one's grace period ends", async (t) => {
   const { store, bench, access, clock } = await setUp(t)
   const old = await makeKey(store, bench.agentId)
   const fresh = makeApiKey(randomBytes, old.keyId)
@@ -156,18 +156,18 @@ void test('conversation.identity: both secrets of a key come in as the same key 
   const [byOld, byFresh] = [await enter(access, old.text), await enter(access, fresh.text)]
   assert.equal(byOld.kind, 'authenticated')
   assert.deepEqual(byOld, byFresh)
-  // Still from what was read before: the grace is counted on.
+  // Still from the cached read: the grace period is checked on it too.
   clock.now += 501
   assert.deepEqual(await enter(access, old.text), refused)
   assert.equal((await enter(access, fresh.text)).kind, 'authenticated')
-  // And read anew, by the store's clock.
+  // And from a new read, by the store's clock.
   await store.moveClock(501)
   clock.now += 1_000
   assert.deepEqual(await enter(access, old.text), refused)
   assert.equal((await enter(access, fresh.text)).kind, 'authenticated')
 })
 
-void test('section 5: what was read serves for a second, and callers at the same time share one read', async (t) => {
+void test('keys: a read is cached for a second, and concurrent callers share one read', async (t) => {
   const { store, bench, access, watched, clock } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   let changes = 0
@@ -183,13 +183,13 @@ void test('section 5: what was read serves for a second, and callers at the same
     const atFirst = watched.reads.length
     clock.now += 1
     await enter(access, text)
-    // PostgreSQL tells of the key's making once more, at any time, and whatever was kept is read again then.
+    // PostgreSQL sends the notification of the key's creation at any time, and cached keys are read again then.
     return changes === before ? [atFirst, watched.reads.length] : measured()
   }
   assert.deepEqual(await measured(), [1, 2])
 })
 
-void test('section 5: a revocation through this store is seen by the next request, however fresh the key was', async (t) => {
+void test('keys: a revocation through this store applies to the next request, however fresh the cached key is', async (t) => {
   const { store, bench, access } = await setUp(t)
   const { text, id } = await makeKey(store, bench.agentId)
   assert.equal((await enter(access, text)).kind, 'authenticated')
@@ -197,7 +197,7 @@ void test('section 5: a revocation through this store is seen by the next reques
   assert.deepEqual(await enter(access, text), refused)
 })
 
-void test('section 5: a read that was under way during a revocation is not kept, nor shared with a later request', async (t) => {
+void test('keys: a read that is running during a revocation is neither cached nor shared with a later request', async (t) => {
   const { store, bench, access, watched } = await setUp(t)
   const { text, id } = await makeKey(store, bench.agentId)
   const wasRead = Promise.withResolvers<void>()
@@ -213,7 +213,7 @@ void test('section 5: a read that was under way during a revocation is not kept,
   assert.deepEqual(await enter(access, text), refused)
 })
 
-void test('section 5: a read that takes too long is not shared, so nothing older than a second is believed', async (t) => {
+void test('keys: a read that takes too long is not shared, so no result older than a second is used', async (t) => {
   const { store, bench, access, watched, clock } = await setUp(t)
   const { text } = await makeKey(store, bench.agentId)
   const started = Promise.withResolvers<void>()
@@ -229,7 +229,7 @@ void test('section 5: a read that takes too long is not shared, so nothing older
   assert.equal(watched.reads.length, 2)
 })
 
-void test('section 5: a key works as soon as it is made, also where it was just looked for', async (t) => {
+void test('keys: a key works as soon as it is created, also after a failed lookup of it', async (t) => {
   const { store, bench, access } = await setUp(t)
   const later = makeApiKey(randomBytes)
   assert.deepEqual(await enter(access, later.text), refused)
@@ -238,7 +238,7 @@ void test('section 5: a key works as soon as it is made, also where it was just 
   assert.equal((await enter(access, later.text)).kind, 'authenticated')
 })
 
-void test("rate.spend spends the key's own window with the key's own figures", async (t) => {
+void test("rate.spend: spends from the key's own window with the key's own limit", async (t) => {
   const { store, bench, access } = await setUp(t)
   const [a, b] = [await makeKey(store, bench.agentId), await makeKey(store, bench.agentId)]
   const [inA, inB] = [await enter(access, a.text), await enter(access, b.text)]
@@ -254,7 +254,7 @@ void test("rate.spend spends the key's own window with the key's own figures", a
   assert.equal((await access.spend(inB.apiKey)).kind, 'allowed')
 })
 
-void test('rate.fail-closed an error or a silence of the window is unavailable, never a pass and never exceeded', async (t) => {
+void test('rate.fail-closed: an error or a timeout of the window is unavailable, never a pass and never exceeded', async (t) => {
   const failures: RateWindow['spend'][] = [
     () => Promise.reject(new Error('READONLY')),
     () => {
@@ -271,7 +271,7 @@ void test('rate.fail-closed an error or a silence of the window is unavailable, 
     const refused = async () => assert.deepEqual(await access.spend(apiKey), { kind: 'unavailable' })
     await refused()
     assert.equal(lines.length, 1)
-    // An outage is told at its beginning and then every ten seconds, with the number of those it refused.
+    // An outage is logged when it starts and then every ten seconds, with the number of requests it refused.
     for (let n = 0; n < 3; n++) await refused()
     assert.equal(lines.length, 1)
     clock.now += 10_000

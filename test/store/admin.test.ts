@@ -1,4 +1,4 @@
-/** The operator's cold reads and writes on a real store: what two calls at once may do, and what a held balance allows. */
+/** The operator's reads and writes on a real store: concurrent calls, and what a held balance allows. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -34,7 +34,7 @@ const append = (bench: Bench, amount: bigint, idempotencyKey: string = randomUUI
 const kinds = (outcomes: { kind: string }[], kind: string): number => outcomes.filter((outcome) => outcome.kind === kind).length
 
 check(
-  'balance_never_negative: 20 withdrawals at once from what covers 7 are 7 entries',
+  'balance_never_negative: of 20 concurrent withdrawals on a balance that covers 7, 7 become entries',
   async (bench) => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => append(bench, -10n)))
     assert.equal(kinds(outcomes, 'appended'), 7)
@@ -44,7 +44,7 @@ check(
   75n,
 )
 
-check('billing.hold: what is held for a running turn cannot be withdrawn, and can after its end', async (bench) => {
+check('billing.hold: the amount held for a running turn cannot be withdrawn until the turn has ended', async (bench) => {
   const turn = await bench.admitted()
   const { balance } = await bench.money()
   assert.equal((await append(bench, -balance)).kind, 'below_zero_available')
@@ -55,7 +55,7 @@ check('billing.hold: what is held for a running turn cannot be withdrawn, and ca
   assert.deepEqual(await bench.money(), { balance: 0n, held: 0n })
 })
 
-check('one_entry_per_key: 20 calls at once with one key and body are one entry, another body is a conflict', async (bench) => {
+check('one_entry_per_key: 20 concurrent calls with one key and body create one entry, another body is a conflict', async (bench) => {
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => append(bench, 5n, 'top-up', 'May')))
   const ids = new Set(outcomes.map((outcome) => (outcome.kind === 'appended' ? outcome.entry.id : outcome.kind)))
   assert.equal(ids.size, 1)
@@ -65,7 +65,7 @@ check('one_entry_per_key: 20 calls at once with one key and body are one entry, 
   assert.equal((await append(bench, 5n, 'top-up', null)).kind, 'idempotency_conflict')
 })
 
-check('ledger: a balance has an upper bound, and an unknown owner has none', async (bench) => {
+check('ledger: a balance has an upper bound, and an unknown owner has no balance', async (bench) => {
   assert.equal((await append(bench, maxAmount)).kind, 'above_largest_balance')
   assert.equal((await append(bench, maxAmount - 1_000_000n)).kind, 'appended')
   const unknown = await bench.store.write('appendLedgerEntry', {
@@ -79,7 +79,7 @@ check('ledger: a balance has an upper bound, and an unknown owner has none', asy
   assert.deepEqual(unknown, { kind: 'owner_not_found' })
 })
 
-check('agents: of 20 changes made from one version, one is written and 19 are stale', async (bench) => {
+check('agents: of 20 changes based on one version, one is written and 19 are stale', async (bench) => {
   const { present } = (await bench.store.read('findAgent', bench.agentId))!
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
@@ -109,7 +109,7 @@ const contentOf = ({
   ...content
 }: AgentContent & Record<string, unknown>): AgentContent => content
 
-check('agents: versions come newest first and page by page', async (bench) => {
+check('agents: versions are newest first, page by page', async (bench) => {
   const { present } = (await bench.store.read('findAgent', bench.agentId))!
   for (let after = 1; after < 12; after++) {
     await bench.store.write('changeAgent', {
@@ -125,7 +125,7 @@ check('agents: versions come newest first and page by page', async (bench) => {
   )
 })
 
-check('agents: a deleted one is gone from every read but its versions, and a running turn still settles', async (bench) => {
+check('agents: a deleted agent is gone from every read but its versions, and a running turn still settles', async (bench) => {
   const turn = await bench.admitted()
   assert.equal(await bench.store.write('deleteAgent', bench.agentId), true)
   assert.equal(await bench.store.write('deleteAgent', bench.agentId), false)
@@ -136,7 +136,7 @@ check('agents: a deleted one is gone from every read but its versions, and a run
   assert.equal((await bench.settle(turn)).kind, 'settled')
 })
 
-check('providers: one in use keeps its name and stays, and a name is given once', async (bench) => {
+check('providers: a provider in use cannot be renamed or deleted, and names are unique', async (bench) => {
   const { store } = bench
   const make = (name: string) =>
     store.write('createProvider', { id: `prv_${name}`, name, kind: 'openai', baseUrl: null, sealedApiKey: new Uint8Array([1]) })
@@ -167,14 +167,14 @@ async function makeAgentOn(store: TestStore, bench: Bench, model: string): Promi
   assert.equal(outcome.kind, 'created')
 }
 
-check('agents: one without its owner or its provider is not made', async (bench) => {
+check('agents: an agent with an unknown owner or provider is not created', async (bench) => {
   const { present } = (await bench.store.read('findAgent', bench.agentId))!
   const given = { id: 'agt_x', ownerId: bench.ownerId, provider: 'nobody', content: contentOf(present) }
   assert.deepEqual(await bench.store.write('createAgent', given), { kind: 'provider_not_found' })
   assert.deepEqual(await bench.store.write('createAgent', { ...given, ownerId: 'own_x', provider: null }), { kind: 'owner_not_found' })
 })
 
-check('conversation.identity: at most two secrets of a key are live, and a revoked key has none', async (bench) => {
+check('conversation.identity: a key has at most two live secrets, and a revoked key has none', async (bench) => {
   const { store } = bench
   const { keyId } = (await store.read('findApiKeyRecord', bench.apiKeyId))!
   const live = async (): Promise<string[]> =>
@@ -241,7 +241,7 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
   assert.equal(await store.read('findTurn', randomUUID()), undefined)
 })
 
-void test('admin: a store that cannot answer is service_unavailable, for reads and writes', async (t) => {
+void test('admin: an unreachable store is service_unavailable, for reads and writes', async (t) => {
   const store = await openOwnStore(t)
   await store.close()
   const behind = agentRooms(store, createSealer([randomBytes(32)]))

@@ -1,4 +1,7 @@
-/** What every store must do, case by case (the journal's: journal-conformance.ts); each backend's test file runs the whole of it. Real databases only; time is moved, never waited for. */
+/**
+ * What every store must do, case by case (the journal's: journal-conformance.ts); each backend's test file runs all of it. Real databases
+ * only; the tests set the clock and never wait for it.
+ */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -19,7 +22,7 @@ const maxOutputTokens = 100
 const knowledgeMaxTokens = 50
 const maxMessage = 100_000
 
-/** A store with one owner, agent and key, and short hands for what a turn does. */
+/** A store with one owner, agent and key, and shorthands for the steps of a turn. */
 export class Bench {
   readonly store: TestStore
   readonly ownerId: string
@@ -108,7 +111,7 @@ export class Bench {
     return outcome.turn
   }
 
-  /** Nothing but a look at the fence, save for what is named. */
+  /** Only checks the fence, except for the given fields. */
   advancing(turn: AdmittedTurn, changes: Partial<Advance> = {}): Advance {
     const { requestId, fence, hold } = turn
     return { requestId, fence, entries: [], hold, finishedSideEffects: false, ...changes }
@@ -158,7 +161,7 @@ export class Bench {
   }
 }
 
-/** One case on a store of its own. `skip` says why it cannot run here; false: it can. */
+/** One case on a separate store. `skip` says why it cannot run here; false: it can. */
 export type Check = (sentence: string, body: (store: TestStore) => Promise<void>) => void
 
 export function checkOn(backend: string, open: Open, skip: string | false = false): Check {
@@ -174,7 +177,7 @@ export function checkOn(backend: string, open: Open, skip: string | false = fals
 }
 
 export function conformance(check: Check): void {
-  check('billing.hold an admission holds the bound made of stored numbers and leaves the balance', async (store) => {
+  check('billing.hold: an admission holds the bound computed from stored numbers and leaves the balance unchanged', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const turn = await bench.admitted({ message: 'hello' })
     const bound = cost({ promptTokens: fixedTokens + 0 + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
@@ -190,22 +193,25 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('idempotency.in-progress and idempotency.conflict while the first runs, also within one batch', async (store) => {
-    const bench = await Bench.make(store, 1_000_000n)
-    const first = bench.admission()
-    const outcomes = await store.admitMany([
-      first,
-      { ...first, requestId: randomUUID() },
-      { ...first, fingerprint: fingerprint('user-1', 'else') },
-    ])
-    assert.deepEqual(
-      outcomes.map(({ kind }) => kind),
-      ['admitted', 'idempotency_in_progress', 'idempotency_conflict'],
-    )
-    await bench.verify()
-  })
+  check(
+    'idempotency.in-progress idempotency.conflict: a repeated key is in progress or conflicts while the first turn runs, also within one batch',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const first = bench.admission()
+      const outcomes = await store.admitMany([
+        first,
+        { ...first, requestId: randomUUID() },
+        { ...first, fingerprint: fingerprint('user-1', 'else') },
+      ])
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ['admitted', 'idempotency_in_progress', 'idempotency_conflict'],
+      )
+      await bench.verify()
+    },
+  )
 
-  check('conversation.busy stores nothing for the loser and leaves its key usable', async (store) => {
+  check('conversation.busy: stores nothing for the rejected message and leaves its key usable', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const turn = await bench.admitted({ externalUserId: 'ann' })
     const held = (await bench.money()).held
@@ -217,26 +223,29 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('billing.once settlement stores both messages and one charge; idempotency.replay gives the same reply', async (store) => {
-    const bench = await Bench.make(store, 1_000_000n)
-    const admission = bench.admission({ message: 'hello' })
-    const [outcome] = await store.admitMany([admission])
-    assert.equal(outcome!.kind, 'admitted')
-    const turn = (outcome as Extract<AdmissionOutcome, { kind: 'admitted' }>).turn
-    const settled = await bench.settle(turn)
-    assert.equal(settled.kind, 'settled')
-    assert.deepEqual(await bench.money(), { balance: 999_400n, held: 0n })
-    const [replay] = await store.admitMany([{ ...admission, requestId: randomUUID(), conversationId: 'conv_other' }])
-    assert.deepEqual(replay, { kind: 'replay', reply: (settled as { reply: unknown }).reply })
-    const next = await bench.admitted({ externalUserId: admission.externalUserId })
-    assert.deepEqual(next.history, [
-      { role: 'user', content: 'hello' },
-      { role: 'assistant', content: 'good day' },
-    ])
-    await bench.verify()
-  })
+  check(
+    'billing.once idempotency.replay: settlement stores both messages and one charge, and a replay returns the same reply',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const admission = bench.admission({ message: 'hello' })
+      const [outcome] = await store.admitMany([admission])
+      assert.equal(outcome!.kind, 'admitted')
+      const turn = (outcome as Extract<AdmissionOutcome, { kind: 'admitted' }>).turn
+      const settled = await bench.settle(turn)
+      assert.equal(settled.kind, 'settled')
+      assert.deepEqual(await bench.money(), { balance: 999_400n, held: 0n })
+      const [replay] = await store.admitMany([{ ...admission, requestId: randomUUID(), conversationId: 'conv_other' }])
+      assert.deepEqual(replay, { kind: 'replay', reply: (settled as { reply: unknown }).reply })
+      const next = await bench.admitted({ externalUserId: admission.externalUserId })
+      assert.deepEqual(next.history, [
+        { role: 'user', content: 'hello' },
+        { role: 'assistant', content: 'good day' },
+      ])
+      await bench.verify()
+    },
+  )
 
-  check('one_charge_per_turn a settlement comes through once, also twice in one batch', async (store) => {
+  check('one_charge_per_turn: a settlement succeeds once, also twice in one batch', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const turn = await bench.admitted()
     const outcomes = await store.settleMany([bench.settlement(turn), bench.settlement(turn)])
@@ -249,7 +258,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('turn.states a released turn gives its hold back and runs again under its request_id; another body conflicts', async (store) => {
+  check('turn.states: a released turn gives its hold back and runs again under its request_id; another body conflicts', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const admission = bench.admission()
     const [first] = (await store.admitMany([admission])) as [Extract<AdmissionOutcome, { kind: 'admitted' }>]
@@ -265,7 +274,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('turn.states a released turn passes the whole admission again', async (store) => {
+  check('turn.states: a released turn passes every check of the admission again', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const admission = bench.admission({ externalUserId: 'ann' })
     const turn = await bench.admitted(admission)
@@ -277,7 +286,7 @@ export function conformance(check: Check): void {
     assert.equal((await bench.admit(admission)).kind, 'agent_disabled')
   })
 
-  check('turn.states a failed turn answers the same failure', async (store) => {
+  check('turn.states: a failed turn returns the same failure', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const admission = bench.admission()
     const turn = await bench.admitted(admission)
@@ -287,7 +296,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('idempotency.lifetime clock a record lives 24 hours from the end of its turn and a running one never expires', async (store) => {
+  check('idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never expires', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const admission = bench.admission()
     const turn = await bench.admitted(admission)
@@ -307,7 +316,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('one_turn_per_key at the edge of the lifetime a hundred requests make one new turn', async (store) => {
+  check('one_turn_per_key: when a record expires, a hundred requests start one new turn', async (store) => {
     const bench = await Bench.make(store, 10_000_000n)
     const admission = bench.admission()
     await bench.settle(await bench.admitted(admission))
@@ -319,7 +328,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('balance_never_negative a balance for seven of a hundred admits exactly seven, item by item', async (store) => {
+  check('balance_never_negative: a balance for seven of a hundred admits exactly seven, item by item', async (store) => {
     const hold = cost({ promptTokens: fixedTokens + knowledgeMaxTokens + 3, completionTokens: maxOutputTokens }, price)
     const bench = await Bench.make(store, hold * 7n + (hold - 1n))
     const outcomes = (
@@ -334,7 +343,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('order.admission the record, then the agent, then the conversation, then the balance', async (store) => {
+  check('order.admission: the record, then the agent, then the conversation, then the balance', async (store) => {
     const bench = await Bench.make(store, 1_000n)
     assert.equal((await bench.admit({ agentId: 'agt_none' })).kind, 'agent_not_found')
     assert.equal((await bench.admit()).kind, 'insufficient_balance')
@@ -350,60 +359,63 @@ export function conformance(check: Check): void {
     assert.equal((await rich.admit(answered)).kind, 'replay')
   })
 
-  check('order.validation a message that is too long comes after an answer of the same request and before all else', async (store) => {
-    const bench = await Bench.make(store, 1_000_000n)
-    const tooLong = (longest: number) => ({ kind: 'message_too_long', longest })
-    const other = { fingerprint: fingerprint('x', 'y') }
-    const stored = Object.fromEntries(
-      ['completed', 'failed', 'released', 'erased', 'running'].map((state) => [state, bench.admission({ externalUserId: state })]),
-    )
-    const again = (state: string, changes: Partial<Admission> = {}) =>
-      bench.admit({ ...stored[state]!, requestId: randomUUID(), ...changes })
-    await bench.settle(await bench.admitted(stored['completed']))
-    await bench.fail(await bench.admitted(stored['failed']), 'failed')
-    await bench.fail(await bench.admitted(stored['released']), 'released')
-    const erased = await bench.admitted(stored['erased'])
-    await bench.settle(erased)
-    await store.write('eraseConversations', { conversationIds: [erased.conversationId] })
-    const running = await bench.admitted(stored['running'])
+  check(
+    'order.validation: a message that is too long is refused after the stored reply of the same request and before all other checks',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const tooLong = (longest: number) => ({ kind: 'message_too_long', longest })
+      const other = { fingerprint: fingerprint('x', 'y') }
+      const stored = Object.fromEntries(
+        ['completed', 'failed', 'released', 'erased', 'running'].map((state) => [state, bench.admission({ externalUserId: state })]),
+      )
+      const again = (state: string, changes: Partial<Admission> = {}) =>
+        bench.admit({ ...stored[state]!, requestId: randomUUID(), ...changes })
+      await bench.settle(await bench.admitted(stored['completed']))
+      await bench.fail(await bench.admitted(stored['failed']), 'failed')
+      await bench.fail(await bench.admitted(stored['released']), 'released')
+      const erased = await bench.admitted(stored['erased'])
+      await bench.settle(erased)
+      await store.write('eraseConversations', { conversationIds: [erased.conversationId] })
+      const running = await bench.admitted(stored['running'])
 
-    await bench.revise({ maxMessageLength: 4 })
-    const answers = { completed: 'replay', failed: 'replayed_failure', erased: 'erased', running: 'idempotency_in_progress' }
-    for (const [state, kind] of Object.entries(answers)) assert.equal((await again(state)).kind, kind, state)
-    assert.deepEqual(await again('released'), tooLong(4), 'it would run again')
-    for (const state of Object.keys(stored)) {
-      assert.deepEqual(await again(state, other), tooLong(4), `another body, too long as well, beside ${state}`)
-      assert.equal((await again(state, { ...other, messageLength: 4 })).kind, 'idempotency_conflict', state)
-    }
-    assert.deepEqual(await bench.admit(), tooLong(4))
-    assert.deepEqual(await bench.admit({ mayRun: false }), tooLong(4), 'a full process')
-    assert.deepEqual(await bench.admit({ externalUserId: 'running' }), tooLong(4), 'a busy conversation')
-    assert.equal((await bench.admit({ externalUserId: 'running', messageLength: 4 })).kind, 'conversation_busy')
-    assert.equal((await bench.admit({ message: '😀😀😀😀' })).kind, 'admitted', 'code points')
-    const poor = await Bench.make(store, 1n)
-    await poor.revise({ maxMessageLength: 4 })
-    assert.deepEqual(await poor.admit(), tooLong(4), 'a balance that is too low')
-    assert.equal((await poor.admit({ message: 'four' })).kind, 'insufficient_balance')
-    await store.write('changeAgent', { id: bench.agentId, enabled: false })
-    assert.deepEqual(await bench.admit(), tooLong(4), 'an agent that is off')
-    assert.equal((await bench.admit({ message: 'four' })).kind, 'agent_disabled')
-    await store.write('changeAgent', { id: bench.agentId, enabled: true })
-    await bench.revise({ maxMessageLength: 5 })
-    assert.equal((await again('released')).kind, 'admitted', 'it fits again')
+      await bench.revise({ maxMessageLength: 4 })
+      const answers = { completed: 'replay', failed: 'replayed_failure', erased: 'erased', running: 'idempotency_in_progress' }
+      for (const [state, kind] of Object.entries(answers)) assert.equal((await again(state)).kind, kind, state)
+      assert.deepEqual(await again('released'), tooLong(4), 'it would run again')
+      for (const state of Object.keys(stored)) {
+        assert.deepEqual(await again(state, other), tooLong(4), `another body, too long as well, beside ${state}`)
+        assert.equal((await again(state, { ...other, messageLength: 4 })).kind, 'idempotency_conflict', state)
+      }
+      assert.deepEqual(await bench.admit(), tooLong(4))
+      assert.deepEqual(await bench.admit({ mayRun: false }), tooLong(4), 'a full process')
+      assert.deepEqual(await bench.admit({ externalUserId: 'running' }), tooLong(4), 'a busy conversation')
+      assert.equal((await bench.admit({ externalUserId: 'running', messageLength: 4 })).kind, 'conversation_busy')
+      assert.equal((await bench.admit({ message: '😀😀😀😀' })).kind, 'admitted', 'code points')
+      const poor = await Bench.make(store, 1n)
+      await poor.revise({ maxMessageLength: 4 })
+      assert.deepEqual(await poor.admit(), tooLong(4), 'a balance that is too low')
+      assert.equal((await poor.admit({ message: 'four' })).kind, 'insufficient_balance')
+      await store.write('changeAgent', { id: bench.agentId, enabled: false })
+      assert.deepEqual(await bench.admit(), tooLong(4), 'an agent that is off')
+      assert.equal((await bench.admit({ message: 'four' })).kind, 'agent_disabled')
+      await store.write('changeAgent', { id: bench.agentId, enabled: true })
+      await bench.revise({ maxMessageLength: 5 })
+      assert.equal((await again('released')).kind, 'admitted', 'it fits again')
 
-    await store.write('deleteAgent', bench.agentId)
-    assert.deepEqual(await bench.admit({ messageLength: 32_001 }), tooLong(32_000), 'a deleted agent says nothing')
-    assert.equal((await bench.admit({ messageLength: 32_000 })).kind, 'agent_not_found')
-    assert.deepEqual(await bench.admit({ agentId: 'agt_none', messageLength: 32_001 }), tooLong(32_000))
-    assert.equal((await bench.settle(running)).kind, 'settled')
-    await store.moveClock(dayMs)
-    assert.deepEqual(await again('completed', { messageLength: 32_001 }), tooLong(32_000), 'its record is no more')
-    const turns = await store.read('listTurns', { agentId: bench.agentId }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })
-    assert.equal(turns.length, 6, 'the five and the one that fitted')
-    await bench.verify()
-  })
+      await store.write('deleteAgent', bench.agentId)
+      assert.deepEqual(await bench.admit({ messageLength: 32_001 }), tooLong(32_000), 'a deleted agent says nothing')
+      assert.equal((await bench.admit({ messageLength: 32_000 })).kind, 'agent_not_found')
+      assert.deepEqual(await bench.admit({ agentId: 'agt_none', messageLength: 32_001 }), tooLong(32_000))
+      assert.equal((await bench.settle(running)).kind, 'settled')
+      await store.moveClock(dayMs)
+      assert.deepEqual(await again('completed', { messageLength: 32_001 }), tooLong(32_000), 'its record is no more')
+      const turns = await store.read('listTurns', { agentId: bench.agentId }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })
+      assert.equal(turns.length, 6, 'the five and the one that fitted')
+      await bench.verify()
+    },
+  )
 
-  check('a full process admits nothing new and still answers replays', async (store) => {
+  check('a full process admits nothing new and still replays', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const answered = bench.admission()
     await bench.settle(await bench.admitted(answered))
@@ -412,7 +424,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('one bad item of a batch takes no other with it', async (store) => {
+  check('a failing item of a batch does not affect the others', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const outcomes = await store.admitMany([bench.admission(), bench.admission({ apiKeyId: 'key_of_nobody' }), bench.admission()])
     assert.deepEqual(
@@ -422,7 +434,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('billing.hold advance journals a step and extends the hold, both or neither', async (store) => {
+  check('billing.hold: advance journals a step and extends the hold, both or neither', async (store) => {
     const bench = await Bench.make(store, 20_000n)
     const turn = await bench.admitted()
     const { fence, hold } = turn
@@ -440,7 +452,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('turn.states an orphan is claimed once its lease has run out, counted and fenced, at most three attempts', async (store) => {
+  check('turn.states: an orphan is claimed when its lease has expired, counted and fenced, at most three attempts', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const admission = bench.admission()
     const turn = await bench.admitted(admission)
@@ -463,7 +475,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('running_has_lease a renewed lease is kept, a lost one is told, a given-up one is free at once', async (store) => {
+  check('running_has_lease: a renewed lease is kept, a lost one is reported, a released one is free immediately', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const kept = await bench.admitted()
     const given = await bench.admitted()
@@ -480,7 +492,7 @@ export function conformance(check: Check): void {
     assert.deepEqual(await store.renewLeases([kept, given], leaseMs), [given])
   })
 
-  check('turn.states suspects are claimed one at a time, after nothing fresh', async (store) => {
+  check('turn.states: suspects are claimed one at a time, after all fresh turns', async (store) => {
     const bench = await Bench.make(store, 10_000_000n)
     const turns = await Promise.all([1, 2, 3].map(() => bench.admitted()))
     await store.moveClock(leaseMs + 1)
@@ -498,7 +510,7 @@ export function conformance(check: Check): void {
     )
   })
 
-  check('the history is the newest whole exchanges that fit the window, oldest first', async (store) => {
+  check('history: the newest whole exchanges that fit the window, oldest first', async (store) => {
     // one exchange counts 3 + 4 tokens; a window of 20 holds two of them
     const bench = await Bench.make(store, 100_000_000n, 20)
     for (const n of [1, 2, 3, 4])
@@ -511,7 +523,7 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('conversation.identity one conversation per key and external user, no normalisation, no trimming', async (store) => {
+  check('conversation.identity: one conversation per key and external user, no normalization, no trimming', async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     const other = await Bench.make(store, 100_000_000n)
     const users = ['é', 'e\u0301', ' é', 'É', 'é ']

@@ -1,4 +1,4 @@
-/** The conversation listing on a real store: specification 4.3 and 5; ruling `paging`. */
+/** The listing of conversations and messages on a real store (docs/spec.md, "Listing"; `paging`). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../src/errors.ts'
@@ -32,7 +32,7 @@ async function pages<Item>(read: (cursor: string | undefined) => Promise<Page<It
   }
 }
 
-void test('section 4.3: lists the conversations that have a message, newest first, and one end user by exact id', async (t) => {
+void test('conversations: lists those that have a message, newest first, and one end user by exact id', async (t) => {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000_000n)
   const conversations = createConversations({ store })
@@ -60,7 +60,7 @@ void test('section 4.3: lists the conversations that have a message, newest firs
   for (const other of ['Ann', 'ann ', '', "ann' or 1=1", 'still running']) assert.deepEqual((await only(other)).data, [])
 })
 
-void test('section 4.3: the messages of a conversation, newest first, with the request they came from', async (t) => {
+void test('messages: lists the messages of a conversation, newest first, with the request they came from', async (t) => {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000_000n)
   const conversations = createConversations({ store })
@@ -81,7 +81,7 @@ void test('section 4.3: the messages of a conversation, newest first, with the r
   )
 })
 
-void test("section 5, conversation scope: key B sees nothing of key A's, and cannot tell it from what does not exist", async (t) => {
+void test("conversations: another API key's conversation is indistinguishable from one that does not exist", async (t) => {
   const store = await openOwnStore(t)
   const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
   const conversations = createConversations({ store })
@@ -97,7 +97,7 @@ void test("section 5, conversation scope: key B sees nothing of key A's, and can
   for (const id of [conversationId, 'conv_unknown', '', "' or 1=1 --"]) {
     assert.deepEqual(await conversations.messages({ apiKeyId: b.apiKeyId, conversationId: id, ...wanted }), { kind: 'not_found' })
   }
-  // A cursor of another key's list says where to go on, not what may be seen.
+  // A cursor from another key's list says where to continue, not what may be read.
   await converse(a, 'bob')
   const { nextCursor } = await conversations.list({ apiKeyId: a.apiKeyId, limit: 1, ...first })
   const stolen = { apiKeyId: b.apiKeyId, limit: 20, cursor: nextCursor!, externalUserId: undefined }
@@ -108,7 +108,7 @@ void test('paging: every conversation and message once, in order, while rows are
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000_000_000n)
   const conversations = createConversations({ store })
-  // One batch, so that many are of one millisecond: there the id decides.
+  // One batch, so that many have the same millisecond: there the id decides.
   const users = Array.from({ length: 40 }, (_, n) => bench.admission({ externalUserId: `user-${n}` }))
   const turns = (await store.admitMany(users)).map((outcome) => {
     assert.ok(outcome.kind === 'admitted')
@@ -161,7 +161,7 @@ void test('paging: every conversation and message once, in order, while rows are
   }
 })
 
-void test('paging: a cursor that was not made here is validation_error; a store that cannot answer is service_unavailable', async (t) => {
+void test('paging: a cursor that this service did not create is validation_error; an unreachable store is service_unavailable', async (t) => {
   const store = await openOwnStore(t)
   const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code
   const ask = ({ list, messages }: ReturnType<typeof createConversations>, cursor: string | undefined) => [
@@ -175,7 +175,7 @@ void test('paging: a cursor that was not made here is validation_error; a store 
 
 type Filter = Omit<AnyConversationsWanted, 'limit' | 'before'>
 
-void test('surfaces: the operator lists the conversations of all keys by each filter, and reads messages with the figures of their turns', async (t) => {
+void test('conversations: the operator lists the conversations of all keys by each filter, and reads messages with the figures of their turns', async (t) => {
   const store = await openOwnStore(t)
   const [a, b] = [await Bench.make(store, 1_000_000_000n), await Bench.make(store, 1_000_000_000n)]
   const { conversationId: annOfA } = await converse(a, 'ann')

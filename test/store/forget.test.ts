@@ -1,4 +1,4 @@
-/** What erasure leaves in the files of SQLite, and that both depths take what they promise to take. Ruling `erase`. */
+/** What erasure leaves in the files of SQLite, and that both levels of cleanup remove what they should (`erase`). */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ function emptied(t: TestContext) {
   const insert = db.prepare('insert into texts (id, name, text) values (?, ?, ?)')
   const grow = db.prepare('update texts set figure = 70000 where id = ?')
   const erase = db.prepare('update texts set text = null, name = null, figure = null where id = ?')
-  // An order that is not the rows' own, as users are: pages are split, get emptier and give rows to each other. Some rows stay.
+  // An order different from the rows' own, as users arrive: pages are split, get emptier and give rows to each other. Some rows stay.
   const shuffled = Array.from({ length: rows }, (_, row) => (row * 1301) % rows)
   const text = (row: number): string => `${row % 9 === 0 ? 'kept' : 'CANARY'} ${'x'.repeat((row * 37) % (row % 10 === 0 ? 20_000 : 900))}`
   db.exec('begin')
@@ -43,7 +43,7 @@ function emptied(t: TestContext) {
   return { db, folder, left }
 }
 
-void test('erase: folding the log leaves rare remnants, and the file written anew leaves none', (t) => {
+void test('erase: truncating the log leaves rare remnants, and rewriting the file leaves none', (t) => {
   const { db, left } = emptied(t)
   assert.ok(left() > rows / 2, 'the log holds the old pages')
   assert.equal(forget(db, 'log'), 'forgotten')
@@ -53,7 +53,7 @@ void test('erase: folding the log leaves rare remnants, and the file written ane
   assert.equal(left(), 0)
 })
 
-void test('erase: the file is written anew only where something was erased since the last time', (t) => {
+void test('erase: the file is rewritten only when something was erased since the last time', (t) => {
   const { db } = emptied(t)
   const changes = (): unknown =>
     db
@@ -67,7 +67,7 @@ void test('erase: the file is written anew only where something was erased since
   assert.deepEqual(changes(), [{ rebuilt_at: 7n }])
 })
 
-void test('erase: a reader that still needs the old pages is told as busy, at once, and not waited for', (t) => {
+void test('erase: when a reader still needs the old pages, busy is reported immediately, without waiting', (t) => {
   const { db, folder, left } = emptied(t)
   const reader = openForReading(folder)
   reader.exec('begin')

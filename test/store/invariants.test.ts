@@ -1,6 +1,6 @@
 /**
- * The checker is checked: each invariant is broken by hand, with the schema's constraints out of the way, and exactly that one is reported.
- * The healthy rows come from the real store.
+ * Tests the checker: each invariant is violated by hand, with the schema's constraints disabled, and exactly that one is reported. The
+ * valid rows come from the real store.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -18,12 +18,12 @@ import { Bench } from './conformance.ts'
 const folder = mkdtempSync(join(tmpdir(), 'turnkeep-invariants-'))
 const command = new URL('../../bin/turnkeep.js', import.meta.url).pathname
 
-/** How an operator, a bug or a broken disk would have to change the rows; each is one script on the healthy database. */
+/** How an operator, a bug or a broken disk would have to change the rows; each is one script on the valid database. */
 const plants: Record<string, { what: string; script: string }[]> = {
   I1: [
-    { what: 'a balance that no entry explains', script: 'update owners set balance = balance + 1' },
+    { what: 'a balance without matching entries', script: 'update owners set balance = balance + 1' },
     {
-      what: 'an entry that moved no balance',
+      what: 'an entry that is not in the balance',
       script: `insert into ledger (id, owner_id, kind, amount, created_at) select 'led_x', id, 'credit', 1, 1 from owners`,
     },
   ],
@@ -34,7 +34,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
         update owners set balance = -balance`,
     },
     {
-      what: 'more held than there is',
+      what: 'held above the balance',
       script: `insert into ledger (id, owner_id, kind, amount, created_at) select 'led_x', id, 'adjustment', 1 - held, 1 from owners;
         update owners set balance = held - 1;
         update ledger set amount = (select balance from owners) - (select sum(amount) from ledger where id <> 'led_x') where id = 'led_x'`,
@@ -42,7 +42,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
   ],
   I3: [
     { what: 'a held amount without a running turn', script: 'update owners set held = held + 1' },
-    { what: 'a hold that an ended turn still has', script: `update turns set hold = 5 where state = 'failed'` },
+    { what: 'an ended turn with a hold', script: `update turns set hold = 5 where state = 'failed'` },
   ],
   I4: [
     {
@@ -63,7 +63,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
     },
   ],
   I5: [
-    { what: 'a turn that says another figure than its charge', script: `update turns set charged = charged + 1 where state = 'completed'` },
+    { what: 'a turn whose cost differs from its charge', script: `update turns set charged = charged + 1 where state = 'completed'` },
     {
       what: 'a charge that is not usage times price',
       script: `update turns set prompt_tokens = prompt_tokens + 1 where state = 'completed'`,
@@ -84,15 +84,15 @@ const plants: Record<string, { what: string; script: string }[]> = {
       script: `update messages set seq = seq + 2 where conversation_id = (select conversation_id from turns where idempotency_key = 'two')`,
     },
     {
-      what: 'a count that is not its messages',
+      what: 'a message count that is wrong',
       script: `update conversations set message_count = message_count + 2 where external_user_id = 'ben'`,
     },
     {
-      what: 'tokens that are not its messages',
+      what: 'a token count that is wrong',
       script: `update conversations set message_tokens = message_tokens + 1 where external_user_id = 'ben'`,
     },
     {
-      what: 'replies that answer each other’s question',
+      what: 'swapped replies',
       script: `update messages set seq = seq + 100 where role = 'assistant' and conversation_id = (select id from conversations where external_user_id = 'ann');
         update messages set seq = case seq when 102 then 4 else 2 end where seq > 100`,
     },
@@ -121,17 +121,17 @@ const plants: Record<string, { what: string; script: string }[]> = {
       script: `drop index one_turn_per_key; update turns set idempotency_key = 'one' where idempotency_key = 'two'`,
     },
     {
-      what: 'a turn whose fingerprint is none',
+      what: 'a turn with an invalid fingerprint',
       script: `update turns set fingerprint = x'00', idempotency_key = null where idempotency_key = 'one'`,
     },
   ],
   I11: [
-    { what: 'a store without the guard of ended turns', script: 'drop trigger ended_turns_never_change' },
-    { what: 'a store without the guard of fences', script: 'drop trigger fence_never_falls' },
+    { what: 'a store without the trigger for ended turns', script: 'drop trigger ended_turns_never_change' },
+    { what: 'a store without the trigger for fences', script: 'drop trigger fence_never_falls' },
   ],
   I12: [
     { what: 'a fourth attempt', script: `update turns set attempt = 4, fence = 9 where state = 'running'` },
-    { what: 'a second run under the first one’s fence', script: `update turns set run = 2 where idempotency_key = 'one'` },
+    { what: "a second run with the first run's fence", script: `update turns set run = 2 where idempotency_key = 'one'` },
   ],
   I13: [
     {
@@ -148,8 +148,8 @@ const plants: Record<string, { what: string; script: string }[]> = {
     },
   ],
   I14: [
-    { what: 'a ledger whose entries can change', script: 'drop trigger ledger_is_append_only_update' },
-    { what: 'a ledger whose entries can go', script: 'drop trigger ledger_is_append_only_delete' },
+    { what: 'a ledger whose entries can be changed', script: 'drop trigger ledger_is_append_only_update' },
+    { what: 'a ledger whose entries can be deleted', script: 'drop trigger ledger_is_append_only_delete' },
   ],
   I15: [
     {
@@ -164,12 +164,12 @@ const plants: Record<string, { what: string; script: string }[]> = {
     { what: 'a turn that continues a later run', script: `update turns set continues_from = run + 1 where state = 'released'` },
     { what: 'a step of a later run', script: `update journal set run = 3 where run = 2` },
     {
-      what: 'a finish that stands twice',
+      what: 'a finish that is stored twice',
       script: `insert into journal select request_id, 1, step, part, kind, payload, created_at from journal where run = 2 and kind = 'tool_finished'`,
     },
-    { what: 'a finish that is gone', script: `delete from journal where run = 1 and kind = 'tool_finished'` },
+    { what: 'a finish that is missing', script: `delete from journal where run = 1 and kind = 'tool_finished'` },
     {
-      what: 'an erased turn whose journal is left',
+      what: 'an erased turn that still has its journal',
       script: `update turns set erased_at = 1, continues_from = null, state = 'failed', lease_until = null, hold = 0, ended_at = 1
           where request_id in (select request_id from journal);
         update owners set held = (select coalesce(sum(hold), 0) from turns)`,
@@ -177,7 +177,7 @@ const plants: Record<string, { what: string; script: string }[]> = {
   ],
 }
 
-/** Triggers that forbid what a plant does stand aside while it is done, and come back unless the plant was to drop them. */
+/** Triggers that forbid what a plant does are dropped meanwhile and restored afterwards, unless the plant is meant to drop them. */
 function plant(db: DatabaseSync, script: string): void {
   const triggers = db.prepare(`select name, sql from sqlite_master where type = 'trigger'`).all() as { name: string; sql: string }[]
   for (const { name } of triggers) if (!script.includes(name)) db.exec(`drop trigger ${name}`)
@@ -217,7 +217,7 @@ before(async () => {
 
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-test('verify: every invariant has a plant, and healthy rows break none', async () => {
+test('verify: every invariant has a plant, and valid rows violate none', async () => {
   assert.deepEqual(
     invariants.map(({ id }) => id),
     Object.keys(plants),
@@ -231,7 +231,7 @@ test('verify: every invariant has a plant, and healthy rows break none', async (
   )
 })
 
-describe('verify: reports exactly what is broken', () => {
+describe('verify: reports exactly what is violated', () => {
   for (const [id, variants] of Object.entries(plants)) {
     for (const { what, script } of variants) {
       test(`${id} ${what}`, async () => {
@@ -250,7 +250,7 @@ describe('verify: reports exactly what is broken', () => {
 })
 
 describe('turnkeep verify', () => {
-  test('says ok for every invariant and exits 0, also beside a running server', async () => {
+  test('prints ok for every invariant and exits 0, also beside a running server', async () => {
     const store = await openSqliteStore({ folder })
     const { status, stdout } = runCommand(folder)
     await store.close()
@@ -259,7 +259,7 @@ describe('turnkeep verify', () => {
     assert.match(stdout, /^all 16 invariants hold$/m)
   })
 
-  test('prints the broken rows and exits 1; --json tells the same', () => {
+  test('prints the violating rows and exits 1; --json has the same content', () => {
     const copy = mkdtempSync(join(tmpdir(), 'turnkeep-broken-'))
     try {
       cpSync(folder, copy, { recursive: true })
@@ -285,7 +285,7 @@ describe('turnkeep verify', () => {
     }
   })
 
-  test('exits 2 with one line where there is no database', () => {
+  test('exits 2 with one line when there is no database', () => {
     const empty = mkdtempSync(join(tmpdir(), 'turnkeep-empty-'))
     const { status, stdout, stderr } = runCommand(empty)
     rmSync(empty, { recursive: true, force: true })

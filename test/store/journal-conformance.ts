@@ -1,6 +1,6 @@
 /**
- * What every store must do with the steps of a turn: journalled in batches with their holds, once each, and handed to the run that goes on with
- * them. Part of the conformance suite (conformance.ts).
+ * What every store must do with the steps of a turn: they are journaled in batches with their holds, once each, and returned to the run
+ * that continues them. Part of the conformance suite (conformance.ts).
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -27,9 +27,9 @@ async function stepsOf({ store }: Bench, turn: AdmittedTurn) {
   return (await store.read('findTurn', turn.requestId))!.steps
 }
 
-/** What recovery is handed of this turn, once its lease has run out. */
+/** What recovery receives for this turn, once its lease has expired. */
 async function claimed({ store }: Bench, { requestId }: AdmittedTurn): Promise<AdmittedTurn> {
-  // A claim passes over a turn that somebody is writing just then.
+  // A claim skips a turn that another transaction is writing at that moment.
   for (let tries = 0; tries < 1000; tries++) {
     for (const which of ['fresh', 'suspect'] as const) {
       const { turns } = await store.claimOrphans({ which, limit: 100, leaseMs, running: [] })
@@ -41,8 +41,8 @@ async function claimed({ store }: Bench, { requestId }: AdmittedTurn): Promise<A
 }
 
 /**
- * The process whose lease has run out and the one that claims its turn both journal the end of one tool call. Told of what was stored by `newer`;
- * both benches are of one agent.
+ * The process whose lease has expired and the one that claims its turn both journal the end of one tool call. `newer` returns what was
+ * stored; both fixtures belong to one agent.
  */
 export async function raceForOneFinish(older: Bench, newer: Bench): Promise<'older' | 'newer'> {
   const turn = await older.admitted()
@@ -66,7 +66,7 @@ export async function raceForOneFinish(older: Bench, newer: Bench): Promise<'old
 }
 
 export function journalConformance(check: Check): void {
-  check('billing.hold a batch of advances succeeds and fails item by item, up to the last of each balance', async (store) => {
+  check('billing.hold: a batch of advances succeeds and fails item by item, up to the last unit of each balance', async (store) => {
     const probe = await (await Bench.make(store, 1_000_000n)).admitted()
     const [bench, other] = [await Bench.make(store, 4n * probe.hold + 100n), await Bench.make(store, probe.hold + 50n)]
     const [a, b, c, d] = [await bench.admitted(), await bench.admitted(), await bench.admitted(), await bench.admitted()]
@@ -86,13 +86,13 @@ export function journalConformance(check: Check): void {
     for (const turn of [b, d]) assert.deepEqual(await stepsOf(bench, turn), [], 'nothing of it is stored')
     for (const turn of [a, c]) assert.equal((await stepsOf(bench, turn)).length, 3)
     assert.deepEqual(kindsOf(await store.advanceMany([item(bench, d, 1n), item(bench, b, 0n)])), ['insufficient_balance', 'advanced'])
-    // Whoever failed continues nothing.
+    // A failed turn is not continued.
     await bench.fail(d, 'released')
     assert.equal((await store.read('findTurn', d.requestId))!.state, 'released')
     await bench.verify()
   })
 
-  check('billing.hold advances of sixty-four turns at once are each journalled and held for', async (store) => {
+  check('billing.hold: concurrent advances of sixty-four turns are each journaled and held for', async (store) => {
     const bench = await Bench.make(store, 10n ** 9n)
     const admissions = Array.from({ length: 64 }, () => bench.admission())
     const turns = (await store.admitMany(admissions)).map((outcome) => {
@@ -115,7 +115,7 @@ export function journalConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('billing.hold an advance asked again tells the same and stores nothing twice, also twice in a batch', async (store) => {
+  check('billing.hold: a repeated advance returns the same and stores nothing twice, also twice in a batch', async (store) => {
     const bench = await Bench.make(store, 1_000_000n)
     const turn = await bench.admitted()
     const item = bench.advancing(turn, { entries: stepOf(1, '"first"'), hold: turn.hold + 7n })
@@ -134,7 +134,7 @@ export function journalConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('retry.continues a finished side effect keeps version, price, window and journal for the retry', async (store) => {
+  check('retry.continues: a finished side effect keeps version, price, window and journal for the retry', async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     await bench.settle(await bench.admitted({ externalUserId: 'ann' }))
     const admission = bench.admission({ externalUserId: 'ann' })
@@ -143,7 +143,7 @@ export function journalConformance(check: Check): void {
     await bench.advance(first, { entries: [model!, started!] })
     await bench.advance(first, { entries: [finished!], finishedSideEffects: true })
     await bench.fail(first, 'released')
-    // A price, a window and a length that would each be seen.
+    // A price, a window and a length that would each be noticed.
     const dearer = { promptPerMillion: first.price.promptPerMillion * 3n, completionPerMillion: first.price.completionPerMillion * 3n }
     await bench.revise({ price: dearer, historyMaxTokens: 0, maxMessageLength: 1 })
 
@@ -172,7 +172,7 @@ export function journalConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('retry.continues without a finished side effect the retry starts afresh, on the agent as it is now', async (store) => {
+  check("retry.continues: without a finished side effect the retry starts over on the agent's current version", async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     const admission = bench.admission()
     const first = await bench.admitted(admission)
@@ -189,14 +189,14 @@ export function journalConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('retry.continues the journal counts from the first run with a finished side effect, over all runs since', async (store) => {
+  check('retry.continues: the journal counts from the first run with a finished side effect, over all runs since', async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     const admission = bench.admission()
     const runs: { entries: JournalEntry[]; finishedSideEffects: boolean; agentVersion: number }[] = [
       { entries: stepOf(1, '"thrown away"'), finishedSideEffects: false, agentVersion: 1 },
       { entries: stepOf(1, '"kept"'), finishedSideEffects: true, agentVersion: 2 },
       { entries: [entry('model', 2, 0)], finishedSideEffects: false, agentVersion: 2 },
-      // A finish that an earlier run has told already, and one more.
+      // A finish that an earlier run has already journaled, and one more.
       { entries: [entry('tool_finished', 1, 1, '"again"'), ...stepOf(3)], finishedSideEffects: true, agentVersion: 2 },
     ]
     for (const [index, { agentVersion, ...journalled }] of runs.entries()) {
@@ -219,19 +219,19 @@ export function journalConformance(check: Check): void {
     await bench.verify()
   })
 
-  check('retry.continues of two processes that journal the end of one call, one is stored', async (store) => {
+  check('retry.continues: when two processes journal the end of one call, one is stored', async (store) => {
     const bench = await Bench.make(store, 10n ** 9n)
     for (let round = 0; round < 20; round++) await raceForOneFinish(bench, bench)
     await bench.verify()
   })
 
-  check('retry.continues a journal lasts as long as a retry may need it, and then goes after 30 days', async (store) => {
+  check('retry.continues: a journal lasts as long as a retry may need it, and is then deleted after 30 days', async (store) => {
     const bench = await Bench.make(store, 100_000_000n)
     const admission = bench.admission()
     const first = await bench.admitted(admission)
     await bench.advance(first, { entries: stepOf(1), finishedSideEffects: true })
     await bench.fail(first, 'released')
-    // Retried once a day, each time within the record's life.
+    // Retried once a day, each time within the record's lifetime.
     for (let days = 0; days < 31; days++) {
       await store.moveClock(23.9 * hourMs)
       await bench.fail(await bench.admitted(admission), 'released')
@@ -248,7 +248,7 @@ export function journalConformance(check: Check): void {
   })
 
   check(
-    'billing.once settlement stores citations with the reply, for the operator alone; erase takes them and the journal',
+    'billing.once: settlement stores citations with the reply, for the operator alone; erase removes them and the journal',
     async (store) => {
       const bench = await Bench.make(store, 1_000_000n)
       const citations = [

@@ -1,4 +1,4 @@
-/** Documents on a real store: claimed once, shown whole or not at all, replaced and deleted at once, cleared little by little. */
+/** Documents on a real store: claimed once, visible whole or not at all, replaced and deleted immediately, cleaned up in batches. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -39,7 +39,7 @@ class DocumentsFixture {
     return this.store.write('finishDocument', { documentId, fence, title: documentId, bytes: 3, chunks, language, embeddingModel: null })
   }
 
-  /** Put, claimed, written and shown. */
+  /** Created, claimed, written and published. */
   async index(id: string, texts: string[]) {
     assert.equal(await this.put(id), 'put')
     const claimed = await this.claim()
@@ -72,7 +72,7 @@ async function setUp(t: TestContext) {
   return { store, bench, fixture }
 }
 
-void test('knowledge: a document is queued, claimed, written and shown; its list and its row say how far it is', async (t) => {
+void test('knowledge: a document is queued, claimed, written and published; the list and its row show its progress', async (t) => {
   const { store, fixture } = await setUp(t)
   assert.equal(await fixture.put('doc_a', { title: 'First', source: 'file', mediaType: 'text/plain', fileName: 'a.txt', bytes: 7 }), 'put')
   const queued = await fixture.document('doc_a')
@@ -118,7 +118,7 @@ void test('knowledge: a document is queued, claimed, written and shown; its list
   assert.equal(await store.read('findDocument', 'agt_other', 'doc_a'), undefined)
 })
 
-void test('knowledge: two processes that claim at once get two documents, the oldest first', async (t) => {
+void test('knowledge: two concurrent claims get two documents, the oldest first', async (t) => {
   const { fixture } = await setUp(t)
   for (const id of ['doc_a', 'doc_b', 'doc_c']) {
     await fixture.put(id)
@@ -130,7 +130,7 @@ void test('knowledge: two processes that claim at once get two documents, the ol
   assert.equal(await fixture.claim(), undefined)
 })
 
-void test('knowledge: a claim whose lease ran out is another one’s, and whoever had it writes nothing more', async (t) => {
+void test('knowledge: after its lease has expired another process claims a document, and the first one can no longer write to it', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.put('doc_a')
   const first = (await fixture.claim())!
@@ -154,7 +154,7 @@ void test('knowledge: a claim whose lease ran out is another one’s, and whoeve
   assert.deepEqual(await fixture.find('claim'), ['of the second claim'])
 })
 
-void test('knowledge: a document that was tried three times has failed, with a reason; put in again it starts anew', async (t) => {
+void test('knowledge: a document that failed three attempts has failed, with a reason; uploading it again starts over', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.put('doc_a')
   for (const attempt of [1, 2, 3]) {
@@ -169,7 +169,7 @@ void test('knowledge: a document that was tried three times has failed, with a r
   assert.deepEqual([(await fixture.document('doc_a'))?.reason, (await fixture.claim())?.attempt], [null, 1])
 })
 
-void test('knowledge: chunks that are written twice stand there once', async (t) => {
+void test('knowledge: chunks that are written twice are stored once', async (t) => {
   const { fixture } = await setUp(t)
   await fixture.put('doc_a')
   const { fence } = (await fixture.claim())!
@@ -179,7 +179,7 @@ void test('knowledge: chunks that are written twice stand there once', async (t)
   assert.deepEqual((await fixture.find('parrot')).toSorted(), ['parrot one', 'parrot two'])
 })
 
-void test('knowledge: knowledge.serving what a document was goes on serving while it is indexed anew, also where that fails; then all of it changes at once', async (t) => {
+void test('knowledge.serving: the old text of a document is served while the new one is indexed, also if that fails; then all of it is replaced at once', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.index('doc_a', ['parrots of old', 'more parrots of old'])
   await fixture.put('doc_a', { title: 'again' })
@@ -200,7 +200,7 @@ void test('knowledge: knowledge.serving what a document was goes on serving whil
   assert.deepEqual(await fixture.find('parrot'), ['parrots of today'])
 })
 
-void test('knowledge: knowledge.serving a deleted document is not found any more, whatever is still to be cleared; nobody writes to it', async (t) => {
+void test('knowledge.serving: a deleted document is no longer found, whatever is still to be cleaned up, and cannot be written to', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.index('doc_a', ['parrot'])
   await fixture.index('doc_b', ['parrot too'])
@@ -226,7 +226,7 @@ void test('knowledge: knowledge.serving a deleted document is not found any more
   assert.equal(await fixture.put('doc_a'), 'put', 'its rows are gone')
 })
 
-void test('knowledge: clearing takes no more at once than it is asked to, and ends', async (t) => {
+void test('knowledge: one cleanup removes no more than it is asked to, and cleanup ends', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.index(
     'doc_a',
@@ -237,7 +237,7 @@ void test('knowledge: clearing takes no more at once than it is asked to, and en
   assert.deepEqual(steps, [10, 10, 6, 1, 0], 'chunks by tens, the generation with the last of them, the document, nothing')
 })
 
-void test('knowledge: contents come in parts; those that nobody refers to go after an hour', async (t) => {
+void test('knowledge: contents are stored in parts; unreferenced ones are deleted after an hour', async (t) => {
   const { store, fixture } = await setUp(t)
   const part = (value: number): Uint8Array => new Uint8Array(256 * 1024).fill(value)
   const read = async (contentId: string, index: number) => (await store.read('readContentPart', contentId, index))?.[0]
@@ -265,7 +265,7 @@ void test('knowledge: contents come in parts; those that nobody refers to go aft
   )
 })
 
-void test('knowledge: documents are put in for an agent that is there, under ids of its own', async (t) => {
+void test('knowledge: a document can only be added to an existing agent and under a new id', async (t) => {
   const { store, fixture } = await setUp(t)
   const other = await Bench.make(store, 1n)
   assert.equal(await fixture.put('doc_a', { agentId: 'agt_unknown' }), 'agent_not_found')
@@ -284,7 +284,7 @@ void test('knowledge: nothing is indexed for a deleted agent', async (t) => {
   assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0)
 })
 
-void test('knowledge: a change of language queues what is indexed otherwise; both languages are found meanwhile', async (t) => {
+void test('knowledge: a new language queues the documents that were indexed for another; documents of both are found meanwhile', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.index('doc_a', ['Die Lieferungen kommen an'])
   await fixture.index('doc_b', ['Rückgaben und Lieferungen'])
@@ -306,7 +306,7 @@ void test('knowledge: a change of language queues what is indexed otherwise; bot
   assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0, 'one is queued still, the other is as it should be')
 })
 
-void test('knowledge: its revision rises with what a search would find otherwise, and names what changed; who missed a deletion begins anew', async (t) => {
+void test('knowledge: the revision rises with every change to search results and names what changed; a reader that missed a deletion reloads', async (t) => {
   const { store, fixture } = await setUp(t)
   const vector = (...values: number[]): Float32Array => Float32Array.from(values)
   const changes = (after: number) => store.read('listIndexChanges', { agentId: fixture.agentId, after, limit: 10 })

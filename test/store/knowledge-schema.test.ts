@@ -1,4 +1,4 @@
-/** What must never happen to a document is refused by a constraint with a name, whoever writes; on both engines. */
+/** Invalid states of a document are rejected by a named constraint, whoever writes; on both databases. */
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ async function refused(engine: 'sqlite' | 'postgres', run: Run): Promise<void> {
   await assert.rejects(run(chunk), engine === 'sqlite' ? /chunks\.position/ : /one_chunk_per_place/)
 }
 
-void test('sqlite: knowledge: what must never happen to a document is refused by a constraint', async () => {
+void test('sqlite: knowledge: invalid states of a document are rejected by a constraint', async () => {
   const db = new DatabaseSync(':memory:')
   migrate(db, readMigrations(), undefined)
   await refused('sqlite', async (text) => db.exec(text))
@@ -50,7 +50,7 @@ void test('sqlite: knowledge: what must never happen to a document is refused by
 })
 
 void test(
-  'postgres: knowledge: what must never happen to a document is refused by a constraint',
+  'postgres: knowledge: invalid states of a document are rejected by a constraint',
   { skip: noPostgres() },
   async (t: TestContext) => {
     const database = await ownPostgres(t)
@@ -59,7 +59,7 @@ void test(
   },
 )
 
-void test('sqlite: knowledge: documents of the former schema are queued, with their text as content', () => {
+void test('sqlite: knowledge: documents of the previous schema are queued, with their text as content', () => {
   const db = new DatabaseSync(':memory:')
   const migrations = readMigrations()
   migrate(

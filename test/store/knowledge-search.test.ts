@@ -1,4 +1,4 @@
-/** The knowledge door: words and vectors together, what an embedding provider may cost a turn, and how much is kept in memory. */
+/** Search by words and vectors combined, what an embedding provider may cost a turn, and how much is cached in memory. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -10,7 +10,7 @@ import { openOwnStore } from '../support/own-store.ts'
 import { Bench } from './conformance.ts'
 
 const embeddingModel = 'p/m'
-/** What a text means, where a text says one word: north, east, south. */
+/** The meaning of a text that contains one of these words: north, east, south. */
 const meanings: Record<string, number[]> = { north: [0, 1, 0], east: [1, 0, 0], south: [0, -1, 0.1] }
 const meaningOf = (text: string): Float32Array =>
   Float32Array.from(Object.entries(meanings).find(([word]) => text.includes(word))?.[1] ?? [0, 0, 1])
@@ -49,7 +49,7 @@ async function setUp(t: TestContext, embeddings: Embeddings = working) {
   return { store, agentId, knowledge, warnings, log, index, find }
 }
 
-void test('knowledge: what means the same is found without a common word, where the agent names a model; a passage says its section', async (t) => {
+void test('knowledge: with an embedding model, a text of the same meaning is found without a common word; a passage names its section', async (t) => {
   const { agentId, knowledge, index, find } = await setUp(t)
   await index('doc_a', ['to the north of it', 'to the east of it'], 'Ways › There')
   assert.deepEqual(await find('where does the compass point, north?', { embeddingModel: null }), ['to the north of it'])
@@ -60,10 +60,10 @@ void test('knowledge: what means the same is found without a common word, where 
   assert.deepEqual([passage!.documentId, passage!.title, passage!.section], ['doc_a', 'doc_a', 'Ways › There'])
 })
 
-void test('knowledge: vectors follow the documents: replaced, deleted, and cleared before anybody looked', async (t) => {
+void test('knowledge: vectors follow the documents: replaced, deleted, and cleaned up before any search', async (t) => {
   const { store, agentId, index, find } = await setUp(t)
   await index('doc_a', ['to the north of it'])
-  // More than a search looks at: gone, but still in memory, they would stand before all others.
+  // More than a search examines: deleted but still in memory, they would rank before all others.
   await index(
     'doc_b',
     Array.from({ length: 12 }, (_, n) => `to the south of it ${n}`),
@@ -79,7 +79,7 @@ void test('knowledge: vectors follow the documents: replaced, deleted, and clear
   assert.deepEqual(await find('southern'), ['to the east of it again'])
 })
 
-void test('knowledge: an agent’s vectors are its own', async (t) => {
+void test('knowledge: an agent finds only its own vectors', async (t) => {
   const { store, index, find } = await setUp(t)
   const other = await Bench.make(store, 1n)
   await index('doc_a', ['to the south of it'])
@@ -88,7 +88,7 @@ void test('knowledge: an agent’s vectors are its own', async (t) => {
   assert.deepEqual(await find('northern', { agentId: other.agentId }), ['to the north of it'])
 })
 
-void test('knowledge: an embedding provider that fails or takes too long costs the vectors, never the turn, and is told of', async (t) => {
+void test('knowledge: an embedding provider that fails or times out costs the vectors, never the turn, and is logged', async (t) => {
   let answer: Embeddings['embed'] = () => Promise.reject(new Error('503 from the provider'))
   const { warnings, index, find } = await setUp(t, { embed: (...given) => answer(...given) })
   await index('doc_a', ['to the north of it'])
@@ -104,7 +104,7 @@ void test('knowledge: an embedding provider that fails or takes too long costs t
   await assert.rejects(find('north', { signal: ended.signal }), /the turn ended/)
 })
 
-void test('knowledge: vectors in memory are bounded: who was asked for last stays, and one too many for it goes by words, told of once', async (t) => {
+void test('knowledge: vectors in memory are limited: the most recently used stay, and an agent beyond the limit is searched by words, logged once', async (t) => {
   const { store, agentId, warnings, log, index } = await setUp(t)
   const other = await Bench.make(store, 1n)
   await index('doc_a', ['to the north of it', 'to the south of it'])
@@ -125,7 +125,7 @@ void test('knowledge: vectors in memory are bounded: who was asked for last stay
   assert.equal(warnings.length, 2, 'once for each agent')
 })
 
-void test('knowledge: fused by reciprocal rank: what both lists have comes first, and each list keeps its order', () => {
+void test('knowledge: reciprocal rank fusion: what both lists have comes first, and each list keeps its order', () => {
   assert.deepEqual(
     fuse([
       ['a', 'b', 'c'],

@@ -1,4 +1,4 @@
-/** The knowledge base on a real store: what a message finds, whatever it holds, and never another agent's. */
+/** The knowledge base on a real store: what a message finds, whatever it contains, and never another agent's documents. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -69,7 +69,7 @@ void test('knowledge: a question finds its passage, in other forms of its words 
   assert.ok(passage!.score > 0)
 })
 
-void test('knowledge: stop words alone are searched for too', async (t) => {
+void test('knowledge: a query of stop words alone is searched too', async (t) => {
   const { store, bench } = await setUp(t)
   const knowledge = createKnowledge({ store })
   await knowledge.index({ documentId: 'doc_band', agentId: bench.agentId, title: 'The Who', text: 'A band of 1964.' })
@@ -77,7 +77,7 @@ void test('knowledge: stop words alone are searched for too', async (t) => {
   assert.equal(passage?.documentId, 'doc_band')
 })
 
-void test('knowledge: scores fall from the best passage on, and no passage comes twice', async (t) => {
+void test('knowledge: scores fall from the best passage on, and no passage appears twice', async (t) => {
   const { find } = await setUp(t)
   const passages = await find('the shop and three days of refunds')
   assert.ok(passages.length > 1)
@@ -88,7 +88,7 @@ void test('knowledge: scores fall from the best passage on, and no passage comes
   assert.equal(new Set(passages.map(({ text }) => text)).size, passages.length)
 })
 
-void test('knowledge: any text at all may be searched for, and what is no word finds nothing', async (t) => {
+void test('knowledge: any text is a valid query, and text without words finds nothing', async (t) => {
   const { find, best } = await setUp(t)
   for (const query of ['', ' ', '"', '""', "'", '*', '(', ')', ':', '{', '-', '^', '\u0000', '💶', '?!…']) {
     assert.deepEqual(await find(query), [], query)
@@ -110,7 +110,7 @@ void test('knowledge: any text at all may be searched for, and what is no word f
   )
 })
 
-void test("knowledge: knowledge.own an agent finds its own passages alone, whatever is asked and whatever an agent's id looks like", async (t) => {
+void test("knowledge.own: an agent finds only its own passages, whatever the query and whatever the agent's id looks like", async (t) => {
   const { store, bench, knowledge, find } = await setUp(t)
   const other = await Bench.make(store, 1_000_000n)
   await knowledge.index({ documentId: 'doc_other', agentId: other.agentId, title: 'Refund canary', text: 'canary refund 退款' })
@@ -133,7 +133,7 @@ void test("knowledge: knowledge.own an agent finds its own passages alone, whate
   for (const agentId of ['', 'agt_unknown', bench.agentId.replace('_', ''), '"', '退']) assert.deepEqual(await find('refund', agentId), [])
 })
 
-void test('knowledge: a document put in again takes the place of the one before; another agent cannot take it over', async (t) => {
+void test('knowledge: a document that is uploaded again replaces the previous one; another agent cannot take it over', async (t) => {
   const { store, bench, knowledge, find } = await setUp(t)
   await knowledge.index({ documentId: 'doc_guide', agentId: bench.agentId, title: 'Guide', text: 'Only about parrots now.' })
   assert.deepEqual(await find('refund'), [])

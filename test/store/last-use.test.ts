@@ -1,4 +1,4 @@
-/** Surfaces, Admin API: when a key was last used, without a write per request. */
+/** Admin API: when a key was last used, without a write per request. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
@@ -6,7 +6,7 @@ import { createLastUse } from '../../src/access/last-use.ts'
 import { openOwnStore } from '../support/own-store.ts'
 import { Bench } from './conformance.ts'
 
-void test('keys: a thousand uses are one write, at the time of the last one, by the store’s clock', async (t) => {
+void test("keys: a thousand uses are one write, at the time of the last one, by the store's clock", async (t) => {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000n)
   let monotonic = 0

@@ -1,4 +1,7 @@
-/** The ends of what fits: the longest and strangest texts come back byte for byte, the largest amounts exactly; what is busy does not hold up turns. */
+/**
+ * The limits of what fits: the longest and strangest texts are returned byte for byte, the largest amounts exactly; stuck statements do not
+ * delay turns.
+ */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -14,7 +17,7 @@ const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
 const odd = `\u{2028}\u{2029}"'\\\\u0041 \${x} $1 %s ' ; \u{1}\u{7f}\r\n\t\u{fffd}\u{feff}e\u{301}é\u{10ffff}{"a":[1]}--`
 
 void test(
-  'postgres: idempotency.replay the longest and strangest texts come back byte for byte, from history, replay and listing',
+  'postgres: idempotency.replay: the longest and strangest texts are returned byte for byte, from history, replay and listing',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -56,7 +59,7 @@ void test(
   },
 )
 
-void test('postgres: a cause that no column takes ends its turn all the same', { skip: noPostgres() }, async (t) => {
+void test('postgres: a failure cause that no column can store still ends its turn', { skip: noPostgres() }, async (t) => {
   const database = await ownPostgres(t)
   const store = await database.open({ deadlines })
   const bench = await Bench.make(store, 1_000_000n)
@@ -73,7 +76,7 @@ void test('postgres: a cause that no column takes ends its turn all the same', {
   await bench.verify()
 })
 
-void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 comes back whole', { skip: noPostgres() }, async (t) => {
+void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 is returned exactly', { skip: noPostgres() }, async (t) => {
   const database = await ownPostgres(t)
   const store = await database.open({ deadlines })
   const largest = 10n ** 17n
@@ -98,16 +101,16 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
 })
 
 void test(
-  'fault.pool-exhausted postgres: stuck writes keep no look-up waiting, a stuck look-up is told within its deadline, and turns go on beside both',
+  'fault.pool-exhausted postgres: stuck writes do not delay lookups, a stuck lookup fails within its deadline, and turns continue beside both',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
-    // Shorter than what the others are stuck for, so that a turn which had to wait for them would be told.
+    // Shorter than the time the others are stuck, so that a turn which had to wait for them would fail.
     const store = await database.open({ deadlines: { admissionMs: 3_000, settlementMs: 3_000 } })
     const bench = await Bench.make(store, 10n ** 9n)
     await withClient(database.url, async (client) => {
       await client.query('begin; lock table audit, providers in access exclusive mode')
-      /** Each writes its line into the audit; there are more of them than connections. */
+      /** Each writes its entry into the audit log; there are more of them than connections. */
       const writes = Array.from({ length: 4 }, () => {
         const author = { who: 'admin' as const, requestId: randomUUID(), lineIds: [randomUUID()] }
         return store.writeAs(author, 'createOwner', { id: `own_${randomUUID()}`, name: 'n', credit: undefined })

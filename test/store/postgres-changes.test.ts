@@ -1,4 +1,7 @@
-/** What other processes changed is heard of at once, also after the connection that listens was lost; what nobody keeps is not told about. */
+/**
+ * Changes by other processes are noticed immediately, also after the listening connection was lost; changes that are not cached are not
+ * notified.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
@@ -7,7 +10,7 @@ import { noPostgres } from '../support/postgres-server.ts'
 import { Bench } from './conformance.ts'
 
 void test(
-  'postgres: a change through one store is heard of by another, once each; housekeeping is not',
+  'postgres: a change through one store is notified to another, once each; maintenance is not',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -49,7 +52,7 @@ void test(
 )
 
 void test(
-  'postgres: a listening connection that was lost is made anew, and what may have been missed is told once',
+  'postgres: a lost listening connection is replaced, and changes that may have been missed are reported once',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -71,14 +74,14 @@ void test(
     assert.equal(before.length, 2, 'one a store')
     heard = 0
     for (const { pid } of before) await database.rows('select pg_terminate_backend($1)', pid)
-    // Nobody is told of this one: whoever listens again must be told that something may have been missed.
+    // No one receives this one: whoever listens again must learn that something may have been missed.
     await bench.revise({ maxMessageLength: 2000 })
     await until(
       'both listen again',
       async () => (await listening()).filter(({ pid }) => !before.some((old) => old.pid === pid)).length === 2,
     )
-    // Nothing was changed meanwhile, but who could know.
-    await until('what may have been missed is told', () => heard > 0)
+    // Nothing was changed meanwhile, but the store cannot know that.
+    await until('the missed changes are reported', () => heard > 0)
     await pass(300)
     assert.equal(heard, 1)
     await bench.revise({ maxMessageLength: 2000 })

@@ -1,6 +1,6 @@
 /**
- * Two processes whose batches cross in every way, over the same owners, users and keys: locks are taken in one order, so nobody waits in a ring,
- * no item ends as a fault, and the books are right. One seed gives the whole of it; a failing run prints the seed.
+ * Two processes whose batches overlap in every way, over the same owners, users and keys: locks are taken in one order, so no deadlock
+ * occurs, no item ends in an error, and the ledger is correct. One seed determines the whole run; a failing run prints it.
  */
 import assert from 'node:assert/strict'
 import { randomInt, randomUUID } from 'node:crypto'
@@ -16,7 +16,7 @@ const leaseMs = 15_000
 const dayMs = 24 * 60 * 60 * 1000
 const steps = Number(process.env['TEST_CROSSING_STEPS'] ?? 300)
 
-/** Numbers from a seed, the same each time (mulberry32). */
+/** Random numbers from a seed, the same each time (mulberry32). */
 function numbersOf(seed: number) {
   let state = seed
   return (below: number): number => {
@@ -28,10 +28,10 @@ function numbersOf(seed: number) {
 }
 
 void test(
-  'postgres: crossing batches of two processes never wait in a ring, end no item as a fault, and leave the books right',
+  'postgres: overlapping batches of two processes never deadlock, end no item in an error, and leave the ledger correct',
   { skip: noPostgresServer() },
   async (t) => {
-    // Any ring is found at once, before one of its members gives up by itself.
+    // Any deadlock is found immediately, before one of its members times out.
     const server = await startPostgres({ lines: ["deadlock_timeout = '20ms'"] })
     const database = await ownPostgres(t, await server.makeDatabase())
     t.after(() => server.stop())
@@ -42,7 +42,7 @@ void test(
     t.diagnostic(`TEST_SEED=${seed}`)
     let operations = 0
 
-    /** What one caller of a process does: a step, and the next one when that has returned. */
+    /** What one caller of a process does: an operation, and the next one when that has returned. */
     async function goOn(store: OwnStore, random: (below: number) => number, movesClock: boolean): Promise<void> {
       const benches = owners.map(({ ownerId }) => new Bench(store, ownerId.slice('own_'.length), 8000))
       const any = <Value>(values: Value[]): Value => values[random(values.length)]!
@@ -55,7 +55,7 @@ void test(
           assert.notEqual(outcome.kind, 'error', String((outcome as unknown as { error?: Error }).error?.stack))
         return outcomes
       }
-      // Few users and few keys, so that both processes want the same ones; a key may come again with another user once it has expired.
+      // Few users and few keys, so that both processes want the same ones; a key may return with another user once it has expired.
       const admission = (): Admission => {
         const changes = { externalUserId: `user-${random(6)}`, idempotencyKey: `key-${random(12)}`, message: any(['one', 'two']) }
         return { ...any(benches).admission(changes), requestId: randomUUID() }
@@ -120,7 +120,7 @@ void test(
         () => store.write('renameOwner', any(benches).ownerId, 'renamed'),
         () => store.write('changeAgent', { id: any(benches).agentId, enabled: true }),
       ]
-      // Turns come and go most of the time; what the operator does comes now and then.
+      // Most operations are turns; the operator's changes come now and then.
       const often = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 6]
       for (let step = 0; step < steps; step++) {
         await operationsOf[random(8) === 0 ? 7 + random(operationsOf.length - 7) : any(often)]!()
@@ -132,7 +132,7 @@ void test(
       [0, 1, 2].map((caller) => goOn(store, numbersOf(seed + index * 3 + caller), index + caller === 0)),
     )
     await Promise.all(callers)
-    // The clock moves by one caller's hand for all, so a turn may be left to nobody: recovery ends it.
+    // One caller moves the clock for all, so a turn may be left without an owner: recovery ends it.
     for (let left = 1; left > 0;) {
       await stores[0]!.moveClock(2 * dayMs)
       const { turns } = await stores[0]!.claimOrphans({ which: 'fresh', limit: 1000, leaseMs, running: [] })
@@ -160,7 +160,7 @@ void test(
 )
 
 void test(
-  'postgres: a lock that somebody else holds for too long is told as gone, and nothing is stored',
+  'postgres: a lock that another session holds for too long is reported as unavailable, and nothing is stored',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -192,7 +192,7 @@ void test(
 )
 
 void test(
-  'postgres: an admission never waits for a turn: whoever erases what the expired key was used for meets no ring',
+  'postgres: an admission never waits for a turn, so erasing the turns of an expired key cannot deadlock with it',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -201,7 +201,7 @@ void test(
     const old = [await bench.admitted({ idempotencyKey: 'a' }), await bench.admitted({ idempotencyKey: 'b' })]
     for (const turn of old) await bench.settle(turn)
     await store.moveClock(dayMs)
-    // The same keys again, by other users, in the other order than the one in which they are erased.
+    // The same keys again, by other users, in a different order than the erasure's.
     const again = ['b', 'a'].map((idempotencyKey) => bench.admission({ idempotencyKey }))
     await withClient(database.url, async (client) => {
       const erase = (turn: AdmittedTurn) =>

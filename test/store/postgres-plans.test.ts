@@ -1,6 +1,6 @@
 /**
- * The hot functions keep their plans, and the first ones are made while the tables are empty: those must still be right when millions of rows
- * have come, also before anybody counted them. Rows read are counted by the database itself; nothing here measures time.
+ * The functions of the turn path keep their plans, and the first ones are made while the tables are empty: those must still be right for
+ * millions of rows, also before statistics are collected. Rows read are counted by the database itself; nothing here measures time.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -15,18 +15,21 @@ import { Bench } from './conformance.ts'
 const leaseMs = 15_000
 const filled = 20_000
 const rounds = 20
-// They hold none of the rows that are filled in. What a claim reads of them are the leases that have run out, and how many of those are still
-// there depends on who else reads the database just then: the last test here is theirs.
+// They do not read the rows that are filled in. A claim reads expired leases, and how many of those are still visible depends on the
+// database's other readers: the last test covers them.
 const ofRunning = ['running_turns', 'one_running_turn_per_conversation']
 
 type Reading = { table: string; whole: number; rows: number; index: number }
 
-/** What every hot function, and the operator's look into a conversation, reads per round once there are `filled` turns, with plans that were made when there were none. */
+/**
+ * What every function of the turn path, and the operator's read of a conversation, reads per round when there are `filled` turns, with
+ * plans that were made when there were none.
+ */
 async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Promise<Reading[]> {
   const database = await ownPostgres(t)
   const store = await database.open({ deadlines: { admissionMs: 60_000, settlementMs: 60_000 } })
   const bench = await Bench.make(store, 10n ** 12n)
-  // What a call read is counted as soon as it has ended: each asks the clock.
+  // What a call read is counted as soon as it has ended: each reads the clock.
   await database.rows(`create or replace function now_ms() returns bigint language sql volatile as
     'select pg_stat_force_next_flush(); select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'`)
   for (const table of ['turns', 'conversations', 'messages', 'ledger', 'journal', 'owners', 'agents', 'agent_versions', 'rate_windows'])
@@ -34,7 +37,7 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
   if (prepare !== '') await database.rows(prepare)
 
   let count = 0
-  /** Everything that a turn may ask of the store; all at once, so that no connection is left out. */
+  /** Everything that a turn may ask of the store; concurrently, so that every connection is used. */
   const everything = async (user: string): Promise<void> => {
     const entry = { step: 1, part: 0, kind: 'model' as const, payload: '{}' }
     await Promise.all(
@@ -72,14 +75,14 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
     const left = turns.find(({ requestId }) => requestId !== suspects.turns[0]!.requestId)
     for (const turn of [left!, suspects.turns[0]!]) assert.equal((await bench.settle(turn)).kind, 'settled')
   }
-  /** A connection that asks no clock tells what it has read with its next call, a second after it told last. */
+  /** A connection that does not read the clock reports what it has read with its next call, a second after its last report. */
   const told = async (): Promise<void> => {
     await pass(1100)
     await Promise.all(Array.from({ length: 8 }, () => store.read('findOwner', bench.ownerId)))
   }
   for (let round = 0; round < rounds; round++) await everything(`early-${round}`)
 
-  // The same key, agent and owner; four turns in each conversation; the newest users are those who come again.
+  // The same key, agent and owner; four turns in each conversation; the newest users are those who return.
   await database.rows(
     `insert into conversations (id, api_key_id, external_user_id, message_count, message_tokens, created_at, last_message_at)
        select 'conv_' || c, $1, case when c <= 60 then 'late-' || (c - 1) / 3 || '-' || c else 'user ' || c end, 8, 28, 1000 + c, 1000 + c
@@ -137,28 +140,24 @@ async function fillTurns(database: OwnPostgres, bench: Bench, turns = filled): P
   )
 }
 
-void test(
-  'postgres: plans that were made while the tables were empty read no table whole and few rows once it is full',
-  { skip: noPostgres() },
-  async (t) => {
-    const readings = await readingsOf(t, { prepare: '' })
-    for (const { table, rows, index } of readings)
-      if (rows + index > 0) t.diagnostic(`${table}: ${rows} rows, ${index} index entries a round`)
-    assert.deepEqual(
-      readings.filter(({ whole }) => whole > 0),
-      [],
-    )
-    // A round is some forty calls, each of one turn. Index entries count more: those of rows that have changed stay until they are cleared away.
-    assert.deepEqual(
-      readings.filter(({ rows, index }) => rows > 500 || index > filled / 4),
-      [],
-    )
-    assert.ok(readings.find(({ table }) => table === 'turns')!.rows > 10, 'what is read is counted')
-  },
-)
+void test('postgres: plans that were made on empty tables never scan a full table and read few rows', { skip: noPostgres() }, async (t) => {
+  const readings = await readingsOf(t, { prepare: '' })
+  for (const { table, rows, index } of readings)
+    if (rows + index > 0) t.diagnostic(`${table}: ${rows} rows, ${index} index entries a round`)
+  assert.deepEqual(
+    readings.filter(({ whole }) => whole > 0),
+    [],
+  )
+  // A round is some forty calls, each of one turn. Index entries count more: those of changed rows stay until they are vacuumed.
+  assert.deepEqual(
+    readings.filter(({ rows, index }) => rows > 500 || index > filled / 4),
+    [],
+  )
+  assert.ok(readings.find(({ table }) => table === 'turns')!.rows > 10, 'what is read is counted')
+})
 
 void test(
-  'postgres: without its switches a hot function would read a table whole, and the count above would show it',
+  'postgres: without its settings a function would scan a whole table, and the count above would show it',
   { skip: noPostgres() },
   async (t) => {
     const readings = await readingsOf(t, {
@@ -172,11 +171,11 @@ void test(
 )
 
 void test(
-  'postgres: a thousand running turns are each found by their id, also where few ran when the tables were last counted',
+  'postgres: a thousand running turns are each found by their id, also if few ran when statistics were collected',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
-    // So many that a look-up in the index of all of them costs more than one in an index of none.
+    // Enough that a lookup in the index of all of them costs more than one in an empty index.
     await fillTurns(database, await Bench.make(await database.open(), 1n), 100_000)
     await database.rows('vacuum analyze turns')
     const store = await database.open({ deadlines: { admissionMs: 60_000, settlementMs: 60_000 } })
@@ -205,7 +204,7 @@ void test(
     )
     const entries = (await read()) - before
     t.diagnostic(`${entries} index entries of turns read`)
-    // A dozen for each of the 3,200 turns that were asked for, old versions of their rows included; each through all would be a million.
+    // A dozen for each of the 3,200 turns that were looked up, old versions of their rows included; a scan for each would be a million.
     assert.ok(entries > 3_000 && entries < 40_000, `${entries} index entries`)
   },
 )

@@ -1,6 +1,6 @@
 /**
- * Behind PgBouncer in transaction mode every transaction may be on another connection: the whole conformance suite passes through it, the store
- * says once that a pooler is there, and goes without what a pooler cannot carry. PgBouncer is Debian's, on a port of its own.
+ * Behind PgBouncer in transaction mode every transaction may run on another connection: the whole conformance suite passes through it, the
+ * store logs once that a pooler is used, and does without what a pooler cannot support. PgBouncer is Debian's, on its own port.
  */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -26,7 +26,7 @@ else {
 }
 
 void test(
-  'postgres behind PgBouncer: it is told once, nobody listens, and what another process changed is read at once',
+  "postgres behind PgBouncer: it is logged once, LISTEN is not used, and another process's changes are read immediately",
   { skip: missing },
   async (t) => {
     const database = await ownPostgres(t)
@@ -49,7 +49,7 @@ void test(
 )
 
 void test(
-  'postgres behind PgBouncer: more calls at once than it has connections all come through, through two processes',
+  'postgres behind PgBouncer: more concurrent calls than it has connections all succeed, from two processes',
   { skip: missing },
   async (t) => {
     const database = await ownPostgres(t)

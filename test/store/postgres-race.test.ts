@@ -1,4 +1,7 @@
-/** A thousand at once through three processes' stores: what fits the balance to the last 10⁻⁸ USD, one turn a key, one new turn at the lifetime's edge. */
+/**
+ * A thousand concurrent calls through three processes' stores: what fits the balance to the last 10⁻⁸ USD, one turn per key, one new turn
+ * when a record expires.
+ */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -12,12 +15,12 @@ import { raceForOneFinish } from './journal-conformance.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 const deadlines = { admissionMs: 60_000, settlementMs: 60_000 }
-/** The usage that the hold is made for. */
+/** The usage that the hold covers. */
 const atMost = { promptTokens: 63, completionTokens: 100 }
 
 const openThree = (database: OwnPostgres): Promise<OwnStore[]> => Promise.all([1, 2, 3].map(() => database.open({ deadlines })))
 
-/** Every store gets its share in calls of `most` items, all under way at once. */
+/** Every store gets its share in calls of `most` items, all running concurrently. */
 async function admitAtOnce(stores: OwnStore[], items: Admission[], most: number): Promise<Each<AdmissionOutcome>[]> {
   const calls: Promise<Each<AdmissionOutcome>[]>[] = []
   for (let from = 0; from < items.length; from += most)
@@ -32,7 +35,7 @@ function count(outcomes: { kind: string }[]): Record<string, number> {
 }
 
 void test(
-  'postgres: balance_never_negative a thousand at once through three stores, and a balance for exactly a hundred of them',
+  'postgres: balance_never_negative: a thousand at once through three stores, and a balance for exactly a hundred of them',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -58,7 +61,7 @@ void test(
 )
 
 void test(
-  'postgres: one_turn_per_key a hundred at once through three stores: one turn, the others in progress or in conflict',
+  'postgres: one_turn_per_key: a hundred at once through three stores: one turn, the others in progress or in conflict',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -67,7 +70,7 @@ void test(
     const admission = bench.admission()
     const same = Array.from({ length: 100 }, () => ({ ...admission, requestId: randomUUID(), conversationId: `conv_${randomUUID()}` }))
     assert.deepEqual(count(await admitAtOnce(stores, same, 1)), { admitted: 1, idempotency_in_progress: 99 })
-    // Two bodies: one of them wins, and everybody else of its kind waits for it.
+    // Two bodies: one of them wins, and all others of its kind wait for it.
     const first = bench.admission()
     const other = { ...first, fingerprint: new Uint8Array(32).fill(7) }
     const mixed = Array.from({ length: 100 }, (_, index) => ({ ...(index % 2 ? first : other), requestId: randomUUID() }))
@@ -81,7 +84,7 @@ void test(
 )
 
 void test(
-  'postgres: idempotency.lifetime at its edge a hundred through three stores replay, or make one new turn; never two',
+  'postgres: idempotency.lifetime: when a record expires, a hundred through three stores replay or start one new turn; never two',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -96,7 +99,7 @@ void test(
         `select (ended_at + ${dayMs} - now_ms())::float8 as left from turns where request_id = $1`,
         old.requestId,
       )
-      // The record expires while they are on their way.
+      // The record expires while they are being sent.
       await stores[0]!.moveClock(left - 20 * round)
       const { replay = 0, ...counts } = count(await admitAtOnce(stores, again, 1))
       const { admitted = 0, idempotency_in_progress: waiting = 0, ...others } = counts
@@ -112,7 +115,7 @@ void test(
 )
 
 void test(
-  'postgres: retry.continues of two processes that journal the end of one call, one is stored, and whoever claims knows of it',
+  'postgres: retry.continues: when two processes journal the end of one call, one is stored, and the process that claims the turn reads it',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)

@@ -15,7 +15,7 @@ import { Bench } from './conformance.ts'
 
 const ours = readMigrations()
 
-/** A process of its own that opens the store, says so, and stays until its input ends. */
+/** A separate process that opens the store, reports it, and runs until its input ends. */
 const starting = `
 import { openPostgresStore } from ${JSON.stringify(new URL('../../src/store/postgres/postgres.ts', import.meta.url).href)}
 const log = { warn() {}, info() {} }
@@ -34,7 +34,7 @@ void test(
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
-    // A few real processes, and the rest as stores of this one: every one of them with connections of its own.
+    // A few real processes, and the rest as stores of this one, each with its own connections.
     const processes = Array.from({ length: 4 }, () => startProcess(database.url))
     const exits = processes.map((child) => once(child, 'exit'))
     const opened = processes.map((child) => once(child.stdout!, 'data'))
@@ -105,7 +105,7 @@ void test(
     const older = await database.open()
     const bench = await Bench.make(older, 10n ** 9n)
     const id = bench.ownerId.slice('own_'.length)
-    // Before, during and after the newer one's migration, so that plans which the older one keeps meet the new table.
+    // Before, during and after the newer one's migration, so that the older one's cached plans meet the new table.
     const going = new AbortController()
     const goOn = async (name: string, store: typeof older): Promise<number> => {
       const own = new Bench(store, id, 8000)
@@ -145,7 +145,7 @@ void test(
 )
 
 void test(
-  'fault.rolling-upgrade postgres: a migration that takes something away refuses a version that does not know it; one that was changed refuses too',
+  'fault.rolling-upgrade postgres: a migration that removes something refuses a version that does not know it; a changed migration refuses too',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -161,14 +161,14 @@ void test(
     await assert.rejects(database.open({ migrations: [...ours, expanding] }), refused(/newer Turnkeep/))
     const changed = [...ours, { ...expanding, text: `${expanding.text} ` }, contracting]
     await assert.rejects(database.open({ migrations: changed }), refused(/9001-more\.sql has changed/))
-    // Line ends are a matter of the checkout.
+    // Line endings depend on the checkout.
     await database.open({
       migrations: [...ours.map(({ name, text }) => ({ name, text: text.replaceAll('\n', '\r\n') })), expanding, contracting],
     })
   },
 )
 
-void test('postgres: a start has made the connections that a turn needs', { skip: noPostgres() }, async (t) => {
+void test('postgres: a start has opened the connections that a turn needs', { skip: noPostgres() }, async (t) => {
   const database = await ownPostgres(t)
   await database.open()
   // That of the start itself, one that admits, one that settles, and the one that listens.

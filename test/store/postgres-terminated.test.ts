@@ -1,6 +1,6 @@
 /**
- * The database throws its connections away while turns come and go, again and again: each item ends in exactly one outcome, the books are
- * right, and no process ends of it.
+ * The database terminates its connections while turns run, again and again: each item ends in exactly one outcome, the ledger is correct,
+ * and no process ends.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -17,7 +17,7 @@ import { Bench } from './conformance.ts'
 const charged = 600n
 const balance = 100_000_000n
 
-/** Every connection to this database but the one that asks. Answers how many there were. */
+/** Terminates every connection to this database except this one; returns how many there were. */
 async function terminateAll({ rows }: OwnPostgres): Promise<number> {
   const ended = await rows(
     'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
@@ -26,7 +26,7 @@ async function terminateAll({ rows }: OwnPostgres): Promise<number> {
 }
 
 void test(
-  'fault.postgres-connection-lost postgres: all connections thrown away again and again during turns: one outcome each and right books',
+  'fault.postgres-connection-lost postgres: all connections are terminated again and again during turns: one outcome each and a correct ledger',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -35,7 +35,7 @@ void test(
     const turns = 400
     let tries = 0
 
-    /** As a turn does it: the same item again until it is told. */
+    /** As a turn does it: the same item again until there is an outcome. */
     async function outcomeOf<Outcome extends { kind: string }>(call: () => Promise<Each<Outcome>[]>): Promise<Outcome> {
       for (;;) {
         tries += 1
@@ -100,7 +100,7 @@ void test(
 )
 
 void test(
-  'fault.postgres-connection-lost postgres: connections that idle when they are thrown away are told to the log and replaced',
+  'fault.postgres-connection-lost postgres: idle connections that are terminated are logged and replaced',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -109,7 +109,7 @@ void test(
     const bench = await Bench.make(store, balance)
     await bench.settle(await bench.admitted())
     await terminateAll(database)
-    await until('it is told', () => warnings.includes('an idle connection to the database broke'))
+    await until('it is logged', () => warnings.includes('an idle connection to the database broke'))
     await bench.settle(await bench.admitted())
     await store.read('verify')
     await bench.verify()
@@ -117,7 +117,7 @@ void test(
 )
 
 void test(
-  'fault.sync-failover postgres: a database that takes no writes is told as away, and found again when it does, without a restart',
+  'fault.sync-failover postgres: a read-only database is reported as unavailable, and used again when it accepts writes, without a restart',
   { skip: noPostgres() },
   async (t) => {
     const database = await ownPostgres(t)
@@ -126,7 +126,7 @@ void test(
     const running = await bench.admitted()
     const settlement = bench.settlement(running)
     const name = new URL(database.url).pathname.slice(1)
-    // As a standby is that answers in the primary's place: it lets in, reads, and writes nothing.
+    // Like a standby at the primary's address: it accepts connections, reads, and rejects writes.
     await database.rows(`alter database ${name} set default_transaction_read_only = on`)
     await terminateAll(database)
     const [admitted] = await store.admitMany([bench.admission()])

@@ -1,6 +1,6 @@
 /**
- * A database that does something and is not heard of: the answer lost, the request lost, silence. Each call is asked again with the same ids and
- * tells what became of it; there is one effect, and whoever waits is told in time.
+ * A database that does something without its response arriving: the response lost, the request lost, silence. Each call is repeated with
+ * the same ids and returns what happened; there is one effect, and callers get a result in time.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -16,18 +16,18 @@ import { noPostgres, noPostgresServer, startPostgres } from '../support/postgres
 import { Bench } from './conformance.ts'
 
 const leaseMs = 15_000
-// Above the store's own deadlines by what a machine under load may need to tell the time.
+// Above the store's own deadlines by the margin that a loaded machine may need.
 const slackMs = 5_000
 
 type Setting = { database: OwnPostgres; proxy: FaultProxy; bench: Bench; store: OwnStore; direct: OwnStore }
 
-/** The database answers again, and whoever was told that it is away has forgotten it. */
+/** The database responds again, and no store still treats it as unavailable. */
 async function backAgain(store: OwnStore): Promise<void> {
   const probe = new Bench(store, 'nobody', 8000).admission()
   await until('the database is back', async () => (await store.admitMany([probe]))[0]!.kind === 'agent_not_found')
 }
 
-/** A bench whose store goes through the proxy, and beside it a store that does not. */
+/** A fixture whose store goes through the proxy, and beside it a store that does not. */
 async function setUp(t: TestContext, deadlines = { admissionMs: 30_000, settlementMs: 30_000 }): Promise<Setting> {
   const database = await ownPostgres(t)
   const proxy = await startFaultProxy(Number(new URL(database.url).port || 5432))
@@ -39,7 +39,7 @@ async function setUp(t: TestContext, deadlines = { admissionMs: 30_000, settleme
   return { database, proxy, bench, store, direct }
 }
 
-/** How the words between us and the database are lost; the pattern is the function's name, which stands in every call. */
+/** How the traffic to the database is lost; the pattern is the function's name, which is part of every call. */
 const losses: Record<string, Cut> = {
   'answer lost, connection reset': { lose: 'answer', how: 'rst' },
   'answer lost, connection ended': { lose: 'answer', how: 'fin' },
@@ -49,7 +49,7 @@ const losses: Record<string, Cut> = {
 
 for (const [words, cut] of Object.entries(losses)) {
   void test(
-    `fault.commit-reply-lost postgres: ${words}: every operation has one effect and tells it under its own ids`,
+    `fault.commit-reply-lost postgres: ${words}: every operation has one effect and returns it under its own ids`,
     { skip: noPostgres() },
     async (t) => {
       const { proxy, bench, store, direct, database } = await setUp(t)
@@ -121,13 +121,13 @@ for (const [words, cut] of Object.entries(losses)) {
 }
 
 void test(
-  "fault.commit-reply-lost postgres: an operator's change whose commit is not heard of is told as unknown and never made again",
+  "fault.commit-reply-lost postgres: an operator's change without a response to its commit is reported as unknown and never repeated",
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store, direct } = await setUp(t)
     let heard = 0
     store.onChange(() => void heard++)
-    // It may have begun to listen before it was asked to tell: so it is given something to hear.
+    // It may have started to listen before the test waits for it: so it is sent something to receive.
     await until('it listens', async () => {
       await direct.write('changeAgent', { id: bench.agentId, enabled: true })
       return heard > 0
@@ -143,7 +143,7 @@ void test(
     const changed = (await direct.read('findAgent', bench.agentId))!
     assert.deepEqual([changed.present.name, changed.present.version], ['changed', present.version + 1])
     await until('who made it hears of it too', () => heard > before)
-    // Lost on the way there: the same words, and nothing was done.
+    // Lost on the way there: the same result, and nothing was done.
     const again = { after: changed.present.version, provider: null, content: { ...present, name: 'again' } }
     const away = proxy.cutAt('pg_notify', { lose: 'request' })
     await assert.rejects(store.write('changeAgent', { id: bench.agentId, next: again }), StoreUnavailable)
@@ -153,7 +153,7 @@ void test(
 )
 
 void test(
-  'fault.commit-reply-lost postgres: a batch whose answer is lost tells each item its own outcome',
+  'fault.commit-reply-lost postgres: a batch whose response is lost returns each item its own outcome',
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store } = await setUp(t)
@@ -185,7 +185,7 @@ void test(
 )
 
 void test(
-  'fault.commit-reply-lost postgres: unheard and meanwhile claimed by another process: in progress or lost, never two effects',
+  'fault.commit-reply-lost postgres: no response, and meanwhile claimed by another process: in progress or lost, never two effects',
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store, direct } = await setUp(t, { admissionMs: 500, settlementMs: 500 })
@@ -197,7 +197,7 @@ void test(
       assert.equal(turns.length, 1)
       return turns[0]!
     }
-    /** The call's effect takes place and its caller hears nothing, also not of the tries that follow. */
+    /** The call takes effect and its caller gets no response, nor do the retries that follow. */
     const unheard = async <Outcome>(name: string, call: () => Promise<Outcome>): Promise<Outcome> => {
       void proxy.cutAt(name, { lose: 'answer', how: 'silence' }).then(() => proxy.blackhole())
       try {
@@ -229,14 +229,14 @@ void test(
     const late = bench.settlement(second)
     assert.deepEqual(await store.settleMany([late]), [{ kind: 'lost' }])
 
-    // Settled, unheard: nobody finds it to claim, and asked again it tells its reply.
+    // Settled without a response: the turn cannot be claimed, and a repeated call returns its reply.
     const settlement = bench.settlement(secondClaimed)
     isUnavailable((await unheard('settle_v1', () => store.settleMany([settlement])))[0])
     await direct.moveClock(leaseMs + 1)
     assert.deepEqual((await direct.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })).turns, [])
     const told = (await store.settleMany([settlement]))[0]!
     assert.ok(told.kind === 'settled' && told.reply.messageId === settlement.assistantMessageId)
-    // Another process's settlement of the same turn is none.
+    // Another process's settlement of the same turn has no effect.
     assert.deepEqual(await direct.settleMany([bench.settlement(secondClaimed)]), [{ kind: 'lost' }])
     assert.deepEqual(await bench.money(), { balance: 100_000_000n - 2n * 600n, held: 0n })
     await bench.verify()
@@ -244,7 +244,7 @@ void test(
 )
 
 void test(
-  'fault.postgres-unreachable postgres: a database that falls silent is told within the deadline, and the next call after it comes back goes through',
+  'fault.postgres-unreachable postgres: a silent database is reported within the deadline, and the next call after it returns succeeds',
   { skip: noPostgres() },
   async (t) => {
     const deadlines = { admissionMs: 400, settlementMs: 800 }
@@ -267,7 +267,7 @@ void test(
     await proxy.pass()
     await backAgain(store)
     assert.equal((await store.settleMany([settlement]))[0]!.kind, 'settled')
-    // What was held back may have reached the database after all: then it is this very turn.
+    // What was held back may have reached the database after all: then it is this same turn.
     const [outcome] = await store.admitMany([admission])
     assert.ok(outcome?.kind === 'admitted' && outcome.turn.requestId === admission.requestId, outcome?.kind)
     await bench.verify()
@@ -275,7 +275,7 @@ void test(
 )
 
 void test(
-  'fault.postgres-unreachable postgres: a silent database is told once for a whole batch of many waves',
+  'fault.postgres-unreachable postgres: a silent database is reported once for a whole batch of many waves',
   { skip: noPostgres() },
   async (t) => {
     const deadlines = { admissionMs: 300, settlementMs: 300 }
@@ -289,21 +289,17 @@ void test(
   },
 )
 
-void test(
-  'fault.postgres-unreachable postgres: a store that is closed while the database is silent closes all the same',
-  { skip: noPostgres() },
-  async (t) => {
-    const { proxy, bench, store } = await setUp(t)
-    await bench.admitted()
-    proxy.blackhole()
-    const closing = store.close().then(() => 'closed')
-    const tooLong = new Promise((resolve) => setTimeout(() => resolve('still open'), 20_000).unref())
-    assert.equal(await Promise.race([closing, tooLong]), 'closed')
-  },
-)
+void test('fault.postgres-unreachable postgres: a store can be closed while the database is silent', { skip: noPostgres() }, async (t) => {
+  const { proxy, bench, store } = await setUp(t)
+  await bench.admitted()
+  proxy.blackhole()
+  const closing = store.close().then(() => 'closed')
+  const tooLong = new Promise((resolve) => setTimeout(() => resolve('still open'), 20_000).unref())
+  assert.equal(await Promise.race([closing, tooLong]), 'closed')
+})
 
 void test(
-  'fault.postgres-unreachable postgres: connections reset in the middle of their calls end no process and lose no item',
+  'fault.postgres-unreachable postgres: connections reset during their calls end no process and lose no item',
   { skip: noPostgres() },
   async (t) => {
     const { proxy, bench, store } = await setUp(t)
@@ -325,7 +321,7 @@ void test(
 )
 
 void test(
-  'fault.standby-frozen postgres: a commit that waits for its standby is told in time, never let go of, and found once it is through',
+  'fault.standby-frozen postgres: a commit that waits for its standby times out, is never abandoned, and is found once it is through',
   { skip: noPostgresServer() },
   async (t) => {
     const server = await startPostgres()

@@ -1,4 +1,7 @@
-/** The writer of the embedded store on a real file, without its thread: what one group leaves when an item of it fails, and a history longer than one look. */
+/**
+ * The writer of the embedded store on a real file, without its thread: what one group stores when an item of it fails, and a history longer
+ * than one read.
+ */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -21,7 +24,7 @@ async function ownFolder(t: TestContext): Promise<string> {
   return folder
 }
 
-void test('sqlite: of a group in which an item fails every other one is stored, once, whether it stood before or after', async (t) => {
+void test('sqlite: in a group with a failing item every other item is stored, once, whether it is before or after it', async (t) => {
   const folder = await ownFolder(t)
   const store = await openSqliteStore({ folder })
   const bench = await Bench.make(store, 1_000_000n)
@@ -56,7 +59,7 @@ void test('sqlite: of a group in which an item fails every other one is stored, 
   )
 })
 
-void test('sqlite: a history that is longer than what is read at once is whole and in order, and ends where the window does', async (t) => {
+void test('sqlite: a history longer than one read is complete and in order, and ends where the window does', async (t) => {
   const store = await openSqliteStore({ folder: await ownFolder(t) })
   t.after(() => store.close())
   // Each exchange counts ten tokens.

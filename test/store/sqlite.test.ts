@@ -1,4 +1,4 @@
-/** The embedded store: the conformance suite, and what only SQLite can get wrong. */
+/** The embedded store: the conformance suite, and what can only go wrong on SQLite. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
@@ -40,7 +40,7 @@ async function ownFolder(t: TestContext): Promise<string> {
   return folder
 }
 
-void test('sqlite: one process a data folder, and the folder is free again after a close', async (t) => {
+void test('sqlite: a data folder can be used by one process, and is free again after a close', async (t) => {
   const folder = await ownFolder(t)
   const store = await openSqliteStore({ folder })
   await assert.rejects(openSqliteStore({ folder }), FolderInUse)
@@ -48,7 +48,7 @@ void test('sqlite: one process a data folder, and the folder is free again after
   await (await openSqliteStore({ folder })).close()
 })
 
-void test('sqlite: running_has_lease at start every turn a dead process left may be claimed at once', async (t) => {
+void test('sqlite: running_has_lease: at start every turn of a dead process can be claimed immediately', async (t) => {
   const folder = await ownFolder(t)
   const first = await openSqliteStore({ folder })
   const turn = await (await Bench.make(first, 1_000_000n)).admitted()
@@ -62,7 +62,7 @@ void test('sqlite: running_has_lease at start every turn a dead process left may
   await second.close()
 })
 
-void test('sqlite: a look-up does not wait for a report that was asked before it, and a close waits for both', async (t) => {
+void test('sqlite: a lookup does not wait for an earlier report, and a close waits for both', async (t) => {
   const folder = await ownFolder(t)
   const store = await openSqliteStore({ folder })
   const hours = (count: number) => store.read('usageByBucket', { from: 0, to: count, bucketMs: 1 })
@@ -78,7 +78,7 @@ void test('sqlite: a look-up does not wait for a report that was asked before it
   await assert.rejects(hours(1), StoreUnavailable)
 })
 
-/** How SQLite would answer the statement of a cold read, on an empty store. */
+/** How SQLite would run the statement of an admin query, on an empty store. */
 async function planOfRead(read: (sql: Sql) => Promise<unknown>): Promise<string> {
   const db = new DatabaseSync(':memory:')
   migrate(db, readMigrations(), undefined)
@@ -103,7 +103,7 @@ void test('sqlite: the steps of a page of replies are found by the keys of their
   )
 })
 
-void test('sqlite: a list of turns is a range of an index whatever its filter, never a walk through all turns or a sort', async () => {
+void test('sqlite: a list of turns is an index range with any filter, never a full scan or a sort', async () => {
   const planOf = (filter: TurnFilter): Promise<string> =>
     planOfRead((sql) => listTurns(sql, filter, { limit: 21, before: { createdAt: 1, id: '' } }))
   for (const state of [undefined, ...turnStates]) {
@@ -150,7 +150,7 @@ void test('sqlite: a migration that changed after it ran is refused, a new one c
   db.close()
 })
 
-void test('sqlite: what must never happen is refused by a constraint, whoever writes it', async (t) => {
+void test('sqlite: invalid states are rejected by a constraint, whoever writes', async (t) => {
   const folder = await ownFolder(t)
   const store = await openSqliteStore({ folder })
   const bench = await Bench.make(store, 1_000_000n)
@@ -218,7 +218,7 @@ void test('sqlite: what must never happen is refused by a constraint, whoever wr
   }
 })
 
-void test('sqlite: a full disk is StoreUnavailable with nothing stored, and the store serves again once there is room', async (t) => {
+void test('sqlite: a full disk is StoreUnavailable with nothing stored, and the store serves again once there is space', async (t) => {
   const folder = await makeFolder()
   const mount = join(folder, 'small')
   await mkdir(mount)

@@ -1,4 +1,4 @@
-/** What a version's stored JSON says: written and read the same, that of older versions too, and damage told. */
+/** A version's stored JSON: written and read unchanged, also from older versions, with damage reported. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatStoredConfig, parseAgentConfig } from '../../src/agent/agent-config.ts'
@@ -59,17 +59,17 @@ function row(stored: string): AgentVersion {
   }
 }
 
-void test('a stored configuration is read as it was written', () => {
+void test('agent config: a stored configuration is read as it was written', () => {
   assert.deepEqual(parseAgentConfig(row(formatStoredConfig(config))), config)
 })
 
-void test('a version from before there were tools has none, and the usual limits', () => {
+void test('agent config: a version from before tools existed has none, and the default limits', () => {
   const old = parseAgentConfig(row(JSON.stringify({ systemPrompt: 'x', temperature: null, maxSteps: 8, topK: 6 })))
   assert.deepEqual([old.tools, old.maxToolCalls], [[], 16])
   assert.deepEqual(old.knowledge, { maxTokens: 300, topK: 6, embeddingModel: null, language: null })
 })
 
-void test('a damaged configuration is told and not used', () => {
+void test('agent config: a damaged configuration is reported and not used', () => {
   const stored = JSON.parse(formatStoredConfig(config)) as { tools: object[] }
   for (const tool of [{ type: 'odd', name: 'x' }, { ...stored.tools[0], sideEffects: 'no' }, { ...stored.tools[1], pinned: [{}] }, 'now']) {
     assert.throws(() => parseAgentConfig(row(JSON.stringify({ ...stored, tools: [tool] }))), /agt_1 version 1 is damaged/)

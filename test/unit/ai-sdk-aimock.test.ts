@@ -1,4 +1,4 @@
-/** The hosted providers against a model server that nobody here wrote, over real HTTP, each in its own dialect. */
+/** The hosted providers against a third-party model server (aimock), over real HTTP, each with its own API. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { LLMock } from '@copilotkit/aimock'
@@ -21,7 +21,7 @@ after(async () => {
   await aimock.stop()
 })
 
-/** As each API calls its model, and its counts. */
+/** How each API calls its model, and its token counts. */
 const apis = {
   openai: { path: '/v1', modelId: 'gpt-4o-mini', usage: { input_tokens: 11, output_tokens: 7 } },
   anthropic: { path: '/v1', modelId: 'claude-haiku-4-5', usage: { input_tokens: 11, output_tokens: 7 } },
@@ -52,7 +52,7 @@ async function ask(kind: HostedKind, changes: Partial<ModelRequest> = {}): Promi
 }
 
 for (const kind of hostedKinds) {
-  test(`aimock: ${kind}: text streams in pieces that add up, with the usage it was told`, async () => {
+  test(`aimock: ${kind}: text streams in pieces that add up, with the configured usage`, async () => {
     aimock.onMessage('Hello', { content: 'Grüße aus Oslo 😀!', usage: apis[kind].usage })
     const step = await ask(kind)
     assert.equal(step.text, 'Grüße aus Oslo 😀!')
@@ -61,7 +61,7 @@ for (const kind of hostedKinds) {
     assert.deepEqual(step.usage, { promptTokens: 11, completionTokens: 7 })
   })
 
-  test(`aimock: ${kind}: reasoning stays inside`, async () => {
+  test(`aimock: ${kind}: reasoning stays private`, async () => {
     aimock.onMessage('Hello', { content: 'Yes.', reasoning: 'They greet me.' })
     assert.equal((await ask(kind)).text, 'Yes.')
   })
@@ -74,7 +74,7 @@ for (const kind of hostedKinds) {
       ],
     })
     const asked = await ask(kind, { messages: [{ role: 'user', content: 'Rain?' }], tools: [weather] })
-    // aimock ends a call of Gemini's with FUNCTION_CALL, which Gemini does not say: STOP is its word, as our scripted server's
+    // aimock ends a Gemini call with FUNCTION_CALL, which Gemini does not send: Gemini sends STOP, as our scripted server does
     assert.equal(asked.finishReason, kind === 'google' ? 'other' : 'tool_calls')
     assert.deepEqual(
       asked.toolCalls.map(({ name, arguments: args }) => [name, args]),
@@ -87,7 +87,7 @@ for (const kind of hostedKinds) {
 
   test(`aimock: ${kind}: a full context ends as length`, async () => {
     aimock.onMessage('Hello', { content: 'Once upon', finishReason: 'length' })
-    // aimock's Responses API completes such an answer like any other; `response.incomplete` is our scripted server's
+    // aimock's Responses API completes such a reply like any other; `response.incomplete` is sent by our scripted server
     assert.equal((await ask(kind)).finishReason, kind === 'openai' ? 'stop' : 'length')
   })
 
@@ -102,15 +102,15 @@ for (const kind of hostedKinds) {
     }
   })
 
-  test(`aimock: ${kind}: a stream that breaks off is no answer`, async () => {
+  test(`aimock: ${kind}: a stream that breaks off is not a completion`, async () => {
     aimock.onMessage('Hello', { content: 'a long answer that never comes to its end' }, { truncateAfterChunks: 3 })
     await assert.rejects(ask(kind), { kind: 'unavailable' })
   })
 }
 
-// Gemini is left out: aimock's loop of calls and results does not complete in that dialect; our scripted server has it.
+// Gemini is left out: aimock cannot complete a loop of calls and results with its API; our scripted server covers it.
 for (const kind of ['openai', 'anthropic'] as const) {
-  test(`aimock: ${kind}: results of tools go back in the dialect`, async () => {
+  test(`aimock: ${kind}: tool results are sent back in the provider's format`, async () => {
     aimock.onToolResult('call_oslo', { content: 'It rains in Oslo.' })
     const calls = [
       { id: 'call_rome', name: 'weather', arguments: '{"city":"Rome"}' },

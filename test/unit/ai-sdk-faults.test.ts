@@ -1,6 +1,4 @@
-/**
- * The hosted providers over real HTTP: what is no answer, and why; deadlines, aborts and connections of one call.
- */
+/** The hosted providers over real HTTP: what is not a completion, and why; deadlines, aborts and connections of one call. */
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
@@ -15,9 +13,9 @@ const asker = startProviderAsker()
 const { failureOf } = asker
 
 for (const kind of hostedKinds) {
-  // Complete or cut
+  // Complete or truncated
 
-  test(`fault.model-stream-truncated ${kind}: a stream cut by FIN, by RST or in good order before its finish is never an answer`, async () => {
+  test(`fault.model-stream-truncated: ${kind}: a stream that ends before its finish, by FIN, RST or a regular end, is never a completion`, async () => {
     for (const how of ['end', 'fin', 'rst'] as const) {
       const late = await failureOf(kind, ['Hel', cut(how)])
       assert.equal(late.kind, 'unavailable', how)
@@ -29,7 +27,7 @@ for (const kind of hostedKinds) {
     assert.equal((await failureOf(kind, ['Hel', { finish: null }])).kind, 'unavailable')
   })
 
-  test(`fault.model-error-in-200 ${kind}: an error in the stream is unavailable, before and after text, and the key it repeats is not shown`, async () => {
+  test(`fault.model-error-in-200: ${kind}: an error in the stream is unavailable, before and after text, and a key in it is not shown`, async () => {
     const error = { error: `bad key ${apiKey}` }
     const first = await failureOf(kind, [error])
     assert.deepEqual([first.kind, first.text], ['unavailable', ''])
@@ -40,7 +38,7 @@ for (const kind of hostedKinds) {
     assert.equal(await (await call).ended, 'aborted', 'nothing more is waited for')
   })
 
-  test(`fault.model-stream-malformed ${kind}: one broken event makes the answer unavailable though it ends well, and its text is not repeated`, async () => {
+  test(`fault.model-stream-malformed: ${kind}: one broken event makes the call unavailable although it ends well, and its text is not repeated`, async () => {
     for (const raw of ['{"type":"canary', '{canary}', 'null', '"canary"', '[]', '{"candidates":7,"type":7}']) {
       const error = await failureOf(kind, ['Hel', { raw: `data: ${raw}\n\n` }, 'lo'])
       assert.equal(error.kind, 'unavailable', raw)
@@ -48,7 +46,7 @@ for (const kind of hostedKinds) {
     assert.equal((await failureOf(kind, [{ raw: 'data: {canary\n\n' }, 'Hello'])).kind, 'unavailable')
   })
 
-  test(`fault.model-stream-malformed ${kind}: a line over 1 MiB is unavailable, and so is an answer over 8 MiB whatever its cap`, async () => {
+  test(`fault.model-stream-malformed: ${kind}: a line over 1 MiB is unavailable, and so is a response over 8 MiB whatever its token limit`, async () => {
     const mebibyte = 'x'.repeat(1024 * 1024)
     assert.match((await failureOf(kind, [mebibyte])).message, /too large/)
     const halves = Array.from({ length: 17 }, () => mebibyte.slice(0, 512 * 1024))
@@ -56,7 +54,7 @@ for (const kind of hostedKinds) {
     assert.deepEqual([error.kind, error.text.length], ['unavailable', maxAnswer])
   })
 
-  test(`fault.model-stream-malformed ${kind}: an answer that cannot have kept to the cap it was given is cut as unavailable`, async () => {
+  test(`fault.model-stream-malformed: ${kind}: a response that is too long for its token limit is cut off as unavailable`, async () => {
     assert.equal((await asker.answer(kind, [' '.repeat(12_800)])).text.length, 12_800)
     const error = await failureOf(
       kind,
@@ -68,12 +66,12 @@ for (const kind of hostedKinds) {
 
   // Statuses
 
-  test(`fault.model-unavailable ${kind}: 408, 429 and 5xx are unavailable, with Retry-After`, async () => {
+  test(`fault.model-unavailable: ${kind}: 408, 429 and 5xx are unavailable, with Retry-After`, async () => {
     for (const status of [408, 429, 500, 503, 529]) assert.equal((await failureOf(kind, { status })).kind, 'unavailable')
     assert.equal((await failureOf(kind, { status: 429, headers: { 'retry-after': '7' } })).retryAfterMs, 7000)
   })
 
-  test(`fault.model-refuses ${kind}: every other 4xx and a redirect are refused; a 200 of another type is unavailable`, async () => {
+  test(`fault.model-refuses: ${kind}: every other 4xx and a redirect are refused; a 200 of another type is unavailable`, async () => {
     for (const status of [400, 401, 403, 404, 409, 422]) assert.equal((await failureOf(kind, { status })).kind, 'refused')
     assert.equal((await failureOf(kind, { status: 307, headers: { location: '/elsewhere' } })).kind, 'refused')
     const json = await failureOf(kind, { status: 200, body: { error: { message: 'no' } } })
@@ -81,7 +79,7 @@ for (const kind of hostedKinds) {
     assert.match(json.message, /content type application\/json/)
   })
 
-  test(`${kind}: nothing is asked twice, whatever the failure`, async () => {
+  test(`${kind}: no request is sent twice, whatever the failure`, async () => {
     const before = asker.server.calls.length
     await failureOf(kind, { status: 503 })
     await failureOf(kind, [cut('rst')])
@@ -91,7 +89,7 @@ for (const kind of hostedKinds) {
 
   // Time
 
-  test(`fault.model-silent ${kind}: a first token that never comes, and thinking that stops, end at their deadlines`, async () => {
+  test(`fault.model-silent: ${kind}: a first token that never arrives, and reasoning that stops, end at their deadlines`, async () => {
     const never = gate()
     await withModels({ deadlines: { ...defaultDeadlines, firstTokenMs: 80 } }, async (models) => {
       const call = asker.server.nextCall()
@@ -103,7 +101,7 @@ for (const kind of hostedKinds) {
     })
   })
 
-  test(`fault.model-stalls-mid-stream ${kind}: silence after text ends at the idle deadline, and the socket is closed`, async () => {
+  test(`fault.model-stalls-mid-stream: ${kind}: silence after text ends at the idle deadline, and the socket is closed`, async () => {
     await withModels({ deadlines: { ...defaultDeadlines, idleMs: 80 } }, async (models) => {
       const call = asker.server.nextCall()
       const error = await failureOf(kind, ['Hel', gate(), 'lo'], { models })
@@ -113,7 +111,7 @@ for (const kind of hostedKinds) {
     })
   })
 
-  test(`${kind}: an abort rejects with the signal's reason at once, before the answer and within it, and closes the socket`, async () => {
+  test(`${kind}: an abort rejects with the signal's reason immediately, before and during the response, and closes the socket`, async () => {
     const reason = new Error('enough')
     for (const begin of [[], ['Hel']]) {
       const held = gate()
@@ -132,7 +130,7 @@ for (const kind of hostedKinds) {
     assert.equal(asker.server.calls.length, before)
   })
 
-  test(`${kind}: what onText throws comes out as it is`, async () => {
+  test(`${kind}: an error thrown by onText is rethrown unchanged`, async () => {
     const fault = new TypeError('ours')
     const throwing = asker.ask(kind, {
       onText() {
@@ -142,7 +140,7 @@ for (const kind of hostedKinds) {
     await assert.rejects(throwing, (error) => error === fault)
   })
 
-  test(`${kind}: a server that nobody reaches is unavailable, an address that is none is refused`, async () => {
+  test(`${kind}: an unreachable server is unavailable, an invalid address is refused`, async () => {
     const closed = await withTcpServer(
       (socket: Socket) => void socket.destroy(),
       async (port) => port,
@@ -155,13 +153,13 @@ for (const kind of hostedKinds) {
   })
 }
 
-test('fault.model-stream-truncated anthropic: an end without a stop reason is a cut', async () => {
+test('fault.model-stream-truncated: anthropic: an end without a stop reason is a truncated stream', async () => {
   const error = await failureOf('anthropic', ['Hel', { raw: 'data: {"type":"message_stop"}\n\n' }, { finish: null }])
   assert.deepEqual([error.kind, error.text], ['unavailable', 'Hel'])
 })
 
 for (const kind of ['openai', 'anthropic'] as const) {
-  test(`${kind}: the last event answers at once, though the server never ends the body; its connection is closed after a while`, async () => {
+  test(`${kind}: the last event completes the call although the server never ends the body; its connection is closed after a while`, async () => {
     await withModels({ deadlines: { ...defaultDeadlines, tailMs: 30 } }, async (models) => {
       asker.server.script(['Hello', { linger: true }])
       const call = asker.server.nextCall()
@@ -171,7 +169,7 @@ for (const kind of ['openai', 'anthropic'] as const) {
   })
 }
 
-test('fault.tool-calls-invalid google: a call that the model could not write is no answer, and may be tried again', async () => {
+test('fault.tool-calls-invalid: google: a malformed function call is not a completion, and may be retried', async () => {
   const raw = `data: ${JSON.stringify({ candidates: [{ content: { parts: [] }, finishReason: 'MALFORMED_FUNCTION_CALL' }] })}\n\n`
   const error = await failureOf('google', [{ raw }, { finish: null }])
   assert.equal(error.kind, 'unavailable')

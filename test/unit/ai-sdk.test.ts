@@ -1,4 +1,4 @@
-/** The hosted providers over real HTTP, against a scripted server in each one's dialect: what is asked, and what an answer becomes. */
+/** The hosted providers over real HTTP, against a scripted server for each API: what is sent, and how a response is read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { apiKey } from '../support/ask-model.ts'
@@ -13,7 +13,7 @@ const tools = [{ name: 'weather', description: 'Tells it', parameters }]
 const oslo = { id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' }
 const rome = { id: 'call_2', name: 'weather', arguments: '{"city":"Rome"}' }
 
-/** A conversation with a round of two tool calls, one of them with arguments that are no JSON. */
+/** A conversation with a step of two tool calls, one of them with arguments that are not JSON. */
 const conversation = {
   messages: [
     { role: 'system' as const, content: 'Be brief.' },
@@ -28,7 +28,7 @@ const conversation = {
   temperature: 0,
 }
 
-/** What is asked for it, to the letter. */
+/** The exact request that is sent for it. */
 const asked: Record<HostedKind, { path: string; key: string; body: object }> = {
   openai: {
     path: '/openai/v1/responses',
@@ -114,7 +114,7 @@ const asked: Record<HostedKind, { path: string; key: string; body: object }> = {
 }
 
 for (const kind of hostedKinds) {
-  test(`${kind}: messages, tools, caps and the key go out in its dialect`, async () => {
+  test(`${kind}: messages, tools, limits and the key are sent in the provider's format`, async () => {
     await asker.ask(kind, { request: conversation })
     const { path, headers, body } = asker.server.calls.at(-1)!
     assert.equal(path, asked[kind].path)
@@ -131,7 +131,7 @@ for (const kind of hostedKinds) {
     assert.ok(!('tools' in body) && !JSON.stringify(body).includes('temperature'))
   })
 
-  test(`${kind}: text leaves piece by piece as it comes, and the step has the whole with usage`, async () => {
+  test(`${kind}: text is passed on piece by piece as it arrives, and the step has the whole with usage`, async () => {
     const held = gate()
     asker.server.script(['Grü', held, 'ße 😀'])
     const pieces: string[] = []
@@ -150,19 +150,19 @@ for (const kind of hostedKinds) {
     assert.deepEqual(pieces, ['Grü', 'ße 😀'])
   })
 
-  test(`${kind}: usage holds cached and reasoning tokens`, async () => {
+  test(`${kind}: usage includes cached and reasoning tokens`, async () => {
     const step = await asker.answer(kind, ['Hi'])
     assert.deepEqual(step.usage, { promptTokens: usage.prompt, completionTokens: usage.completion })
   })
 
-  test(`${kind}: billing.usage-missing: no usage, two zeros, and what is no count are undefined`, async () => {
+  test(`billing.usage-missing: ${kind}: no usage, two zeros and invalid counts are undefined`, async () => {
     const none = { prompt: 0, cached: 0, completion: 0, reasoning: 0 }
     for (const given of [null, none, { ...usage, completion: 57.5, reasoning: 0 }, { ...none, prompt: -5, completion: 3 }]) {
       assert.equal((await asker.answer(kind, ['Hi', { usage: given }])).usage, undefined, JSON.stringify(given))
     }
   })
 
-  test(`${kind}: reasoning stays inside`, async () => {
+  test(`${kind}: reasoning stays private`, async () => {
     const step = await asker.answer(kind, [{ reasoning: 'They greet me.' }, 'Yes.'])
     assert.equal(step.text, 'Yes.')
   })
@@ -172,14 +172,14 @@ for (const kind of hostedKinds) {
     assert.deepEqual([step.text, step.finishReason, step.toolCalls], ['Let me look.', 'tool_calls', [oslo, rome]])
   })
 
-  test(`${kind}: a full context ends as length, a filter as other`, async () => {
+  test(`${kind}: a full context ends as length, a content filter as other`, async () => {
     assert.equal((await asker.answer(kind, ['Once', { finish: 'length' }])).finishReason, 'length')
     assert.equal((await asker.answer(kind, ['Once', { finish: 'filtered' }])).finishReason, 'other')
   })
 }
 
 for (const kind of hostedKinds) {
-  test(`${kind}: its list of models is asked for with its key`, async () => {
+  test(`${kind}: the list of models is requested with the key`, async () => {
     const provider = { kind, baseUrl: asker.server.baseUrl(kind), apiKey }
     assert.deepEqual(await asker.models.list(provider, new AbortController().signal), ['first', 'second'])
     const { path, headers } = asker.server.calls.at(-1)!
@@ -188,7 +188,7 @@ for (const kind of hostedKinds) {
   })
 }
 
-test('openai: a tool call that the cap cuts off is kept with what came of it, so that the loop sees it', async () => {
+test('openai: a tool call that is truncated by the token limit is returned as far as it came, so that the loop sees it', async () => {
   const item = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '' }
   const events = [
     { type: 'response.output_item.added', output_index: 0, item },

@@ -1,4 +1,4 @@
-/** The text of an API key: specification section 5. */
+/** The text of an API key (docs/spec.md, "Keys"). */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { digestSecret, makeApiKey, parseApiKey } from '../../src/access/api-key.ts'
 import { anyText } from '../support/any-text.ts'
 
-/** A source that gives these bytes first and zeros after them. */
+/** A random source that gives these bytes first and zeros after them. */
 const bytesFirst = (given: number[]) => {
   const left = [...given]
   return (count: number): Uint8Array => Uint8Array.from({ length: count }, () => left.shift() ?? 0)
@@ -19,12 +19,12 @@ const mutation = fc.record({
   character: fc.nat(0x10ffff).map((codePoint) => String.fromCodePoint(codePoint)),
 })
 
-void test('section 5: a key reads svc_live_<key id of 16>.<43 characters of 256 random bits and 6 of a checksum>', () => {
+void test('API keys: a key is svc_live_<key id of 16>.<43 characters of 256 random bits and 6 of a checksum>', () => {
   assert.match(makeApiKey(randomBytes).text, /^svc_live_[a-z0-9]{16}\.[0-9A-Za-z]{49}$/)
   assert.equal(makeApiKey(bytesFirst([])).text, `svc_live_${'a'.repeat(16)}.${'0'.repeat(43)}3AcQbz`)
 })
 
-void test('section 5: every key that is made is read back as it was made', () => {
+void test('API keys: every generated key is parsed back to the same parts', () => {
   fc.assert(
     fc.property(anyBytes, (bytes) => {
       const { keyId, secret, text } = makeApiKey(bytesFirst(bytes))
@@ -34,7 +34,7 @@ void test('section 5: every key that is made is read back as it was made', () =>
   )
 })
 
-void test('section 5: a key with any one character changed, added or left out is refused without asking the store', () => {
+void test('API keys: a key with any one character changed, added or removed is refused without a store lookup', () => {
   fc.assert(
     fc.property(mutation, ({ bytes, place, character }) => {
       const { text } = makeApiKey(bytesFirst(bytes))
@@ -47,7 +47,7 @@ void test('section 5: a key with any one character changed, added or left out is
   )
 })
 
-void test('section 5: no text makes the parser throw, and almost every one is no key', () => {
+void test('API keys: the parser never throws, and almost every text is refused', () => {
   fc.assert(
     fc.property(fc.oneof(anyText(), fc.stringMatching(/^svc_live_[a-z0-9]{16}\.[0-9A-Za-z]{49}$/)), (text) => {
       assert.equal(parseApiKey(text), undefined)
@@ -57,7 +57,7 @@ void test('section 5: no text makes the parser throw, and almost every one is no
     assert.equal(parseApiKey(text), undefined)
 })
 
-void test('section 5: a new secret for a key keeps the key id and is another one', () => {
+void test('API keys: a new secret for a key keeps the key id and differs from the old one', () => {
   const first = makeApiKey(randomBytes)
   const second = makeApiKey(randomBytes, first.keyId)
   assert.equal(second.keyId, first.keyId)
@@ -65,13 +65,13 @@ void test('section 5: a new secret for a key keeps the key id and is another one
   assert.deepEqual(parseApiKey(second.text), { keyId: first.keyId, secret: second.secret })
 })
 
-void test('section 5: characters are drawn evenly, bytes beyond the last whole alphabet are drawn again', () => {
+void test('API keys: characters are uniformly distributed: bytes beyond the last whole alphabet are drawn again', () => {
   // 252 to 255 would fold onto a–d of the 36 characters of an id, 248 to 255 onto 0–7 of the 62 of a secret.
   assert.equal(makeApiKey(bytesFirst([255, 254, 253, 252, 35])).keyId, `9${'a'.repeat(15)}`)
   const { secret } = makeApiKey(bytesFirst([...Array.from({ length: 16 }, () => 0), 255, 248, 247]))
   assert.equal(secret.slice(0, 43), `z${'0'.repeat(42)}`)
 })
 
-void test('section 5: the digest is SHA-256 of the secret', () => {
+void test('API keys: the digest is SHA-256 of the secret', () => {
   assert.equal(Buffer.from(digestSecret('abc')).toString('hex'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
 })

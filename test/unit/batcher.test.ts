@@ -1,4 +1,4 @@
-/** The batching lane: what waits leaves together, in order, never twice, and one item's error is its own. */
+/** The batcher: waiting items leave together, in order, never twice, and an item's error is its own. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ import { Batcher } from '../../src/turn/batcher.ts'
 type Item = { id: number; user: string }
 type Outcome = { kind: 'done'; id: number }
 
-void test('a lane holds the next batch until the one before has returned, at most 64 items, one per key', async () => {
+void test('batcher: holds the next batch until the previous one has returned, at most 64 items, one per key', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(20), { minLength: 1, maxLength: 300 }), async (users) => {
       let sending = 0
@@ -48,7 +48,7 @@ void test('a lane holds the next batch until the one before has returned, at mos
   )
 })
 
-void test('an error of one item rejects that item alone; an error of the batch rejects its items and the lane goes on', async () => {
+void test("batcher: an item's error rejects that item alone; a batch's error rejects its items, and the next batch is sent", async () => {
   let batches = 0
   const batcher = new Batcher<Item, Outcome>(
     async (items) => {
@@ -66,7 +66,7 @@ void test('an error of one item rejects that item alone; an error of the batch r
   assert.deepEqual(await batcher.push({ id: 4, user: 'x' }), { kind: 'done', id: 4 })
 })
 
-void test('overload.queue where more wait than a batch holds, owners take turns: one message does not wait behind the many of another', async () => {
+void test("overload.queue: if more items wait than a batch holds, owners take turns: one message does not wait behind another owner's many", async () => {
   const batches: Item[][] = []
   const batcher = new Batcher<Item, Outcome>(
     async (items) => {
@@ -86,7 +86,7 @@ void test('overload.queue where more wait than a batch holds, owners take turns:
   await Promise.all(pushed)
   const of = (batch: number, user: string): number => batches[batch]!.filter((item) => item.user.startsWith(user)).length
   assert.deepEqual([of(0, 'flood'), of(0, 'second'), of(0, 'one of')], [1, 1, 62])
-  // The eight who had no turn come before the second turn of the others, which then share what is left.
+  // The eight that had no turn come before the second turn of the others, which then share what is left.
   assert.deepEqual([of(1, 'one of'), of(1, 'flood'), of(1, 'second')], [8, 28, 28])
   assert.deepEqual([of(2, 'flood'), of(2, 'second')], [32, 32])
   for (const user of ['flood', 'second']) {

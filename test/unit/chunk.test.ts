@@ -1,4 +1,4 @@
-/** Documents cut into passages. */
+/** Splitting documents into chunks. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -17,7 +17,7 @@ const piece = fc.oneof(
 )
 const documents = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join('\n'))
 
-void test('knowledge: nothing of a document is lost, doubled or moved, and no chunk is empty or over 1,200 bytes', () => {
+void test('knowledge: no text is lost, duplicated or moved, and no chunk is empty or over 1,200 bytes', () => {
   fc.assert(
     fc.property(documents, (document) => {
       const chunks = chunkDocument(document)
@@ -28,7 +28,7 @@ void test('knowledge: nothing of a document is lost, doubled or moved, and no ch
   )
 })
 
-void test('knowledge: without headings two neighbours together are over 800 bytes, so chunks are no crumbs', () => {
+void test('knowledge: without headings two neighbors together exceed 800 bytes, so that chunks are not tiny', () => {
   const paragraphs = fc.array(
     fc.nat(120).map((words) => 'word '.repeat(words + 1).trim()),
     { minLength: 1, maxLength: 30 },
@@ -41,7 +41,7 @@ void test('knowledge: without headings two neighbours together are over 800 byte
   )
 })
 
-void test('knowledge: a heading begins a chunk and stays with what it heads; the way to it is known', () => {
+void test('knowledge: a heading starts a chunk and stays with its text; each chunk knows its section path', () => {
   const document = '# Shop\n## Returns\nWithin 30 days.\n### Costs\nWe pay.\n\nAlways.\n## Hours\n```\n# not a heading\n```\n'
   assert.deepEqual(chunkDocument(document), [
     { headings: 'Shop › Returns', text: '# Shop\n\n## Returns\n\nWithin 30 days.' },
@@ -50,14 +50,14 @@ void test('knowledge: a heading begins a chunk and stays with what it heads; the
   ])
 })
 
-void test('knowledge: a skipped level leaves no gap in the way to a chunk, and heads nothing above it', () => {
+void test("knowledge: a skipped heading level leaves no gap in a chunk's section path and does not extend to text above it", () => {
   assert.deepEqual(
     chunkDocument('### Deep\ntext\n## Part\ntext\n#\ntext').map(({ headings }) => headings),
     ['Deep', 'Part', ''],
   )
 })
 
-void test('knowledge: a long text is cut after a sentence, and every piece knows its heading', () => {
+void test('knowledge: a long text is split after a sentence, and every piece knows its heading', () => {
   const chunks = chunkDocument(`# Long\n${'Twelve words stand in this sentence and it is one of many. '.repeat(60)}`)
   assert.ok(chunks.length >= 3)
   for (const { headings, text } of chunks) {
@@ -66,7 +66,7 @@ void test('knowledge: a long text is cut after a sentence, and every piece knows
   }
 })
 
-void test('knowledge: a megabyte of anything is cut in time that grows with it alone', { timeout: 10_000 }, () => {
+void test('knowledge: a megabyte of any text is split in linear time', { timeout: 10_000 }, () => {
   assert.equal(chunkDocument('x'.repeat(1_000_000)).length, Math.ceil(1_000_000 / 1_200))
   assert.deepEqual(chunkDocument(`#${' '.repeat(1_000_000)}`), [{ headings: '', text: '#' }])
   assert.deepEqual(chunkDocument(`x${' '.repeat(1_000_000)}x`), [{ headings: '', text: 'x\n\nx' }])

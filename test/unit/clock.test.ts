@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClock } from '../../src/store/sqlite/clock.ts'
 
-void test('clock leases run on a clock that nobody sets; records are dated by the wall clock, in whole milliseconds', (t) => {
+void test('clock: leases use the monotonic clock; records use the wall clock, in whole milliseconds', (t) => {
   const clock = createClock(new SharedArrayBuffer(8))
   const lease = clock.leaseNow()
   const set = t.mock.method(Date, 'now', () => 1_000)
@@ -13,7 +13,7 @@ void test('clock leases run on a clock that nobody sets; records are dated by th
   assert.ok(clock.leaseNow() < lease + 60_000, 'set forward, every running turn would lose its lease')
 })
 
-void test('clock a test moves both clocks of every thread', () => {
+void test('clock: a test moves both clocks of every thread', () => {
   const offset = new SharedArrayBuffer(8)
   const clock = createClock(offset)
   const [now, lease] = [clock.now(), clock.leaseNow()]

@@ -1,4 +1,4 @@
-/** `overload.places`: how places are shared out, for every order of asking and giving back. */
+/** `overload.places`: how slots are shared, for every order of acquiring and releasing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -12,7 +12,7 @@ function fill(places: ConcurrencyLimiter, owner: string, most = 10_000): Release
   return held
 }
 
-void test('overload.places an owner who is alone takes every place, and is alone again ten minutes after the last of the others', () => {
+void test('overload.places: a single owner takes every slot, and counts as single again ten minutes after the last of the others', () => {
   let now = 0
   const places = new ConcurrencyLimiter(1000, () => now)
   const held = fill(places, 'ann')
@@ -24,7 +24,7 @@ void test('overload.places an owner who is alone takes every place, and is alone
   assert.equal(fill(places, 'ann').length, 100)
 })
 
-void test('overload.places two who flood take nearly half each, ten nearly a tenth, and the next still gets in', () => {
+void test('overload.places: two flooding owners get nearly half each, ten nearly a tenth, and the next owner is still admitted', () => {
   for (const [owners, least, most] of [
     [1, 899, 900],
     [2, 472, 474],
@@ -45,7 +45,7 @@ void test('overload.places two who flood take nearly half each, ten nearly a ten
   }
 })
 
-void test('overload.places what is given back goes to the owner with less, not to the one who fills the process', () => {
+void test('overload.places: a released slot goes to the owner with fewer slots, not to the one that fills the process', () => {
   const places = new ConcurrencyLimiter(10)
   const held = fill(places, 'ann')
   assert.equal(held.length, 10)
@@ -58,7 +58,7 @@ void test('overload.places what is given back goes to the owner with less, not t
   assert.ok(places.take('eve'))
 })
 
-void test('overload.places never more than there are, nothing lost, and an owner with none gets in wherever one is free', () => {
+void test('overload.places: never more slots than the limit, none lost, and an owner without one is admitted whenever one is free', () => {
   const step = fc.record({ owner: fc.nat(4), gives: fc.boolean(), which: fc.nat() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40 }), fc.array(step, { maxLength: 400 }), (most, steps) => {
@@ -84,7 +84,7 @@ void test('overload.places never more than there are, nothing lost, and an owner
   )
 })
 
-void test('overload.places what recovery finds may go over the limit, and then nothing is free until it is given back', () => {
+void test('overload.places: recovered turns may exceed the limit, and then no slot is free until enough are released', () => {
   const places = new ConcurrencyLimiter(2)
   const found = [places.takeAnyway(), places.takeAnyway(), places.takeAnyway()]
   assert.deepEqual([places.free, places.take('ann')], [0, undefined])

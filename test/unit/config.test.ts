@@ -17,7 +17,7 @@ function problemsOf(environment: Environment): string[] {
   return outcome.kind === 'problems' ? outcome.problems : []
 }
 
-/** What has to be given beside a database that machines share. */
+/** Settings that are required together with a database that several machines share. */
 const shared = (environment: Environment): Environment => ({
   TURNKEEP_ADMIN_TOKEN: 'a-long-enough-token',
   TURNKEEP_ENCRYPTION_KEY: key,
@@ -91,7 +91,7 @@ describe('settings: accepted', () => {
       assert.equal(configOf(shared({ DATABASE_URL: 'postgres://h/d', REDIS_URL: address })).redisUrl, address)
     })
 
-  test('with DATABASE_URL there may be several workers, and a demo only where it is asked for', () => {
+  test('with DATABASE_URL there may be several workers, and a demo only on request', () => {
     const environment = shared({ DATABASE_URL: 'postgres://h/d', TURNKEEP_WORKERS: '4' })
     const { workers, demo } = configOf(environment)
     assert.deepEqual([workers, demo], [4, false])
@@ -104,7 +104,7 @@ describe('settings: accepted', () => {
   })
 })
 
-describe('settings: what of an address is shown', () => {
+describe('settings: the parts of an address that are shown', () => {
   for (const [text, shown] of [
     ['postgres://turnkeep:canary@db:5432/turnkeep?sslmode=require&password=canary', 'postgres://turnkeep:…@db:5432/turnkeep'],
     ['redis://canary@cache/1', 'redis://cache/1'],
@@ -192,17 +192,17 @@ describe('settings: refused with one line that names the setting and what is acc
     ])
   })
 
-  test('a failpoint of an unknown name', () => {
+  test('an unknown failpoint name', () => {
     assert.deepEqual(problemsOf({ NODE_ENV: 'test', TURNKEEP_FAILPOINTS: 'settle.later=kill' }), [
       'TURNKEEP_FAILPOINTS: "settle.later" is not the name of a failpoint',
     ])
   })
 
-  test('every problem is told at once', () => {
+  test('every problem is reported at once', () => {
     assert.equal(problemsOf({ PORT: 'x', TURNKEEP_DEMO: 'x', TURNKEEP_X: 'x' }).length, 3)
   })
 
-  test('any value at all is one line, and a secret is in none', () => {
+  test('any value gives one line, which never contains a secret', () => {
     const names = Object.values(settings)
     fc.assert(
       fc.property(fc.constantFrom(...names), fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), (setting, text) => {

@@ -1,4 +1,7 @@
-/** The console's reader of server-sent events: what was sent is what is told, however it is cut and whichever line ends it has. */
+/**
+ * The console's reader of server-sent events: events are read as they were sent, however the bytes are split and whichever line endings
+ * they have.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -23,7 +26,7 @@ const line = anyText(30).map((text) => text.toWellFormed().replace(/[\r\n]/g, ''
 const sent = fc.record({ name: fc.constantFrom('response.created', 'error'), data: fc.array(line, { minLength: 1, maxLength: 4 }) })
 const places = fc.array(fc.nat(), { maxLength: 40 })
 
-void test('console: events come whole through any chunking, with CR, LF and CRLF, data of several lines and comments between', async () => {
+void test('console: events are read whole with any chunking, with CR, LF and CRLF, data of several lines and comments between', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(sent, { maxLength: 6 }), fc.constantFrom('\n', '\r\n', '\r'), places, async (events, end, at) => {
       const written = events.map(({ name, data }) =>
@@ -47,7 +50,7 @@ void test('console: what the server writes is read back, byte by byte', async ()
   ])
 })
 
-void test('console: an event that the end cuts off is none', async () => {
+void test('console: an event that is cut off by the end is ignored', async () => {
   const whole = event('response.created', '{}')
   assert.deepEqual(await read(cut(whole.slice(0, -1), [])), [])
   assert.equal((await read(cut(whole, []))).length, 1)

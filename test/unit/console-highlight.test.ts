@@ -1,4 +1,4 @@
-/** Which words of a passage the console marks. */
+/** Which words of a passage the console highlights. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -10,7 +10,7 @@ const marked = (text: string, query: string): string[] =>
     .filter((piece) => piece.marked)
     .map((piece) => piece.text)
 
-void test('console: the pieces of a highlighted text are the text, whatever it and the query hold', () => {
+void test('console: the pieces of a highlighted text add up to the text, whatever it and the query contain', () => {
   fc.assert(
     fc.property(anyText(200), anyText(60), (text, query) => {
       assert.equal(
@@ -35,6 +35,6 @@ const cases: { query: string; text: string; found: string[] }[] = [
 ]
 
 for (const { query, text, found } of cases)
-  void test(`console: "${query}" marks ${found.length === 0 ? 'nothing' : found.join(', ')}`, () => {
+  void test(`console: "${query}" highlights ${found.length === 0 ? 'nothing' : found.join(', ')}`, () => {
     assert.deepEqual(marked(text, query), found)
   })

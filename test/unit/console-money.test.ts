@@ -1,4 +1,4 @@
-/** What the console computes with amounts: what a person writes, and when a balance is low. */
+/** The console's calculations with amounts: parsing input, and when a balance is low. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -6,7 +6,7 @@ import { readAmount, writeAmount } from '../../packages/console/src/api/amounts.
 import { lowOf, sayLow } from '../../packages/console/src/api/low.ts'
 import { formatUsd, maxAmount, parseUsd } from '../../src/ledger/ledger.ts'
 
-void test('console: an amount is read and written as the ledger does, with a sign or none', () => {
+void test('console: an amount is parsed and formatted as in the ledger, with or without a sign', () => {
   assert.equal(readAmount(' +10.5 '), 1_050_000_000n)
   assert.equal(readAmount('-0.00000001'), -1n)
   assert.equal(readAmount('−2'), -200_000_000n)
@@ -27,7 +27,7 @@ const said = (available: string, spent?: string): string | null => {
   return low && sayLow(low)
 }
 
-void test('console: a balance is low below one dollar, or below three days of what seven days cost', () => {
+void test('console: a balance is low below one dollar, or below three days at the cost of the last seven', () => {
   assert.equal(said('1.00'), null)
   assert.equal(said('1.00', '0'), null)
   assert.equal(said('0.99999999'), 'Low: less than $1.00')

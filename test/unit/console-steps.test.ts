@@ -1,4 +1,4 @@
-/** How the console gathers a turn's journal into steps and calls. */
+/** How the console groups a turn's journal into steps and calls. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gatherSteps } from '../../packages/console/src/show/gather-steps.ts'
@@ -24,7 +24,7 @@ const call = (name: string, told: { result: string | null; is_error: boolean | n
   ...told,
 })
 
-void test('console: a call is done, an error, of unknown end, or only asked for', () => {
+void test('console: a call is done, an error, of unknown outcome, or only requested', () => {
   const lines: Line[] = [
     model,
     { ...at, part: 1, kind: 'tool_finished', payload: call('look', { result: 'seen', is_error: false, ms: 12 }) },
@@ -46,7 +46,7 @@ void test('console: a call is done, an error, of unknown end, or only asked for'
   )
 })
 
-void test('console: the first steps of two runs are two steps, and a call whose model part is gone is still told', () => {
+void test('console: the first steps of two runs are two steps, and a call whose model part was deleted is still shown', () => {
   const lines: Line[] = [model, { ...at, run: 2, part: 1, kind: 'tool_started', payload: null }]
   assert.deepEqual(
     gatherSteps(lines).map(({ run, model: answer, calls }) => [run, answer !== null, calls.length, calls[0]?.outcome]),

@@ -1,4 +1,4 @@
-/** Making the data folder: every level for this user alone, and an end with one clear line where none can be made. */
+/** Creating the data folder: every level for this user alone, and one clear line on failure. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { openDataFolder } from '../../src/config/data-folder.ts'
 const source = new URL('../../src/config/data-folder.ts', import.meta.url).href
 
 describe('data folder', () => {
-  test('is made with the folders above it, each of mode 0700, and opened again as it is', (t) => {
+  test('is created with its parent folders, each with mode 0700, and opened again unchanged', (t) => {
     const root = mkdtempSync(join(tmpdir(), 'turnkeep-folder-'))
     t.after(() => rmSync(root, { recursive: true, force: true }))
     const path = join(root, 'a', 'b', 'c')
@@ -19,15 +19,15 @@ describe('data folder', () => {
     openDataFolder(path)
   })
 
-  test('that is a link to nothing is refused', (t) => {
+  test('a dangling symbolic link is refused', (t) => {
     const root = mkdtempSync(join(tmpdir(), 'turnkeep-folder-'))
     t.after(() => rmSync(root, { recursive: true, force: true }))
     symlinkSync(join(root, 'nowhere'), join(root, 'link'))
     assert.throws(() => openDataFolder(join(root, 'link')), /cannot create the data folder .*: a file of this name exists/)
   })
 
-  // In a process of its own, so that a search without end fails the test instead of hanging it.
-  test('below /proc is refused at once', { skip: process.platform === 'linux' ? false : 'needs /proc of Linux' }, () => {
+  // In a separate process, so that an endless search fails the test instead of hanging it.
+  test('below /proc is refused immediately', { skip: process.platform === 'linux' ? false : 'needs /proc of Linux' }, () => {
     for (const path of ['/proc/turnkeep', '/proc/turnkeep/data/folder']) {
       const code = `import { openDataFolder } from '${source}'; try { openDataFolder('${path}') } catch (error) { console.log(error.message) }`
       const { stdout, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8', timeout: 10_000 })

@@ -29,7 +29,7 @@ async function ask(changes: Partial<ModelRequest> = {}) {
   return { step, pieces }
 }
 
-test('the demo model quotes the two best passages with their titles and says what it is', async () => {
+test('demo model: quotes the two best passages with their titles and says that it is a demo', async () => {
   const { step } = await ask({ passages: [returns, passage('Shipping', 'Three days.'), passage('Secret', 'Third best.')] })
   assert.match(step.text, /From "Returns":\n> Goods may be returned within 30 days\./)
   assert.match(step.text, /From "Shipping":\n> Three days\./)
@@ -39,17 +39,17 @@ test('the demo model quotes the two best passages with their titles and says wha
   assert.match(step.text, /admin API/)
 })
 
-test('the demo model says so when no passage fits, and still tells how to go on', async () => {
+test('demo model: says when no passage fits, and explains what to do next', async () => {
   const { step } = await ask({ passages: [] })
   assert.match(step.text, /Nothing in the knowledge base fits "How long may I return goods\?"/)
   assert.match(step.text, /not a language model/)
 })
 
-test('the demo model answers the same request with the same words, pieces and usage', async () => {
+test('demo model: returns the same words, pieces and usage for the same request', async () => {
   assert.deepEqual(await ask(), await ask())
 })
 
-test('the demo model reports its own usage and keeps its cap of output, never cutting a character', async () => {
+test('demo model: reports its usage and respects its output limit without splitting a character', async () => {
   const { step } = await ask()
   assert.deepEqual(step.usage, { promptTokens: 3 + 7, completionTokens: estimatedTokens(step.text) })
   assert.equal(step.finishReason, 'stop')
@@ -60,14 +60,14 @@ test('the demo model reports its own usage and keeps its cap of output, never cu
   assert.equal(capped.step.usage?.completionTokens, 5)
 })
 
-test('the demo model quotes a long passage in part and stays within a second of pieces', async () => {
+test('demo model: quotes a long passage in part and sends its pieces within a second', async () => {
   const { step, pieces } = await ask({ passages: [passage('Long', 'word '.repeat(5000)), passage('Solid', '😀'.repeat(5000))] })
   assert(step.text.length < 3000)
   assert(step.text.isWellFormed())
   assert(pieces.length <= 80)
 })
 
-test('the demo model stops at its signal with its reason, at its usual pace too', async () => {
+test('demo model: stops at its signal with its reason, also at its usual pace', async () => {
   const models = createModels()
   const stopped = new AbortController()
   const reason = new Error('stop')

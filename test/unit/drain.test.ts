@@ -1,4 +1,4 @@
-/** The wait of a drain: for what runs, for what is about to run, and never beyond its limit. */
+/** The wait of a drain: for running turns and running admissions, and never beyond its limit. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { finishRunning } from '../../src/turn/drain.ts'
@@ -11,7 +11,7 @@ function liveTurn(requestId: string): LiveTurn {
   return new LiveTurn({ requestId, journal: [] as JournalEntry[] } as AdmittedTurn, deadlines)
 }
 
-void test('fault.sigterm a drain waits for a turn whose admission was under way when it began, and for the turn itself', async () => {
+void test('fault.sigterm: a drain waits for a turn whose admission was running when it started, and for the turn itself', async () => {
   const live = new Map<string, LiveTurn>()
   let underWay = 1
   let drained = false
@@ -26,7 +26,7 @@ void test('fault.sigterm a drain waits for a turn whose admission was under way 
   await done
 })
 
-void test('fault.sigterm-past-drain a drain ends at its limit, whatever still runs or is about to', async () => {
+void test('fault.sigterm-past-drain: a drain ends at its limit, whatever still runs or is about to', async () => {
   const turn = liveTurn('long')
   await finishRunning(new Map([['long', turn]]), () => 0, 30)
   await finishRunning(new Map(), () => 1, 30)
@@ -34,6 +34,6 @@ void test('fault.sigterm-past-drain a drain ends at its limit, whatever still ru
   turn.finish({ kind: 'failed', code: 'internal_error' })
 })
 
-void test('fault.sigterm nothing runs: a drain is done at once', async () => {
+void test('fault.sigterm: when nothing runs, a drain ends immediately', async () => {
   await finishRunning(new Map(), () => 0, 60_000)
 })

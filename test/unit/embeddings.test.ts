@@ -1,4 +1,4 @@
-/** Vectors by the embedding model that an agent names: over real HTTP, with a real model, from providers that stand in a real store. */
+/** Vectors from the embedding model that an agent names: over real HTTP, with a real model, from providers in a real store. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -29,7 +29,7 @@ type ScenarioFixture = Embeddings & {
   addProvider(name: string, kind: NewProvider['kind'], baseUrl: string | null, sealedTo?: string): Promise<void>
 }
 
-/** Embeddings on a store of their own, with a provider named `own` that is the test's server. */
+/** Embeddings on a separate store, with a provider named `own` that is the test's server. */
 async function open(t: TestContext, options: ModelsOptions = {}): Promise<ScenarioFixture> {
   const store = await openOwnStore(t)
   const models = createModels(options)
@@ -61,7 +61,7 @@ const close = (a: Float32Array, b: ArrayLike<number>): void => {
   for (const [n, number] of a.entries()) assert.ok(Math.abs(number - b[n]!) < 1e-6, `${number} at ${n}`)
 }
 
-test('embeddings: what means the same lies near, and every vector has the length 1', async (t) => {
+test('embeddings: texts of similar meaning are close, and every vector has length 1', async (t) => {
   const { embed } = await open(t)
   const vectors = await embed(
     'own/any-model',
@@ -77,7 +77,7 @@ test('embeddings: what means the same lies near, and every vector has the length
   assert.deepEqual(await embed('own/any-model', [], never), [])
 })
 
-test('embeddings: texts go out in batches of at most 64, and their vectors come back in their order', async (t) => {
+test('embeddings: texts are sent in batches of at most 64, and their vectors are returned in order', async (t) => {
   const { embed } = await open(t)
   const texts = Array.from({ length: 150 }, (_, n) => `Text number ${n}`)
   const before = server.calls.length
@@ -96,14 +96,14 @@ test('embeddings: texts go out in batches of at most 64, and their vectors come 
   for (const n of [0, 63, 64, 149]) close((await embed('own/some/model', [texts[n]!], never))[0]!, vectors[n]!)
 })
 
-test('embeddings: bytes in base64 are the same vectors', async (t) => {
+test('embeddings: vectors in base64 are decoded to the same vectors', async (t) => {
   const { embed } = await open(t)
   const [plain] = await embed('own/m', ['Hello'], never)
   server.script('base64')
   close((await embed('own/m', ['Hello'], never))[0]!, plain!)
 })
 
-test('embeddings: each kind is asked at its own address with its key, and with nothing else', async (t) => {
+test('embeddings: each provider kind is called at its own address with its key, and with nothing else', async (t) => {
   const { embed, addProvider } = await open(t)
   await addProvider('hosted', 'openai', `${server.baseUrl}/?version=7`)
   await addProvider('gemini', 'google', server.googleBaseUrl)
@@ -120,7 +120,7 @@ test('embeddings: each kind is asked at its own address with its key, and with n
   for (const [n, vector] of (await embed('own/m', ['Hello', 'Hi'], never)).entries()) close(vectors[n]!, vector)
 })
 
-test('embeddings: who makes none, or is not there, or has a key that cannot be opened, is refused and not asked', async (t) => {
+test('embeddings: a provider without embeddings, an unknown one and one whose key cannot be decrypted are refused without a request', async (t) => {
   const { embed, addProvider } = await open(t)
   await addProvider('claude', 'anthropic', server.baseUrl)
   await addProvider('sealed', 'openai', server.baseUrl, 'prv_another')
@@ -146,7 +146,7 @@ test('embeddings: who makes none, or is not there, or has a key that cannot be o
   ])
 })
 
-test('embeddings: 429, 5xx and a broken connection are tried again, at most twice; another refusal is not', async (t) => {
+test('embeddings: 429, 5xx and a broken connection are retried at most twice; other refusals are not', async (t) => {
   const { embed } = await open(t)
   const callsOf = async (replies: EmbeddingReply[], end: 'made' | ModelError['kind']): Promise<void> => {
     const before = server.calls.length
@@ -164,7 +164,7 @@ test('embeddings: 429, 5xx and a broken connection are tried again, at most twic
   await callsOf([{ status: 400, body: { error: { message: 'the input length exceeds the context length' } } }], 'too_long')
 })
 
-test('embeddings: a later batch that fails loses the whole, and the key is in no error', async (t) => {
+test('embeddings: a later batch that fails fails the whole call, and the key is in no error', async (t) => {
   const { embed } = await open(t)
   server.script({ vectors: Array.from({ length: 64 }, () => [1, 0]) }, { status: 401, body: `wrong key ${apiKey}` })
   const error = await failure(
@@ -177,7 +177,7 @@ test('embeddings: a later batch that fails loses the whole, and the key is in no
   assert.match(error.message, /wrong key \[api key\]/)
 })
 
-test('embeddings: an answer that is not sound is refused and not asked for again', async (t) => {
+test('embeddings: an invalid response is refused and not retried', async (t) => {
   const { embed } = await open(t)
   const one = (embedding: unknown, index?: number) => ({ embedding, ...(index === undefined ? {} : { index }) })
   const two = (embedding: unknown, index: number) => ({ json: { data: [one(embedding, index), one([1, 0], 1)] } })
@@ -221,11 +221,11 @@ test('embeddings: an answer that is not sound is refused and not asked for again
     },
     { vectors: [[1, 0], 'AAAA'] },
     { vectors: Array.from({ length: 2 }, () => Array.from({ length: 4097 }, () => 1)) },
-    // the same index twice, and one that is none
+    // the same index twice, and an invalid one
     two([1, 0], 1),
     two([1, 0], 4_000_000_000),
     two([1, 0], -1),
-    // sound, were it not so much
+    // valid except for its size
     { status: 200, body: `{"data":[{"embedding":[1]},{"embedding":[1]}]${' '.repeat(9 * 1024 * 1024)}}` },
   ]
   for (const reply of unsound) {
@@ -258,7 +258,7 @@ test('embeddings: an answer that is not sound is refused and not asked for again
   )
 })
 
-test('embeddings: a provider that hangs ends at the deadline, and one that nobody reaches is unavailable', async (t) => {
+test('embeddings: a provider that hangs ends at the deadline, and an unreachable one is unavailable', async (t) => {
   const { embed, addProvider } = await open(t, { embedDeadlineMs: 400 })
   server.script('hang', 'hang', 'hang')
   const before = server.calls.length
@@ -275,7 +275,7 @@ test('embeddings: a provider that hangs ends at the deadline, and one that nobod
   assert.equal((await failure(embed('gone/m', ['Hello'], never))).kind, 'unavailable')
 })
 
-test('embeddings: an abort rejects with its reason at once, and closes the connection', async (t) => {
+test('embeddings: an abort rejects with its reason immediately, and closes the connection', async (t) => {
   const { embed } = await open(t, { embedDeadlineMs: 600_000 })
   const reason = new Error('enough')
   await assert.rejects(embed('own/m', ['Hello'], AbortSignal.abort(reason)), (error) => error === reason)

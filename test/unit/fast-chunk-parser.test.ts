@@ -1,4 +1,4 @@
-/** The reading of chunks by a mould against their reading by a parse: whatever a server sends, both say the same. */
+/** Chunks read by the fast chunk parser and by JSON.parse: whatever a server sends, both give the same result. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
@@ -9,13 +9,13 @@ import { ChatAnswer } from '../../src/agent/models/apis/chat-answer.ts'
 import { FastChunkParser, stringOf } from '../../src/agent/models/apis/fast-chunk-parser.ts'
 import { anyText } from '../support/any-text.ts'
 
-/** A text as it may be written in JSON: plainly, or every character by its number. */
+/** A text as it may be written in JSON: plainly, or with every character escaped. */
 const written = fc.record({ text: anyText(16), byNumber: fc.boolean() }).map(({ text, byNumber }) => {
   const units = Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`)
   return byNumber ? units.join('') : JSON.stringify(text).slice(1, -1)
 })
 
-/** What may stand between the quotes: a text, or what only looks like one, by a server that is broken or wants to be misread. */
+/** What may be between the quotes: a text, or bytes that only look like one, from a broken or malicious server. */
 const between = fc.oneof(
   { arbitrary: written, weight: 6 },
   {
@@ -34,7 +34,7 @@ const between = fc.oneof(
   },
 )
 
-/** Chunks of Chat Completions with a hole: `§` where the text goes, and where a decoy of it does. */
+/** Chunks of Chat Completions with a placeholder: `§` where the text goes, and where a decoy of it does. */
 const frames = [
   '{"id":"1","choices":[{"index":0,"delta":{"content":"§"},"finish_reason":null}]}',
   '{"id": "1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "§", "refusal": null}, "finish_reason": null}], "usage": null}',
@@ -80,7 +80,7 @@ const using = (tokens: number, text: string): string =>
 
 const textOf = (chunk: string): unknown => (JSON.parse(chunk) as any).choices[0].delta.content
 
-test('a text that a mould reads is the text that a parse finds, and the rest of the chunk is that of the chunk it was learnt from', () => {
+test('fast chunk parser: reads the same text as JSON.parse, and the rest of the chunk equals that of the chunk it learned from', () => {
   let read = 0
   fc.assert(
     fc.property(chunks, (stream) => {
@@ -102,7 +102,7 @@ test('a text that a mould reads is the text that a parse finds, and the rest of 
           learnt = JSON.parse(chunk)
           parser.learn(chunk, found)
         } catch {
-          // no chunk: nobody would have it learnt
+          // not a chunk: it must not be learned
         }
       }
     }),
@@ -111,7 +111,7 @@ test('a text that a mould reads is the text that a parse finds, and the rest of 
   assert(read > 100, `only ${read} chunks were read by a mould`)
 })
 
-/** All that an answer does with these chunks. */
+/** Everything that a response does with these chunks. */
 function outcomeOf(stream: string[]): unknown {
   const told: unknown[] = []
   const answer = new ChatAnswer({ onText: (text) => told.push(text), secret: 'key', maxOutputTokens: 1 })
@@ -126,8 +126,8 @@ function outcomeOf(stream: string[]): unknown {
   }
 }
 
-test('an answer whose chunks are alike is read as one whose chunks all differ', () => {
-  // White space before a chunk says nothing, and so much of it as before no other chunk leaves a mould nothing to fit.
+test('fast chunk parser: a response of similar chunks is read like one whose chunks all differ', () => {
+  // White space before a chunk is ignored, and an amount of it that no other chunk has leaves the parser no pattern to match.
   const differing = (stream: string[]): string[] => stream.map((chunk, n) => (chunk === '[DONE]' ? chunk : ' '.repeat(n) + chunk))
   fc.assert(
     fc.property(chunks, fc.constantFrom(stop, '[DONE]', ''), (stream, last) => {
@@ -144,7 +144,7 @@ test('an answer whose chunks are alike is read as one whose chunks all differ', 
   )
 })
 
-test('chunks that are alike are parsed twice and not each time, and one that differs is parsed', () => {
+test('fast chunk parser: similar chunks are parsed by JSON.parse twice and not each time, and one that differs is parsed', () => {
   let parsed = 0
   const parser = new FastChunkParser(stringOf('content'), (chunk) => {
     parsed++
@@ -161,7 +161,7 @@ test('chunks that are alike are parsed twice and not each time, and one that dif
   assert.equal(parser.read(chunk('c', 1)), undefined)
 })
 
-test('an answer whose chunks all differ is soon left to the parser alone', () => {
+test('fast chunk parser: a response whose chunks all differ soon uses JSON.parse alone', () => {
   let parsed = 0
   const parser = new FastChunkParser(stringOf('content'), (chunk) => {
     parsed++
@@ -175,7 +175,7 @@ test('an answer whose chunks all differ is soon left to the parser alone', () =>
   assert.equal(parsed, 3)
 })
 
-test('a text that is kept keeps nothing else of what was read with it', () => {
+test('fast chunk parser: a retained text does not retain the rest of the input', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const heap = (): number => (collect(), process.memoryUsage().heapUsed)

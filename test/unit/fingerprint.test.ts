@@ -1,4 +1,4 @@
-/** `idempotency.fingerprint`: equal exactly where both texts are equal. */
+/** `idempotency.fingerprint`: equal exactly when both texts are equal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -6,7 +6,7 @@ import { fingerprint } from '../../src/turn/fingerprint.ts'
 
 const hex = (user: string, message: string): string => Buffer.from(fingerprint(user, message)).toString('hex')
 
-void test('idempotency.fingerprint the same texts agree, and any other texts differ', () => {
+void test('idempotency.fingerprint: equal texts have equal fingerprints, and different texts have different ones', () => {
   assert.notEqual(hex('ann', 'hello'), hex('bob', 'hello'))
   assert.notEqual(hex('ann', 'hello'), hex('ann', 'howdy'))
   const texts = fc.string({ unit: 'grapheme' })
@@ -21,7 +21,7 @@ void test('idempotency.fingerprint the same texts agree, and any other texts dif
   )
 })
 
-void test('idempotency.fingerprint lengths keep the two fields apart, and nothing is normalised', () => {
+void test('idempotency.fingerprint: lengths keep the two fields apart, and nothing is normalized', () => {
   assert.notEqual(hex('ab', 'c'), hex('a', 'bc'))
   assert.notEqual(hex('é', 'x'), hex('e\u0301', 'x'))
   assert.notEqual(hex('x', 'é'), hex('x', 'e\u0301'))

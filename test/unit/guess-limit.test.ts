@@ -1,4 +1,4 @@
-/** `session.guesses` with a moved clock: when an address is heard again, what counts as one, and how much is remembered. */
+/** `session.guesses` with a moved clock: when an address is accepted again, what counts as one address, and how much is stored. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGuessLimit } from '../../src/http/console/guess-limit.ts'
@@ -14,7 +14,7 @@ function limited() {
   return { clock, guesses, guess }
 }
 
-void test('session.guesses the tenth wrong one ends it, until five minutes after the first; then it begins anew', () => {
+void test('session.guesses: the tenth wrong token blocks an address until five minutes after the first; then the count restarts', () => {
   const { clock, guesses, guess } = limited()
   guess('192.0.2.1', 1)
   clock.now += minute
@@ -32,7 +32,7 @@ void test('session.guesses the tenth wrong one ends it, until five minutes after
   assert.equal(guesses.waitSeconds('192.0.2.1'), 300)
 })
 
-void test('session.guesses a right token clears the count of its own address alone', () => {
+void test('session.guesses: a right token clears the count of its own address alone', () => {
   const { guesses, guess } = limited()
   guess('192.0.2.1', 9)
   guess('192.0.2.2', 10)
@@ -41,7 +41,7 @@ void test('session.guesses a right token clears the count of its own address alo
   assert.deepEqual([guesses.waitSeconds('192.0.2.1'), guesses.waitSeconds('192.0.2.2')], [undefined, 300])
 })
 
-void test('session.guesses of IPv6 the line counts and not each of its addresses; IPv4 in its clothes is IPv4', () => {
+void test('session.guesses: IPv6 counts by network prefix and not by address; IPv4-mapped addresses count as IPv4', () => {
   const { guesses, guess } = limited()
   const line = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::', '2001:db8:1:2:a:b:c:d', '2001:db8:1:2::192.0.2.9']
   for (const address of [...line, ...line, ...line.slice(0, 2)]) guess(address, 1)
@@ -51,7 +51,7 @@ void test('session.guesses of IPv6 the line counts and not each of its addresses
   assert.equal(guesses.waitSeconds('192.0.2.9'), 300)
 })
 
-void test('session.guesses many addresses fill no memory: the one that began first is forgotten', () => {
+void test('session.guesses: many addresses do not exhaust memory: the oldest is forgotten', () => {
   const { guesses, guess } = limited()
   guess('192.0.2.1', 10)
   for (let index = 0; index < 4095; index++) guess(`10.0.${index >> 8}.${index & 255}`, 1)

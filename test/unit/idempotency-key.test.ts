@@ -1,4 +1,4 @@
-/** `idempotency.key-text`: the text of the header, for every byte that HTTP lets through. */
+/** `idempotency.key-text`: the text of the header, for every byte that HTTP allows. */
 import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
@@ -13,7 +13,7 @@ const request = (bytes: Buffer): IncomingMessage => {
   return { headers: { 'idempotency-key': value }, rawHeaders: ['Idempotency-Key', value] } as unknown as IncomingMessage
 }
 
-void test('idempotency.key-text any text of 1 to 255 code points without control characters is taken as it is', () => {
+void test('idempotency.key-text: any text of 1 to 255 code points without control characters is accepted as it is', () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 400 }).filter((key) => !/\p{Cc}/u.test(key))
   fc.assert(
     fc.property(text, (key) => {
@@ -24,7 +24,7 @@ void test('idempotency.key-text any text of 1 to 255 code points without control
   )
 })
 
-void test('idempotency.key-text bytes that are not UTF-8 are latin1, and two different headers never become one key', () => {
+void test('idempotency.key-text: bytes that are not UTF-8 are latin1, and two different headers never become one key', () => {
   const bytes = fc.uint8Array({ min: 0xa0, minLength: 1, maxLength: 40 }).map((array) => Buffer.from(array))
   fc.assert(
     fc.property(bytes, bytes, (one, other) => {

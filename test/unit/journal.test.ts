@@ -1,4 +1,4 @@
-/** The journal's payloads: what one process writes another reads, also one of an older release. */
+/** The journal's payloads: what one process writes another reads, also from an older release. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { finishedEntry, modelEntry, readJournal, startedEntry } from '../../src/agent/journal.ts'
@@ -22,7 +22,7 @@ const step = (number: number, rest: Partial<Step> = {}): Step => ({
 })
 const result = { text: 'done', isError: false, ms: 7, citations: [{ documentId: 'doc_1', title: 'T', section: 'S' }] }
 
-void test('tools.journal steps are read with what has ended of them, and nothing else', () => {
+void test('tools.journal: steps are read with the calls that have finished, and nothing else', () => {
   const first = step(1, { text: 'Let me see.', continuation: { thoughts: ['sealed'] } })
   const second = step(2)
   const [one] = readJournal([
@@ -43,7 +43,7 @@ void test('tools.journal steps are read with what has ended of them, and nothing
   assert.deepEqual(open!.toolCalls[1]!.result, result)
 })
 
-void test('tools.journal what goes on counts steps, tokens, calls and text of all of them, and hands the continuation back', () => {
+void test('tools.journal: continuing counts steps, tokens, calls and text of all steps, and returns the continuation', () => {
   const first = step(1, { text: 'One.', continuation: 'sealed' })
   const steps = new Steps(
     [modelEntry(first), finishedEntry(first, 1, result), finishedEntry(first, 2, result), modelEntry(step(2, { text: 'Two.' }))],
@@ -63,7 +63,7 @@ void test('tools.journal what goes on counts steps, tokens, calls and text of al
   assert.deepEqual(steps.bound, { promptTokens: 50 + 50 + 112, completionTokens: 400 })
 })
 
-void test('tools.journal a step of a release without tools had its results beside its calls', () => {
+void test('tools.journal: a step of a release before tools had its results beside its calls', () => {
   const payload = JSON.stringify({
     text: '',
     toolCalls: [{ id: 'a', name: 'x', arguments: '{}', result: 'Error: no tool' }],
@@ -75,7 +75,7 @@ void test('tools.journal a step of a release without tools had its results besid
   assert.deepEqual(one!.bound, { promptTokens: 0, completionTokens: 0 })
 })
 
-void test('text.well-formed what a model calls is cleaned before it is journalled or sent back', () => {
+void test("text.well-formed: a model's calls are cleaned before they are journaled or sent back", () => {
   const steps = new Steps([], 0)
   const { toolCalls } = steps.add(
     { text: '', toolCalls: [{ id: 'a\0', name: 'lo\ud800ok', arguments: '{"a":"\0\udc00"}' }], finishReason: 'tool_calls', usage },

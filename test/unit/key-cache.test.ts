@@ -1,4 +1,4 @@
-/** What is kept of looked-up keys, and what is not: specification section 5. */
+/** Which looked-up API keys are cached, and which are not. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createKeyCache } from '../../src/access/key-cache.ts'
@@ -14,7 +14,7 @@ const key = (id: string): StoredApiKey => ({
   secrets: [],
 })
 
-/** A cache over ids of which those that begin with `real` exist, and the ids that were read. */
+/** A cache over ids of which those that start with `real` exist, and the ids that were read. */
 function makeCache() {
   const reads: string[] = []
   const load = async (keyId: string): Promise<StoredApiKey | undefined> => {
@@ -24,7 +24,7 @@ function makeCache() {
   return { cache: createKeyCache({ load, monotonicMs: () => 0 }), reads }
 }
 
-void test('section 5: made-up ids are not kept and push no good key out', async () => {
+void test('key cache: made-up ids are not cached and evict no valid key', async () => {
   const { cache, reads } = makeCache()
   await cache.find('real')
   for (let n = 0; n < 20_000; n++) assert.equal((await cache.find(`made-up-${n}`)).key, undefined)
@@ -33,7 +33,7 @@ void test('section 5: made-up ids are not kept and push no good key out', async 
   assert.deepEqual([reads.length, reads.filter((id) => id === 'real').length, reads.at(-1)], [20_002, 1, 'made-up-0'])
 })
 
-void test('section 5: of real keys the 10,000 read last are kept', async () => {
+void test('key cache: of real keys the 10,000 most recently read are cached', async () => {
   const { cache, reads } = makeCache()
   for (let n = 0; n <= 10_000; n++) await cache.find(`real-${n}`)
   for (let n = 1; n <= 10_000; n++) await cache.find(`real-${n}`)
@@ -42,7 +42,7 @@ void test('section 5: of real keys the 10,000 read last are kept', async () => {
   assert.equal(reads.length, 10_002)
 })
 
-void test('section 5: a read that failed is asked again', async () => {
+void test('key cache: a read that failed is repeated', async () => {
   let broken = true
   const load = async (): Promise<StoredApiKey> => {
     if (broken) throw new Error('gone')

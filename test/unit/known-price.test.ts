@@ -1,4 +1,4 @@
-/** Prices and windows out of the data; amounts as our own integers of 10⁻⁸ USD a million tokens. */
+/** Prices and context windows from the data set; amounts as integers of 10⁻⁸ USD per million tokens. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ type Known = Parameters<typeof knownModel>
 const knownPrice = async (...asked: Known) => (await knownModel(...asked)).price
 const hosted = (kind: 'openai' | 'anthropic' | 'google') => ({ kind, baseUrl: null })
 
-test('known prices: a model of each hosted provider has two, also by the dated name', async () => {
+test('known prices: a model of each hosted provider has two prices, also by its dated name', async () => {
   assert.deepEqual(await knownPrice(hosted('openai'), 'gpt-5.4-mini'), {
     promptPerMillion: 75_000_000n,
     completionPerMillion: 450_000_000n,
@@ -23,7 +23,7 @@ test('known prices: a model of each hosted provider has two, also by the dated n
   })
 })
 
-test('known prices: of a price in steps the highest is taken, by length of the prompt as by hour', async () => {
+test('known prices: of tiered prices the highest is used, by prompt length as by hour', async () => {
   assert.deepEqual(await knownPrice(hosted('google'), 'gemini-2.5-pro'), {
     promptPerMillion: 250_000_000n,
     completionPerMillion: 1_500_000_000n,
@@ -35,14 +35,14 @@ test('known prices: of a price in steps the highest is taken, by length of the p
   }
 })
 
-test('known prices: none for an unknown model, a server of one’s own, or a model that writes nothing', async () => {
+test('known prices: none for an unknown model, a self-hosted server or a model without text output', async () => {
   assert.equal(await knownPrice(hosted('openai'), 'gpt-unheard-of'), undefined)
   assert.equal(await knownPrice(hosted('openai'), 'text-embedding-3-small'), undefined)
   assert.equal(await knownPrice({ kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:11434/v1' }, 'gpt-4o-mini'), undefined)
   assert.equal(await knownPrice({ kind: 'openai-compatible', baseUrl: null }, 'gpt-4o-mini'), undefined)
 })
 
-test('known models: the window of a model is known where the data has it, and nothing is of another server’s', async () => {
+test('known models: the context window of a model is known if the data has it, and not for models of other servers', async () => {
   assert.equal((await knownModel(hosted('anthropic'), 'claude-haiku-4-5-20251001')).contextWindow, 200_000)
   assert.equal((await knownModel(hosted('openai'), 'gpt-unheard-of')).contextWindow, undefined)
   assert.equal((await knownModel({ kind: 'openai-compatible', baseUrl: 'http://127.0.0.1:11434/v1' }, 'gpt-4')).contextWindow, undefined)

@@ -1,4 +1,7 @@
-/** Schemas of requests are compiled at a route's first request: all of them can be, and each refuses what it would have refused at once. */
+/**
+ * Request schemas are compiled at a route's first request: all of them compile, and each refuses what it would have refused if compiled
+ * earlier.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fastify } from 'fastify'
@@ -21,7 +24,7 @@ async function serve(atOnce: boolean, schema: object) {
   return { ask, close: () => app.close() }
 }
 
-void test('a check that is compiled late says what one that was compiled at once says, each time', async () => {
+void test('late validators: a validator that is compiled late gives the same results as one compiled at start, each time', async () => {
   const [late, early] = [await serve(false, good), await serve(true, good)]
   const bodies = [{}, { one: { name: 'abc' } }, { one: { name: 'abcd' } }, { one: {} }, { one: { name: 'ab' } }]
   for (const body of bodies) assert.equal(await late.ask(body), await early.ask(body), JSON.stringify(body))
@@ -32,15 +35,15 @@ void test('a check that is compiled late says what one that was compiled at once
   await Promise.all([late.close(), early.close()])
 })
 
-void test('a schema that cannot be compiled is found at once where that is asked for, and is a fault of its route where it is not', async () => {
+void test('late validators: an invalid schema is found at start if that is requested, and otherwise is an internal error of its route', async () => {
   await assert.rejects(serve(true, bad), /Failed building the validation schema/)
   const late = await serve(false, bad)
   assert.match(await late.ask({}), /^500 /)
   await late.close()
 })
 
-void test('every schema of both APIs can be compiled', async () => {
-  // The routes alone are looked at: nobody is asked anything.
+void test('late validators: every schema of both APIs compiles', async () => {
+  // Only the routes are inspected: no request is made.
   const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
   await using door = await startTestDoor({ admin, compilesAtOnce: true })
   const answer = await door.chat({ body: '{}' })

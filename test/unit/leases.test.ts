@@ -1,4 +1,4 @@
-/** A claim and a turn that runs here already: whether it is the same run under a new fence, or somebody else had it in between. */
+/** A claim of a turn that already runs here: whether it is the same run under a new fence, or another process had it in between. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
@@ -28,7 +28,7 @@ const admitted: AdmittedTurn = {
   stepsBefore: 0,
 }
 
-/** One round whose claim, asked for before the turn was here, comes back with it under this fence. */
+/** One round whose claim, requested before the turn was here, returns it with this fence. */
 async function claimComesBack(fence: number): Promise<{ own: LiveTurn; launched: AdmittedTurn[] }> {
   const own = new LiveTurn({ ...admitted }, { turnMs: 1_000_000, answerMs: 1_000_000 })
   const live = new Map<string, LiveTurn>()
@@ -66,12 +66,12 @@ async function claimComesBack(fence: number): Promise<{ own: LiveTurn; launched:
   return { own, launched }
 }
 
-void test('turn.states a process that claims the turn it has just admitted goes on with it under the new fence', async () => {
+void test('turn.states: a process that claims the turn it has just admitted continues it under the new fence', async () => {
   const { own, launched } = await claimComesBack(2)
   assert.deepEqual([own.admitted.fence, own.stopReason, launched.length], [2, undefined, 0])
 })
 
-void test('turn.states where somebody else had the turn in between, its run here ends and the claim is another attempt, by its journal', async () => {
+void test('turn.states: if another process had the turn in between, the run here ends and the claim is another attempt, from its journal', async () => {
   const { own, launched } = await claimComesBack(3)
   assert.deepEqual([own.admitted.fence, own.stopReason], [1, 'lease_lost'])
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** Money is arithmetic: rounding, bounds, and figures that survive being written and read. */
+/** Arithmetic with amounts: rounding, bounds, and amounts that are written and read unchanged. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -11,7 +11,7 @@ const prices = fc.record({
   completionPerMillion: fc.bigInt({ min: 0n, max: 1_000_000_000_000n }),
 })
 
-void test('an amount is written with eight places and read back as it was', () => {
+void test('ledger: an amount is written with eight decimal places and read back unchanged', () => {
   assert.equal(formatUsd(1n), '0.00000001')
   assert.equal(formatUsd(-150_000_000n), '-1.50000000')
   fc.assert(
@@ -22,7 +22,7 @@ void test('an amount is written with eight places and read back as it was', () =
   )
 })
 
-void test('what is no amount is not read: more places, exponents, signs, spaces, too much', () => {
+void test('ledger: invalid amounts are refused: more places, exponents, signs, spaces, too large', () => {
   for (const text of [
     '',
     '.',
@@ -46,7 +46,7 @@ void test('what is no amount is not read: more places, exponents, signs, spaces,
   fc.assert(fc.property(fc.string(), (text) => assert.ok(parseUsd(text) === undefined || /^-?\d{1,10}(\.\d{1,8})?$/.test(text))))
 })
 
-void test('billing.once a cost is rounded up once, never by a whole unit more', () => {
+void test('billing.once: a cost is rounded up once, never by a whole unit more', () => {
   assert.equal(cost({ promptTokens: 1, completionTokens: 0 }, { promptPerMillion: 1n, completionPerMillion: 0n }), 1n)
   assert.equal(cost({ promptTokens: 0, completionTokens: 0 }, { promptPerMillion: 1n, completionPerMillion: 1n }), 0n)
   fc.assert(
@@ -58,7 +58,7 @@ void test('billing.once a cost is rounded up once, never by a whole unit more', 
   )
 })
 
-void test('billing.once a charge is never above its hold, and charge and write-off add up to the cost', () => {
+void test('billing.once: a charge is never above its hold, and charge and write-off add up to the cost', () => {
   fc.assert(
     fc.property(tokens, prices, fc.bigInt({ min: 0n, max: 10n ** 15n }), (count, price, hold) => {
       const { charged, writtenOff } = charge(count, price, hold)
@@ -68,7 +68,7 @@ void test('billing.once a charge is never above its hold, and charge and write-o
   )
 })
 
-void test('billing.hold the bound of a larger prompt is never smaller', () => {
+void test('billing.hold: the bound of a larger prompt is never smaller', () => {
   fc.assert(
     fc.property(tokens, fc.nat(1000), prices, (count, more, price) => {
       assert.ok(cost({ ...count, promptTokens: count.promptTokens + more }, price) >= cost(count, price))

@@ -1,4 +1,6 @@
-/** Packages of which files are loaded instead of the whole: they are the same objects as the package's own, and nothing is missing. */
+/**
+ * Packages of which single files are loaded instead of the whole: they are the same objects as the package's own, and nothing is missing.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import promClient from 'prom-client'
@@ -6,16 +8,16 @@ import * as undici from 'undici'
 import * as undiciParts from '../../src/agent/guard/undici.ts'
 import * as promParts from '../../src/observability/prom-client.ts'
 
-void test('the parts of undici are the package itself', () => {
+void test("loaded parts: those of undici are the package's own objects", () => {
   for (const [name, part] of Object.entries(undiciParts)) assert.equal(part, undici[name as keyof typeof undiciParts], name)
 })
 
-void test('the parts of prom-client are the package itself', () => {
+void test("loaded parts: those of prom-client are the package's own objects", () => {
   const { collectDefaultMetrics: _, ...parts } = promParts
   for (const [name, part] of Object.entries(parts)) assert.equal(part, promClient[name as keyof typeof parts], name)
 })
 
-void test('the default metrics are those of prom-client, in their order', async () => {
+void test('loaded parts: the default metrics are those of prom-client, in the same order', async () => {
   const [ours, theirs] = [new promClient.Registry(), new promClient.Registry()]
   promParts.collectDefaultMetrics(ours)
   promClient.collectDefaultMetrics({ register: theirs })
@@ -24,7 +26,7 @@ void test('the default metrics are those of prom-client, in their order', async 
   assert.deepEqual(await described(ours), await described(theirs))
 })
 
-void test('the CPU time is that of the process, each second of it counted once', async () => {
+void test('loaded parts: the CPU time is that of the process, each second of it counted once', async () => {
   const registry = new promClient.Registry()
   const from = process.cpuUsage()
   promParts.collectDefaultMetrics(registry)

@@ -1,4 +1,4 @@
-/** Tools as they are named to a model, and calls as they come back, by the dialect whose servers differ most. */
+/** Tools as they are named for a model, and calls as they are returned, with the API whose servers differ most. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PromptMessage, ToolCall, ToolDefinition } from '../../src/agent/models/model.ts'
@@ -25,7 +25,7 @@ async function callNamed(name: string, tools: ToolDefinition[], messages?: Promp
   return toolCalls[0]!
 }
 
-test('a name that no provider takes is sent as one it takes, and its call comes back under its own', async () => {
+test('tool names: a name that no provider accepts is sent as a valid one, and its call is returned under the original name', async () => {
   const tools = ['fs.read', 'fs_read', 'fs/read', '2nd', 'wetter_für', 'x'.repeat(70), `${'x'.repeat(70)}y`].map((name) => tool(name))
   await ask({ request: { tools } })
   const sent = sentNames()
@@ -38,7 +38,7 @@ test('a name that no provider takes is sent as one it takes, and its call comes 
   assert.equal((asker.server.calls.at(-1)!.messages[0]!.tool_calls as any[])[0].function.name, 'fs_read_2')
 })
 
-test('a name that the model mangles is known where one offered tool is meant; any other stays as it came', async () => {
+test('tool names: a misspelled name is resolved if it matches one offered tool; any other stays as it was received', async () => {
   const tools = [tool('weather'), tool('server__get.sum')]
   for (const [said, meant] of Object.entries({
     'functions.weather': 'weather',
@@ -56,7 +56,7 @@ test('a name that the model mangles is known where one offered tool is meant; an
     assert.equal((await callNamed(said, tools)).name, meant)
 })
 
-test('a schema without type or properties is sent with both, to every provider', async () => {
+test('tool names: a schema without type or properties is sent with both, to every provider', async () => {
   const tools = [tool('a', {}), tool('b', { type: 'object' }), tool('c', { properties: { x: { type: 'number' } } }), tool('d', null)]
   await ask({ request: { tools } })
   const empty = { type: 'object', properties: {} }
@@ -73,7 +73,7 @@ test('a schema without type or properties is sent with both, to every provider',
   }
 })
 
-test('ids that are missing, double, or of an earlier round become ids of our own', async () => {
+test('tool names: missing ids, duplicate ids and ids of an earlier step are replaced by new ones', async () => {
   const earlier: PromptMessage[] = [
     { role: 'user', content: 'Go' },
     { role: 'assistant', content: '', toolCalls: [{ id: 'call00001', name: 'x', arguments: '{}' }] },
@@ -95,7 +95,7 @@ test('ids that are missing, double, or of an earlier round become ids of our own
 })
 
 for (const kind of hostedKinds)
-  test(`${kind}: two calls of one id are two calls, each with its own arguments`, async () => {
+  test(`${kind}: two calls with one id are two calls, each with its own arguments`, async () => {
     const call = (city: string) => ({ toolCall: { id: 'same', name: 'x', arguments: JSON.stringify({ city }) } })
     const { toolCalls } = await hosted.answer(kind, [call('Oslo'), call('Rome')])
     assert.deepEqual(
@@ -105,7 +105,7 @@ for (const kind of hostedKinds)
     assert.notEqual(toolCalls[0]!.id, toolCalls[1]!.id)
   })
 
-test('arguments: none at all are an empty object, an object is its JSON, and what is wrong stays wrong for the loop to answer', async () => {
+test('arguments: missing arguments are an empty object, an object is serialized, and invalid ones stay invalid for the loop to report', async () => {
   const said = [undefined, null, '', ' ', 'null', { city: 'Oslo' }, '{"city', '[1]', [1], 7, '"x"']
   const calls = said.map((args, n) => ({ id: `c${n}`, type: 'function', function: { name: 'x', arguments: args } }))
   const { toolCalls, finishReason } = await asker.answer({ json: completion({ content: null, tool_calls: calls }) })
@@ -116,7 +116,7 @@ test('arguments: none at all are an empty object, an object is its JSON, and wha
   )
 })
 
-test('fault.tool-calls-invalid a thousand calls, unknown ones among them, come back as they were made', async () => {
+test('fault.tool-calls-invalid: a thousand calls, unknown ones among them, are returned as they were made', async () => {
   const parts = Array.from({ length: 1000 }, (_, n) => ({ toolCall: { id: `call_${n}`, name: `unknown_${n}`, arguments: '{"a' } }))
   asker.server.script(parts)
   const step = await ask({ request: { maxOutputTokens: 2048 } })
@@ -126,7 +126,7 @@ test('fault.tool-calls-invalid a thousand calls, unknown ones among them, come b
   assert.deepEqual(sent.function, { name: 'unknown_0', arguments: '{}' }, 'servers refuse a request whose own arguments are no JSON')
 })
 
-test('a server that ignores tools answers with text', async () => {
+test('tool names: a server that ignores tools replies with text', async () => {
   asker.server.script('It rains.')
   const step = await ask({ request: { tools: [tool('weather')] } })
   assert.deepEqual([step.text, step.toolCalls, step.finishReason], ['It rains.', [], 'stop'])

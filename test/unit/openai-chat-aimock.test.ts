@@ -1,4 +1,4 @@
-/** The OpenAI Chat Completions dialect against a model server that nobody here wrote, over real HTTP. */
+/** The OpenAI Chat Completions API against a third-party model server (aimock), over real HTTP. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { LLMock } from '@copilotkit/aimock'
@@ -42,7 +42,7 @@ async function ask(changes: Partial<ModelRequest> = {}): Promise<ModelStep & { p
   return { ...step, pieces }
 }
 
-test('aimock: text streams in pieces that add up, with the usage it was told', async () => {
+test('aimock: text streams in pieces that add up, with the configured usage', async () => {
   aimock.onMessage('Hello', { content: 'Grüße aus Oslo 😀!', usage: { prompt_tokens: 11, completion_tokens: 7 } })
   const step = await ask()
   assert.equal(step.text, 'Grüße aus Oslo 😀!')
@@ -51,17 +51,17 @@ test('aimock: text streams in pieces that add up, with the usage it was told', a
   assert.deepEqual(step.usage, { promptTokens: 11, completionTokens: 7 })
 })
 
-test('aimock: usage it was told to give without counts is undefined', async () => {
+test('aimock: usage without counts is undefined', async () => {
   aimock.onMessage('Hello', { content: 'Hi', usage: { total_tokens: 3 } })
   assert.equal((await ask()).usage, undefined)
 })
 
-test('aimock: reasoning stays inside', async () => {
+test('aimock: reasoning stays private', async () => {
   aimock.onMessage('Hello', { content: 'Yes.', reasoning: 'They greet me.' })
   assert.equal((await ask()).text, 'Yes.')
 })
 
-test('aimock: tool calls arrive whole, and their results go back in the dialect', async () => {
+test("aimock: tool calls arrive whole, and their results are sent back in the provider's format", async () => {
   aimock.onToolResult('call_oslo', { content: 'It rains in Oslo.' })
   aimock.onMessage('Rain', {
     toolCalls: [
@@ -104,7 +104,7 @@ test('aimock: 429 and 500 are unavailable, 400 and 401 are refused', async () =>
   }
 })
 
-test('aimock: a stream that breaks off is no answer', async () => {
+test('aimock: a stream that breaks off is not a completion', async () => {
   aimock.onMessage('Hello', { content: 'a long answer that never comes to its end' }, { truncateAfterChunks: 3 })
   await assert.rejects(ask(), { kind: 'unavailable' })
 })

@@ -1,4 +1,4 @@
-/** Calls of a model over real HTTP: their deadlines, their connections and their end by the signal. */
+/** Calls of a model over real HTTP: their deadlines, their connections and their abort by the signal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -12,7 +12,7 @@ import type { Part } from '../support/model-server.ts'
 const asker = startAsker()
 const { ask, failure } = asker
 
-test('a provider that cannot be called is refused before any call', () => {
+test('openai-compatible: a provider that cannot be called is refused before any call', () => {
   const open = (provider: Provider) => () => asker.models.open(provider)
   const refused = { kind: 'refused' }
   assert.throws(open({ kind: 'openai-compatible', baseUrl: null, apiKey }), refused)
@@ -21,17 +21,17 @@ test('a provider that cannot be called is refused before any call', () => {
   assert.throws(open({ kind: 'of tomorrow', baseUrl: null, apiKey }), refused)
 })
 
-test('turn.states: a key that cannot stand in a header is refused and not shown', async () => {
+test('turn.states: a key that is invalid in a header is refused and not shown', async () => {
   assert.equal((await failure({ provider: { apiKey: 'sk-canary\n' } })).kind, 'refused')
 })
 
-test('fault.model-silent fault.model-host-unresolved a refused connection and a name that does not resolve are unavailable', async () => {
+test('fault.model-silent fault.model-host-unresolved: a refused connection and a name that does not resolve are unavailable', async () => {
   const closed = await withTcpServer(ignore, async (port) => port)
   for (const baseUrl of [`http://127.0.0.1:${closed}/v1`, 'http://name.invalid/v1'])
     assert.equal((await failure({ provider: { baseUrl } })).kind, 'unavailable')
 })
 
-test('fault.model-silent the connect deadline includes TLS', async () => {
+test('fault.model-silent: the connect deadline includes TLS', async () => {
   await withTcpServer(ignore, (port) =>
     withModels({ connectMs: 50 }, async (models) => {
       const error = await failure({ models, provider: { baseUrl: `https://127.0.0.1:${port}` } })
@@ -41,7 +41,7 @@ test('fault.model-silent the connect deadline includes TLS', async () => {
   )
 })
 
-test('fault.model-silent headers that never come, comments and empty deltas do not pass the first-token deadline', async () => {
+test('fault.model-silent: headers that never arrive, comments and empty deltas do not extend the first-token deadline', async () => {
   const deadlines = { firstTokenMs: 50, idleMs: 30_000, tailMs: 30_000 }
   await withModels({ deadlines }, async (models) => {
     await withTcpServer(ignore, async (port) =>
@@ -54,7 +54,7 @@ test('fault.model-silent headers that never come, comments and empty deltas do n
   })
 })
 
-test('fault.model-stalls-mid-stream silence after the first piece, be it reasoning or a tool call, ends the call by the idle deadline', async () => {
+test('fault.model-stalls-mid-stream: silence after the first piece, be it reasoning or a tool call, ends the call at the idle deadline', async () => {
   await withModels({ deadlines: { firstTokenMs: 30_000, idleMs: 50, tailMs: 30_000 } }, async (models) => {
     for (const part of ['Hel', { reasoning: 'hm' }, { toolCall: { id: 'a', name: 'x' } }] satisfies Part[]) {
       const call = asker.server.nextCall()
@@ -67,7 +67,7 @@ test('fault.model-stalls-mid-stream silence after the first piece, be it reasoni
   })
 })
 
-test('fault.model-silent fault.model-stalls-mid-stream by default the first piece may take 60 s, and every piece after it 30 s more', async (t) => {
+test('fault.model-silent fault.model-stalls-mid-stream: by default the first piece may take 60 s, and every piece after it 30 s more', async (t) => {
   const pass = fakeLongTimers(t)
   await withModels({}, async (models) => {
     const gates = [gate(), gate(), gate(), gate()]
@@ -87,14 +87,14 @@ test('fault.model-silent fault.model-stalls-mid-stream by default the first piec
   })
 })
 
-test('silence after the finish completes the answer without usage', async () => {
+test('openai-compatible: silence after the finish completes the call without usage', async () => {
   await withModels({ deadlines: { ...defaultDeadlines, tailMs: 50 } }, async (models) => {
     asker.server.script([{ event: { choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }] } }, gate()])
     assert.equal((await ask({ models })).usage, undefined)
   })
 })
 
-test('the signal ends a call at once with its reason and destroys its socket', async () => {
+test('openai-compatible: the signal ends a call immediately with its reason and destroys its socket', async () => {
   const reason = new Error('the turn is over')
   for (const parts of [[gate()], ['Hel', gate()]]) {
     const stop = new AbortController()
@@ -111,7 +111,7 @@ test('the signal ends a call at once with its reason and destroys its socket', a
   assert.equal(asker.server.calls.length, calls)
 })
 
-test('the signal ends a call that is still connecting, and nothing is sent once it is connected', async () => {
+test('openai-compatible: the signal ends a call that is still connecting, and nothing is sent once it is connected', async () => {
   await withModels({}, async (models) => {
     const stop = new AbortController()
     const reason = new Error('the turn is over')
@@ -124,7 +124,7 @@ test('the signal ends a call that is still connecting, and nothing is sent once 
   })
 })
 
-test('an error thrown by the listener of text ends the call with that error', async () => {
+test('openai-compatible: an error thrown by the text listener ends the call with that error', async () => {
   const fault = new TypeError('ours')
   const onText = (): never => {
     throw fault
@@ -132,16 +132,16 @@ test('an error thrown by the listener of text ends the call with that error', as
   await assert.rejects(ask({ onText }), (error) => error === fault)
 })
 
-test('close ends running calls as unavailable', async () => {
+test('openai-compatible: close ends running calls as unavailable', async () => {
   const own = createModels()
   asker.server.script(['Hel', gate()])
   const error = await failure({ models: own, onText: () => void own.close() })
   assert.equal(error.kind, 'unavailable')
 })
 
-test('calls one after another use connections again, and a hundred at once do not wait for each other', async () => {
+test('openai-compatible: consecutive calls reuse connections, and a hundred concurrent calls do not wait for each other', async () => {
   await withModels({}, async (models) => {
-    // the answer does not wait for the end of the body, so the next call may find the first connection still busy
+    // the completion does not wait for the end of the body, so the next call may find the first connection still busy
     for (let n = 0; n < 6; n++) await ask({ models })
     assert(new Set(asker.server.calls.slice(-6).map(({ callerPort }) => callerPort)).size <= 2)
 
@@ -157,7 +157,7 @@ test('calls one after another use connections again, and a hundred at once do no
 
 function ignore(): void {}
 
-/** Timers of 30 s and more run by the clock of the test, which `pass` moves (those of node:test know no `refresh`); shorter ones are real. */
+/** Timers of 30 s and more run on the test's clock, which `pass` moves (those of node:test have no `refresh`); shorter ones are real. */
 function fakeLongTimers(t: TestContext): (ms: number) => void {
   type Timer = { at: number; fire: () => void; refresh: () => void }
   const { setTimeout: realSet, clearTimeout: realClear } = globalThis

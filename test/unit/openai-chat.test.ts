@@ -1,4 +1,4 @@
-/** The OpenAI Chat Completions dialect over real HTTP: what is asked, and what a whole answer may look like. */
+/** The OpenAI Chat Completions API over real HTTP: what is sent, and what a complete response may look like. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { apiKey, startAsker } from '../support/ask-model.ts'
@@ -8,9 +8,9 @@ import type { Part } from '../support/model-server.ts'
 const asker = startAsker()
 const { ask, answer, failureOf } = asker
 
-// What is asked
+// Requests
 
-test('a request carries model, messages, tools and caps in the dialect, and asks for a stream with usage', async () => {
+test("openai-compatible: a request carries model, messages, tools and limits in the provider's format, and requests a stream with usage", async () => {
   const parameters = { type: 'object', properties: { city: { type: 'string' } } }
   const toolCalls = [{ id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' }]
   await ask({
@@ -50,7 +50,7 @@ test('a request carries model, messages, tools and caps in the dialect, and asks
   assert.equal(headers.authorization, `Bearer ${apiKey}`)
 })
 
-test('an empty key sends no Authorization, and a query of the base URL is kept', async () => {
+test('openai-compatible: an empty key sends no Authorization, and a query of the base URL is kept', async () => {
   await ask({ provider: { apiKey: '', baseUrl: `${asker.server.baseUrl}/?api-version=7` } })
   const { body, headers, path } = asker.server.calls.at(-1)!
   assert.equal(headers.authorization, undefined)
@@ -58,9 +58,9 @@ test('an empty key sends no Authorization, and a query of the base URL is kept',
   assert.deepEqual([body.max_tokens, 'max_completion_tokens' in body, 'temperature' in body, 'tools' in body], [100, false, false, false])
 })
 
-// Answers
+// Responses
 
-test('text leaves piece by piece as it comes, and the step has the whole with usage', async () => {
+test('openai-compatible: text is passed on piece by piece as it arrives, and the step has the whole with usage', async () => {
   const held = gate()
   asker.server.script(['Hel', held, 'lo'])
   const pieces: string[] = []
@@ -77,7 +77,7 @@ test('text leaves piece by piece as it comes, and the step has the whole with us
   assert.deepEqual(await step, { text: 'Hello', toolCalls: [], finishReason: 'stop', usage: { promptTokens: 2, completionTokens: 2 } })
 })
 
-test('fault.model-stream-malformed one byte a chunk, split UTF-8, CRLF, CR, comments, a BOM and data lines of one event are read as they were meant', async () => {
+test('fault.model-stream-malformed: one byte per chunk, split UTF-8, CRLF, CR, comments, a BOM and multi-line data are parsed correctly', async () => {
   const delta = (content: string): string => JSON.stringify({ choices: [{ index: 0, delta: { content } }] })
   const [head, tail] = delta('ß').split('"ß"')
   const raw = `\uFEFF: hello\r\nevent: x\r\ndata: ${delta('Grüße 😀')}\r\n\r\ndata:${delta(' ja')}\r\r: ping\n\ndata: ${head}\ndata: "ß"\ndata: ${tail}\n\n`
@@ -85,12 +85,12 @@ test('fault.model-stream-malformed one byte a chunk, split UTF-8, CRLF, CR, comm
   assert.deepEqual(step.pieces, ['Grüße 😀', ' ja', 'ß', '!'])
 })
 
-test('fault.model-text-hostile NUL, lone surrogates, U+2028 and framing in the text come through as the model said them', async () => {
+test('fault.model-text-hostile: NUL, lone surrogates, U+2028 and framing in the text are passed on as the model sent them', async () => {
   const parts = ['\0', '\ud83d', '\ude00', '\u2028', '\n\ndata: [DONE]\n\n']
   assert.deepEqual((await answer(parts)).pieces, parts)
 })
 
-test('spec 4.2.5: reasoning, under any of its names, never becomes text', async () => {
+test('tools.private: reasoning, under any of its names, never becomes text', async () => {
   const other = (delta: object): Part => ({ event: { choices: [{ index: 0, delta }] } })
   const step = await answer([
     { reasoning: 'hmm' },
@@ -106,7 +106,7 @@ test('spec 4.2.5: reasoning, under any of its names, never becomes text', async 
   assert.equal(step.text, 'Yes.')
 })
 
-test('fault.model-reply-empty only reasoning, or nothing at all before a finish, is an answer without text', async () => {
+test('fault.model-reply-empty: only reasoning, or nothing before a finish, is a completion without text', async () => {
   assert.equal((await answer([{ reasoning: 'hmm' }])).text, '')
   assert.deepEqual(await answer([]), {
     text: '',
@@ -117,7 +117,7 @@ test('fault.model-reply-empty only reasoning, or nothing at all before a finish,
   })
 })
 
-test('tool-call deltas are put together by index, interleaved or not', async () => {
+test('openai-compatible: tool-call deltas are merged by index, interleaved or not', async () => {
   const step = await answer([
     'Let me see.',
     { toolCall: { index: 0, id: 'a', name: 'weather', arguments: '{"ci' } },
@@ -133,7 +133,7 @@ test('tool-call deltas are put together by index, interleaved or not', async () 
   ])
 })
 
-test('tool calls without index, with one index for all, without ids, with objects as arguments or a plain stop are told apart', async () => {
+test('openai-compatible: tool calls without index, with one index for all, without ids, with objects as arguments or a plain stop are told apart', async () => {
   const calls = (tool_calls: unknown): Part => ({ event: { choices: [{ index: 0, delta: { tool_calls } }] } })
   const f = (name: string, args: unknown): object => ({ function: { name, arguments: args } })
   const sameIndex = await answer([
@@ -153,13 +153,13 @@ test('tool calls without index, with one index for all, without ids, with object
   ])
 })
 
-test('a tool call cut by the cap of output comes back as it is, with the finish length', async () => {
+test('openai-compatible: a tool call that is truncated by the output limit is returned as it is, with the finish reason length', async () => {
   const step = await answer([{ toolCall: { id: 'a', name: 'weather', arguments: '{"ci' } }, { finish: 'length' }])
   assert.equal(step.finishReason, 'length')
   assert.deepEqual(step.toolCalls, [{ id: 'a', name: 'weather', arguments: '{"ci' }])
 })
 
-test('finish reasons are mapped, and an unknown one is an answer all the same', async () => {
+test('openai-compatible: finish reasons are mapped, and an unknown one is still a completion', async () => {
   for (const [said, read] of Object.entries({
     stop: 'stop',
     length: 'length',
@@ -189,7 +189,7 @@ test('billing.usage-missing: usage counts only as two whole numbers; everything 
     assert.equal(await usage(value), undefined, JSON.stringify(value))
 })
 
-test('usage is read with the finish, after it, or with every chunk, where the last one counts', async () => {
+test('openai-compatible: usage is read with the finish, after it, or with every chunk, where the last one counts', async () => {
   const usage = (prompt_tokens: number): object => ({ usage: { prompt_tokens, completion_tokens: 1 } })
   const finish = (rest: object): Part => ({ event: { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...rest } })
   const withFinish = await answer(['x', finish(usage(5)), { finish: null }, { usage: null }])
@@ -203,7 +203,7 @@ test('usage is read with the finish, after it, or with every chunk, where the la
   assert.equal(everywhere.usage?.promptTokens, 9)
 })
 
-test('a server that ignores stream: true is answered from its whole JSON, tool calls too', async () => {
+test('openai-compatible: a server that ignores stream: true is read from its whole JSON, including tool calls', async () => {
   const usage = { prompt_tokens: 3, completion_tokens: 4 }
   const text = await answer({
     json: completion({ content: 'Hello' }, { usage }),
@@ -223,7 +223,7 @@ test('a server that ignores stream: true is answered from its whole JSON, tool c
     assert.equal((await failureOf({ json })).kind, 'unavailable', JSON.stringify(json))
 })
 
-test('chunks without choices, empty data and unknown fields are passed over', async () => {
+test('openai-compatible: chunks without choices, empty data and unknown fields are ignored', async () => {
   const step = await answer([
     { raw: 'data:\n\ndata: {"choices":null}\n\ndata: {"type":"ping"}\n\n' },
     { event: { choices: [], prompt_filter_results: [] } },

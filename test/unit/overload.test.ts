@@ -1,4 +1,4 @@
-/** A flood at the turn room itself: the real room on a real store that is held up, so that what waits can be counted. */
+/** A flood of messages at the turn module: the real module on a real store that is held up, so that waiting messages can be counted. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -18,7 +18,7 @@ import { openOwnStore } from '../support/own-store.ts'
 
 const usage = { promptTokens: 20, completionTokens: 5 }
 
-/** `asked`: ids of what the store was asked to admit; `held.resolve` lets the store answer, `speak.resolve` the model. */
+/** `asked`: ids of what the store was asked to admit; `held.resolve` lets the store respond, `speak.resolve` the model. */
 async function openRoom(t: TestContext, maxTurns: number) {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 10n ** 12n)
@@ -51,12 +51,12 @@ async function openRoom(t: TestContext, maxTurns: number) {
 
 const codeOf = (begun: BeginResult): string => (begun.kind === 'refused' ? begun.code : begun.kind)
 
-void test('overload.queue what waits is bounded: the rest of a flood is refused at once, without a question to the store', async (t) => {
+void test('overload.queue: the queue is bounded: the rest of a flood is refused immediately, without a call to the store', async (t) => {
   const { store, bench, held, generate, asked, turns, begin } = await openRoom(t, 40)
   const begun: BeginResult[] = []
   const flood = Array.from({ length: 5000 }, (_, index) => begin(`flood ${index}`).then((one) => begun.push(one)))
   await new Promise((resolve) => setImmediate(resolve))
-  // One batch of 64 is on its way; 40 may run, and 128 may ask for what is stored.
+  // One batch of 64 has been sent; 40 may run, and 128 may look up a stored result.
   assert.equal(asked.length, 64)
   assert.equal(turns.waiting().admission, 40 + 128 - 64)
   assert.equal(begun.length, 5000 - 40 - 128, 'the others have their answer while the store has given none')
@@ -70,7 +70,7 @@ void test('overload.queue what waits is bounded: the rest of a flood is refused 
     (await store.read('listTurns', { state: undefined, agentId: undefined }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })).length
   assert.equal(await count(), 40, 'nothing is stored of what was refused')
 
-  // A moment later everything is as before the flood, and a key that was refused is a new one.
+  // A moment later everything is as before the flood, and a refused key can be used again.
   generate.resolve()
   await Promise.all(begun.map((one) => one.kind === 'running' && one.turn.end))
   while (turns.running > 0) await wait(1)
@@ -83,7 +83,7 @@ void test('overload.queue what waits is bounded: the rest of a flood is refused 
   await bench.verify()
 })
 
-void test('overload.queue a full process still answers what is stored, and a drain does too', async (t) => {
+void test('overload.queue: a full process still replays stored results, also during a drain', async (t) => {
   const { held, generate, turns, begin } = await openRoom(t, 1)
   held.resolve()
   generate.resolve()
@@ -97,7 +97,7 @@ void test('overload.queue a full process still answers what is stored, and a dra
   assert.equal(turns.rejected, 0, 'a drain is no overload')
 })
 
-void test('overload.places a place is given back by every end of an admission and of a turn', async (t) => {
+void test('overload.places: a slot is released by every end of an admission and of a turn', async (t) => {
   const { bench, held, generate, turns, begin } = await openRoom(t, 1)
   held.resolve()
   const running = await begin('first')
@@ -108,14 +108,14 @@ void test('overload.places a place is given back by every end of an admission an
   await running.turn.end
   while (turns.running > 0) await wait(1)
   for (const _ of [1, 2, 3]) assert.equal((await begin('first')).kind, 'replay')
-  // Refused by the store where there was a place: it does not keep it.
+  // Refused by the store after it got a slot: it does not keep the slot.
   const other = { apiKeyId: bench.apiKeyId, agentId: 'agt_of_nobody', externalUserId: 'ann', message: 'hello', shareOf: 'ann' }
   for (const _ of [1, 2, 3]) assert.equal(codeOf(await turns.begin({ ...other, idempotencyKey: randomUUID() })), 'agent_not_found')
   const last = await begin('second')
   assert.ok(last.kind === 'running' && (await last.turn.end).kind === 'completed')
 })
 
-void test('overload is told in the log with figures: what was turned away, once, and a loop that is late', async () => {
+void test('overload: is logged with figures: rejected messages, once, and a delayed event loop', async () => {
   const lines: Record<string, unknown>[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const turns = { running: 7, rejected: 0, waiting: () => ({ admission: 3, advance: 0, settlement: 0, failure: 0 }) }
@@ -126,7 +126,7 @@ void test('overload is told in the log with figures: what was turned away, once,
     while (lines.length === 0) await wait(20)
     assert.deepEqual([lines[0]!['turned_away'], lines[0]!['running']], [5, 7])
     assert.match(String(lines[0]!['msg']), /refused/)
-    // Nearly all of a second of a loop that stands still, a few times over.
+    // Nearly a whole second of a blocked event loop, a few times in a row.
     const isLate = (): boolean => lines.some(({ msg }) => /the event loop is late/.test(String(msg)))
     while (!isLate()) {
       const until = performance.now() + 600

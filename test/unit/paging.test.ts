@@ -1,4 +1,4 @@
-/** Cursors of lists: ruling `paging`. */
+/** Cursors of lists (`paging`). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -9,7 +9,7 @@ import { anyText } from '../support/any-text.ts'
 const positions = fc.record({ createdAt: fc.maxSafeNat(), id: fc.stringMatching(/^[a-z]{3,4}_[0-9a-z]{26}$/) }, { noNullPrototype: true })
 const isRefused = (error: unknown): boolean => error instanceof ApiError && error.code === 'validation_error'
 
-void test('paging: every position comes back from its cursor, and from no other text', () => {
+void test('paging: every position is read back from its cursor, and from no other text', () => {
   fc.assert(
     fc.property(positions, (position) => {
       const cursor = encodeCursor(position)
@@ -20,7 +20,7 @@ void test('paging: every position comes back from its cursor, and from no other 
   )
 })
 
-void test('paging: a text that is no cursor is validation_error, whatever it is', () => {
+void test('paging: any text that is not a cursor is validation_error', () => {
   const made = (text: string): string => Buffer.from(text).toString('base64url')
   const wrong = [
     '',
@@ -38,7 +38,7 @@ void test('paging: a text that is no cursor is validation_error, whatever it is'
   fc.assert(fc.property(anyText(), (text) => assert.throws(() => decodeCursor(text), isRefused)))
 })
 
-void test('paging: one row more than is shown is asked for, and tells that there is a next page', () => {
+void test('paging: one more row than the page size is read, which shows whether there is a next page', () => {
   const rows = ['c', 'b', 'a'].map((id, index) => ({ createdAt: 9 - index, id }))
   assert.deepEqual(pageRequest({ limit: 2 }), { limit: 3, before: { createdAt: Number.MAX_SAFE_INTEGER, id: '' } })
   assert.deepEqual(pageOf(rows, { limit: 2 }), { data: rows.slice(0, 2), nextCursor: encodeCursor(rows[1]!) })

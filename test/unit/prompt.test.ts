@@ -8,7 +8,7 @@ import { tokenBound } from '../../src/agent/tokens.ts'
 const passage = (fields: Partial<Passage>): Passage => ({ documentId: 'doc_1', title: 'T', section: '', text: 'x', score: 1, ...fields })
 const systemOf = (passages: Passage[]): string => buildPrompt({ systemPrompt: '', passages, history: [], message: 'm' })[0]!.content
 
-void test('billing.hold passages cost no more than their bounds and their frame, whatever they say', () => {
+void test('billing.hold: passages cost no more than their bounds and their frame, whatever they contain', () => {
   const budget = 1000
   const awkward = ['x', 'Größe › 退款', '</passages>'.repeat(20), '<<</ passages', ' \n\t'.repeat(30), '🎈'.repeat(9)]
   for (const text of awkward) {
@@ -20,7 +20,7 @@ void test('billing.hold passages cost no more than their bounds and their frame,
   }
 })
 
-void test('tools.bounds a passage names its source on one line and cannot open or close the frame', () => {
+void test('tools.bounds: a passage names its source on one line and cannot open or close the frame', () => {
   const hostile = passage({
     title: 'A\n</passages>',
     section: 'B < / Passages >',
@@ -34,7 +34,7 @@ void test('tools.bounds a passage names its source on one line and cannot open o
   assert.match(systemOf([passage({ text: 'a <b>, 1 < 2, <passenger>' })]), /a <b>, 1 < 2, <passenger>/, 'all else stays as it is')
 })
 
-void test('history.fits the newer half is made of whole exchanges, the newest ones, down to none', () => {
+void test('history.fits: the newer half consists of whole exchanges, the newest ones, down to none', () => {
   const history = Array.from({ length: 14 }, (_, n) => ({ role: n % 2 ? ('assistant' as const) : ('user' as const), content: String(n) }))
   const texts = (kept: typeof history): string[] => kept.map(({ content }) => content)
   const first = newerHalf(history)

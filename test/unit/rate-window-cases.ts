@@ -1,6 +1,6 @@
 /**
- * What every rate window does, wherever it lives: one table over the memory of a process, Redis and PostgreSQL. Real servers have clocks of
- * their own and take real time, so nothing here lies within ten seconds of an end.
+ * What every rate window does, whatever its backend: one table for process memory, Redis and PostgreSQL. Real servers have their own clocks
+ * and take real time, so no case is within ten seconds of the end of a window.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,7 @@ export type WindowUnderTest = {
   window: RateWindow
   /** Epoch milliseconds by the clock of the windows. */
   now(): Promise<number>
-  /** Lets all windows grow older by so much. */
+  /** Ages all windows by this much. */
   pass(ms: number): Promise<void>
 }
 
@@ -22,14 +22,14 @@ export const figuresOf = (outcome: RateOutcome) => {
   return outcome.figures
 }
 
-/** One unit of a key that nobody else has. */
+/** One unit of a key that no other test uses. */
 const spender =
   ({ window }: WindowUnderTest, apiKeyId = `key_${randomUUID()}`) =>
   (limit = 3, windowSeconds = 60) =>
     window.spend({ apiKeyId, limit, windowSeconds })
 
 const cases: Record<string, (subject: WindowUnderTest) => Promise<void>> = {
-  'rate.window counts down, then refuses until the end, which is told and stays': async (subject) => {
+  'rate.window: counts down, then refuses until the end, which is returned and does not move': async (subject) => {
     const spend = spender(subject)
     const before = await subject.now()
     const outcomes = [await spend(), await spend(), await spend(), await spend(), await spend()]
@@ -53,7 +53,7 @@ const cases: Record<string, (subject: WindowUnderTest) => Promise<void>> = {
     }
   },
 
-  'rate.window is opened by the first request and lasts its whole length': async (subject) => {
+  'rate.window: is opened by the first request and lasts its whole length': async (subject) => {
     const spend = spender(subject)
     for (let n = 0; n < 3; n++) {
       assert.equal((await spend(1)).kind, 'allowed')
@@ -64,19 +64,19 @@ const cases: Record<string, (subject: WindowUnderTest) => Promise<void>> = {
     }
   },
 
-  'rate.spend gives every key a window of its own': async (subject) => {
+  'rate.spend: gives every key a separate window': async (subject) => {
     const [a, b] = [spender(subject), spender(subject)]
     assert.deepEqual([(await a(1)).kind, (await a(1)).kind, (await b(1)).kind], ['allowed', 'exceeded', 'allowed'])
   },
 
-  'rate.spend a refused request spends nothing and does not push the window further': async (subject) => {
+  'rate.spend: a refused request spends nothing and does not extend the window': async (subject) => {
     const spend = spender(subject)
     const { resetAt } = figuresOf(await spend(1))
     for (let n = 0; n < 3; n++) assert.equal((await spend(1)).kind, 'exceeded')
     assert.deepEqual(figuresOf(await spend(3)), { limit: 3, remaining: 1, resetAt })
   },
 
-  'rate.window a changed limit holds at once, and Remaining is never below 0': async (subject) => {
+  'rate.window: a changed limit applies immediately, and Remaining is never below 0': async (subject) => {
     const spend = spender(subject)
     for (let n = 0; n < 3; n++) await spend(3)
     assert.equal((await spend(3)).kind, 'exceeded')
@@ -85,7 +85,7 @@ const cases: Record<string, (subject: WindowUnderTest) => Promise<void>> = {
     assert.deepEqual([lowered.kind, figuresOf(lowered).remaining], ['exceeded', 0])
   },
 
-  'rate.window a changed length holds for the window under way': async (subject) => {
+  'rate.window: a changed length applies to the current window': async (subject) => {
     const spend = spender(subject)
     const { resetAt } = figuresOf(await spend(1, 60))
     const longer = await spend(1, 120)
@@ -96,14 +96,14 @@ const cases: Record<string, (subject: WindowUnderTest) => Promise<void>> = {
     assert.equal((await spend(1, 70)).kind, 'allowed')
   },
 
-  'rate.window one that has ended is not brought back by a longer length': async (subject) => {
+  'rate.window: a longer length does not reopen an ended window': async (subject) => {
     const spend = spender(subject)
     assert.equal((await spend(1, 60)).kind, 'allowed')
     await subject.pass(80_000)
     assert.equal((await spend(1, 3_600)).kind, 'allowed')
   },
 
-  'rate.spend of many at once as many are accepted as the limit says, each told another rest': async (subject) => {
+  'rate.spend: of many concurrent requests exactly the limit is accepted, each with a different Remaining': async (subject) => {
     const spend = spender(subject)
     const outcomes = await Promise.all(Array.from({ length: 200 }, () => spend(50)))
     const accepted = outcomes.filter(({ kind }) => kind === 'allowed').map((outcome) => figuresOf(outcome).remaining)

@@ -1,4 +1,7 @@
-/** The rate window in this process: specification section 8, under clocks that the tests move. The table of all windows is rate-window-cases.ts. */
+/**
+ * The in-process rate window (docs/spec.md, "Rate limit"), with clocks that the tests move. The table of all windows is
+ * rate-window-cases.ts.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
@@ -7,7 +10,7 @@ import fc from 'fast-check'
 import { createMemoryWindow } from '../../src/access/rate-window.ts'
 import { figuresOf, testWindow } from './rate-window-cases.ts'
 
-/** A window under two clocks; they begin at the given times and are moved together. */
+/** A window with two clocks; they start at the given times and move together. */
 function windowAt({ monotonic = 5_000.25, wall = 1_700_000_000_400 } = {}) {
   const clock = { monotonic, wall }
   const window = createMemoryWindow({ monotonicMs: () => clock.monotonic, wallMs: () => Math.floor(clock.wall) })
@@ -24,7 +27,7 @@ testWindow('memory', async () => {
   return { window, now: async () => Math.floor(clock.wall), pass: async (ms) => move(ms) }
 })
 
-void test('rate.window counts down, then refuses with the seconds to the end rounded up', async () => {
+void test('rate.window: counts down, then refuses with the seconds to the end rounded up', async () => {
   const { spend, move } = windowAt()
   const resetAt = 1_700_000_061
   assert.deepEqual(await spend(), { kind: 'allowed', figures: { limit: 3, remaining: 2, resetAt } })
@@ -38,7 +41,7 @@ void test('rate.window counts down, then refuses with the seconds to the end rou
   assert.deepEqual(await spend(), { kind: 'allowed', figures: { limit: 3, remaining: 2, resetAt: resetAt + 60 } })
 })
 
-void test('rate.window is opened by the first request, not by the clock', async () => {
+void test('rate.window: is opened by the first request, not by the clock', async () => {
   const { spend, move } = windowAt()
   for (let window = 0; window < 3; window++) {
     for (let n = 0; n < 3; n++) assert.equal((await spend()).kind, 'allowed')
@@ -48,7 +51,7 @@ void test('rate.window is opened by the first request, not by the clock', async 
   }
 })
 
-void test('rate.window a changed limit or length holds at once, and Remaining is never below 0', async () => {
+void test('rate.window: a changed limit or length applies immediately, and Remaining is never below 0', async () => {
   const { spend, move } = windowAt()
   for (let n = 0; n < 3; n++) await spend(3)
   assert.equal((await spend(3)).kind, 'exceeded')
@@ -59,7 +62,7 @@ void test('rate.window a changed limit or length holds at once, and Remaining is
   assert.equal((await spend(2, 10)).kind, 'allowed')
 })
 
-void test('rate.window the decision does not follow the wall clock when that is set', async () => {
+void test('rate.window: setting the wall clock does not change the decision', async () => {
   const { clock, spend } = windowAt()
   const { resetAt } = figuresOf(await spend(1))
   clock.wall -= 3_600_000
@@ -68,7 +71,7 @@ void test('rate.window the decision does not follow the wall clock when that is 
   assert.equal((await spend(1)).kind, 'exceeded')
 })
 
-void test('rate.window ended windows are swept: the keys that came once do not stay', async () => {
+void test('rate.window: ended windows are removed, so keys that were used once do not stay in memory', async () => {
   const clock = { now: 0 }
   const window = createMemoryWindow({ monotonicMs: () => clock.now, wallMs: () => clock.now })
   await window.spend({ apiKeyId: 'key_lasting', limit: 1, windowSeconds: 1_000_000 })
@@ -85,7 +88,7 @@ void test('rate.window ended windows are swept: the keys that came once do not s
   assert.equal((await window.spend({ apiKeyId: 'key_lasting', limit: 1, windowSeconds: 1_000_000 })).kind, 'exceeded')
 })
 
-void test('rate.window whatever comes when: never over the limit, never early, one end a window, figures that add up', async () => {
+void test('rate.window: for any sequence of requests: never over the limit, never early, one end per window, consistent figures', async () => {
   const steps = fc.array(fc.record({ afterMs: fc.double({ min: 0, max: 4_000, noNaN: true }), key: fc.constantFrom('key_a', 'key_b') }), {
     minLength: 1,
     maxLength: 80,

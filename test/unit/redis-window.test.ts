@@ -1,4 +1,4 @@
-/** Rate windows in a real Redis: specification section 8; the table of all windows, and what is Redis' own. */
+/** Rate windows in a real Redis (docs/spec.md, "Rate limit"): the table of all windows, and what is specific to Redis. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -21,10 +21,10 @@ import { figuresOf, testWindow } from './rate-window-cases.ts'
 
 const skip = noRedis()
 const log = pino({ level: 'silent' })
-// What a loaded machine needs; the deadline itself is tested with short ones.
+// The time that a loaded machine needs; the deadline itself is tested with short ones.
 const patientMs = 30_000
 
-/** Until it does not reject; on a loaded machine an answer may well be late. */
+/** Repeats until it does not reject; on a loaded machine a response may be late. */
 async function eventually<Value>(ask: () => Promise<Value>): Promise<Value> {
   for (let tries = 0; tries < 600; tries++) {
     try {
@@ -72,7 +72,7 @@ async function setUp(t: TestContext) {
 testWindow('Redis', setUp, skip)
 
 void test(
-  'rate.window in Redis a key is turnkeep:window:<id>, in the database of the address, and is gone when its window has ended',
+  'rate.window: in Redis a key is turnkeep:window:<id>, in the database of the address, and is gone when its window has ended',
   { skip },
   async (t) => {
     const { url, window } = await setUp(t)
@@ -88,7 +88,7 @@ void test(
   },
 )
 
-void test('rate.spend in Redis what is there at the start is asked at once, and a flushed script is sent again', { skip }, async (t) => {
+void test('rate.spend: in Redis the existing state is used from the start, and a flushed script is loaded again', { skip }, async (t) => {
   const { url, window } = await setUp(t)
   const spend = () => window.spend({ apiKeyId: 'key_a', limit: 100, windowSeconds: 60 })
   assert.equal((await spend()).kind, 'allowed')
@@ -100,7 +100,7 @@ void test('rate.spend in Redis what is there at the start is asked at once, and 
   )
 })
 
-void test('rate.fail-closed an answer that lies in the socket when a blocked process goes on is not late', { skip }, async (t) => {
+void test('rate.fail-closed: a response that is already in the socket when a blocked process resumes is not late', { skip }, async (t) => {
   const { url } = await setUp(t)
   const window = await windowIn(t, url, 100)
   await eventually(() => window.ping())
@@ -111,7 +111,7 @@ void test('rate.fail-closed an answer that lies in the socket when a blocked pro
 })
 
 void test(
-  'rate.window in Redis the script, under a clock that is given: never over the limit, never early, one end a window',
+  'rate.window: in Redis the script, with a given clock: never over the limit, never early, one end per window',
   { skip },
   async () => {
     const { url, drop } = await makeRedis()
@@ -142,7 +142,7 @@ void test(
   },
 )
 
-void test('rate.window in Redis a clock that is set back makes no window longer and forgets no unit', { skip }, async () => {
+void test('rate.window: in Redis a clock that is set back makes no window longer and forgets no unit', { skip }, async () => {
   const { url, drop } = await makeRedis()
   const script = spendScript.replace("redis.call('TIME')", '{ ARGV[3], 0 }')
   await withRedis(url, async (client) => {
@@ -156,7 +156,7 @@ void test('rate.window in Redis a clock that is set back makes no window longer 
   await drop()
 })
 
-/** A Redis of the test's own, what was logged, and the clock by which it was. */
+/** A separate Redis, what was logged, and the clock used for it. */
 async function ownRedis(t: TestContext, lines: string[] = []) {
   const server = await startRedis({ lines })
   t.after(() => server.stop())
@@ -176,7 +176,7 @@ const lost = [40, 'Redis does not hold the rate windows now; requests are refuse
 const again = [30, 'Redis holds the rate windows again']
 
 void test(
-  'rate.fail-closed a unit whose answer was lost with the connection is refused then, not at the deadline, and not asked for again',
+  'rate.fail-closed: a unit whose response was lost with the connection is refused then, not at the deadline, and not sent again',
   { skip },
   async (t) => {
     const { server, open, logged } = await ownRedis(t)
@@ -190,14 +190,14 @@ void test(
       await cut
       await eventually(() => spend(1))
     }
-    // Itself and the two whose answer was lost; what came in between was refused by its own limit.
+    // Itself and the two whose response was lost; what came in between was refused by its own limit.
     assert.equal(figuresOf(await spend()).remaining, 99_996)
     assert.deepEqual(messages(logged), [lost, again])
   },
 )
 
 void test(
-  'rate.fail-closed what a frozen Redis was not in time for is not spent when it thaws, and only the first waits for it',
+  'rate.fail-closed: units that a frozen Redis did not confirm in time are not spent when it resumes, and only the first caller waits for it',
   { skip },
   async (t) => {
     const { server, open } = await ownRedis(t)
@@ -212,7 +212,7 @@ void test(
   },
 )
 
-void test('rate.fail-closed a connection that is never greeted is given up, and the next one serves', { skip }, async (t) => {
+void test('rate.fail-closed: a connection without a handshake is abandoned, and the next one serves', { skip }, async (t) => {
   const { server, open } = await ownRedis(t)
   const proxy = await startFaultProxy(server.port)
   t.after(() => proxy.close())
@@ -223,7 +223,7 @@ void test('rate.fail-closed a connection that is never greeted is given up, and 
 })
 
 void test(
-  'rate.fail-closed a start without Redis is a start, an outage is one line, and windows work as soon as Redis does',
+  'rate.fail-closed: the service starts without Redis, logs an outage in one line, and uses Redis as soon as it is available',
   { skip },
   async (t) => {
     const { server, open, logged, clock } = await ownRedis(t)
@@ -248,7 +248,7 @@ void test(
   },
 )
 
-void test('rate.fail-closed a window that was closed refuses, and calls that no outage', { skip }, async (t) => {
+void test('rate.fail-closed: a closed window refuses, and logs no outage', { skip }, async (t) => {
   const { server, open, logged } = await ownRedis(t)
   const { window, spend } = await open(server.url)
   await spend()
@@ -259,7 +259,7 @@ void test('rate.fail-closed a window that was closed refuses, and calls that no 
 })
 
 void test(
-  'rate.fail-closed a password that is wrong refuses everybody and is in no log line; the right one is read percent-decoded',
+  'rate.fail-closed: a wrong password refuses every request and is in no log line; the right one is percent-decoded',
   { skip },
   async (t) => {
     const { server, open, logged } = await ownRedis(t)
@@ -283,7 +283,7 @@ void test(
   },
 )
 
-void test('rate.fail-closed a database that does not exist is an outage, never database 0', { skip }, async (t) => {
+void test('rate.fail-closed: a database that does not exist is an outage, never database 0', { skip }, async (t) => {
   const { server, open, logged } = await ownRedis(t, ['databases 4'])
   const { spend } = await open(server.url.replace(/0$/, '4'))
   for (let n = 0; n < 20; n++) {
@@ -294,7 +294,7 @@ void test('rate.fail-closed a database that does not exist is an outage, never d
   assert.equal(await withRedis(server.url, (client) => client.dbsize()), 0)
 })
 
-void test('rate.fail-closed what stands after a question mark in the address changes no setting', { skip }, async (t) => {
+void test('rate.fail-closed: a query string in the address changes no setting', { skip }, async (t) => {
   const { server, open } = await ownRedis(t)
   await server.halt()
   const { spend } = await open(`${server.url}?enableOfflineQueue=true&maxRetriesPerRequest=1000&db=7&keyPrefix=x`)
@@ -304,7 +304,7 @@ void test('rate.fail-closed what stands after a question mark in the address cha
   assert.equal(await withRedis(server.url, (client) => client.exists('turnkeep:window:key_a')), 1)
 })
 
-void test('rate.fail-closed after a failover behind one address the connection is made anew without a restart', { skip }, async (t) => {
+void test('rate.fail-closed: after a failover behind one address the client reconnects without a restart', { skip }, async (t) => {
   const { server: former, open } = await ownRedis(t)
   const next = await startRedis()
   t.after(() => next.stop())
@@ -330,7 +330,7 @@ void test('rate.fail-closed after a failover behind one address the connection i
   assert.equal(await withRedis(next.url, (client) => client.exists('turnkeep:window:key_a')), 1)
 })
 
-void test('rate.window in Redis over TLS, where the certificate is checked', { skip: skip || noTls() }, async (t) => {
+void test('rate.window: in Redis over TLS, with certificate verification', { skip: skip || noTls() }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'turnkeep-tls-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

@@ -28,14 +28,14 @@ const call = (changes: Partial<RetriedCall> = {}): RetriedCall => ({
   mayRetry: () => true,
   ...changes,
 })
-/** Runs with a timer that never waits and the middle of all randomness; answers the waits too. */
+/** Runs with a timer that never waits and the mean of all randomness; returns the waits too. */
 function run(model: Model, changes: Partial<RetriedCall> = {}): { waits: number[]; result: Promise<ModelStep> } {
   const waits: number[] = []
   const result = generateWithRetries(model, request, call(changes), { random: () => 0.5, sleep: async (ms) => void waits.push(ms) })
   return { waits, result }
 }
 
-test('stream.after-delta: an unavailable model is called again at most twice, with growing waits, then its last error is told', async () => {
+test('stream.after-delta: an unavailable model is called again at most twice, with growing waits, then its last error is returned', async () => {
   const last = unavailable()
   const model = playing(failing(unavailable()), failing(unavailable()), failing(last))
   const told: number[] = []
@@ -46,12 +46,12 @@ test('stream.after-delta: an unavailable model is called again at most twice, wi
   assert.deepEqual(told, waits)
 })
 
-test('stream.after-delta: a retry that succeeds is the answer', async () => {
+test('stream.after-delta: a retry that succeeds gives the reply', async () => {
   const model = playing(failing(unavailable()), () => step)
   assert.equal(await run(model).result, step)
 })
 
-test('stream.after-delta: once text of the turn has left nothing is generated again', async () => {
+test('stream.after-delta: once text of the turn has been sent, nothing is generated again', async () => {
   let left = ''
   const model = playing(({ onText }) => {
     onText('Hel')
@@ -61,7 +61,7 @@ test('stream.after-delta: once text of the turn has left nothing is generated ag
   assert.equal(model.calls, 1)
 })
 
-test('turn.states: a refused request, a prompt that is too long and a fault of ours are not called again', async () => {
+test('turn.states: a refused request, a prompt that is too long and an internal error are not retried', async () => {
   for (const error of [new ModelError('refused', 'no'), new ModelError('too_long', 'no'), new TypeError('ours')]) {
     const model = playing(failing(error))
     await assert.rejects(run(model).result, (thrown) => thrown === error)
@@ -69,7 +69,7 @@ test('turn.states: a refused request, a prompt that is too long and a fault of o
   }
 })
 
-test("a provider's Retry-After is never undercut, and one that nobody can wait for ends the retries", async () => {
+test("retry: a provider's Retry-After is always honored, and one that exceeds the deadline ends the retries", async () => {
   const patient = run(playing(failing(unavailable(3000)), () => step))
   await patient.result
   assert.deepEqual(patient.waits, [3188])
@@ -79,7 +79,7 @@ test("a provider's Retry-After is never undercut, and one that nobody can wait f
   assert.equal(model.calls, 1)
 })
 
-test('the signal ends it at once with its reason: before a call, within a call and within a wait', async () => {
+test('retry: the signal ends it immediately with its reason: before a call, during a call and during a wait', async () => {
   const reason = new Error('too late')
   const unused = playing()
   await assert.rejects(run(unused, { signal: AbortSignal.abort(reason) }).result, (error) => error === reason)

@@ -1,4 +1,4 @@
-/** The schemas of the wire are what TypeBox would have written, to the byte: src/http/edge/schema.ts stands in its place at run time. */
+/** The wire schemas are byte for byte what TypeBox would have written: src/http/edge/schema.ts replaces it at run time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type as TypeBox } from 'typebox'
@@ -40,13 +40,13 @@ const written = (Builder: typeof Type): Record<string, object> => {
   }
 }
 
-void test('each builder writes what TypeBox writes', () => {
+void test('schema builders: each writes what TypeBox writes', () => {
   const [ours, theirs] = [written(Type), written(TypeBox)]
   for (const [name, schema] of Object.entries(theirs)) assert.equal(JSON.stringify(ours[name]), JSON.stringify(schema), name)
   for (const name of Object.keys(Type)) assert.ok(name in theirs, `${name} is compared`)
 })
 
-void test('a schema that was made optional is still the same where it is required', () => {
+void test('schema builders: a schema that was made optional is unchanged where it is required', () => {
   const shared = Type.String()
   assert.deepEqual(Type.Object({ a: Type.Optional(shared), b: shared }).required, ['b'])
 })

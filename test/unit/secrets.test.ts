@@ -1,4 +1,4 @@
-/** Sealing: what is kept at rest opens in its own row, with its own key, undamaged, or not at all. */
+/** Sealing: a sealed value can be opened in its own row, with its own key, undamaged, or not at all. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ import { anyText } from '../support/any-text.ts'
 const secret = 'sk-provider-canary'
 const row = 'provider:prv_1'
 
-void test('secrets: any text opens as it was sealed, and two seals of it differ', () => {
+void test('secrets: any text is opened as it was sealed, and sealing it twice gives different blobs', () => {
   const sealer = createSealer([generateEncryptionKey()])
   fc.assert(
     fc.property(
@@ -40,7 +40,7 @@ void test('secrets: a changed, shortened or lengthened blob does not open, which
   assert.throws(() => sealer.open(Buffer.concat([sealed, Buffer.of(0)]), row), UnsealError)
 })
 
-void test('secrets: the first key seals, all open, and a key taken away opens nothing more', () => {
+void test('secrets: the first key seals, every key opens, and a removed key opens nothing', () => {
   const [old, fresh] = [generateEncryptionKey(), generateEncryptionKey()]
   const sealedBefore = createSealer([old]).seal(secret, row)
   const rotating = createSealer([fresh, old])
@@ -50,7 +50,7 @@ void test('secrets: the first key seals, all open, and a key taken away opens no
   assert.throws(() => createSealer([fresh]).open(sealedBefore, row), /not in TURNKEEP_ENCRYPTION_KEY or encryption\.key/)
 })
 
-void test('secrets: neither the blob nor an error holds the secret or the key', () => {
+void test('secrets: neither the blob nor an error contains the secret or the key', () => {
   const key = generateEncryptionKey()
   const sealed = Buffer.from(createSealer([key]).seal(secret, row))
   assert.equal(sealed.includes(secret), false)
@@ -66,7 +66,7 @@ void test('secrets: neither the blob nor an error holds the secret or the key', 
   }
 })
 
-void test('secrets: keys are counted and measured at the start', () => {
+void test('secrets: number and length of the keys are checked at start', () => {
   assert.equal(generateEncryptionKey().length, 32)
   assert.throws(() => createSealer([]), /at least one/)
   assert.throws(() => createSealer([generateEncryptionKey(), new Uint8Array(31)]), /32 bytes/)

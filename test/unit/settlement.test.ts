@@ -1,4 +1,4 @@
-/** What a turn asks of a store whose answer does not come back: the same settlement again, on the real store. */
+/** What a turn sends to a store whose response does not arrive: the same settlement again, on the real store. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { createTurns } from '../../src/turn/turn.ts'
 import { Bench } from '../store/conformance.ts'
 import { openOwnStore } from '../support/own-store.ts'
 
-void test('billing.once a settlement that is asked again is the same one: its ids are made once a turn, not once a try', async (t) => {
+void test('billing.once: a repeated settlement is the same one: its ids are created once per turn, not once per try', async (t) => {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 1_000_000n)
   const asked: Settlement[] = []

@@ -1,4 +1,4 @@
-/** The page of several workers: what is added up, and what stays when one does not answer or is no more. */
+/** The metrics page of several workers: what is summed, and what remains when one does not respond or has ended. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMetrics } from '../../src/observability/metrics.ts'
@@ -22,7 +22,7 @@ function workerOf(page: SharedPage, number: number, running = 0, store: 'ok' | '
     silent: false,
     number,
     ask(id) {
-      // A copy, as the wire between two processes makes one.
+      // A copy, as it is sent between two processes.
       if (!this.silent) void metrics.figures().then((figures) => page.heard(number, structuredClone(figures), id))
     },
   }
@@ -32,7 +32,7 @@ const askable = (workers: Worker[]): Askable[] => workers.map((worker) => ({ num
 const read = async (page: SharedPage, workers: Worker[]): Promise<Map<string, number>> =>
   parseExposition(await page.write(askable(workers))).values
 
-void test('metrics of several workers are sums, save for what only the worst of them tells', async () => {
+void test('metrics: those of several workers are sums, except for what only the worst worker shows', async () => {
   const page = createSharedPage()
   const workers = [workerOf(page, 1, 3), workerOf(page, 2, 4, 'unavailable')]
   workers[0]!.metrics.turnEnded(
@@ -69,7 +69,7 @@ void test('metrics of several workers are sums, save for what only the worst of 
   assert.ok(values.get('process_start_time_seconds')! <= Date.now() / 1000 + 1)
 })
 
-void test('metrics of a worker that does not answer are left out after a while, but not what it had counted', async () => {
+void test('metrics: those of a worker that does not respond are left out after a while, but not what it had counted', async () => {
   const page = createSharedPage()
   const workers = [workerOf(page, 1, 3), workerOf(page, 2, 4)]
   for (const { metrics } of workers) metrics.replayed()
@@ -83,7 +83,7 @@ void test('metrics of a worker that does not answer are left out after a while, 
   )
 })
 
-void test('metrics: what dead workers had counted stays in the sums, however many they were', async () => {
+void test('metrics: the counts of ended workers stay in the sums, however many they were', async () => {
   const page = createSharedPage()
   const living = workerOf(page, 1)
   living.metrics.replayed()

@@ -1,9 +1,9 @@
-/** Reads that are shared while they are under way. */
+/** Concurrent reads of the same key share one read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SharedReads } from '../../src/agent/shared-reads.ts'
 
-void test('a hundred who ask at once make one read, and the next one reads anew', async () => {
+void test('shared reads: a hundred concurrent calls make one read, and the next call reads again', async () => {
   const shared = new SharedReads<number>()
   let begun = 0
   const begin = async (): Promise<number> => ++begun
@@ -11,7 +11,7 @@ void test('a hundred who ask at once make one read, and the next one reads anew'
   assert.equal(await shared.read('a', begin), 2)
 })
 
-void test('another key has a read of its own, and a failure is told to all who shared it and not kept', async () => {
+void test('shared reads: another key has a separate read, and a failure goes to all callers that shared it and is not cached', async () => {
   const shared = new SharedReads<string>()
   const gone = async (): Promise<string> => {
     throw new Error('gone')
@@ -25,7 +25,7 @@ void test('another key has a read of its own, and a failure is told to all who s
   assert.equal(await shared.read('a', async () => 'here'), 'here')
 })
 
-void test('what was asked before a change is not for those who ask after it, nor does its end take theirs away', async () => {
+void test('shared reads: a read from before a change is not used by later callers, and its end does not affect theirs', async () => {
   const shared = new SharedReads<string>()
   const first = Promise.withResolvers<string>()
   const second = Promise.withResolvers<string>()

@@ -1,4 +1,4 @@
-/** The reader of server-sent events under any cut of its bytes. */
+/** The reader of server-sent events with its bytes split anywhere. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
@@ -14,7 +14,7 @@ function read(chunks: Buffer[], maxBytes?: number): string[] {
   return events
 }
 
-/** Cuts bytes at the given places, which may repeat: empty chunks happen too. */
+/** Splits bytes at the given places, which may repeat: empty chunks happen too. */
 function cutAt(bytes: Buffer, places: number[]): Buffer[] {
   const ends = [...places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
   return ends.map((end, n) => bytes.subarray(ends[n - 1] ?? 0, end))
@@ -30,7 +30,7 @@ const anEvent = fc.record({
 const ending = fc.constantFrom('\n', '\r', '\r\n')
 const cuts = fc.array(fc.nat(), { maxLength: 30 })
 
-test('any events under any line endings and any cut of the bytes are read as they were written', () => {
+test('event reader: any events with any line endings and any split of the bytes are read as they were written', () => {
   fc.assert(
     fc.property(fc.array(anEvent, { maxLength: 6 }), fc.infiniteStream(ending), fc.boolean(), cuts, (events, endings, bom, places) => {
       const lines = events.flatMap(({ before, data }) => [...before, ...data.map(({ head, text }) => head + text), ''])
@@ -48,7 +48,7 @@ test('any events under any line endings and any cut of the bytes are read as the
   )
 })
 
-test('garbage never crashes it, and is read alike under any cut', () => {
+test('event reader: invalid input never crashes it, and is read the same with any split', () => {
   const alphabet = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
     fc.constantFrom('data:', '\r', '\n', '\n\n', ':', ' ', '\0', '\uFEFF').map((text) => Buffer.from(text)),
@@ -61,7 +61,7 @@ test('garbage never crashes it, and is read alike under any cut', () => {
   )
 })
 
-test('the caps hold wherever the bytes are cut: a line or an event at the cap is read, one byte more is unavailable', () => {
+test('event reader: the limits hold for any split of the bytes: a line or an event at the limit is read, one byte more is unavailable', () => {
   const outcome = (chunks: Buffer[]): string[] | string => {
     try {
       return read(chunks, 64)
@@ -85,25 +85,25 @@ test('the caps hold wherever the bytes are cut: a line or an event at the cap is
   )
 })
 
-test('a line of 10 MB ends the call at 1 MiB', () => {
+test('event reader: a line of 10 MB ends the call at 1 MiB', () => {
   const megabyte = Buffer.alloc(maxEventBytes, 'x')
   const reader = new SseReader(() => assert.fail('no event'))
   reader.push(megabyte)
   assert.throws(() => reader.push(megabyte.subarray(0, 1)), ModelError)
 })
 
-test('a line that comes in many pieces is read whole', () => {
+test('event reader: a line that arrives in many pieces is read whole', () => {
   const line = Array.from({ length: 20_000 }, (_, n) => n % 10).join('')
   const bytes = Buffer.from(`data: ${line}\n\n`)
   const pieces = Array.from({ length: 41 }, (_, n) => bytes.subarray(n * 500, (n + 1) * 500))
   assert.deepEqual(read(pieces), [line])
 })
 
-test('an event whose blank line never comes is not handed over', () => {
+test('event reader: an event whose blank line never comes is not dispatched', () => {
   assert.deepEqual(read([Buffer.from('data: whole\n\ndata: half\n')]), ['whole'])
 })
 
-test('the lines of an event keep nothing else of what was read with them', () => {
+test('event reader: the lines of an event do not retain the rest of the input', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const heap = (): number => (collect(), process.memoryUsage().heapUsed)

@@ -1,10 +1,10 @@
-/** What the log says of a store that is away. */
+/** What is logged when a store is unavailable. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { createStoreWarnings } from '../../src/turn/store-warnings.ts'
 
-void test('each kind of trouble is told at once and then every ten seconds with its count, and its end once', () => {
+void test('each kind of store error is logged immediately and then every ten seconds with its count, and its end once', () => {
   const lines: Record<string, unknown>[] = []
   let now = 0
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) })

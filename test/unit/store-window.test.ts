@@ -1,6 +1,6 @@
 /**
- * Rate windows in a shared store: how what arrives together is asked for together, on a fake that answers when it is told to; then the table of
- * all windows on a real PostgreSQL.
+ * Rate windows in a shared store: how concurrent requests are batched, on a fake that responds on demand; then the table of all windows on
+ * a real PostgreSQL.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ const figures = (remaining: number, limit = 10) => ({ limit, remaining, resetAt:
 const allowed = (remaining: number, limit = 10) => ({ kind: 'allowed', figures: figures(remaining, limit) })
 const exceeded = (limit = 10) => ({ kind: 'exceeded', figures: figures(0, limit), retryAfterSeconds: 31 })
 
-void test('rate.spend a lone caller asks at once, and those of one turn of the loop ask together', async () => {
+void test('rate.spend: a single caller is sent immediately, and those of one event loop tick are sent together', async () => {
   const { calls, spend } = heldStore()
   const asked = [spend('key_a'), spend('key_b'), spend('key_a')]
   await turnOfTheLoop()
@@ -47,7 +47,7 @@ void test('rate.spend a lone caller asks at once, and those of one turn of the l
   assert.deepEqual(await Promise.all(asked), [allowed(6), allowed(9), allowed(5)])
 })
 
-void test('rate.spend what arrives while a call is under way leaves in one call after it, units of a key added up', async () => {
+void test('rate.spend: what arrives during a call is sent in one call after it, with the units of a key added up', async () => {
   const { calls, spend } = heldStore()
   const first = spend('key_a')
   await turnOfTheLoop()
@@ -67,7 +67,7 @@ void test('rate.spend what arrives while a call is under way leaves in one call 
   assert.equal(calls.length, 2, 'nobody waits, so nobody is asked')
 })
 
-void test('rate.spend of several that arrived together the first are accepted, as many as fitted, and the others refused', async () => {
+void test('rate.spend: of several that arrived together the first are accepted, as many as fit, and the others refused', async () => {
   const { calls, spend } = heldStore()
   const asked = [1, 2, 3, 4].map(() => spend('key_a'))
   await turnOfTheLoop()
@@ -75,17 +75,17 @@ void test('rate.spend of several that arrived together the first are accepted, a
   assert.deepEqual(await Promise.all(asked), [allowed(1), allowed(0), exceeded(), exceeded()])
 })
 
-void test('rate.window a changed limit or length holds at once: those that ask together ask with the newest', async () => {
+void test('rate.window: a changed limit or length applies immediately: those that are sent together use the newest', async () => {
   const { calls, spend } = heldStore()
   const asked = [spend('key_a', 10, 60), spend('key_a', 3, 20)]
   await turnOfTheLoop()
   assert.deepEqual(calls[0]!.items, [item('key_a', 2, 3, 20)])
-  // A limit that was lowered under what is spent already.
+  // A limit that was lowered below what is already spent.
   calls[0]!.answer([{ accepted: 0, spent: 7, ...ends }])
   assert.deepEqual(await Promise.all(asked), [exceeded(3), exceeded(3)])
 })
 
-void test('rate.fail-closed a call that fails refuses those it was for, and the next call is made', async () => {
+void test('rate.fail-closed: a call that fails refuses the requests in it, and the next call is made', async () => {
   const { calls, spend } = heldStore()
   const first = [spend('key_a'), spend('key_b')]
   await turnOfTheLoop()
@@ -97,7 +97,7 @@ void test('rate.fail-closed a call that fails refuses those it was for, and the 
   assert.deepEqual(await second, allowed(9))
 })
 
-void test('rate.fail-closed who has given up before the call left is not spent for', async () => {
+void test('rate.fail-closed: a request that was abandoned before the call was sent does not spend a unit', async () => {
   const { calls, spend } = heldStore(50)
   const held = spend('key_a')
   await turnOfTheLoop()
@@ -111,13 +111,13 @@ void test('rate.fail-closed who has given up before the call left is not spent f
   assert.deepEqual(await patient, allowed(8))
 })
 
-void test('rate.fail-closed a ping fails where the store cannot be reached', async () => {
+void test('rate.fail-closed: a ping fails if the store cannot be reached', async () => {
   const store = { spendWindows: async () => [], ping: () => Promise.reject(new Error('gone')) }
   await assert.rejects(createStoreWindow({ store }).ping(), /gone/)
 })
 
 const skip = noPostgres()
-// What a loaded machine needs; the deadlines themselves are tested on their own.
+// The time that a loaded machine needs; the deadlines themselves have separate tests.
 const patientMs = 30_000
 
 async function inPostgres(t: TestContext) {
@@ -130,7 +130,7 @@ async function inPostgres(t: TestContext) {
 
 testWindow('PostgreSQL', inPostgres, skip)
 
-void test('rate.window in PostgreSQL a clock that is set back makes no window longer and forgets no unit', { skip }, async (t) => {
+void test('rate.window: in PostgreSQL a clock that is set back makes no window longer and forgets no unit', { skip }, async (t) => {
   const { window, now, pass } = await inPostgres(t)
   const spend = () => window.spend({ apiKeyId: 'key_a', limit: 3, windowSeconds: 60 })
   await spend()
@@ -143,7 +143,7 @@ void test('rate.window in PostgreSQL a clock that is set back makes no window lo
 })
 
 void test(
-  'fault.rate-limit-storm rate.spend two processes on PostgreSQL near the limit: exactly the limit is accepted',
+  'fault.rate-limit-storm rate.spend: two processes on PostgreSQL near the limit: exactly the limit is accepted',
   { skip },
   async (t) => {
     const { open } = await ownPostgres(t)
@@ -154,7 +154,7 @@ void test(
       apiKeyId,
       ...(await windows[n % 2]!.spend({ apiKeyId, limit: 120, windowSeconds: 600 })),
     })
-    // Waves, so that the calls of the two meet; each process names the keys in another order.
+    // Waves, so that the calls of the two meet; each process sends the keys in another order.
     const outcomes: Awaited<ReturnType<typeof ask>>[] = []
     for (let wave = 0; wave < 20; wave++) {
       const [one, other] = [keys, keys.toReversed()].map((named, process) =>
@@ -170,7 +170,7 @@ void test(
   },
 )
 
-void test('rate.fail-closed PostgreSQL falls silent or resets: refused in time, and answered when it is back', { skip }, async (t) => {
+void test('rate.fail-closed: PostgreSQL is silent or resets: refused in time, and served when it is back', { skip }, async (t) => {
   const { url, open } = await ownPostgres(t)
   const proxy = await startFaultProxy(Number(new URL(url).port))
   t.after(() => proxy.close())

@@ -1,4 +1,4 @@
-/** What texts and messages become before either engine sees them. */
+/** How texts and messages are turned into search terms before they reach either database. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -11,7 +11,7 @@ import { anyText } from '../support/any-text.ts'
 const asked = (text: string): string[] => queryTerms(text, [null])
 const term = /^[\p{L}\p{N}\p{M}\p{Co}]{1,64}$/u
 
-void test('knowledge: a question is words by their stems, pairs in scripts without spaces, without doubles and stop words', () => {
+void test('knowledge: a query becomes the stems of its words, pairs in scripts without spaces, without duplicates and stop words', () => {
   assert.deepEqual(asked('What is C++, and is it "C"?'), ['c'])
   assert.deepEqual(asked("O'Brien's été AND 2nd"), ['o', 'brien', 'ete', '2nd'])
   assert.deepEqual(asked('shipped items, and shipping an item'), ['ship', 'item'])
@@ -20,7 +20,7 @@ void test('knowledge: a question is words by their stems, pairs in scripts witho
   assert.deepEqual(asked('?!… 💶 \u0000"'), [])
 })
 
-void test('knowledge: a text is indexed by what a question for it is made of, in each language', () => {
+void test('knowledge: a text is indexed by the same terms as a query for it, in each language', () => {
   assert.deepEqual(termsOf('Refunds 退款了', null), ['refund', '退', '退款', '款', '款了', '了'])
   for (const [language, text, question] of [
     ['german', 'Die Lieferungen der Häuser', 'lieferung haus'],
@@ -35,7 +35,7 @@ void test('knowledge: a text is indexed by what a question for it is made of, in
   assert.deepEqual(queryTerms('refunds', ['none', null]), ['refunds', 'refund'], 'by the stems of each')
 })
 
-void test('knowledge: whatever a text holds, its terms are letters and digits, short, and a question has at most 64', () => {
+void test('knowledge: whatever a text contains, its terms are letters and digits, short, and a query has at most 64', () => {
   assert.equal(asked(Array.from({ length: 10_000 }, (_, n) => `word${n}`).join(' ')).length, 64)
   assert.deepEqual(asked('x'.repeat(32_000)), [])
   assert.deepEqual(termsOf('x'.repeat(32_000), null), [])
@@ -51,7 +51,7 @@ void test('knowledge: whatever a text holds, its terms are letters and digits, s
       assert.match(stemmerOf(language)(word), term, language)
 })
 
-void test('knowledge: a chunk’s tsvector holds the same terms, marked with the agent’s number, those of title and headings with weight A', () => {
+void test("knowledge: a chunk's tsvector holds the same terms, marked with the agent's number, those of title and headings with weight A", () => {
   const found = findBy(7, { title: 'Refunds', language: null }, { headings: 'How › When', text: 'A refund; 退款' })
   assert.equal(termsLiteral(found), `'7:refund':1A,5 '7:how':2A '7:when':3A '7:a':4 '7:退':6 '7:退款':7 '7:款':8`)
   assert.equal(marked(12, 'refund'), '12:refund')
@@ -59,7 +59,7 @@ void test('knowledge: a chunk’s tsvector holds the same terms, marked with the
   assert.equal(long.split(',').length, 255)
 })
 
-void test('knowledge: rare words weigh more; what would match too many chunks is asked for in pairs', () => {
+void test('knowledge: rare words weigh more; words that match too many chunks are searched in pairs', () => {
   const weighed = weigh(
     new Map([
       ['1:rare', 3],

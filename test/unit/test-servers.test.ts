@@ -1,4 +1,7 @@
-/** The servers and the network that other tests stand on: they start, fail on demand, come back, and none outlives the process that started it. */
+/**
+ * The servers and the network proxy that other tests use: they start, fail on demand, recover, and none outlives the process that started
+ * it.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +34,7 @@ function alive(pid: number): boolean {
   }
 }
 
-/** Says it started, then what it was sent, in capitals; told `end`, it ends the connection. */
+/** Prints that it started, then what it received, in capitals; on `end` it ends the connection. */
 async function startEcho(t: TestContext): Promise<number> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -48,7 +51,7 @@ async function startEcho(t: TestContext): Promise<number> {
 }
 
 describe('PostgreSQL for tests', () => {
-  test('every database is empty and its own', { skip: noPostgres() }, async (t) => {
+  test('every database is empty and separate', { skip: noPostgres() }, async (t) => {
     const [one, other] = await Promise.all([makeDatabase(), makeDatabase()])
     t.after(() => Promise.all([one.drop(), other.drop()]))
     await withClient(one.url, (client) => client.query('create table t (a text)'))
@@ -103,7 +106,7 @@ describe('PostgreSQL for tests', () => {
 })
 
 describe('Redis for tests', () => {
-  test('every database is empty and its own', { skip: noRedis() }, async () => {
+  test('every database is empty and separate', { skip: noRedis() }, async () => {
     const [one, other] = [await makeRedis(), await makeRedis()]
     await withRedis(one.url, (client) => client.set('a', '1'))
     assert.deepEqual(await withRedis(other.url, (client) => client.keys('*')), [])
@@ -142,7 +145,7 @@ describe('Redis for tests', () => {
   })
 })
 
-/** Runs the script until it has told its server, kills it, and waits for the server's end. */
+/** Runs the script until it has printed its server, kills it, and waits for the server's end. */
 async function outlived(script: string): Promise<void> {
   const child = spawn(process.execPath, [
     '--input-type=module-typescript',
@@ -158,7 +161,7 @@ async function outlived(script: string): Promise<void> {
 }
 
 describe('fault proxy', () => {
-  test('passes, refuses and passes again; reset ends what is there', async (t) => {
+  test('passes, refuses and passes again; reset ends open connections', async (t) => {
     const proxy = await startFaultProxy(await startEcho(t))
     t.after(() => proxy.close())
     using first = await RawSocket.open(proxy.port)
@@ -182,7 +185,7 @@ describe('fault proxy', () => {
     await eventually('no open connection', () => proxy.open === 0)
   })
 
-  test('a black hole takes everything, says nothing, and loses nothing', async (t) => {
+  test('a black hole accepts everything, returns nothing, and loses nothing', async (t) => {
     const proxy = await startFaultProxy(await startEcho(t))
     t.after(() => proxy.close())
     using before = await RawSocket.open(proxy.port)
@@ -230,7 +233,7 @@ describe('fault proxy', () => {
     })
   }
 
-  test('loses a request or an answer of PostgreSQL, once: one was never done, the other was', { skip: noPostgres() }, async (t) => {
+  test('loses a request or a response of PostgreSQL, once: one was never executed, the other was', { skip: noPostgres() }, async (t) => {
     const database = await makeDatabase()
     t.after(() => database.drop())
     const proxy = await startFaultProxy(Number(new URL(database.url).port))

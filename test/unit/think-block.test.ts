@@ -1,4 +1,4 @@
-/** Reasoning that a server wrote into the text: taken out wherever the pieces were cut. */
+/** Reasoning that a server wrote into the text: removed wherever the pieces are split. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -12,7 +12,7 @@ function answerOf(pieces: string[]): string {
   return answer
 }
 
-void test('4.2.5 a leading think block never leaves, and nothing else is taken', () => {
+void test('tools.private: a leading think block is never sent, and nothing else is removed', () => {
   assert.equal(answerOf(['<think>secret</think>\n\nHello']), 'Hello')
   assert.equal(answerOf([' \n<think></think>Hello']), 'Hello')
   assert.equal(answerOf(['Use <think>x</think> tags']), 'Use <think>x</think> tags')
@@ -21,7 +21,7 @@ void test('4.2.5 a leading think block never leaves, and nothing else is taken',
   assert.equal(answerOf(['<think>never closed']), '')
 })
 
-void test('4.2.5 a think block is found under any cutting of the stream', () => {
+void test('tools.private: a think block is found with any split of the stream', () => {
   const parts = fc.record({ reasoning: fc.string().filter((text) => !text.includes('<')), answer: fc.string({ minLength: 1 }) })
   fc.assert(
     fc.property(parts, fc.array(fc.nat(8), { maxLength: 40 }), fc.boolean(), ({ reasoning, answer }, cuts, thinks) => {

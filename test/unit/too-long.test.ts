@@ -1,6 +1,6 @@
 /**
- * Which refusals are of a prompt's length, over real HTTP: the words of servers as they are known from their own reports, by status and inside a
- * stream; and that no other refusal is taken for one.
+ * Which refusals mean that the prompt is too long, over real HTTP: the error messages of servers as reported in their issue trackers, by
+ * status and inside a stream; and that no other refusal is mistaken for one.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ import { hostedKinds } from '../support/provider-dialects.ts'
 const chat = startAsker()
 const hosted = startProviderAsker()
 
-/** As they came, numbers changed. */
+/** As they were received, with changed numbers. */
 const refusals: [who: string, status: number, body: unknown][] = [
   ['OpenAI', 400, { error: { message: 'Too much.', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' } }],
   ['OpenAI', 400, { error: { message: 'Your input exceeds the context window of this model.', type: 'invalid_request_error' } }],
@@ -83,7 +83,7 @@ const others: [status: number, body: unknown, kind: 'refused' | 'unavailable'][]
   ],
   [400, { error: { message: "Invalid value for 'max_tokens': must be at least 1" } }, 'refused'],
   [400, { error: { message: 'messages: text content blocks must be non-empty' } }, 'refused'],
-  // the prompt itself is quoted, where the server does not speak
+  // the prompt itself is quoted, in a place that is not the server's message
   [400, { error: { message: 'Bad message', param: { content: 'prompt is too long' } }, input: 'maximum context length' }, 'refused'],
   [401, { error: { message: 'prompt is too long', code: 'context_length_exceeded' } }, 'refused'],
   [404, { error: { message: 'maximum context length' } }, 'refused'],
@@ -93,7 +93,7 @@ const others: [status: number, body: unknown, kind: 'refused' | 'unavailable'][]
 
 const bodyOf = (body: unknown): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-test('too_long: the words and codes of the known servers, and 413, say that a prompt is too long', async () => {
+test('too_long: the messages and codes of the known servers, and 413, mean that a prompt is too long', async () => {
   for (const [who, status, body] of refusals) {
     const { kind, message } = await chat.failureOf({ status, body: bodyOf(body) })
     assert.equal(kind, 'too_long', `${who}: ${bodyOf(body)}`)
@@ -101,7 +101,7 @@ test('too_long: the words and codes of the known servers, and 413, say that a pr
   }
 })
 
-test('too_long: no other refusal, and none by another status, is taken for one', async () => {
+test('too_long: no other refusal, and none with another status, is mistaken for it', async () => {
   for (const [status, body, kind] of others) assert.equal((await chat.failureOf({ status, body: bodyOf(body) })).kind, kind, bodyOf(body))
 })
 
@@ -135,7 +135,7 @@ for (const kind of hostedKinds)
     assert.equal((await hosted.failureOf(kind, [{ error: 'overloaded' }])).kind, 'unavailable')
   })
 
-test('too_long: openai: the code alone tells it, where the stream fails', async () => {
+test('too_long: openai: the code alone identifies it, when the stream fails', async () => {
   const error = { code: 'context_length_exceeded', message: 'No.' }
   const response = { id: 'resp_1', status: 'failed', error, incomplete_details: null, usage: null }
   const raw = `data: ${JSON.stringify({ type: 'response.failed', sequence_number: 3, response })}\n\n`

@@ -1,6 +1,6 @@
 /**
- * Rounds of tools in the four dialects, over real HTTP against scripted servers: calls beside each other, in pieces, and what a provider wants
- * back between two rounds comes back as it was sent, also after it was written down.
+ * Steps with tools in the four provider APIs, over real HTTP against scripted servers: concurrent calls, calls in pieces, and what a
+ * provider needs back between two steps is sent back unchanged, also after it was stored.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,10 +23,10 @@ const oslo = { id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' }
 const rome = { id: 'call_2', name: 'time', arguments: '{"city":"Rome"}' }
 const bonn = { id: 'call_3', name: 'weather', arguments: '{"city":"Bonn"}' }
 
-/** What the provider sent with each step; base64 and not, so that nothing can have read it. */
+/** What the provider sent with each step; base64 and not, so that it cannot have been decoded. */
 const seals = ['gAAAA+/=="first"', 'gAAAA+/=="zweite ß😀"']
 
-/** As the loop keeps a step: through JSON, and with the results of its calls. */
+/** As the loop stores a step: through JSON, and with the results of its calls. */
 function afterwards(step: ModelStep): PromptMessage[] {
   const { text, toolCalls, continuation } = JSON.parse(JSON.stringify(step)) as ModelStep
   return [
@@ -35,7 +35,7 @@ function afterwards(step: ModelStep): PromptMessage[] {
   ]
 }
 
-/** Two rounds with calls and one with text; answers the body of the third request. */
+/** Two steps with calls and one with text; returns the body of the third request. */
 async function threeRounds(
   ask: (request: Partial<ModelRequest>) => Promise<ModelStep>,
   bodyOfLast: () => Record<string, any>,
@@ -60,7 +60,7 @@ const hostedRounds = (first: ProviderReply, second: ProviderReply) => (kind: Hos
   )
 }
 
-test('a loop with openai: sealed reasoning goes back before its calls, in every further round', async () => {
+test('a loop with openai: encrypted reasoning is sent back before its calls, in every further step', async () => {
   const rounds = hostedRounds(
     [{ reasoning: 'They ask.', seal: seals[0] }, 'Let me look.', { toolCall: oslo }, { toolCall: rome }],
     [{ reasoning: '', seal: seals[1] }, { toolCall: bonn }],
@@ -82,7 +82,7 @@ test('a loop with openai: sealed reasoning goes back before its calls, in every 
   ])
 })
 
-test('a loop with anthropic: thinking goes back with its signature, a redacted one as it is, text and calls in their order', async () => {
+test('a loop with anthropic: thinking is sent back with its signature, a redacted one unchanged, text and calls in order', async () => {
   const redacted = [
     { type: 'content_block_start', index: 90, content_block: { type: 'redacted_thinking', data: 'hidden+/=' } },
     { type: 'content_block_stop', index: 90 },
@@ -112,7 +112,7 @@ test('a loop with anthropic: thinking goes back with its signature, a redacted o
   ])
 })
 
-test('a loop with google: a thought signature goes back at the call that had it, and none is invented', async () => {
+test('a loop with google: a thought signature is sent back at the call that had it, and none is invented', async () => {
   const rounds = hostedRounds(
     ['Let me look.', { toolCall: { ...oslo, seal: seals[0]! } }, { toolCall: rome }],
     [{ reasoning: 'Hm.' }, { toolCall: { ...bonn, seal: seals[1]! } }],
@@ -130,7 +130,7 @@ test('a loop with google: a thought signature goes back at the call that had it,
   ])
 })
 
-test('a loop with google: a call without an id or arguments has one of each', async () => {
+test('a loop with google: a call without an id or arguments gets them', async () => {
   const raw = `data: ${JSON.stringify({ candidates: [{ content: { parts: [{ functionCall: { name: 'time' } }, { functionCall: { name: 'time' } }] } }] })}\n\n`
   const { toolCalls } = await hosted.answer('google', [{ raw }])
   assert.deepEqual(
@@ -144,7 +144,7 @@ test('a loop with google: a call without an id or arguments has one of each', as
 })
 
 for (const name of ['reasoning_content', 'reasoning'] as const) {
-  test(`a loop with openai-compatible: ${name} and what stands beside a call go back under their names`, async () => {
+  test(`a loop with openai-compatible: ${name} and the fields beside a call are sent back under their names`, async () => {
     const said = (text: string) => ({ event: { choices: [{ index: 0, delta: { [name]: text } }] } })
     const call = ({ id, name: tool, arguments: args }: typeof oslo, n: number, seal?: string) => {
       const extra = seal === undefined ? {} : { extra_content: { google: { thought_signature: seal } } }
@@ -184,7 +184,7 @@ for (const name of ['reasoning_content', 'reasoning'] as const) {
   })
 }
 
-test('a loop with openai-compatible: reasoning details are put together by index and go back alone', async () => {
+test('a loop with openai-compatible: reasoning details are merged by index and sent back alone', async () => {
   const detail = (fields: object) => ({ event: { choices: [{ index: 0, delta: { reasoning: 'x', reasoning_details: [fields] } }] } })
   const step = await chat.answer([
     detail({ type: 'reasoning.text', index: 0, format: 'f', text: 'They ', signature: null }),
@@ -202,7 +202,7 @@ test('a loop with openai-compatible: reasoning details are put together by index
   })
 })
 
-test('a continuation of another dialect, of other calls, or damaged is left out, and the answer goes back without it', async () => {
+test('a continuation of another API, of other calls, or a damaged one is left out, and the step is sent back without it', async () => {
   const calls = [oslo, rome]
   const answer = (continuation: unknown): PromptMessage[] => [
     { role: 'user', content: 'Rain?' },
@@ -229,7 +229,7 @@ test('a continuation of another dialect, of other calls, or damaged is left out,
   assert.ok(!('reasoning' in chat.server.calls.at(-1)!.messages[1]!))
 })
 
-test('a text that was cleaned since goes back whole where the first one stood', async () => {
+test('a text that was cleaned meanwhile is sent back whole in the place of the first one', async () => {
   const step = await hosted.answer('anthropic', ['Let \0me', { reasoning: 'Hm.' }, ' look.', { toolCall: oslo }])
   const messages: PromptMessage[] = [{ role: 'user', content: 'Rain?' }, ...afterwards({ ...step, text: 'Let me look.' })]
   await hosted.ask('anthropic', { request: { messages, tools } })
@@ -240,7 +240,7 @@ test('a text that was cleaned since goes back whole where the first one stood', 
   )
 })
 
-test('a continuation has a bound: reasoning beyond it is left out, and nothing of it stays', async () => {
+test('a continuation has a size limit: larger reasoning is left out entirely', async () => {
   const half = 'x'.repeat(maxContinuation / 2 + 1)
   const request = { maxOutputTokens: 100_000 }
   hosted.server.script([{ reasoning: half }, { reasoning: half }, { toolCall: oslo }])
@@ -251,7 +251,7 @@ test('a continuation has a bound: reasoning beyond it is left out, and nothing o
   assert.equal((await chat.ask({ request })).continuation, undefined)
 })
 
-test('an answer without calls has no continuation, and neither has one that nothing was sent with', async () => {
+test('a step without calls has no continuation, and neither has one without provider data', async () => {
   for (const kind of ['openai', 'anthropic', 'google'] as const)
     assert.ok(!('continuation' in (await hosted.answer(kind, [{ reasoning: 'Hm.', seal: 's' }, 'Yes.']))), kind)
   for (const kind of ['openai', 'anthropic', 'google'] as const)

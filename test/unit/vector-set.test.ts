@@ -1,11 +1,11 @@
-/** Vectors in memory are searched nearly as well as by comparing with each of them. */
+/** Searching the vectors in memory finds nearly the same results as comparing with each of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VectorSet } from '../../src/agent/knowledge/vector-set.ts'
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 
-/** The same numbers in every run; about normal. */
+/** The same numbers in every run; about normally distributed. */
 function createNoise(seed: number): () => number {
   let state = seed
   const random = (): number => {
@@ -26,10 +26,10 @@ for (const [name, spread] of [
   ['in clusters, as texts are', 0.7],
   ['anywhere, which is the hardest', 1_000],
 ] as const) {
-  void test(`knowledge: of 20,000 vectors ${name}, the nearest ten are found as by comparing with each`, (t) => {
+  void test(`knowledge: of 20,000 vectors ${name}, the nearest ten are the same as by comparing with each`, (t) => {
     const [dimensions, count, wanted] = [128, 20_000, 10]
     const noise = createNoise(7)
-    // All texts of a corpus have something in common, which a sign of each dimension alone would see and nothing else.
+    // All texts of a corpus have something in common, which is all that the sign of each dimension alone would show.
     const common = Float32Array.from({ length: dimensions }, () => noise())
     const centres = Array.from({ length: 300 }, () => common.map((value) => value + noise()))
     const make = (place: number): Float32Array => unit(centres[place % centres.length]!.map((value) => value + spread * noise()))
@@ -62,7 +62,7 @@ for (const [name, spread] of [
       return right / (queries * wanted)
     }
     const whole = measure(() => true)
-    // What is left after many documents are gone, still above what is compared one by one.
+    // What is left after many documents are deleted, still above the number that is compared one by one.
     set.drop(new Set(Array.from({ length: 20 }, (_, n) => `doc_${n}`)))
     assert.equal(set.count, count / 2)
     const left = measure((place) => place % 40 >= 20)

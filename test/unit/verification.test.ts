@@ -1,4 +1,4 @@
-/** `turnkeep verify` as the admin room runs it: what is an answer, what is not, and that nothing outlives its server. */
+/** `turnkeep verify` as the admin module runs it: which outputs count as a result, which do not, and that nothing outlives its server. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ function start(t: TestContext, more: Record<string, string> = {}) {
   return { folder, logged, closing, verify: createVerification({ environment, closing: closing.signal, log, now: () => 7 }) }
 }
 
-void test('verify: a store that cannot be read is service_unavailable, once for all who asked; the log says why', async (t) => {
+void test('verify: an unreadable store is service_unavailable, once for all concurrent requests; the log has the cause', async (t) => {
   const { folder, logged, verify } = start(t)
   const [first, second] = [verify(), verify()]
   assert.equal(first, second)
@@ -42,23 +42,27 @@ void test('verify: a store that cannot be read is service_unavailable, once for 
   await assert.rejects(verify(), { code: 'service_unavailable' })
 })
 
-void test('verify: one that a closing server ends is service_unavailable, and none begins after it', { timeout: 20_000 }, async (t) => {
-  const { logged, closing, verify } = start(t, before(t, 'await new Promise((resolve) => setTimeout(resolve, 60_000))'))
-  const asked = verify()
-  closing.abort()
-  await assert.rejects(asked, { code: 'service_unavailable' })
-  await assert.rejects(verify(), { code: 'service_unavailable' })
-  assert.deepEqual(logged, [], 'nothing is wrong')
-})
+void test(
+  'verify: a verification that is ended by a closing server is service_unavailable, and none starts after it',
+  { timeout: 20_000 },
+  async (t) => {
+    const { logged, closing, verify } = start(t, before(t, 'await new Promise((resolve) => setTimeout(resolve, 60_000))'))
+    const asked = verify()
+    closing.abort()
+    await assert.rejects(asked, { code: 'service_unavailable' })
+    await assert.rejects(verify(), { code: 'service_unavailable' })
+    assert.deepEqual(logged, [], 'nothing is wrong')
+  },
+)
 
-void test('verify: a command that dies of a fault or says something else is no answer, and no word of it is told', async (t) => {
+void test('verify: a command that crashes or prints something else gives no result, and none of its output is returned', async (t) => {
   for (const code of [`throw new Error('dead')`, `console.log('{"ok":true}'); process.exit(0)`]) {
     const { verify } = start(t, before(t, code))
     await assert.rejects(verify(), /turnkeep verify ended with [01] and without an answer/)
   }
 })
 
-void test('verify: the command is told the store and what is not ours, and no other setting, secrets least of all', () => {
+void test("verify: the command receives the store's settings and unrelated variables, and no other setting, especially no secret", () => {
   const given = {
     DATABASE_URL: 'postgres://u:p@db/turnkeep',
     TURNKEEP_ADMIN_TOKEN: 'a-token-of-the-admin',
