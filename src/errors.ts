@@ -1,47 +1,57 @@
 /**
- * The failure table: every code the service answers with, its HTTP status, its wording and when to come back.
- * Specification section 7 and the additions of the rulings. Wire code and internal code are the same word.
- * An error's text never carries a cause, SQL, a stack or a provider's words.
+ * Every error code that the service returns, with its HTTP status, default message and retry delay; docs/spec.md, section 11, is the
+ * public description. Code inside the service uses the same codes as the wire. A message never contains a cause, SQL, a stack trace or
+ * text from a provider.
  */
 
-/** `retryAfterSeconds` is sent as `Retry-After`; where it is absent the limiter computes it or the caller must not retry. */
+/** `retryAfterSeconds` becomes the `Retry-After` header. Without it, either the rate limiter computes the header or there is none. */
 type Failure = { status: number; message: string; retryAfterSeconds?: number }
 
 export const failures = {
-  invalid_api_key: { status: 401, message: 'The API key is missing or not valid.' },
-  agent_mismatch: { status: 403, message: 'This API key is bound to another agent.' },
-  permission_denied: { status: 403, message: 'This API key is read-only; sending messages needs a key with full permission.' },
-  agent_disabled: { status: 403, message: 'This agent is switched off.' },
+  invalid_api_key: { status: 401, message: 'The API key is missing or invalid.' },
+  agent_mismatch: { status: 403, message: 'This API key belongs to a different agent.' },
+  permission_denied: { status: 403, message: 'This API key is read-only. Sending messages requires a key with full permission.' },
+  agent_disabled: { status: 403, message: 'This agent is disabled.' },
   agent_not_found: { status: 404, message: 'This agent no longer exists.' },
-  validation_error: { status: 422, message: 'The request is not valid.' },
-  idempotency_conflict: { status: 409, message: 'This Idempotency-Key was already used with a different body.' },
-  // 2 s: a typical turn's length; long enough not to hammer, short enough to feel immediate (rulings, Retry-After).
+  validation_error: { status: 422, message: 'The request is invalid.' },
+  idempotency_conflict: { status: 409, message: 'This Idempotency-Key was already used with a different request body.' },
+  // 2 s is the length of a typical turn: long enough to limit polling, short enough that a user barely notices.
   idempotency_in_progress: { status: 409, message: 'The first request with this Idempotency-Key is still running.', retryAfterSeconds: 2 },
-  conversation_busy: { status: 409, message: 'The previous message of this external user is still being answered.', retryAfterSeconds: 2 },
-  insufficient_balance: { status: 402, message: "The owner's balance cannot cover the reply. Nothing was charged." },
-  rate_limit_exceeded: { status: 429, message: 'The rate limit of this API key is exceeded. Try again later.' },
+  conversation_busy: {
+    status: 409,
+    message: 'The previous message from this external user is still being processed.',
+    retryAfterSeconds: 2,
+  },
+  insufficient_balance: { status: 402, message: "The owner's balance is too low for this reply. Nothing was charged." },
+  rate_limit_exceeded: {
+    status: 429,
+    message: 'This API key exceeded its rate limit. Retry after the number of seconds in the Retry-After header.',
+  },
   api_rate_limit_unavailable: {
     status: 503,
-    message: 'The rate limiter is unavailable. Try again with the same Idempotency-Key.',
+    message: 'The rate limiter is unavailable. Retry with the same Idempotency-Key.',
     retryAfterSeconds: 5,
   },
   service_unavailable: {
     status: 503,
-    message: 'The service is temporarily unavailable. Try again with the same Idempotency-Key.',
+    message: 'The service is temporarily unavailable. Retry with the same Idempotency-Key.',
     retryAfterSeconds: 5,
   },
-  internal_error: { status: 500, message: 'The request could not be completed.' },
-  not_found: { status: 404, message: 'There is no such address or conversation.' },
-  method_not_allowed: { status: 405, message: 'This method is not allowed here.' },
+  internal_error: { status: 500, message: 'The request failed because of an internal error. Give this request_id to the operator.' },
+  not_found: { status: 404, message: 'This path or conversation does not exist.' },
+  method_not_allowed: { status: 405, message: 'This path does not support this method.' },
   payload_too_large: { status: 413, message: 'The request body is larger than 1 MiB.' },
-  bad_request: { status: 400, message: 'The request could not be understood.' },
-  unauthorized: { status: 401, message: 'The admin token is missing or not valid.' },
-  conflict: { status: 409, message: 'The request conflicts with the present state.' },
+  bad_request: { status: 400, message: 'The request is not valid HTTP.' },
+  unauthorized: { status: 401, message: 'The admin token is missing or invalid.' },
+  conflict: { status: 409, message: 'The request conflicts with the current state of the resource.' },
 } as const satisfies Record<string, Failure>
 
 export type FailureCode = keyof typeof failures
 
-/** A failure that ends the request; the door turns it into the envelope. `message` replaces the table's sentence and is shown to the caller. */
+/**
+ * An error that ends the request. The HTTP layer writes it as the JSON error envelope. `message` replaces the default message of the code and
+ * is shown to the caller; `options` override the status and the retry delay.
+ */
 export class ApiError extends Error {
   readonly code: FailureCode
   readonly status: number

@@ -179,7 +179,12 @@ export const doorMutants: Mutant[] = [
   {
     rule: 'order.validation',
     removes: 'a field stands once',
-    edits: [edit(body, "  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body names a field twice.')\n")],
+    edits: [
+      edit(
+        body,
+        "  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body contains the same field more than once.')\n",
+      ),
+    ],
     caughtBy: { file: 'spec/http-body.test.ts', title: 'a body is refused: {"external_user_id":"u","message":"m","message":"n"}' },
   },
   {
@@ -257,7 +262,7 @@ export const doorMutants: Mutant[] = [
     edits: [
       edit(
         key,
-        "  if (/\\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'Idempotency-Key must not contain control characters.')\n",
+        "  if (/\\p{Cc}/u.test(text)) throw new ApiError('validation_error', 'The Idempotency-Key header must not contain control characters.')\n",
       ),
     ],
     caughtBy: {

@@ -1,7 +1,7 @@
-/** Request headers that Node's parser lets pass and we do not: of two where one may stand it keeps the first, or joins them, and says nothing. */
+/** Checks on request headers that Node's parser does not make: of a repeated header it silently keeps the first value or joins them. */
 import type { IncomingMessage } from 'node:http'
 
-/** How many times the header was sent; `name` in lower case. */
+/** Returns how many times the header was sent. `name` is in lower case. */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -11,12 +11,13 @@ export function countHeader({ rawHeaders }: IncomingMessage, name: string): numb
   return count
 }
 
-/** What a proxy before us may have understood in another way, in words; undefined where nothing is wrong. RFC 9112, sections 3.2 and 6.1. */
+/** Describes framing that a proxy in front of the server may read differently; undefined if there is no problem. RFC 9112, 3.2 and 6.1. */
 export function framingFault(request: IncomingMessage): string | undefined {
   const { httpVersion, headers } = request
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'Only HTTP/1.1 is spoken here.'
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'Only HTTP/1.1 and HTTP/1.0 are supported.'
   if (httpVersion === '1.1' && countHeader(request, 'host') !== 1) return 'Send exactly one Host header.'
   const coding = headers['transfer-encoding']
-  if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked')) return 'Transfer-Encoding may only be chunked.'
+  if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked'))
+    return 'Transfer-Encoding must be chunked, and requires HTTP/1.1.'
   return undefined
 }

@@ -1,16 +1,16 @@
-/** What a schema refused, in words: names the field and the rule, never the value that was sent. */
+/** Describes a validation error in words. Names the field and the rule, never the value that was sent. */
 import type { FastifySchemaValidationError } from 'fastify'
 
-/** `text.well-formed` as a schema pattern: neither U+0000 nor a lone surrogate. */
+/** `text.well-formed` as a schema pattern: no U+0000 and no unpaired surrogate. */
 export const wellFormedPattern = '^[^\\u0000\\p{Cs}]*$'
 
-/** Code points of a message that no agent can be set to take more of: what the door can say before it is known what the agent takes. */
+/** The largest message length, in code points, that any agent can allow. The agent's own limit is known only after admission. */
 export const maxMessage = 1_000_000
 
-// A field's name is repeated only where it looks like one; what else a caller may send as a name is not ours to print.
+// An unknown field name is repeated in the message only if it looks like a field name; anything else could be arbitrary text.
 const plainName = /^[\w.-]{1,64}$/
 
-/** `part` is what was validated: body, querystring or params. */
+/** `part` is the part of the request that was validated: body, querystring or params. */
 export function describeInvalid(part: string, { keyword, instancePath, params, message }: FastifySchemaValidationError): string {
   const path = instancePath.slice(1).replaceAll('/', '.')
   const subject = path || (part === 'body' ? 'The body' : 'The query')
@@ -31,18 +31,18 @@ export function describeInvalid(part: string, { keyword, instancePath, params, m
     case 'pattern':
       return params['pattern'] === wellFormedPattern
         ? `${subject} must not contain U+0000 or unpaired surrogates.`
-        : `${subject} does not have the required form.`
-    // A list of things of several kinds, each told by its own `type`.
+        : `${subject} has an invalid format.`
+    // An element of a list whose `type` selects its schema.
     case 'discriminator':
-      return `${join(path, String(params['tag']))} must name a known kind.`
+      return `${join(path, String(params['tag']))} must be one of the supported values.`
     case 'enum':
       return `${subject} must be one of ${[params['allowedValues']].flat().join(', ')}.`
     default:
-      return `${subject} ${message ?? 'is not valid'}.`
+      return `${subject} ${message ?? 'is invalid'}.`
   }
 }
 
-/** Of a name that the caller made up. */
+/** For a field or parameter that does not exist. Repeats its name only if it is plain. */
 export const nameUnknown = (subject: string, what: 'field' | 'parameter', name = ''): string =>
   `${subject} has an unknown ${what}${plainName.test(name) ? `: ${name}` : ''}.`
 

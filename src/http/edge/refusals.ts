@@ -1,6 +1,7 @@
 /**
- * `order.request-id` for what never becomes a request: bytes that the HTTP parser refuses, slow ones, CONNECT, an expectation we do not
- * meet. Each is answered with an envelope and an id, and the connection is closed. Never writes into a socket with a response under way.
+ * Answers what never becomes a request: bytes that the HTTP parser rejects, requests that arrive too slowly, CONNECT, and an unsupported
+ * Expect header. Each gets the error envelope with a request id (`order.request-id`), and the connection is closed. Never writes to a socket
+ * while a response is being sent on it.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,28 +10,29 @@ import { envelope, failureHeaders } from './envelope.ts'
 import { bodyLimitBytes, closeIfUnread, closePolitely } from './polite-close.ts'
 import { createStandstill } from './standstill.ts'
 
-// Not imported by name: that reads all that node:http exports, and with it loads the client behind `fetch`, which nobody here needs.
+// Not a named import: that evaluates every export of node:http and loads the client behind `fetch`, which the server does not use.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 export type Refusals = {
-  /** For the server's `clientError`. */
+  /** Handler for the server's `clientError` event. */
   refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void
-  /** Handles the server's other events of this kind. */
+  /** Handles the server's other events for invalid requests. */
   watch(server: Server): void
 }
 
-/** `onRefusal` is told each answer; `request` is absent where the bytes never became one. */
+/** Calls `onRefusal` for every answer; `request` is undefined if the bytes never became a request. */
 export function createRefusals(
   newRequestId: () => string,
   onRefusal: (refusal: ApiError, requestId: string, request?: IncomingMessage) => void,
 ): Refusals {
-  // The newest request of a connection: its response is the last to be written, also where requests are pipelined.
+  // The latest request of each connection. Its response is the last one to be written, with pipelining too.
   const newest = new WeakMap<Socket, ServerResponse>()
   const standstill = createStandstill(() => performance.now())
 
   function refuseBytes(error: NodeJS.ErrnoException, socket: Socket): void {
     if (!isLate(error)) return refuseFor(error, socket)
-    // A process that stood still learns of its deadlines before it reads what came in time: that is read first, and if it is whole it is served.
+    // After the process was suspended or blocked, timers fire before sockets are read. Wait one turn of the event loop: a request that
+    // arrived in time is then read and served.
     const before = newest.get(socket)
     const wasComplete = before?.req.complete
     setImmediate(() => {
@@ -41,14 +43,14 @@ export function createRefusals(
   function refuseFor(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const response = newest.get(socket)
-    // What came in part while nobody read is asked for again, under the same key.
+    // If the process was suspended or blocked, the late request is not the caller's fault: 503 makes the caller retry with the same key.
     const refusal = isLate(error) && standstill.isJustOver() ? new ApiError('service_unavailable') : refusalOf(error)
     if (!response || response.req.complete) return refuseWhenIdle(socket, refusal)
-    // The refused bytes belong to the body of a request: this is its answer, unless it has one already, behind which the connection closes.
+    // The rejected bytes are part of a request body, so this is the answer to that request, unless it was already answered.
     if (!response.headersSent) answer(response, refusal)
   }
 
-  /** Garbage behind a complete request waits for that request's answer. */
+  /** Invalid bytes after a complete request wait until that request has been answered. */
   function refuseWhenIdle(socket: Socket, refusal: ApiError): void {
     const response = newest.get(socket)
     if (response && !response.writableFinished && !response.destroyed) response.once('close', () => refuse(socket, refusal))
@@ -79,17 +81,19 @@ export function createRefusals(
     watch(server) {
       standstill.watch(server)
       server.prependListener('request', (request, response) => newest.set(request.socket, response))
-      // Continued only when the body is wanted (receiveBody): a caller that waits is refused before it sends anything.
+      // receiveBody sends 100 Continue once the request is accepted, so a rejected caller does not send its body at all.
       server.on('checkContinue', (request, response) => server.emit('request', request, response))
-      server.on('checkExpectation', (_request, response) => answer(response, new ApiError('bad_request', undefined, { status: 417 })))
+      server.on('checkExpectation', (_request, response) => answer(response, unmetExpectation()))
       server.on('connect', (_request, socket: Socket) => {
-        // Node has taken its own listeners off.
+        // Node has removed its own listeners from this socket.
         socket.on('error', () => socket.destroy())
         refuseWhenIdle(socket, new ApiError('not_found'))
       })
     },
   }
 }
+
+const unmetExpectation = (): ApiError => new ApiError('bad_request', 'The only supported Expect value is 100-continue.', { status: 417 })
 
 const refusalHeaders = (refusal: ApiError, requestId: string, body: string): Record<string, string> => ({
   ...failureHeaders(refusal, requestId),
@@ -100,7 +104,7 @@ const isLate = ({ code }: NodeJS.ErrnoException): boolean => code === 'ERR_HTTP_
 
 function refusalOf(error: NodeJS.ErrnoException): ApiError {
   const { code } = error
-  if (isLate(error)) return new ApiError('bad_request', 'The request took too long to arrive.', { status: 408 })
+  if (isLate(error)) return new ApiError('bad_request', 'The request did not arrive in time.', { status: 408 })
   if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('bad_request', 'The request headers are too large.', { status: 431 })
   return new ApiError('bad_request')
 }

@@ -1,4 +1,4 @@
-/** A request's body: received whole, within the limit, and read as JSON without coercion. Rulings `order.body-size`, `text.well-formed`. */
+/** Receives a request body within the size limit and parses it as JSON. Rules `order.body-size`, `text.well-formed`. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -8,9 +8,8 @@ import { deepest, shapeOf } from './json-shape.ts'
 import { bodyLimitBytes, hasBody } from './polite-close.ts'
 
 /**
- * Hook `preParsing`: `request.body` is the JSON of the body from then on, undefined where there is no body. A file is received elsewhere
- * (document-upload.ts), on the routes that take one.
- * Throws ApiError `payload_too_large`, `validation_error`, `bad_request`.
+ * A `preParsing` hook that sets `request.body` to the parsed JSON, or leaves it undefined if there is no body. File uploads are received in
+ * document-upload.ts. Throws ApiError `payload_too_large`, `validation_error` or `bad_request`.
  */
 export async function receiveJson(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (!hasBody(request.raw) || (request.routeOptions.config.takesFile && isMultipart(request))) return
@@ -19,12 +18,12 @@ export async function receiveJson(request: FastifyRequest, reply: FastifyReply):
 
 const nothing = Buffer.alloc(0)
 
-/** A body that is too large is refused at once where its length is told, otherwise when one byte too many has come. */
+/** Rejects a body that is too large: immediately if Content-Length says so, otherwise at the first byte over the limit. */
 export function receiveBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   if (Number(request.headers['content-length']) > bodyLimitBytes) return Promise.reject(new ApiError('payload_too_large'))
   if (request.headers.expect !== undefined && !request.complete) response.writeContinue()
   return new Promise((resolve, reject) => {
-    // Most bodies come in one piece. What follows is copied into one buffer as it comes: a body of 1-byte chunks would otherwise be a million objects.
+    // Most bodies arrive in one piece. Further pieces are copied into one buffer: a body of 1-byte chunks would otherwise be a million objects.
     let buffer: Buffer = nothing
     let received = 0
     const onData = (bytes: Buffer): void => {
@@ -38,7 +37,7 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
         received = bytes.length
         return
       }
-      // Whatever length the caller has claimed.
+      // Grows with what has arrived, not with the Content-Length that the caller claims.
       if (received + bytes.length > buffer.length) {
         const larger = Buffer.allocUnsafe(Math.max(received + bytes.length, buffer.length * 2))
         buffer.copy(larger, 0, 0, received)
@@ -51,7 +50,7 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
       stop()
       resolve(buffer.subarray(0, received))
     }
-    // The connection is gone; nobody will read this.
+    // The connection is gone, so no one receives this error.
     const onGone = (): void => {
       stop()
       reject(new ApiError('bad_request'))
@@ -61,19 +60,19 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
   })
 }
 
-/** Throws ApiError `validation_error`, which says what is wrong and never repeats the text. */
+/** Throws ApiError `validation_error` with a message that never repeats the text. */
 export function parseJson(contentType: string | undefined, bytes: Buffer): unknown {
-  if (!isJson(contentType)) throw invalid('Content-Type must be application/json, in UTF-8.')
-  if (!isUtf8(bytes)) throw invalid('The body must be UTF-8.')
+  if (!isJson(contentType)) throw invalid('Content-Type must be application/json with UTF-8 encoding.')
+  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')
   const text = bytes.toString()
   const { depth, names } = shapeOf(text)
-  if (depth > deepest) throw invalid('The body is nested too deeply.')
+  if (depth > deepest) throw invalid(`The body is nested too deeply. The maximum depth is ${deepest}.`)
   const value = parse(text)
-  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body names a field twice.')
+  if (isObject(value) && Object.keys(value).length < names) throw invalid('The body contains the same field more than once.')
   return value
 }
 
-/** Parameters but charset do not matter (RFC 9110, 8.3); names and values are compared without regard to case. */
+/** Ignores parameters other than charset (RFC 9110, 8.3). Names and values are compared case-insensitively. */
 function isJson(contentType = ''): boolean {
   if (contentType === 'application/json') return true
   const [mediaType = '', ...parameters] = contentType.toLowerCase().split(';')
@@ -87,7 +86,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw invalid('The body must be JSON.')
+    throw invalid('The body is not valid JSON.')
   }
 }
 

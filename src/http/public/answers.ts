@@ -1,29 +1,31 @@
-/** How /openapi.json describes what every route answers with: the failures of the table by status, and the headers. Sections 7 and 8. */
+/** Describes the responses of a route for /openapi.json: the errors of src/errors.ts grouped by status, and the response headers. */
 import { failures } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 import { Type } from '../edge/schema.ts'
 
 type Described = { description: string; headers: object; content: object }
 
-/** A request id, in examples. */
+/** The request id used in examples. */
 export const exampleId = '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41'
-// `bad_request` is the only code with several: what the HTTP parser refuses (rulings, Additions to the error table).
+// `bad_request` is the only code with several statuses: it covers everything that the HTTP parser rejects.
 const badRequestStatuses = [400, 408, 417, 431]
 
 export const rateLimitHeaders = {
-  'X-RateLimit-Limit': Type.Integer({ description: 'Requests allowed per window.' }),
-  'X-RateLimit-Remaining': Type.Integer({ description: 'Requests left in the current window.' }),
-  'X-RateLimit-Reset': Type.Integer({ description: 'Unix time in seconds when the window resets.' }),
+  'X-RateLimit-Limit': Type.Integer({ description: 'Number of requests allowed per window.' }),
+  'X-RateLimit-Remaining': Type.Integer({ description: 'Number of requests left in the current window.' }),
+  'X-RateLimit-Reset': Type.Integer({ description: 'Unix time, in seconds, at which the window resets.' }),
 }
 
-const retryAfter = { 'Retry-After': Type.Integer({ description: 'Seconds to wait before the same request is sent again.' }) }
+const retryAfter = { 'Retry-After': Type.Integer({ description: 'Number of seconds to wait before retrying the request.' }) }
 
-// RFC 9110, 11.6.1.
-const challenge = { 'WWW-Authenticate': Type.String({ description: 'The scheme that is asked for: `Bearer`.' }) }
+// RFC 9110, 11.6.1: a 401 response names the authentication scheme.
+const challenge = { 'WWW-Authenticate': Type.String({ description: 'The required authentication scheme: `Bearer`.' }) }
 
-export const describeHeaders = () => ({ 'X-Request-ID': Type.String({ format: 'uuid', description: 'On every response.' }) })
+export const describeHeaders = () => ({
+  'X-Request-ID': Type.String({ format: 'uuid', description: 'The id of the request. Present on every response.' }),
+})
 
-/** The responses of a route that may fail with these codes, by status. */
+/** Returns the error responses, by status, of a route that can fail with these codes. */
 export function describeFailures(...codes: FailureCode[]): Record<number, Described> {
   const byStatus = new Map<number, FailureCode[]>()
   for (const code of codes) {
@@ -54,9 +56,9 @@ function describe(codes: FailureCode[]): Described {
 const envelopeOf = (codes: FailureCode[]) =>
   Type.Object({
     error: Type.Object({
-      code: Type.Enum(codes, { description: 'Stable, for programs.' }),
-      message: Type.String({ description: 'For people; may change.' }),
-      request_id: Type.String({ format: 'uuid', description: 'The same as in `X-Request-ID`.' }),
+      code: Type.Enum(codes, { description: 'Stable, machine-readable error code.' }),
+      message: Type.String({ description: 'Human-readable description. The wording may change.' }),
+      request_id: Type.String({ format: 'uuid', description: 'Same value as the `X-Request-ID` header.' }),
     }),
   })
 

@@ -1,6 +1,6 @@
 /**
- * Who calls, decided on headers alone before the body is read: `order.authentication`, `order.permission`, `order.rate-limit`. Hook `onRequest`
- * of every route of the API; leaves `request.caller`. Never says which agents exist.
+ * Authenticates and rate-limits a caller by its headers, before the body is read: `order.authentication`, `order.permission`,
+ * `order.rate-limit`. An `onRequest` hook of every public API route that sets `request.caller`. Its errors never reveal which agents exist.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, ApiKey, RateFigures } from '../../access/outcome.ts'
@@ -12,17 +12,17 @@ export type Caller = { apiKey: ApiKey; figures: RateFigures }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by `admitCaller`, so only within the routes of the API. */
+    /** Set by `admitCaller`, so only available in the routes of the public API. */
     caller: Caller
   }
 }
 
-/** Throws ApiError with the first check that fails. A 429 has its figures on the reply. */
+/** Throws the ApiError of the first check that fails. For a 429, also sets the rate limit headers on the reply. */
 export function admitCaller(access: Access) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const apiKey = await authenticate(access, request)
     note(request.raw, { keyId: apiKey.id, agentId: apiKey.agentId })
-    // `agent_mismatch`: the path's text, percent-decoded, against the key's; never looked up.
+    // The percent-decoded path is compared with the key's agent. The agent in the path is never looked up.
     if ((request.params as { agent_id: string }).agent_id !== apiKey.agentId) throw new ApiError('agent_mismatch')
     if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')
     request.caller = { apiKey, figures: await spend(access, apiKey, reply) }
@@ -30,7 +30,7 @@ export function admitCaller(access: Access) {
 }
 
 async function authenticate(access: Access, request: FastifyRequest): Promise<ApiKey> {
-  // Of two Authorization headers Node keeps the first; a proxy before us may have judged by the other.
+  // Of two Authorization headers Node keeps the first, while a proxy in front may have checked the second.
   const header = countHeader(request.raw, 'authorization') > 1 ? undefined : request.headers.authorization
   const outcome = await access.authenticate(header)
   switch (outcome.kind) {
@@ -42,7 +42,7 @@ async function authenticate(access: Access, request: FastifyRequest): Promise<Ap
   }
 }
 
-/** `rate.spend`, `rate.fail-closed`. */
+/** Takes one unit of the rate limit window: `rate.spend`, `rate.fail-closed`. */
 async function spend(access: Access, apiKey: ApiKey, reply: FastifyReply): Promise<RateFigures> {
   const outcome = await access.spend(apiKey)
   switch (outcome.kind) {
@@ -56,7 +56,7 @@ async function spend(access: Access, apiKey: ApiKey, reply: FastifyReply): Promi
   }
 }
 
-/** `rate.headers`: on 200 JSON and on 429, nowhere else. */
+/** The X-RateLimit headers, sent only on a JSON 200 and on a 429 (`rate.headers`). */
 export const rateHeaders = ({ limit, remaining, resetAt }: RateFigures): Record<string, string> => ({
   'x-ratelimit-limit': String(limit),
   'x-ratelimit-remaining': String(remaining),

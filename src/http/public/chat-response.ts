@@ -1,10 +1,10 @@
-/** The chat response, the same text on both transports and at every replay. Specification section 2; ruling `idempotency.replay`. */
+/** Writes the chat response. The text is identical on both transports and for every replay (`idempotency.replay`). */
 import { formatUsd } from '../../ledger/ledger.ts'
 import type { TurnEnd } from '../../turn/outcome.ts'
 
 export type StoredReply = Extract<TurnEnd, { kind: 'completed' }>['reply']
 
-/** One line of JSON, with the field names and ids of ours written as they are: the content alone may hold what has to be escaped. */
+/** Returns one line of JSON. Only the content can hold characters that need escaping, so everything else is written directly. */
 export function chatResponse(reply: StoredReply): string {
   const { requestId, conversationId, messageId, content, createdAt, promptTokens, completionTokens, charged } = reply
   const message = `{"id":"${messageId}","role":"assistant","content":${JSON.stringify(content)},"created_at":"${time(createdAt)}"}`
@@ -13,5 +13,5 @@ export function chatResponse(reply: StoredReply): string {
   return `{"request_id":"${requestId}","conversation_id":"${conversationId}","message":${message},"usage":${usage}}`
 }
 
-/** `time.format` */
+/** `time.format`. */
 const time = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -1,4 +1,4 @@
-/** POST …/chat and …/chat/stream: what a turn's outcome becomes on either transport. Specification 4.1, 4.2; rulings `order.validation`, Streams. */
+/** POST …/chat and …/chat/stream: validates a message (`order.validation`), runs the turn and writes its outcome as JSON or as events. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
@@ -16,12 +16,12 @@ import { readIdempotencyKey } from './idempotency-key.ts'
 import { tooLong } from '../edge/invalid-input.ts'
 import { parseJson, receiveBody } from '../edge/request-body.ts'
 
-/** The turn room, as much of it as the door needs. */
+/** The part of the turn module that these routes use. */
 export type Turns = { begin(request: TurnRequest): Promise<BeginResult> }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set before the chat routes' body is read as JSON. */
+    /** Set by the chat routes before the body is parsed. */
     idempotencyKey: string
   }
 }
@@ -62,7 +62,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
   })
 }
 
-/** A turn as an event stream; what was refused before the stream is established is JSON with its status. Throws ApiError. */
+/** Streams a turn as events. Throws an ApiError if the turn was rejected, which is answered with JSON because no stream has started. */
 export async function sendBeginResult(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -87,14 +87,14 @@ export async function sendBeginResult(
   }
 }
 
-/** `conversation.identity`, `text.well-formed`: the two texts exactly as they were sent. */
+/** Passes both texts on exactly as they were sent: `conversation.identity`, `text.well-formed`. */
 function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnRequest {
   const { id: apiKeyId, agentId, ownerId: shareOf } = request.caller.apiKey
   const { external_user_id: externalUserId, message } = request.body
   return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message, shareOf }
 }
 
-/** `rate.headers`, `idempotency.replay`: fresh figures; the id of the turn that was answered. */
+/** Sends current rate limit headers, and the request id of the turn that produced the reply: `rate.headers`, `idempotency.replay`. */
 const sendReply = (request: FastifyRequest, reply: FastifyReply, stored: StoredReply): FastifyReply =>
   reply
     .headers(rateHeaders(request.caller.figures))

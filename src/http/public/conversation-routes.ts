@@ -1,4 +1,4 @@
-/** The conversation listing of one API key. Specification 4.3; rulings, Conversation listing and `paging`. */
+/** Lists the conversations of an API key and the messages of a conversation (`paging`); docs/spec.md, section 10. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
@@ -10,7 +10,7 @@ type Page<Item> = { data: Item[]; nextCursor: string | null }
 type Conversation = { conversationId: string; externalUserId: string; createdAt: number; lastMessageAt: number; messageCount: number }
 type Message = { id: string; role: 'user' | 'assistant'; content: string; createdAt: number; requestId: string }
 
-/** The turn room's listing, as much of it as the door needs. Times are epoch milliseconds. */
+/** The queries that these routes use. Times are epoch milliseconds. */
 export type Conversations = {
   list(wanted: PageWanted & { externalUserId: string | undefined }): Promise<Page<Conversation>>
   messages(wanted: PageWanted & { conversationId: string }): Promise<({ kind: 'found' } & Page<Message>) | { kind: 'not_found' }>
@@ -35,11 +35,11 @@ export const conversationRoutes: FastifyPluginAsyncTypebox<{ conversations: Conv
   })
 }
 
-/** Query strings are text: only a plain whole number becomes one, so that the schema refuses the rest instead of guessing. */
+/** Query values are text. Only plain integers are converted, so that the schema rejects everything else. */
 async function readQuery({ raw, query }: FastifyRequest): Promise<void> {
   const given = query as { limit?: unknown }
   if (typeof given.limit === 'string' && /^(0|[1-9]\d{0,8})$/.test(given.limit)) given.limit = Number(given.limit)
-  if (!isDecodable(raw.url ?? '')) throw new ApiError('validation_error', 'The query must be percent-encoded UTF-8.')
+  if (!isDecodable(raw.url ?? '')) throw new ApiError('validation_error', 'The query string must be percent-encoded UTF-8.')
 }
 
 function isDecodable(url: string): boolean {
@@ -51,7 +51,7 @@ function isDecodable(url: string): boolean {
   }
 }
 
-/** `time.format` */
+/** `time.format`. */
 const time = (epochMs: number): string => new Date(epochMs).toISOString()
 
 const writeConversation = (conversation: Conversation) => ({

@@ -1,6 +1,6 @@
 /**
- * The event stream of one turn: `response.created`, deltas, then exactly one of `response.completed` and `error`. Only listens: a caller
- * who leaves or does not read changes nothing about the turn. Specification section 6; rulings, Streams.
+ * Writes one turn as server-sent events: `response.created`, deltas, then exactly one `response.completed` or `error`. It only listens: a
+ * caller that disconnects or stops reading does not affect the turn. docs/spec.md, section 7.
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
@@ -13,20 +13,20 @@ import { errorObject } from '../edge/envelope.ts'
 import { cutOffWhenStalled } from './slow-reader.ts'
 
 export type StreamTimes = {
-  /** A comment line this often keeps proxies from closing a quiet stream. */
+  /** Interval of the comment lines that keep proxies from closing an idle stream. */
   heartbeatMs: number
-  /** A reader who takes nothing for so long is cut off. */
+  /** A reader that accepts no data for this long is disconnected. */
   stallMs: number
 }
 
 export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger }
 
-// Rulings, `stream.slow-reader`: some minutes of speech for a slow reader, and 10,000 of them still fit into a machine's memory.
+// `stream.slow-reader`: several minutes of generated text for one slow reader, and the buffers of 10,000 of them still fit in memory.
 const unsentLimitBytes = 262_144
 
 /**
- * Headers and `response.created` leave at once; resolves when the turn has ended and its last event was written. `message` is the user's. Never
- * rejects: a stream that fails by a fault of ours breaks off, which its caller understands and the turn does not feel.
+ * Sends the headers and `response.created` immediately. Resolves after the turn has ended and its last event was written. `message` is the
+ * message of the external user. Never rejects: after an internal error it closes the connection, and the turn continues.
  */
 export async function streamTurn(response: ServerResponse, turn: RunningTurn, message: string, options: StreamOptions): Promise<void> {
   const closeOnError = breakingOff(response, turn.requestId, options)
@@ -39,18 +39,18 @@ export async function streamTurn(response: ServerResponse, turn: RunningTurn, me
   closeOnError(() => (end.kind === 'completed' ? stream.complete(end.reply) : stream.fail(new ApiError(end.code), turn.requestId)))
 }
 
-/** `idempotency.replay`: created, then completed; deltas are not replayed. Never throws, as `streamTurn`. */
+/** Sends a stored reply: `response.created`, then `response.completed`, without deltas (`idempotency.replay`). Never throws. */
 export function streamReply(response: ServerResponse, reply: StoredReply, message: string, options: StreamOptions): void {
   breakingOff(response, reply.requestId, options)(() => new EventStream(response, reply, message, options).complete(reply))
 }
 
-/** Does what writes to a stream. Of a status that has left no error can be told, so the connection is the answer, and the log has the reason. */
+/** Returns a function that runs a write. The status is already sent, so after an error it can only log the error and close the connection. */
 function breakingOff(response: ServerResponse, requestId: string, { log }: StreamOptions) {
   return <Result>(write: () => Result): Result | undefined => {
     try {
       return write()
     } catch (error) {
-      log.error({ err: error, request_id: requestId }, 'an event stream broke off by a fault of ours')
+      log.error({ err: error, request_id: requestId }, 'event stream failed, closing the connection')
       response.destroy()
       return undefined
     }
@@ -60,21 +60,21 @@ function breakingOff(response: ServerResponse, requestId: string, { log }: Strea
 class EventStream {
   readonly #response: ServerResponse
   readonly #heartbeat: NodeJS.Timeout
-  /** After every write. */
+  /** Called after every write. */
   readonly #watchReader: () => void
   readonly #failpoints: Failpoints
-  /** For failpoints. */
+  /** Passed to failpoints. */
   readonly #message: string
   readonly #drop = (): void => void this.#response.destroy()
-  /** HTTP/1.1: the body goes in chunks, which are framed here. */
+  /** Whether the response uses chunked encoding. This class writes the chunk framing itself. */
   readonly #chunked: boolean
-  /** Deltas of the running tick; they leave in one write. */
+  /** The deltas of the current tick, sent in one write. */
   #pending = ''
   #started = false
-  /** `stream.slow-reader`: from the first delta that is dropped all are, so that what was sent stays the beginning of the reply. */
+  /** `stream.slow-reader`: after the first dropped delta all later ones are dropped, so the sent text stays a prefix of the reply. */
   #dropping = false
 
-  /** `stream.established` */
+  /** Sends the headers and `response.created` (`stream.established`). */
   constructor(
     response: ServerResponse,
     { requestId, conversationId }: { requestId: string; conversationId: string },
@@ -110,7 +110,7 @@ class EventStream {
     }
     if (this.#pending === '') process.nextTick(() => this.#flush())
     this.#pending += next
-    // The first words are what a person waits for.
+    // The first delta is sent right away, because the end user is waiting for it.
     if (!this.#started) this.#flush()
     this.#started = true
   }
@@ -139,14 +139,14 @@ class EventStream {
     this.#watchReader()
   }
 
-  /** For a quiet stream only: what a slow reader has not taken grows by nothing that he can do without. */
+  /** Sends a heartbeat only if no data is waiting: it must not add to the backlog of a slow reader. */
   #beat(): void {
     if (this.#response.writableLength > 0) return
     this.#write(':\n\n')
     this.#watchReader()
   }
 
-  /** One call of the system, made at once: Node would frame a chunk in three writes more, and hold it back to the end of the tick to gather them. */
+  /** Makes one system call, immediately. Node would frame a chunk with three more writes and delay them to the end of the tick. */
   #write(text: string): void {
     const { socket } = this.#response
     socket?.cork()
@@ -155,9 +155,9 @@ class EventStream {
   }
 }
 
-/** `data` is one line: JSON has no raw CR or LF, and no other character ends a line of an event stream. */
+/** `data` must be one line. JSON text has no raw CR or LF, the only characters that end a line in an event stream. */
 export const event = (name: string, data: string): string => `event: ${name}\ndata: ${data}\n\n`
 
-/** RFC 9112, section 7.1. */
+/** Frames a chunk as in RFC 9112, section 7.1. */
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 const lastChunk = '0\r\n\r\n'

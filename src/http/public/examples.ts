@@ -1,4 +1,4 @@
-/** The examples of /openapi.json: one short conversation, as every operation shows its part of it. A test sends and reads all of them. */
+/** The examples in /openapi.json: every operation shows its part of one short conversation. A test sends and checks all of them. */
 import { exampleId } from './answers.ts'
 
 const conversationId = 'conv_01jd3v9qk8x2m5n7p4r6t8w0yb'
@@ -15,7 +15,7 @@ export const chatResponse = {
   usage: { prompt_tokens: 412, completion_tokens: 18, total_tokens: 430, charged_usd: '0.00007260' },
 }
 
-/** Media type examples of a stream: its events, by their names. */
+/** Examples of the events of a stream, by event name. */
 export const chatEvents = {
   'response.created': { value: { event: 'response.created', data: { request_id: exampleId, conversation_id: conversationId } } },
   'response.output_text.delta': { value: { event: 'response.output_text.delta', data: { delta: 'The premium ' } } },
@@ -25,7 +25,7 @@ export const chatEvents = {
       event: 'error',
       data: {
         code: 'service_unavailable',
-        message: 'The service is temporarily unavailable. Try again with the same Idempotency-Key.',
+        message: 'The service is temporarily unavailable. Retry with the same Idempotency-Key.',
         request_id: exampleId,
       },
     },

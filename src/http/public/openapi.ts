@@ -1,34 +1,34 @@
-/** /openapi.json: the public API, written from the routes' own schemas. Specification section 9; surfaces, Addresses. */
+/** Serves /openapi.json, the description of the public API, generated from the schemas that validate its requests. */
 import swagger from '@fastify/swagger'
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from '../edge/schema.ts'
 
-/** The header for a description alone: readIdempotencyKey checks it, since a schema would count bytes instead of characters. */
+/** Describes the header only. readIdempotencyKey validates it, because a schema would count bytes instead of characters. */
 export const idempotencyKey = (description: string, example: string) =>
   Type.String({ minLength: 1, maxLength: 255, description, examples: [example] })
 
 const ChatHeaders = Type.Object({
   'Idempotency-Key': idempotencyKey(
-    'Unique per logical request; kept for 24 hours from the end of the turn. The same key with the same body gets the same reply.',
+    'Unique per logical request. Kept for 24 hours after the turn ends. A retry with the same key and body returns the same reply.',
     'order-4711-question-1',
   ),
 })
 
-/** Of whoever runs it: no more is known here. */
+/** The server does not know who operates it. */
 export const contact = { name: 'The operator of this installation' }
 
 const description = [
-  'Holds conversations with a configured agent. Every message is answered once, stored once and charged once.',
-  'Send requests from a server: an API key must never reach a browser.',
+  'Chat with a configured agent. Every message is answered once, stored once and charged once.',
+  'Call the API from your server: an API key must never reach a browser.',
 ].join(' ')
 
-/** A named schema keeps its name. */
+/** Keeps the name of a named schema. */
 export const refNames: NonNullable<FastifyDynamicSwaggerOptions['refResolver']> = {
   buildLocalReference: ({ $id }, _baseUri, _fragment, index) => (typeof $id === 'string' ? $id : `Schema${index}`),
 }
 
-/** Describes the routes that are added to `app` from now on, and serves the description there. */
+/** Describes every route added to `app` after this call, and serves the description at /openapi.json. */
 export async function describeApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -36,8 +36,8 @@ export async function describeApi(app: FastifyInstance, publicUrl: string | unde
       info: { title: 'Agent Chat API', version: '1.0.0', description, contact, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
       servers: [{ url: publicUrl ?? '/' }],
       tags: [
-        { name: 'Chat', description: 'One turn of a conversation: as JSON, or as a stream of events.' },
-        { name: 'Conversations', description: 'What was said, as far as this API key has said it.' },
+        { name: 'Chat', description: 'Send a message and get the reply as JSON or as a stream of server-sent events.' },
+        { name: 'Conversations', description: 'The conversations and messages of this API key.' },
       ],
       components: {
         securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `svc_live_<key_id>.<secret>`.' } },

@@ -1,15 +1,15 @@
 /**
- * `stream.slow-reader`: cuts off a reader who takes nothing for so long while something waits to be sent. Never touches what is sent, and never
- * cuts off a reader who goes on taking, however slowly. Node's own timeout of a socket is not used: it begins anew once where a part of the
- * newest write was taken, and so may last twice as long.
+ * `stream.slow-reader`: disconnects a reader that accepts no data for a given time while data is waiting. A reader that keeps reading, however
+ * slowly, is never disconnected. Node's socket timeout does not fit: it restarts once if part of the latest write was accepted, so it can
+ * take twice as long.
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-// A cut comes at most a thirtieth late; 30 s are told in seconds.
+// A reader is disconnected at most 1/30 of the limit late: one second for 30 s.
 const looksPerStall = 30
 
-/** Answers what is to be called after each write. The timer runs only while something is unsent. */
+/** Returns a function to call after each write. Its timer runs only while data is waiting to be sent. */
 export function cutOffWhenStalled(response: ServerResponse, stallMs: number): () => void {
   const everyMs = stallMs / looksPerStall
   let timer: NodeJS.Timeout | undefined
@@ -29,7 +29,7 @@ export function cutOffWhenStalled(response: ServerResponse, stallMs: number): ()
     lookedAt += since
     taken = takenFrom(response.socket)
     const moved = !before || !taken || before.whole !== taken.whole || before.left !== taken.left
-    // A process that stood still has not seen what was taken meanwhile: that time is not the reader's.
+    // While the process was suspended it could not see the reader accept data, so at most two intervals count.
     unmovedMs = moved ? 0 : unmovedMs + Math.min(since, 2 * everyMs)
     if (unmovedMs >= stallMs) response.destroy()
   }
@@ -44,13 +44,13 @@ export function cutOffWhenStalled(response: ServerResponse, stallMs: number): ()
   }
 }
 
-/** Bytes of whole writes that the system took, and bytes that are left of the write under way: one of them changes with every byte taken. */
+/** Bytes of completed writes, and bytes left of the current write. With every byte that the system accepts, one of the two changes. */
 type Taken = { whole: number; left: number | undefined }
 
-/** Nothing where the response waits behind another one of its connection, whose reader is that one's affair. */
+/** Undefined while the response waits behind another one on the same connection; that one watches the reader. */
 function takenFrom(socket: Socket | null): Taken | undefined {
   if (!socket) return undefined
-  // Not in Node's documentation; its own timeout reads it. Without it a large write would be seen only as a whole.
+  // Undocumented, but Node's own socket timeout reads it. Without it, progress within one large write would be invisible.
   const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null }
   return { whole: socket.bytesWritten - socket.writableLength, left: handle?.writeQueueSize }
 }
