@@ -91,7 +91,7 @@ describe('the address', () => {
     const { code, stderr } = await runCommand(['ledger', 'add', 'own_x', '5', '--url', url], token)
     assert.equal(code, 2)
     const [, key] = /^Idempotency-Key: (\S+)\n/.exec(stderr) ?? []
-    assert.ok(stderr.endsWith(`repeat it with --idempotency-key ${key}\n`), stderr)
+    assert.ok(stderr.endsWith(`To retry safely, add --idempotency-key ${key}\n`), stderr)
   })
 })
 

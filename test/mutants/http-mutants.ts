@@ -306,7 +306,7 @@ export const doorMutants: Mutant[] = [
   {
     rule: 'text.well-formed',
     removes: 'bytes that are not UTF-8 are refused',
-    edits: [edit(body, "  if (!isUtf8(bytes)) throw invalid('The body must be UTF-8.')\n")],
+    edits: [edit(body, "  if (!isUtf8(bytes)) throw invalid('The body must be valid UTF-8.')\n")],
     caughtBy: {
       file: 'spec/http-body.test.ts',
       title: 'fault.body-not-utf8 text.well-formed: bytes that are not UTF-8, a byte order mark and UTF-16 are refused',

@@ -29,11 +29,7 @@ export function findChromium(): string | undefined {
   return [...(named ? [named] : []), ...places.flatMap((place) => names.map((name) => join(place, name)))].find((file) => existsSync(file))
 }
 
-type ConsoleTest<App extends ConsoleApp> = (
-  title: string,
-  body: (visitor: Visitor<App>) => Promise<void>,
-  options?: VisitOptions,
-) => void
+type ConsoleTest<App extends ConsoleApp> = (title: string, body: (visitor: Visitor<App>) => Promise<void>, options?: VisitOptions) => void
 
 /** `start` makes the app of the file, whose admin token is the tests' own; every test of it is skipped where the console cannot be tested. */
 export function openConsole<App extends ConsoleApp>(start: () => Promise<App>): ConsoleTest<App> {
