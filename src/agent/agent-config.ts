@@ -1,6 +1,7 @@
 /**
- * What one version of an agent says, as the loop and the admin room read it, and the one parser of its stored JSON.
- * Never reads the store: it is handed the row. Rulings: `billing.hold` (the token budgets are columns, since admission holds them in SQL).
+ * Defines the configuration of one agent version, and parses and formats the part of it that the store keeps as JSON. The caller passes in
+ * the row; this module does not read the store. The token budgets are columns and not JSON because admission computes the hold from them in
+ * SQL (`billing.hold`).
  */
 import type { AgentVersion } from '../store/queries/agents.ts'
 import { isObject } from './models/transport/fields.ts'
@@ -11,26 +12,29 @@ export type AgentConfig = {
   systemPrompt: string
   /** `<provider name>/<model id>`; see `splitModel`. */
   model: string
-  /** `null`: the provider's own default. */
+  /** `null`: use the provider's default. */
   temperature: number | null
-  /** Calls of the model within one turn. */
+  /** Maximum number of model calls within one turn. */
   maxSteps: number
-  /** Calls of tools within one turn. */
+  /** Maximum number of tool calls within one turn. */
   maxToolCalls: number
   maxOutputTokens: number
   historyMaxTokens: number
-  /** `embeddingModel` as `<provider name>/<model id>`; null: full text alone. `language`: of its texts, for the endings of words; null: English. */
+  /**
+   * `maxTokens`: token budget for passages in a prompt. `topK`: maximum number of passages. `embeddingModel`: `<provider name>/<model id>`,
+   * or null for full-text search only. `language`: language of the documents, used for stemming; null means English.
+   */
   knowledge: { maxTokens: number; topK: number; embeddingModel: string | null; language: string | null }
-  /** In the order in which the model is told of them. */
+  /** In the order in which they are listed to the model. */
   tools: ToolConfig[]
-  /** Code points. */
+  /** Maximum length of a user message, in code points. */
   maxMessageLength: number
 }
 
-// fault.tool-calls-invalid: twice as many calls as steps; a turn that needs more is going round in circles.
+// Twice the default number of steps; a turn that needs more is usually looping (`fault.tool-calls-invalid`).
 export const defaultMaxToolCalls = 16
 
-/** The part of a version that no statement needs; stored as JSON. What stands behind a question mark was not written before there were tools. */
+/** The part of a version that no SQL statement reads, stored as JSON. Versions written before tools existed lack the optional fields. */
 type StoredConfig = {
   systemPrompt: string
   temperature: number | null
@@ -42,7 +46,10 @@ type StoredConfig = {
   tools?: ToolConfig[]
 }
 
-/** Reads a version as it was written by `formatStoredConfig`; throws where the stored JSON is damaged. */
+/**
+ * Builds the configuration from a stored version, whose JSON part `formatStoredConfig` wrote. Throws an Error if the JSON does not have the
+ * expected shape, and a SyntaxError if it is not valid JSON.
+ */
 export function parseAgentConfig(version: AgentVersion): AgentConfig {
   const stored: unknown = JSON.parse(version.config)
   if (!isStoredConfig(stored)) throw new Error(`the stored configuration of ${version.agentId} version ${version.version} is damaged`)
@@ -72,7 +79,9 @@ export function formatStoredConfig(config: AgentConfig): string {
   return JSON.stringify(stored)
 }
 
-/** Splits `<provider name>/<model id>` at the first slash, since model ids hold slashes of their own; undefined where either part is empty. */
+/**
+ * Splits `<provider name>/<model id>` at the first slash, because model ids may contain slashes. Returns undefined if either part is empty.
+ */
 export function splitModel(model: string): { provider: string; modelId: string } | undefined {
   const slash = model.indexOf('/')
   if (slash < 1 || slash === model.length - 1) return undefined
@@ -81,7 +90,7 @@ export function splitModel(model: string): { provider: string; modelId: string }
 
 type Fits = (value: unknown) => boolean
 
-// Written out: a library of schemas costs a start more than all of this room.
+// Hand-written checks: loading a schema library would add more to the startup time than all of src/agent does.
 const isText: Fits = (value) => typeof value === 'string'
 const isNumber: Fits = (value) => typeof value === 'number'
 const isTexts: Fits = (value) => isObject(value) && Object.values(value).every(isText)

@@ -1,4 +1,7 @@
-/** Opens the snapshot a turn runs on: a version never changes, so it is read once; its provider may change, so that is read afresh. */
+/**
+ * Loads the configuration and the model for the agent version that a turn runs on. A version never changes, so its configuration is cached
+ * in memory; its provider can change, so `createProviders` decides when to read it again.
+ */
 import { ModelError } from './models/model.ts'
 import type { Model } from './models/model.ts'
 import type { Models } from './models/models.ts'
@@ -10,12 +13,12 @@ import type { Store } from '../store/store.ts'
 import { createProviders } from './models/providers.ts'
 import { SharedReads } from './shared-reads.ts'
 
-// A version is a few KiB; 1,000 of them is what a process of many agents holds without being felt.
+// One version takes a few KiB, so the cache of a process with many agents stays at a few MiB.
 const maxVersions = 1000
 
 export type OpenVersion =
   | { kind: 'open'; config: AgentConfig; model: Model; modelId: string }
-  /** The provider is gone or cannot be opened: the operator's to mend. */
+  /** The provider does not exist or its key cannot be decrypted; only the operator can fix that. */
   | { kind: 'refused'; cause: string }
 
 export function createVersions({ store, sealer, models }: { store: Store; sealer: Sealer; models: Models }) {
@@ -24,7 +27,9 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
   const providers = createProviders<Model>({ store, sealer, open: (provider) => models.open(provider) })
 
   return {
-    /** Rejects with StoreUnavailable. */
+    /**
+     * Opens one version of an agent. Throws StoreUnavailable, or an Error if the version does not exist or its configuration is damaged.
+     */
     async open(agentId: string, version: number): Promise<OpenVersion> {
       const config = await openConfig(agentId, version)
       const name = splitModel(config.model)

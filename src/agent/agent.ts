@@ -1,6 +1,7 @@
 /**
- * What speaks: the loop model → tools → model for one turn, on the turn's snapshot of its agent. Knows nothing of money or HTTP: before each
- * further round the turn is asked, which journals the finished step and extends its hold. Specification section 1; rulings `turn.states`.
+ * Runs the loop of model calls and tool calls for one turn, on the agent version that the turn was admitted with. It knows nothing about
+ * money or HTTP: before each further step it calls `beforeStep`, which journals the finished step and extends the hold. What the loop
+ * returns decides the state in which the turn ends (`turn.states`).
  */
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
@@ -30,42 +31,48 @@ export type GenerationRequest = {
   agentVersion: number
   message: string
   history: HistoryMessage[]
-  /** What this run, and those it continues, have done: gone on from, neither paid nor done again. */
+  /**
+   * What this run, and the earlier runs that it continues, have done already. The loop goes on after it; nothing in it is paid or done
+   * again.
+   */
   journal: JournalEntry[]
-  /** Steps that were numbered by runs that this one does not continue. */
+  /** Highest step number of earlier runs that this run does not continue; 0 if there is none. */
   stepsBefore: number
   signal: AbortSignal
-  /** Called for each piece of the reply, clean; the pieces add up to the reply's text. */
+  /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */
   onDelta(delta: string): void
-  /** Called before every model call but a turn's first; false stops the request. */
+  /** Called before every model call except the first one of a turn. The loop stops if it resolves with false. */
   beforeStep(next: NextStep): Promise<boolean>
-  /** Makes entries durable within a step. `finishedSideEffects`: a finished call that may have changed something is among them. False stops the request. */
+  /**
+   * Makes journal entries durable in the middle of a step. `finishedSideEffects` says whether a finished call with side effects is among
+   * them. The loop stops if it resolves with false.
+   */
   writeJournal(entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
 }
 
 export type NextStep = {
-  /** What of the step just finished is not journalled yet. */
+  /** Entries of the step that just finished which are not in the journal yet. */
   entries: JournalEntry[]
   usageSoFar: ModelUsage
-  /** What those steps were allowed to use, whatever their provider says that they did. */
+  /** What the steps so far were allowed to use, whatever usage their provider reported. */
   boundSoFar: ModelUsage
-  /** What the next step may use: its prompt, tools included, and its cap of output. */
+  /** Upper bound for the next step: its prompt including the tool definitions, and its output limit. */
   bound: ModelUsage
 }
 
 export type GenerationResult =
   | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
-  /** The model's side or its network failed, after retries where they were allowed. */
+  /** The provider or the network failed, after retries where retries were allowed. */
   | { kind: 'unavailable'; cause: string }
-  /** The model's side refuses the request itself. */
+  /** The provider rejected the request, or the provider is missing or cannot be opened. */
   | { kind: 'refused'; cause: string }
-  /** A reply that cannot be used: final. */
+  /** The model gave no usable reply. The turn fails for good. */
   | { kind: 'unusable'; cause: string }
   /** Stopped by the signal, by `beforeStep` or by `writeJournal`. */
   | { kind: 'stopped' }
 
 export interface Agents {
-  /** Never rejects for what a model or a tool does; rejects with StoreUnavailable, or for a fault of ours. */
+  /** Failures of models and tools are results, not rejections. Rejects with StoreUnavailable, or with an internal error. */
   generate(request: GenerationRequest): Promise<GenerationResult>
 }
 
@@ -110,11 +117,11 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
     const prompt = (): PromptMessage[] => [...buildPrompt({ systemPrompt, passages, history, message }), ...steps.messages()]
     const asked = (): Asked => ({ prompt: prompt(), toolTokens: toolTokens(toolbox.definitions), maxOutputTokens })
     const calls = { ...request, toolbox, maxToolCalls, failpoints, log }
-    /** Said before this attempt: whoever listens now has not heard it. */
+    /** Text of an earlier attempt or run. The listeners of this attempt have not received it yet. */
     let unheard = steps.text
 
     for (;;) {
-      // `tools.caps`; no tool is called whose answer no model would read.
+      // `tools.caps`: checked before the tools run, because after the last step no model call would read their results.
       if (steps.count >= maxSteps) return { kind: 'unusable', cause: `no reply within ${maxSteps} steps` }
       if (steps.last) {
         const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
@@ -139,7 +146,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model answered without text, twice' }
     }
 
-    /** One answer, with as much of the history as the model takes. */
+    /** Calls the model once, with as much of the history as the model accepts. */
     async function askModel(): Promise<ModelStep | GenerationResult> {
       for (;;) {
         const saidBefore = steps.text.length
@@ -147,13 +154,14 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           return await callModel()
         } catch (error) {
           if (!(error instanceof ModelError)) throw error
-          // `history.fits`
+          // `history.fits`: retry with half of the history, unless this call already produced text.
           if (error.kind === 'too_long' && history.length > 0 && steps.text.length === saidBefore) {
             history = newerHalf(history)
             log.info({ request_id: requestId, messages: history.length }, 'too long for the model, which is asked with less history')
             continue
           }
-          // A provider may repeat the prompt in its error: its words stand in the turn's record, and in the log only for who asks for them.
+          // A provider may repeat the prompt in its error message. The message goes into the turn's record, but into the log only at debug
+          // level.
           log.warn({ request_id: requestId, model: config.model, outcome: error.kind }, 'the model call failed')
           log.debug({ request_id: requestId, cause: error.message }, 'what the model server said')
           return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause: error.message }
@@ -161,7 +169,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       }
     }
 
-    /** One answer, its text cleaned and told as it comes. */
+    /** Calls the model, with retries, and sends its text on as it arrives, cleaned. */
     async function callModel(): Promise<ModelStep> {
       let cleaner = new TextCleaner()
       const emit = (text: string): void => {
@@ -171,7 +179,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       const answer = await generateWithRetries(countedModel(droppableModel(model, failpoints, message), metrics), modelRequest, {
         signal,
         onText: (text) => emit(cleaner.push(text)),
-        // `stream.after-delta`: once a piece of the turn has left, nothing is generated again
+        // `stream.after-delta`: once any text of the turn was sent, the answer is not generated again.
         mayRetry: () => steps.text.length === 0,
         onRetry() {
           metrics.modelRetried()
@@ -184,7 +192,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
   }
 }
 
-/** `tools.citations`: every document and section once, those that were put into the prompt, then those that a tool found. */
+/** `tools.citations`: each document and section once; first the passages in the prompt, then those that a tool found. */
 function cited(passages: Passage[], found: Citation[]): Citation[] {
   const once = new Map<string, Citation>()
   for (const { documentId, title, section } of [...passages, ...found]) {

@@ -1,19 +1,19 @@
 /**
- * `text.well-formed` for what models and tools say: U+0000 is removed and a lone surrogate becomes U+FFFD, before anything leaves or is stored,
- * so that deltas add up to the content and no store merges two texts. Owns characters only; specification section 6. Pure.
+ * Cleans text from models and tools before it is sent or stored (`text.well-formed`): removes U+0000 and replaces each lone surrogate with
+ * U+FFFD. The deltas of a reply therefore add up to the stored text, and no store changes or rejects it.
  */
 
-/** Cleans a whole text at once. */
+/** Cleans a complete text. */
 export function cleanText(text: string): string {
   return text.replaceAll('\0', '').toWellFormed()
 }
 
-/** Cleans a stream of pieces; what it answers adds up to `cleanText` of all pieces together, wherever they were cut. */
+/** Cleans text that arrives in pieces. The outputs add up to `cleanText` of the whole text, wherever it was split. */
 export class TextCleaner {
-  /** The first half of a surrogate pair whose second half may come with the next piece. */
+  /** The first half of a surrogate pair whose second half may arrive with the next piece. */
   #half = ''
 
-  /** Answers what may leave now; may be empty. */
+  /** Returns the cleaned text that can be sent now; possibly empty. */
   push(piece: string): string {
     if (this.#half === '' && piece.isWellFormed() && !piece.includes('\0')) return piece
     const text = this.#half + piece.replaceAll('\0', '')
@@ -22,7 +22,7 @@ export class TextCleaner {
     return whole.toWellFormed()
   }
 
-  /** Answers what was kept back; after it the cleaner is new again. */
+  /** Returns the text that was held back, and resets the cleaner for another text. */
   end(): string {
     const rest = this.#half.toWellFormed()
     this.#half = ''

@@ -1,36 +1,38 @@
 /**
- * The journal's payloads: steps and their tool calls as JSON, written and read here alone. What one release wrote the next one reads.
- * Decides nothing about what is done again; rulings `turn.states`, `retry.continues`.
+ * Reads and writes the JSON payloads of the journal: steps and their tool calls. Payloads written by older releases must stay readable. The
+ * callers decide what is run again after a crash or a release (`turn.states`, `retry.continues`).
  */
 import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import type { ModelUsage, ToolCall } from './models/model.ts'
 
 export type Step = {
-  /** 1 for a turn's first model call; later runs go on counting, so that no two tool calls of a request have one name. */
+  /**
+   * 1 for the first model call of a turn. Later runs continue the count, so that no two tool calls of a request share an idempotency key.
+   */
   step: number
   text: string
-  /** In the model's order: the first one is part 1 of the step. */
+  /** In the order of the model's answer; the first call is part 1 of the step. */
   toolCalls: StepCall[]
   usage: ModelUsage
   usageEstimated: boolean
-  /** What it was allowed to use: a bound of its prompt, and the cap of its answer. */
+  /** What the step was allowed to use: an upper bound for its prompt, and the output limit. */
   bound: ModelUsage
-  /** What the provider wants back; see `ModelStep`. */
+  /** Provider data that must be sent back with the next prompt; see `ModelStep`. */
   continuation?: unknown
 }
 
 export type StepCall = ToolCall & {
-  /** What the model is told; absent until the call has ended. */
+  /** What the model gets as the result of the call; absent until the call has ended. */
   result?: CallResult
 }
 
 export type CallResult = {
   text: string
-  /** The tool failed, or was not called at all. */
+  /** The tool failed or was not called at all. */
   isError: boolean
-  /** How long the call took; 0 where none was made. */
+  /** Duration of the call in milliseconds; 0 if no call was made. */
   ms: number
-  /** What it found in the knowledge base. */
+  /** Documents and sections that the call found in the knowledge base. */
   citations: Citation[]
 }
 
@@ -44,7 +46,7 @@ export function modelEntry({ step, text, toolCalls, usage, usageEstimated, bound
   }
 }
 
-/** A call with side effects that is about to be made. */
+/** Entry for a call with side effects, written before the call is made. */
 export function startedEntry({ step }: Step, part: number): JournalEntry {
   return { step, part, kind: 'tool_started', payload: '{}' }
 }
@@ -53,7 +55,7 @@ export function finishedEntry({ step }: Step, part: number, result: CallResult):
   return { step, part, kind: 'tool_finished', payload: JSON.stringify(result satisfies CallResult) }
 }
 
-/** The steps of a journal as the store hands it over: in order, each step's model first. */
+/** Reads the steps from a journal whose entries are ordered by step, with the model entry of each step first. */
 export function readJournal(entries: JournalEntry[]): Step[] {
   const steps = new Map<number, Step>()
   for (const { step, part, kind, payload } of entries) {
@@ -64,7 +66,10 @@ export function readJournal(entries: JournalEntry[]): Step[] {
 }
 
 type ModelPayload = Omit<Step, 'step' | 'toolCalls'> & { toolCalls: ToolCall[] }
-/** Before there were tools no bound was written, and every call was told at once that there is no such tool, which stood with the call. */
+/**
+ * The payload as releases without tools wrote it: without `bound`, and with the result of each call, always "no such tool", next to the
+ * call itself.
+ */
 type OldPayload = Omit<ModelPayload, 'toolCalls' | 'bound'> & { toolCalls: (ToolCall & { result?: string })[]; bound?: ModelUsage }
 
 function readModel(step: number, payload: string): Step {

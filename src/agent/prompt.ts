@@ -1,6 +1,6 @@
 /**
- * The prompt of a turn: system prompt, passages as data, dialog history, the message. Keeps within the budgets the hold was made of
- * (`billing.hold`). Never lets a passage's own text end the frame it stands in (`tools.bounds`). Pure.
+ * Builds the prompt of a turn: system prompt with passages, history, user message. The parts stay within the token budgets that the hold
+ * was computed from (`billing.hold`), and the text of a passage cannot close the frame around the passages (`tools.bounds`).
  */
 import type { HistoryMessage } from '../store/turn-records.ts'
 import type { Passage, PromptMessage } from './models/model.ts'
@@ -12,7 +12,7 @@ const passagesHead =
 const wrap = (body: string): string => `\n\n${passagesHead}\n<passages>\n${body}\n</passages>`
 const betweenPassages = '\n\n'
 
-// As many bytes as before, so that what a passage may cost does not depend on what it says.
+// The replacement has the same length in bytes, so the token bound of a passage does not depend on its content.
 const defuse = (text: string): string => text.replace(/<(?=[\s/]*passages)/gi, '(')
 const onOneLine = (text: string): string => text.replace(/\s+/g, ' ')
 
@@ -21,12 +21,12 @@ function write({ title, section, text }: Passage): string {
   return defuse(`[${onOneLine(source)}]\n${text}`)
 }
 
-/** What of the knowledge budget is left for passages once their frame is counted; tokens. */
+/** Returns how many tokens of the knowledge budget are left for passages after the frame around them. */
 export function knowledgeBudget(maxTokens: number): number {
   return Math.max(0, maxTokens - tokenBound(wrap('')))
 }
 
-/** The bound of what one passage adds to a prompt. */
+/** Returns the upper bound, in tokens, of what one passage adds to a prompt. */
 export function passageTokens(passage: Passage): number {
   return tokenBound(write(passage) + betweenPassages)
 }
@@ -46,7 +46,7 @@ export function buildPrompt(parts: {
   ]
 }
 
-/** For a model that finds its prompt too long: the newer half of the exchanges, so that a conversation always has a way on. */
+/** Returns the newer half of the exchanges, for a prompt that was too long for the model (`history.fits`). */
 export function newerHalf(history: HistoryMessage[]): HistoryMessage[] {
   const exchanges = Math.floor(history.length / 2)
   const kept = Math.floor(exchanges / 2)

@@ -1,6 +1,6 @@
-/** Waits for work that has no ear for a signal, or that others wait for too: an abort ends the waiting, never the work. */
+/** Stops waiting on an abort for work that takes no signal, or that other callers wait for too. The work itself goes on. */
 
-/** As `work`; rejects with the signal's reason as soon as there is one, also where there was one before. */
+/** Settles like `work`, or rejects with the signal's reason as soon as the signal is aborted, even if it was aborted before the call. */
 export async function raceAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const aborted = Promise.withResolvers<never>()
   const onAbort = (): void => aborted.reject(signal.reason)

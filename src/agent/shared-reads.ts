@@ -1,11 +1,11 @@
 /**
- * One read for all who ask for the same thing while it is under way: a thousand turns of one agent that begin at once ask the store once and
- * not a thousand times. Keeps nothing once it is answered.
+ * Shares one read between all callers that ask for the same key while it is running: if a thousand turns of one agent start together, the
+ * store is read once. Results are not cached after the read has finished.
  */
 export class SharedReads<Value> {
   readonly #underWay = new Map<string, Promise<Value>>()
 
-  /** Rejects for all of them as `begin` does. */
+  /** Joins the running read for `key`, or starts one with `begin`. If `begin` rejects, every caller that joined gets the rejection. */
   read(key: string, begin: () => Promise<Value>): Promise<Value> {
     const known = this.#underWay.get(key)
     if (known) return known
@@ -16,7 +16,7 @@ export class SharedReads<Value> {
     return reading
   }
 
-  /** What was asked before a change is not for those who ask after it. */
+  /** Detaches the running reads, so that a caller who asks after a change never joins a read that started before it. */
   forget(): void {
     this.#underWay.clear()
   }

@@ -1,6 +1,6 @@
 /**
- * The steps of a turn so far, those that were journalled before included: what was said, called, found and used. Adds up and writes the
- * messages of the next prompt; calls nobody and decides nothing.
+ * Collects the steps of a turn, including the journaled ones: text, tool calls, citations and usage. It totals the usage and writes the
+ * messages of the next prompt; it makes no calls and no decisions.
  */
 import type { Citation, JournalEntry } from '../store/turn-records.ts'
 import { cleanText } from './clean-text.ts'
@@ -9,7 +9,7 @@ import type { Step } from './journal.ts'
 import type { ModelStep, ModelUsage, PromptMessage } from './models/model.ts'
 import { estimatedTokens, tokenBound } from './tokens.ts'
 
-/** What a model was asked with. */
+/** The request of one model call, as far as its usage depends on it. */
 export type Asked = { prompt: PromptMessage[]; toolTokens: number; maxOutputTokens: number }
 
 const betweenSteps = '\n\n'
@@ -17,11 +17,11 @@ const betweenSteps = '\n\n'
 export class Steps {
   readonly #steps: Step[]
   readonly #stepsBefore: number
-  /** Of all steps: what the reply will say. */
+  /** Text of all steps so far, which becomes the reply. */
   text: string
   #stepText = ''
 
-  /** `stepsBefore`: see `AdmittedTurn`. */
+  /** For `stepsBefore` see `AdmittedTurn` in src/store/turn-records.ts. */
   constructor(journal: JournalEntry[], stepsBefore: number) {
     this.#stepsBefore = stepsBefore
     this.#steps = readJournal(journal)
@@ -43,7 +43,7 @@ export class Steps {
     return total(this.#steps.map(({ usage }) => usage))
   }
 
-  /** What the steps were allowed to use. */
+  /** Upper bound of what all steps so far were allowed to use. */
   get bound(): ModelUsage {
     return total(this.#steps.map(({ bound }) => bound))
   }
@@ -52,17 +52,17 @@ export class Steps {
     return this.#steps.some((step) => step.usageEstimated)
   }
 
-  /** Answers that said nothing and called nothing. */
+  /** Number of answers without text and without tool calls. */
   get emptyAnswers(): number {
     return this.#steps.filter(({ text, toolCalls }) => text.length === 0 && toolCalls.length === 0).length
   }
 
-  /** What the calls of all steps found, in their order. */
+  /** Citations of all tool calls, in the order of the calls. */
   get citations(): Citation[] {
     return this.#steps.flatMap(({ toolCalls }) => toolCalls.flatMap(({ result }) => result?.citations ?? []))
   }
 
-  /** Calls that the model asked for in earlier steps, made or not. */
+  /** Number of tool calls requested in earlier steps, including calls that were not made. */
   callsBefore({ step }: Step): number {
     return sum(
       this.#steps.filter((earlier) => earlier.step < step),
@@ -70,7 +70,10 @@ export class Steps {
     )
   }
 
-  /** Adds a piece of the answer's text; answers the delta that leaves, which carries a paragraph break where a further step begins to speak. */
+  /**
+   * Adds a piece of the current answer and returns the delta to send. Where a further step starts its text, the delta begins with a blank
+   * line.
+   */
   append(text: string): string {
     const delta = this.#stepText.length === 0 && this.text.length > 0 ? betweenSteps + text : text
     this.#stepText += text
@@ -78,7 +81,7 @@ export class Steps {
     return delta
   }
 
-  /** The answer to this question is complete. */
+  /** Turns the complete answer to this request into the next step, and returns it. */
   add(answer: ModelStep, asked: Asked): Step {
     const text = this.#stepText
     this.#stepText = ''
@@ -88,7 +91,7 @@ export class Steps {
       arguments: cleanText(given),
     }))
     const estimated = (): ModelUsage => ({
-      // A bound is half of the bytes, an estimate a quarter.
+      // `toolTokens` is an upper bound of half the bytes; an estimate is a quarter of the bytes.
       promptTokens: sum(asked.prompt, (message) => estimatedTokens(message.content)) + Math.ceil(asked.toolTokens / 2),
       completionTokens: estimatedTokens(text) + sum(toolCalls, (call) => estimatedTokens(call.arguments)),
     })
@@ -105,7 +108,10 @@ export class Steps {
     return step
   }
 
-  /** What the next prompt says of the steps. An answer that said and called nothing is left out: the model is asked as before. */
+  /**
+   * Returns the messages that the next prompt contains for these steps. A step without tool calls adds none: the model is asked the same
+   * again.
+   */
   messages(): PromptMessage[] {
     return this.#steps.flatMap(({ text, toolCalls, continuation }): PromptMessage[] => {
       if (toolCalls.length === 0) return []
@@ -117,10 +123,10 @@ export class Steps {
   }
 }
 
-// Each message costs its provider a few tokens for role and separators; 8 covers the known chat templates.
+// Providers count a few tokens per message for role and separators; 8 covers the known chat templates.
 const frameTokens = 8
 
-/** `billing.hold`: an upper bound of what a step may use. */
+/** `billing.hold`: returns an upper bound of what a step can use. */
 export function boundOf({ prompt, toolTokens, maxOutputTokens }: Asked): ModelUsage {
   const messages = sum(prompt, (message) => {
     const answer = message.role === 'assistant' ? answerBound(message) : 0

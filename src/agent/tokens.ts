@@ -1,11 +1,14 @@
-/** Token counts made without a tokenizer (77 MB of tables, and 32,000 equal letters block it for 450 ms, measured). Pure. */
+/**
+ * Token counts without a tokenizer. Measured, a tokenizer needs 77 MB of tables, and a text of 32,000 equal letters blocks it for 450 ms.
+ * See docs/decisions/0007-bounds-without-a-tokenizer.md.
+ */
 
-/** `billing.hold`: the bound that holds and budgets are made of: half the UTF-8 bytes, up. */
+/** Returns the token bound that holds and budgets are computed from: half the UTF-8 bytes, rounded up (`billing.hold`). */
 export function tokenBound(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / 2)
 }
 
-/** `billing.usage-missing`: the count of a text where a complete reply came without usage: a quarter of the UTF-8 bytes, up. */
+/** Returns the token count to assume for a reply without usage: a quarter of the UTF-8 bytes, rounded up (`billing.usage-missing`). */
 export function estimatedTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / 4)
 }

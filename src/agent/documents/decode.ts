@@ -1,20 +1,21 @@
 /**
- * Bytes to text: UTF-8, UTF-16 by its mark, and what an HTML page or a content type names. Text that is none of these is refused and not guessed
- * at: a wrong guess would be indexed, found by nobody and shown to a model. Pure.
+ * Decodes bytes to text: UTF-8, UTF-16 with a byte order mark, and the encoding that an HTML page or a content type names. Anything else is
+ * refused, because a wrong guess would put unreadable text into the index and into prompts.
  */
 import { DocumentRefused } from './limits.ts'
 
 export type Encoded = { bytes: Uint8Array; mediaType: string | null; isHtml: boolean }
 
-// How far browsers look for a page's own word on its encoding.
+// Browsers look for the encoding in a meta tag only this far.
 const metaWithinBytes = 1024
-// UTF-16 without its mark is often valid UTF-8, with a control character in every second place (Latin, Cyrillic). A text has a slip here and there.
+// UTF-16 without a byte order mark is often valid UTF-8 with a control character at every second position (Latin, Cyrillic). A real text
+// may contain a few control characters, but not this share.
 const maxControls = 0.1
-// All but tab, line feed, form feed and carriage return.
+// All except tab, line feed, form feed and carriage return.
 // oxlint-disable-next-line no-control-regex
 const controls = /[\0-\x08\x0b\x0e-\x1f]/g
 
-/** Without its mark. Throws DocumentRefused. */
+/** Returns the text without a byte order mark. Throws DocumentRefused. */
 export function decodeText({ bytes, mediaType, isHtml }: Encoded): string {
   const text = decoded(bytes, [markOf(bytes), charsetOf(mediaType), isHtml ? metaCharset(bytes) : undefined], isHtml)
   if (text.length - text.replace(controls, '').length > text.length * maxControls)
@@ -27,7 +28,7 @@ function decoded(bytes: Uint8Array, named: (string | undefined)[], isHtml: boole
   try {
     return new TextDecoder(charset, { fatal: true }).decode(bytes)
   } catch (error) {
-    // Browsers read a page that says nothing, or something unheard of, as windows-1252, in which every byte means something.
+    // Like browsers, read a page with no or an unknown encoding as windows-1252, in which every byte is valid.
     if (isHtml && (error instanceof RangeError || named.every((one) => one === undefined)))
       return new TextDecoder('windows-1252').decode(bytes)
     if (error instanceof RangeError)
@@ -53,6 +54,6 @@ function charsetOf(mediaType: string | null): string | undefined {
 function metaCharset(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, metaWithinBytes)).toString('latin1')
   const named = /<meta\s[^>]*?charset\s*=\s*["']?\s*([^\s"'/>;]+)/i.exec(head)?.[1]
-  // A page whose own word could be read byte by byte is in no encoding of two bytes a character.
+  // The meta tag could be read as single bytes, so the page cannot be UTF-16.
   return named !== undefined && /^utf-?16/i.test(named) ? 'utf-8' : named
 }

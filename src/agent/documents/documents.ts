@@ -1,7 +1,7 @@
 /**
- * The indexer: takes documents that were put in from the queue, one at a time in each process, and makes them found. A claim is a lease that is
- * renewed while it works and fences every write, so that of two processes one indexes, and what a dead one began the next one begins anew.
- * Also takes out, little by little, what nothing shows any more. Decision 0020.
+ * The indexer: takes documents from the queue, one at a time in each process, and makes them searchable. A claim is a lease that is renewed
+ * while the document is indexed, and it fences every write: only one process indexes a document, and if that process dies another one
+ * starts over. Also deletes content that is no longer used, in small batches. See docs/decisions/0020-documents.md.
  */
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
@@ -19,7 +19,7 @@ import type { Guard } from '../guard/guard.ts'
 
 export interface Indexer {
   start(): void
-  /** Resolves within a second; what was being indexed is given up for another process, or the next start. */
+  /** Resolves within a second. A document that is being indexed is released for another process or the next start. */
   stop(): Promise<void>
 }
 
@@ -28,42 +28,43 @@ export type IndexerOptions = {
   guard: Pick<Guard, 'fetch'>
   embeddings: Embeddings
   log: Pick<Logger, 'info' | 'warn' | 'error'>
-  /** Other times and limits than the named ones, for tests. */
+  /** Different times and limits, for tests. */
   settings?: Partial<IndexerSettings>
 }
 
 export type IndexerSettings = {
   leaseMs: number
-  /** The first rest when there is nothing to do, and the longest. */
+  /** Milliseconds to wait when there is nothing to do: the first wait and the longest. */
   restMs: number
   maxRestMs: number
-  /** Before the tries of a provider of embeddings, and of an address, that fail for the moment. */
+  /** Milliseconds before each retry when an embedding provider or the URL of a document is temporarily unavailable. */
   retriesMs: { embedding: number[]; address: number[] }
   extractor: Omit<ExtractorOptions, 'log'>
 }
 
 const defaults: IndexerSettings = {
-  // As a turn's: the next start waits no longer for what a dead process held.
+  // The same as for a turn, so that the next start does not wait longer for the claims of a dead process.
   leaseMs: 15_000,
-  // Whoever puts a document in through this process wakes it; this is for what other processes put in behind a pooler.
+  // A document added through this process wakes the indexer. Polling finds those of other processes when a connection pooler blocks
+  // notifications.
   restMs: 2_000,
   maxRestMs: 10_000,
-  // A provider that restarts or has enough for a minute is waited for; nobody sits before it as before a turn.
+  // Long enough for a provider to restart or to accept requests again after a minute: unlike with a turn, no caller is waiting.
   retriesMs: { embedding: [1_000, 4_000, 15_000, 30_000, 60_000], address: [1_000, 5_000] },
   extractor: {},
 }
 
-// A third of the lease may fail once and once more.
+// Two renewals in a row can fail before the lease ends.
 const renewalsPerLease = 3
-// What somebody who looks at the progress notices; each is a write.
+// Often enough for an operator who watches the progress; each report is a write.
 const progressEveryMs = 1_000
-// Chunks that are taken out by one write, while turns wait for theirs.
+// Number of chunks deleted in one write, for which the writes of turns have to wait.
 const clearedAtOnce = 64
-// What a deletion leaves is cleared at once; contents that nobody took up are looked for this often.
+// Deletions are cleaned up immediately; uploaded content that was never used is looked for this often.
 const clearEveryMs = 60_000
-// Changes come in bursts, and most are none of documents: they are looked at together, by all processes.
+// Changes come in bursts, most of them do not concern documents, and every process sees them: wait until a burst is over.
 const gatherMs = 50
-// A step that does not hear that all is ended is not waited for: the lease ends anyway.
+// A step that does not react to the abort is abandoned after this time; its lease expires.
 const stopMs = 900
 
 export function createIndexer({ store, guard, embeddings, log, settings }: IndexerOptions): Indexer {
@@ -95,14 +96,14 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     }
   }
 
-  /** Answers whether there was something to do, and may be more. */
+  /** Indexes one document or deletes one batch. Returns whether there was anything to do, in which case there may be more. */
   async function attempt(): Promise<boolean> {
     try {
       const indexed = await indexNext()
       return (await clearSome()) || indexed
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'the indexer failed')
-      // While the store is away there is nothing to do, and it says so itself.
+      // StoreUnavailable is not logged, because the store logs its own outages.
       return false
     }
   }
@@ -149,12 +150,12 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
   async function abandon({ id, agentId, fence }: ClaimedDocument, error: unknown): Promise<void> {
     const told = { documentId: id, agentId }
     if (stopping.signal.aborted) {
-      // Others may have it at once; where this cannot be said, at the end of the lease.
+      // Setting the lease to 0 lets another process claim the document immediately. If this write fails, the lease expires.
       await store.write('reportProgress', { documentId: id, fence, progress: 0, leaseMs: 0 })
       return log.info(told, 'the indexing of a document is given up: the process ends')
     }
     if (error instanceof ClaimLost) return log.info(told, 'a document was replaced, deleted or taken over while it was indexed')
-    // Its lease ends, and it is begun anew, three times in all.
+    // The lease expires and the document is indexed again, up to three times in total.
     if (error instanceof StoreUnavailable) return log.warn({ ...told, err: error }, 'the store failed while a document was indexed')
     if (error instanceof ReadingBrokenOff) return log.warn({ ...told, err: error }, 'the reading of a document was broken off')
     const refused = error instanceof DocumentRefused
@@ -164,7 +165,9 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     await store.write('failDocument', { documentId: id, fence, reason })
   }
 
-  /** Keeps the lease and tells the progress until it is ended; `claim.signal` aborts when the document is no longer ours, or all ends. */
+  /**
+   * Renews the lease and reports the progress until `end` is called. `claim.signal` aborts when the document is lost or the indexer stops.
+   */
   function hold({ id: documentId, fence }: ClaimedDocument): { claim: Claim; end(): Promise<void> } {
     const lost = new AbortController()
     let progress = 0
@@ -177,7 +180,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       try {
         if (!(await store.write('reportProgress', { documentId, fence, progress, leaseMs }))) lost.abort(new ClaimLost())
       } catch (error) {
-        // The next one may go through; if the lease ends meanwhile, the fence tells.
+        // The next renewal may succeed. If the lease expires first, the fence rejects further writes.
         log.warn({ documentId, err: error }, 'the lease of a document could not be renewed')
       }
     }

@@ -1,6 +1,6 @@
 /**
- * DOCX to Markdown. A DOCX file is a ZIP of XML: the converter is given exactly the bytes that were counted while they were inflated, in a new
- * archive, since two readers of one archive may disagree on what is in it. Pictures are left out unread.
+ * Converts DOCX to Markdown. A DOCX file is a ZIP archive of XML files. The converter gets a new archive with exactly the bytes that were
+ * counted during decompression, because two ZIP readers may disagree on what an archive contains. Images are not read.
  */
 import mammoth from 'mammoth'
 import { fragmentToMarkdown } from './html.ts'
@@ -15,12 +15,12 @@ export async function readDocx(bytes: Uint8Array): Promise<string> {
   try {
     const { value } = await mammoth.convertToHtml(
       { buffer: storedArchive(xml) },
-      // Word's own title is no heading to it.
+      // The converter does not treat Word's Title style as a heading by default.
       { convertImage: noPicture, includeEmbeddedStyleMap: false, styleMap: ["p[style-name='Title'] => h1:fresh"] },
     )
     return fragmentToMarkdown(value)
   } catch (error) {
-    // Too deep a nesting; the limits of the process are not errors and end it.
+    // For example, XML that is nested too deeply. Exceeding the limits of the process does not throw but ends the process.
     throw new DocumentRefused('This DOCX file is damaged: its text cannot be read.', { cause: error })
   }
 }

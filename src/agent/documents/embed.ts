@@ -1,6 +1,7 @@
 /**
- * Vectors for the chunks of a document. A provider that fails for the moment is asked again while the document's lease lives; one that refuses
- * fails the document, with its own words: an agent whose operator named an embedding model is not quietly served by half of its search.
+ * Creates vectors for the chunks of a document. Requests to an unavailable provider are retried while the document's lease is renewed. If
+ * the provider refuses, the document fails with the provider's message: an agent with an embedding model must not silently get a search by
+ * words only.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Embeddings } from '../models/embeddings.ts'
@@ -9,7 +10,7 @@ import { DocumentRefused } from './limits.ts'
 
 export type Embedding = { embeddings: Embeddings; model: string; signal: AbortSignal; retriesMs: number[] }
 
-/** One vector a text, in order. Throws DocumentRefused, or `signal.reason`. */
+/** Returns one vector per text, in order. Throws DocumentRefused or `signal.reason`. */
 export async function embedWithRetries(texts: string[], { embeddings, model, signal, retriesMs }: Embedding): Promise<Float32Array[]> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -24,11 +25,11 @@ export async function embedWithRetries(texts: string[], { embeddings, model, sig
         throw new DocumentRefused(`The embedding model ${model} makes no vectors of this text: ${error.message}`)
       const pause = retriesMs[attempt]
       if (pause === undefined) throw new DocumentRefused(`The embedding model ${model} cannot be reached: ${error.message}`)
-      // The timer rejects with an error of its own; the caller is promised the signal's reason.
+      // An aborted timer rejects with an error of its own, but callers expect the signal's reason.
       await wait(Math.max(pause, Math.min(error.retryAfterMs ?? 0, maxAskedMs)), undefined, { signal }).catch(() => signal.throwIfAborted())
     }
   }
 }
 
-// A provider may ask for an hour; what cannot be had within the minute is put in again when it can.
+// A provider may ask for an hour. Retry after a minute at most; if that fails, the document fails and the operator can send it again.
 const maxAskedMs = 60_000

@@ -1,34 +1,34 @@
 /**
- * The process in which documents are read: whatever a file does to its reader, even to the process around it, it does it here. A thread reads and
- * the process watches it, so that the process itself is never busy: it hears at once that its server is gone, and ends with it. Its one argument is
- * the limits.
+ * The process in which documents are read, so that a malicious file can at most crash this process. A thread reads while the main thread
+ * watches it; the main thread therefore stays idle, notices immediately when the server is gone, and exits. Its only argument is the
+ * limits.
  */
 import { Worker } from 'node:worker_threads'
 import type { FromReading, FromThread, ReadingLimits, ToReading } from './extract-messages.ts'
 
-// A file that swells does it by some 100 MB in this time.
+// A file that expands during reading grows by about 100 MB in this time.
 const watchEveryMs = 100
-// Enough for the deepest page that is no attack; the stack of a thread comes out of its memory.
+// Enough for the most deeply nested page that is not an attack. The stack is part of the thread's memory.
 const stackMegabytes = 4
 
 const limits = JSON.parse(process.argv[2]!) as ReadingLimits
 const say = (message: FromReading): void => void process.send?.(message, endNow)
 let watch: NodeJS.Timeout | undefined
 
-// Nobody is left who would want what is read. Without a look at the thread, which may be in the middle of anything.
+// Without the server no one needs the result. SIGKILL, because the thread may be in the middle of anything.
 function endNow(gone: Error | null = null): void {
   if (gone || !process.connected) process.kill(process.pid, 'SIGKILL')
 }
 
 process.on('disconnect', endNow)
-// It may have gone before anybody listened.
+// The server may have gone before the listener was added.
 endNow()
-// A terminal's are for all that run in it: the server takes its time to end, and ends this process when it needs it no more.
+// A terminal sends these to the whole process group. The server shuts down at its own pace and ends this process when it is done with it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
 
 const thread = new Worker(new URL('./extract-thread.ts', import.meta.url), {
   resourceLimits: { maxOldGenerationSizeMb: limits.heapMegabytes, stackSizeMb: stackMegabytes },
-  // What libraries print of a file is no line of ours.
+  // Captured and dropped: what libraries print about a file does not belong in the server's output.
   stdout: true,
   stderr: true,
 })
@@ -38,7 +38,7 @@ thread.stderr.resume()
 process.on('message', (message: ToReading) => {
   if (message.kind === 'read') beginWatching()
   if (message.kind !== 'part') return thread.postMessage(message)
-  // A copy: what came is a window on memory that the channel uses, and this is handed over.
+  // Copied, because the bytes are a view of memory that the channel uses, and the copy is transferred to the thread.
   const bytes = new Uint8Array(message.bytes)
   thread.postMessage({ ...message, bytes }, [bytes.buffer])
 })
@@ -51,7 +51,7 @@ thread.on('error', (error: Error & { code?: string }) => {
   if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') say({ kind: 'exceeded', what: 'memory' })
   else say({ kind: 'failed', cause: error.stack ?? error.message })
 })
-// After an error this is not heard any more.
+// Not sent again after an error.
 thread.on('exit', () => say({ kind: 'failed', cause: 'the thread that reads documents ended by itself' }))
 
 function beginWatching(): void {
@@ -66,7 +66,8 @@ function beginWatching(): void {
   clearInterval(watch)
   watch = setInterval(() => {
     look().catch((error: Error & { code?: string }) => {
-      // Before its life; that it is over is heard by itself. A thread that cannot be watched reads nothing.
+      // ERR_WORKER_NOT_RUNNING: the thread has not started yet, or it has exited, which the `exit` event reports. If it cannot be watched,
+      // it must not read.
       if (error.code !== 'ERR_WORKER_NOT_RUNNING') say({ kind: 'failed', cause: error.stack ?? error.message })
     })
   }, watchEveryMs)

@@ -1,6 +1,6 @@
 /**
- * The thread that reads documents, in the process of extract-process.ts, and keeps the chunks of one document until they are taken. The server
- * loads no reader.
+ * The thread that reads documents, in the process of extract-process.ts. Keeps the chunks of one document until they are taken. The
+ * document libraries are loaded here and not in the server.
  */
 import { parentPort } from 'node:worker_threads'
 import type { Chunk } from '../knowledge/chunk.ts'
@@ -8,11 +8,11 @@ import type { FromThread, ToReading } from './extract-messages.ts'
 import { extractDocument } from './extract.ts'
 import { DocumentRefused } from './limits.ts'
 
-// A message a page would be more messages than anybody looks at.
+// Reporting every page would send more messages than needed.
 const progressEveryMs = 100
 
-// A thread of a thread could be started without the limits of this process, so from here on there is none. Node's older versions cannot give up
-// what they were allowed, and its types do not know it yet.
+// A thread started from here could get around the limits of this process, so give up the permission to start one. Older versions of Node
+// cannot drop permissions, and Node's types do not have the method yet.
 const permission: NodeJS.ProcessPermission & { drop?(scope: string): void } = process.permission
 permission.drop?.('worker')
 
@@ -46,7 +46,7 @@ async function read(source: Extract<ToReading, { kind: 'read' }>['source']): Pro
     say({ kind: 'progress', share })
   }
   try {
-    // The reader of PDF empties what it is given.
+    // The PDF reader detaches the buffer it gets.
     const size = bytes.length
     const extracted = await extractDocument({ ...source, bytes }, onProgress)
     chunks = extracted.chunks
@@ -69,7 +69,7 @@ function together(pieces: Uint8Array[]): Uint8Array {
 function refusal(error: unknown): FromThread {
   if (error instanceof DocumentRefused)
     return { kind: 'refused', reason: error.message, cause: error.cause === undefined ? null : String(error.cause) }
-  // V8's word for a stack that is full.
+  // V8's message for a stack overflow.
   if (error instanceof RangeError && /call stack/.test(error.message))
     return { kind: 'refused', reason: 'This document is nested too deeply to be read.', cause: null }
   const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -1,6 +1,6 @@
 /**
- * A document to the chunks that are found and shown, whatever its kind: bytes in, clean text in pieces out, each with the way to it (headings, or
- * the page of a PDF). Runs in the process of extract-process.ts; knows no store and no agent.
+ * Turns a document of any supported kind into chunks: bytes in, clean text out, each chunk with its headings or the page of its PDF. Runs
+ * in the process of extract-process.ts, and knows no store and no agent.
  */
 import { cleanText } from '../clean-text.ts'
 import { chunkDocument } from '../knowledge/chunk.ts'
@@ -12,16 +12,16 @@ import { inMebibytes, maxChunks, maxTextBytes, DocumentRefused } from './limits.
 
 export type Source = Told & {
   bytes: Uint8Array
-  /** It came as text and is nothing else, whatever it looks like. */
+  /** The document was sent as text, so its kind is not detected. */
   isText: boolean
 }
 
-/** `title`: what the document calls itself, where it does. */
+/** `title`: the title that the document itself contains, or null. */
 export type Extracted = { title: string | null; chunks: Chunk[] }
 
 type Read = { title: string | null; sections: { name: string; text: string }[] }
 
-/** Throws DocumentRefused with the reason. `onProgress` is told the share that is done, 0 to 1. */
+/** Throws DocumentRefused with the reason. `onProgress` is called with the share that is done, from 0 to 1. */
 export async function extractDocument(source: Source, onProgress: (share: number) => void): Promise<Extracted> {
   if (source.bytes.length === 0) throw new DocumentRefused('This document is empty.')
   const { title, sections } = await read(source, onProgress)
@@ -29,7 +29,7 @@ export async function extractDocument(source: Source, onProgress: (share: number
   if (size > maxTextBytes)
     throw new DocumentRefused(`This document holds more than ${inMebibytes(maxTextBytes)} of text. Split it into smaller ones.`)
   const chunks: Chunk[] = []
-  // The title is told beside the way to a passage, and need not stand in it too.
+  // The title is shown next to the headings of a passage, so it is left out of the headings.
   const wayTo = (headings: string): string =>
     headings === title ? '' : headings.startsWith(`${title} › `) ? headings.slice(title!.length + 3) : headings
   for (const { name, text } of sections) {
@@ -41,7 +41,7 @@ export async function extractDocument(source: Source, onProgress: (share: number
   return { title: title && cleanText(title), chunks }
 }
 
-/** Each reader is loaded with the first document of its kind: that of PDF alone takes 20 MB, and many an agent knows nothing but Markdown. */
+/** Each reader is loaded with the first document of its kind: the PDF reader alone takes 20 MB, and many agents only have Markdown. */
 async function read(source: Source, onProgress: (share: number) => void): Promise<Read> {
   const { bytes, mediaType } = source
   switch (source.isText ? 'text' : kindOf(bytes, source)) {
@@ -50,7 +50,7 @@ async function read(source: Source, onProgress: (share: number) => void): Promis
     case 'html': {
       const { readPage } = await import('./html.ts')
       const { title, markdown } = readPage(decodeText({ bytes, mediaType, isHtml: true }))
-      // The reader of articles takes a heading out that says the same as the title; the words of a title are looked for too.
+      // Readability removes a heading that repeats the title. It is added again, because searches look for the words of the title too.
       const text = title === null || /^# /m.test(markdown) ? markdown : `# ${title}\n\n${markdown}`
       return { title, sections: [{ name: '', text }] }
     }

@@ -1,7 +1,7 @@
 /**
- * Reads documents in a process of their own, one at a time. The process is started with the first document, ended when none comes for a while, and
- * ended at once when it takes too long or too much. It may die of anything: the server goes on, and the document is refused with the reason, or
- * begun anew where the reason may not be the document's.
+ * Reads documents in a separate process, one at a time. The process is started with the first document, ended when it has been idle for a
+ * while, and killed when it exceeds its limits. If it dies for any reason, the server continues: the document is refused with the reason,
+ * or indexed again if the document may not be the cause.
  */
 import type { Chunk } from '../knowledge/chunk.ts'
 import type { Source } from './extract.ts'
@@ -11,28 +11,28 @@ import { startReadingProcess } from './reading-process.ts'
 import type { ReadingProcess } from './reading-process.ts'
 
 export type DocumentToRead = Omit<Source, 'bytes'> & {
-  /** Its bytes in order. */
+  /** The bytes of the file, in order. */
   parts: AsyncIterable<Uint8Array>
-  /** Told now and then, from 0 to 1. */
+  /** Called from time to time with the share that is done, from 0 to 1. */
   onProgress(share: number): void
   signal: AbortSignal
 }
 
-/** `title`: what the document calls itself. `bytes`: of the whole file. */
+/** `title`: the title that the document itself contains. `bytes`: size of the whole file. */
 export type ReadDocument = { title: string | null; chunks: number; bytes: number }
 
 export interface Extractor {
-  /** One at a time. Throws DocumentRefused with the reason, ReadingBrokenOff, or `signal.reason`. */
+  /** Reads one document; calls must not overlap. Throws DocumentRefused with the reason, ReadingBrokenOff, or `signal.reason`. */
   read(document: DocumentToRead): Promise<ReadDocument>
-  /** Some chunks of the document that was read last. Throws ReadingBrokenOff. */
+  /** Returns chunks of the document that was read last. Throws ReadingBrokenOff. */
   take(from: number, count: number): Promise<Chunk[]>
-  /** Nothing more is taken of it: the process may end. */
+  /** No more chunks will be taken: the process may end after its idle time. */
   release(): void
-  /** Ends the process, whatever it does. */
+  /** Ends the process immediately. */
   close(): Promise<void>
 }
 
-/** Other limits than the named ones, for tests. */
+/** Different limits, for tests. */
 export type ExtractorOptions = {
   log: ExtractorLog
   maxReadMs?: number
@@ -43,11 +43,11 @@ export type ExtractorOptions = {
 }
 export type ExtractorLog = { warn(fields: object, message: string): void }
 
-// The process and its readers hold 100 MB; the next document of a batch comes at once, the next one after that perhaps tomorrow.
+// Milliseconds. The process and its libraries take 100 MB. The next document of a batch comes immediately, a later one perhaps tomorrow.
 const idleMs = 30_000
-// How much longer than it computes a document may take, on a machine that has other things to do, or where its reader waits for ever.
+// Elapsed time may be this many times the limit of CPU time, for a busy machine. The limit ends a reader that waits forever.
 const patience = 5
-// Each piece is copied while nothing else is done.
+// Sending a piece copies it, which blocks the event loop.
 const pieceBytes = 256 * 1024
 
 export function createExtractor(options: ExtractorOptions): Extractor {

@@ -1,15 +1,15 @@
 /**
- * A document from its address, through the guard: public addresses alone, few redirects, bounded in size and time. Whatever goes wrong is a
- * reason for the operator; what may be over in a moment is tried again first. Nothing of the answer but its content and its type is used.
+ * Downloads a document from its URL through the guard: public addresses only, few redirects, bounded size and time. Temporary failures are
+ * retried; a final failure becomes a reason for the operator. Only the content and the content type of the answer are used.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import type { Guard, GuardedAnswer } from '../guard/guard.ts'
 import { DocumentRefused, inMebibytes, maxFileBytes } from './limits.ts'
 
-// `http` to `https`, without and with a `www`, and one for a page that moved.
+// From `http` to `https`, to or from `www`, and one for a page that moved.
 const maxRedirects = 3
-// A file of 20 MiB over a line of 6 Mbit/s.
+// Milliseconds: a file of 20 MiB over a line of 6 Mbit/s.
 const maxFetchMs = 30_000
 const timesAgain = new Set([408, 425, 429, 500, 502, 503, 504])
 const wanted =
@@ -18,14 +18,14 @@ const wanted =
 export type Fetching = { guard: Pick<Guard, 'fetch'>; signal: AbortSignal; retriesMs: number[] }
 export type Fetched = { bytes: Uint8Array<ArrayBuffer>; mediaType: string | null }
 
-/** Throws DocumentRefused, or `signal.reason`. */
+/** Throws DocumentRefused or `signal.reason`. */
 export async function fetchDocument(url: string, { guard, signal, retriesMs }: Fetching): Promise<Fetched> {
   for (let attempt = 0; ; attempt++) {
     const outcome = await fetchOnce(url, guard, signal)
     if ('body' in outcome) return { bytes: new Uint8Array(outcome.body), mediaType: outcome.headers.get('content-type') ?? null }
     const pause = outcome.mayPass ? retriesMs[attempt] : undefined
     if (pause === undefined) throw new DocumentRefused(outcome.reason)
-    // The timer rejects with an error of its own; the caller is promised the signal's reason.
+    // An aborted timer rejects with an error of its own, but callers expect the signal's reason.
     await wait(pause, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 }

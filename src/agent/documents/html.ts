@@ -1,6 +1,6 @@
 /**
- * HTML to Markdown, as far as a model and a search need it: headings, paragraphs, lists, tables, the text of links. The article of a page without
- * the navigation around it; scripts are never run and nothing is loaded.
+ * Converts HTML to Markdown as far as a model and a search need it: headings, paragraphs, lists, tables, and the text of links. Extracts
+ * the article of a page without its navigation. Scripts are not run, and nothing is loaded.
  */
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
@@ -8,7 +8,7 @@ import TurndownService from 'turndown'
 
 export type Page = { title: string | null; markdown: string }
 
-/** Of the DOM, what is used here. */
+/** The part of the DOM that is used here. */
 type Element = {
   nodeName: string
   textContent: string | null
@@ -19,15 +19,15 @@ type Element = {
   remove(): void
 }
 
-// What stands around the words of a page. `readability` knows more signs; these go where it finds no article.
+// Elements around the content of a page. Readability recognizes more; these are removed where it finds no article.
 const around =
   'script, style, noscript, template, iframe, svg, nav, footer, aside, form, dialog, [hidden], [aria-hidden="true"], [role="navigation"], [role="banner"], [role="search"]'
 
-// Readability looks for one article. Of a page that is a list of questions, or a table, it may keep a paragraph: less than this share of the words
-// is no article, and then everything is kept that is not marked as something around it.
+// Readability looks for one article. From a page that is a list of questions or a table it may keep a single paragraph. If it keeps less
+// than this share of the characters, the whole page is used, without the elements above.
 const minShare = 0.4
 
-/** Any text is accepted: HTML has no wrong syntax. */
+/** Accepts any text, because no text is invalid HTML. */
 export function readPage(html: string): Page {
   const { document } = parseHTML(wholePage(html))
   const ownTitle = oneLine(document.querySelector('title')?.textContent)
@@ -40,19 +40,19 @@ export function readPage(html: string): Page {
   return { title: ownTitle ?? title, markdown: toMarkdown(body) }
 }
 
-/** HTML without anything around it, as a converter writes it. */
+/** Converts HTML that has nothing around its content, such as the output of a converter. */
 export function fragmentToMarkdown(html: string): string {
   return toMarkdown(bodyOf(html))
 }
 
-/** A tree of its own each time: readability takes the one it is given apart. */
+/** Parses the text again, because Readability takes apart the tree it is given. */
 function bodyOf(html: string): Element {
   const body = parseHTML(wholePage(html)).document.body as Element
   for (const element of body.querySelectorAll(around)) element.remove()
   return body
 }
 
-/** The parser makes no tags that an author left out, as browsers do: without them it sees a page with nothing on it. */
+/** Adds missing html, head and body tags: unlike a browser, the parser does not, and would return an empty page. */
 function wholePage(html: string): string {
   if (/<html[\s>]/i.test(html) && /<body[\s>]/i.test(html)) return html
   const title = /<title[\s>][\s\S]*?<\/title>/i.exec(html)?.[0] ?? ''
@@ -66,25 +66,25 @@ function oneLine(text: string | null | undefined): string | null {
 
 function toMarkdown(body: Element): string {
   const service = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', hr: '---' })
-  // Nobody renders it: a model reads it and a search looks for its words, and `KX\_12` is not the word that is looked for.
+  // The Markdown is not rendered. A model reads it, and a search for `KX_12` would not find `KX\_12`.
   service.escape = (text) => text.replace(/^(#{1,6}\s|```|~~~)/, '\\$1')
   service.addRule('link', { filter: 'a', replacement: (content, node: Element) => link(content, node.getAttribute('href')) })
-  // A picture is worth what is said of it.
+  // Only the alternative text of an image is kept.
   service.addRule('image', { filter: 'img', replacement: (_, node: Element) => oneLine(node.getAttribute('alt')) ?? '' })
   service.addRule('emphasis', { filter: ['em', 'i', 'strong', 'b'], replacement: (content) => content })
   addTables(service)
-  // Its own types are those of a browser.
+  // The library's types expect browser types.
   return service.turndown(body as unknown as string)
 }
 
-/** Only an address that means something away from its page is worth its characters. */
+/** Keeps the address of a link only if it is usable outside the page. */
 function link(content: string, href: string | null): string {
   return href && /^(?:https?|mailto|tel):/i.test(href) && content.trim() !== '' && !content.includes(href)
     ? `[${content.trim()}](${href})`
     : content
 }
 
-/** Rows of cells for a table of data; the tables of old pages that stand for a layout become what is in them. */
+/** Writes data tables as rows of cells. Tables used for layout, as on old pages, are replaced by their content. */
 function addTables(service: TurndownService): void {
   const layouts = new Map<Element, boolean>()
   const isLayout = (cell: Element): boolean => {

@@ -1,6 +1,7 @@
 /**
- * One claimed document, from its content to what is found: read in a process of its own, its vectors made where the agent names an embedding model, and
- * written a few dozen chunks at a time. Every write is fenced by the claim; what served before goes on serving until all is there.
+ * Indexes one claimed document: reads it in a separate process, creates vectors if the agent names an embedding model, and writes a few
+ * dozen chunks at a time. The claim fences every write, and the previous content of the document stays searchable until the new content is
+ * complete.
  */
 import type { ClaimedDocument, NewChunk } from '../../store/queries/knowledge/indexing.ts'
 import type { Store } from '../../store/store.ts'
@@ -12,13 +13,13 @@ import type { Extractor, ReadDocument } from './extractor.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { DocumentRefused, inMebibytes, maxFileBytes } from './limits.ts'
 
-/** The document is no longer this process's to index. */
+/** Another process has claimed the document, or it was replaced or deleted. */
 export class ClaimLost extends Error {}
 
 export type Claim = {
-  /** Aborts with the reason when the work is for nothing. */
+  /** Aborts with the reason when the work is no longer needed. */
   signal: AbortSignal
-  /** From 0 to 1. */
+  /** Reports the share that is done, from 0 to 1. */
   progress(share: number): void
 }
 
@@ -30,14 +31,14 @@ export type Indexing = {
   retriesMs: { embedding: number[]; address: number[] }
 }
 
-// Texts of a call: providers take from 96 to 2,048, and 64 chunks are some 20,000 tokens.
+// Texts per request: providers accept from 96 to 2,048, and 64 chunks have about 20,000 tokens.
 const embeddedAtOnce = 64
-// Chunks of a write: a few milliseconds of the store's writer, for which turns wait.
+// Chunks per write: the store's writer is busy for a few milliseconds, during which turns wait.
 const addedAtOnce = 32
-// How far a document is when it is read; the rest goes to its chunks.
+// The progress when the document has been read; the rest is for its chunks.
 const readShare = 0.3
 
-/** Throws DocumentRefused with the reason, ClaimLost, StoreUnavailable. */
+/** Returns the number of chunks. Throws DocumentRefused with the reason, ClaimLost or StoreUnavailable. */
 export async function indexDocument(
   document: ClaimedDocument,
   claim: Claim,
@@ -98,7 +99,7 @@ async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** What the document calls itself, where the operator named it no better than by its file or address. */
+/** Uses the title from the document itself if the operator gave none, so that only the file name or URL is known. */
 function titleOf({ title, fileName, url }: ClaimedDocument, read: ReadDocument): string {
   return title === fileName || title === url ? (read.title ?? title) : title
 }

@@ -1,13 +1,13 @@
 /**
- * What a file is: by its own bytes wherever they tell, and by its name and content type for the kinds of text, which look alike. A file that is
- * not what it is called is refused with both words, so that a renamed picture never becomes a document of garbage. Pure.
+ * Detects the kind of a file: by its bytes where they are distinctive, otherwise by its name and content type, since all kinds of text look
+ * alike. A file that is not what its name says is refused with both kinds in the message, so that a renamed image is not indexed as text.
  */
 import { DocumentRefused } from './limits.ts'
 
 export type Kind = 'text' | 'html' | 'pdf' | 'docx'
 
 export type Told = {
-  /** As it was sent or answered, parameters included. */
+  /** As the client or server sent it, including parameters. */
   mediaType: string | null
   fileName: string | null
 }
@@ -34,7 +34,7 @@ const mediaTypes: Record<string, Kind> = {
 const words: Record<Kind, string> = { text: 'a text', html: 'an HTML page', pdf: 'a PDF', docx: 'a DOCX file' }
 const known = 'Documents are Markdown, text, HTML, PDF or DOCX.'
 
-/** How files begin that people send in good faith under another name; `binary` below takes the rest. */
+/** The first bytes of other kinds of files that people often send by mistake. Decoding as text refuses most others. */
 const strangers: { begins: string; is: string }[] = [
   { begins: '\x89PNG\r\n', is: 'a PNG picture' },
   { begins: '\xff\xd8\xff', is: 'a JPEG picture' },
@@ -51,12 +51,12 @@ const strangers: { begins: string; is: string }[] = [
   { begins: '%!PS', is: 'a PostScript file' },
 ]
 const zip = 'PK\x03\x04'
-// Files of Word, Excel and PowerPoint before 2007, and any newer one that is encrypted.
+// Word, Excel and PowerPoint files from before 2007, and encrypted newer ones.
 const oldOffice = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
-// Readers of PDF accept some bytes before the mark, and mail programs put them there.
+// PDF readers accept some bytes before the signature, which mail programs sometimes add.
 const pdfWithin = 1024
 
-/** Throws DocumentRefused where it is no document, or not what it is called. */
+/** Throws DocumentRefused if the file is not a document, or not what its name or content type says. */
 export function kindOf(bytes: Uint8Array, told: Told): Kind {
   const called = calledKind(told)
   const stranger = strangeKind(bytes)
@@ -72,7 +72,7 @@ export function kindOf(bytes: Uint8Array, told: Told): Kind {
   return called
 }
 
-/** What name and content type say, the name first: browsers say `application/octet-stream` of Markdown. */
+/** Returns what name and content type say. The name comes first, because browsers send Markdown as `application/octet-stream`. */
 function calledKind({ mediaType, fileName }: Told): Kind | undefined {
   const extension = extensionOf(fileName)
   return (extension === undefined ? undefined : extensions[extension]) ?? mediaTypes[mediaType?.split(';')[0]!.trim().toLowerCase() ?? '']
@@ -94,11 +94,11 @@ function strangeKind(bytes: Uint8Array): string | undefined {
     : 'an Office file of the time before 2007; save it as DOCX'
 }
 
-/** What the bytes say by themselves; undefined for every kind of text. */
+/** Returns the kind that the bytes prove; undefined for all kinds of text. */
 function ownKind(bytes: Uint8Array, called: Kind | undefined): Kind | undefined {
   if (startsWith(bytes, zip)) return 'docx'
   if (startsWith(bytes, '%PDF-')) return 'pdf'
-  // A text about PDF files is one that is called a text.
+  // A file declared as text may mention `%PDF-`.
   if (called !== 'pdf' && called !== undefined) return undefined
   return Buffer.from(bytes.subarray(0, pdfWithin)).includes('%PDF-') ? 'pdf' : undefined
 }

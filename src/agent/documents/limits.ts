@@ -1,39 +1,43 @@
 /**
- * What a document may cost to be read, and how its reader says no. A document is somebody else's file: every limit holds while it is read, not by
- * what the file says of itself.
+ * The limits for reading documents, and the error for a document that exceeds them. Documents are untrusted: each limit is enforced while
+ * reading, and does not rely on the sizes that the file declares.
  */
 
-// Of a file as it is sent and of an answer from an address: a book with pictures, and little enough to hold twice in memory.
+// For an uploaded file and for a download. Enough for a book with pictures, and small enough to hold twice in memory.
 export const maxFileBytes = 20 * 1024 * 1024
 
-// The longest manuals; at 4 ms a page a reader is done well before its time.
+// The longest manuals. At 4 ms per page they take far less than the time limit.
 export const maxPages = 2_000
 
-// Of the reading thread's own computing, so that a busy machine refuses nothing. The longest documents that pass the other limits take a third of it.
+// CPU time of the reading thread, so that a busy machine refuses no document. The longest documents within the other limits take a third of
+// it.
 export const maxReadMs = 60_000
 
-// The XML of a DOCX file of 5,000 pages. Twenty megabytes can be made to inflate to twenty gigabytes.
+// The XML of a DOCX file with 5,000 pages. A file of 20 MB can be built to decompress to 20 GB.
 export const maxInflatedBytes = 64 * 1024 * 1024
 
-// Twice the whole of Shakespeare; some 10,000 chunks, which is what a search over one agent's documents stays quick with.
+// Twice the complete works of Shakespeare, or about 10,000 chunks, up to which a search over one agent's documents stays fast.
 export const maxTextBytes = 10 * 1024 * 1024
 
-// A text of 10 MiB has half as many; only a heap of headings and short pages has more.
+// A text of 10 MiB has half as many. Only a document that consists mostly of headings and short pages has more.
 export const maxChunks = 20_000
 
-// Of JavaScript objects: a page of HTML is fifteen times its size as a tree. Beyond it V8 ends the thread, or the process that reads.
+// For JavaScript objects: the tree of an HTML page is 15 times the size of the page. Beyond it V8 ends the thread or the whole reading
+// process.
 export const maxHeapMegabytes = 384
 
-// Of bytes outside that heap, where V8 does not count: a PDF of 1.5 MB was seen to inflate its pages to 3,400 MB there.
+// For memory outside the V8 heap, which the heap limit does not cover: a PDF of 1.5 MB was seen to expand to 3,400 MB there.
 export const maxOutsideBytes = 256 * 1024 * 1024
 
-/** The document cannot be indexed as it is; the message is for the operator: whole sentences, the cause and, where there is one, the way out. */
+/**
+ * The document cannot be indexed as it is. The message is for the operator: complete sentences with the cause and, if possible, the fix.
+ */
 export class DocumentRefused extends Error {}
 
-/** `20 MiB` of a number of bytes. */
+/** Formats a number of bytes, such as `20 MiB`. */
 export const inMebibytes = (bytes: number): string => `${bytes / 1024 / 1024} MiB`
 
-/** The two limits of `reading-process.ts`, which ends a reader that goes beyond them. */
+/** Errors for the two limits that `reading-process.ts` enforces by ending the process. */
 export const needsTooLong = (limitMs: number): DocumentRefused =>
   new DocumentRefused(`This document could not be read within ${limitMs / 1000} seconds of computing. Split it into smaller ones.`)
 export const needsTooMuch = (): DocumentRefused =>

@@ -1,6 +1,6 @@
 /**
- * PDF to text, page by page. A PDF knows glyphs at places and no words: lines are put together by the library, paragraphs by the space between
- * lines. Pictures and fonts are not drawn and nothing in it is run; a page without text stays without.
+ * Converts PDF to text, page by page. A PDF contains positioned glyphs and no words: the library assembles lines, and this module assembles
+ * paragraphs by the distance between lines. Images and fonts are not rendered, and scripts are not run. A page without text stays empty.
  */
 import { getDocumentProxy } from 'unpdf'
 import { maxPages, DocumentRefused } from './limits.ts'
@@ -10,10 +10,10 @@ export type Pages = { title: string | null; pages: string[] }
 type Line = { text: string; y: number; height: number }
 type Item = { str: string; hasEOL: boolean; height: number; transform: number[] }
 
-// Lines of a paragraph stand 1.1 to 1.5 times their height apart.
+// In line heights. The lines of a paragraph are 1.1 to 1.5 apart.
 const paragraphGap = 1.6
 
-/** Throws DocumentRefused. `onPage` is told each page that is done, from 0 to 1. */
+/** Throws DocumentRefused. `onPage` is called after each page with the share that is done, from 0 to 1. */
 export async function readPdf(bytes: Uint8Array, onPage: (share: number) => void): Promise<Pages> {
   try {
     const document = await getDocumentProxy(bytes, { verbosity: 0, useSystemFonts: false, disableFontFace: true })
@@ -38,7 +38,7 @@ export async function readPdf(bytes: Uint8Array, onPage: (share: number) => void
   }
 }
 
-// What programs write where nobody gave a title.
+// What programs write if the author set no title.
 const noTitle = /^$|^untitled|^microsoft \w+ - |\.\w{2,4}$/i
 
 function titleOf(info: object): string | null {
@@ -53,7 +53,7 @@ function paragraphs(items: Item[]): string {
     const apart = above && (above.y - line.y > paragraphGap * Math.max(line.height, above.height) || line.y > above.y)
     if (!above) text = line.text
     else if (apart) text += `\n\n${line.text}`
-    // A word that was parted at the end of a line is searched for as one.
+    // Joins a word that was hyphenated at the end of a line, so that a search finds it.
     else if (/\p{L}-$/u.test(text) && /^\p{Ll}/u.test(line.text)) text = text.slice(0, -1) + line.text
     else text += `\n${line.text}`
     above = line

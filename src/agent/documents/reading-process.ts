@@ -1,6 +1,6 @@
 /**
- * The process that reads documents, as its server sees it: started with nothing of the server's but a channel, asked one thing at a time, ended
- * whatever it does. It never outlives its server, and keeps it alive only while it is asked something.
+ * The server's side of the process that reads documents: starts it with nothing but a channel, sends it one request at a time, and ends it
+ * whatever it is doing. The process does not outlive the server, and keeps the server alive only while a request is pending.
  */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
@@ -12,25 +12,25 @@ import { fileURLToPath } from 'node:url'
 import type { FromReading, FromThread, ReadingLimits, ToReading } from './extract-messages.ts'
 import { needsTooLong, needsTooMuch } from './limits.ts'
 
-/** The process is gone, and not by the document as far as is known: the machine may have ended it, or a person. */
+/** The process is gone, and the document may not be the cause: the system or a person may have killed it. */
 export class ReadingBrokenOff extends Error {}
 
 export type Answer = Exclude<FromThread, { kind: 'progress' }>
 
 export type ReadingProcess = {
   hasEnded(): boolean
-  /** Resolves when it has left; lost on a process that has ended. */
+  /** Resolves when the message was sent, or when the process has ended. */
   say(message: ToReading): Promise<void>
-  /** One at a time; rejects with the reason for which the process ended. */
+  /** Sends a request and returns the answer; requests must not overlap. Rejects with the reason for which the process ended. */
   ask(message: ToReading, onProgress?: (share: number) => void): Promise<Answer>
-  /** Resolves when it is gone. */
+  /** Kills the process. Resolves when it is gone. */
   end(reason: Error): Promise<void>
 }
 
-// V8 says why it ends a process within its first lines, before pages about its stack.
+// In characters. V8 prints why it ends a process in the first lines, followed by long stack traces.
 const maxWords = 16 * 1024
 
-/** Throws ReadingBrokenOff where the machine starts no process. */
+/** Throws ReadingBrokenOff if the system cannot start a process. */
 export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
   const child = forkProcess(limits)
   const gone = Promise.withResolvers<void>()
@@ -54,9 +54,9 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
     else settled?.resolve(outcome)
   }
 
-  /** Where it does not arrive, the process is gone, which is told by itself. */
+  /** If the message cannot be sent, the process is gone, which its `close` event reports. */
   function send(message: ToReading, left: () => void = () => undefined): void {
-    // One that was not started for want of files has no channel, nor a way to send.
+    // A process that could not be started, for example because no file descriptors were left, has no channel.
     if (child.connected) child.send(message, left)
   }
 
@@ -88,7 +88,7 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
     }
   })
   child.on('error', (error) => {
-    // Nothing was started. All else that goes wrong ends with its end.
+    // The process was not started. All other failures end with the `close` event.
     if (child.pid === undefined) isGone(notStarted(error))
   })
   child.on('close', (code, signal) => isGone(causeOf(signal ?? `exit code ${code}`, words)))
@@ -114,17 +114,18 @@ export function startReadingProcess(limits: ReadingLimits): ReadingProcess {
 
 function forkProcess(limits: ReadingLimits): ChildProcess {
   const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-  // Its own code and nothing else: a file that talks a library into reading another one, or into starting a program, gets neither.
+  // The process may only read its own code: a file that exploits a library can neither read other files nor start programs.
   const readable = [pathOf('..'), pathOf('../../../package.json'), ...packageFolders()]
   const execArgv = ['--permission', ...readable.map((path) => `--allow-fs-read=${path}`), '--disallow-code-generation-from-strings']
-  // For the one thread it reads in, which then gives it up. Node's warning of it would be read as words of the end.
+  // Needed for the reading thread, which then drops the permission. Node's warning about it would end up in the error output that is parsed
+  // below.
   execArgv.push('--allow-worker', '--disable-warning=PERM0006')
   try {
-    // Loaded here: a server that reads no document starts no process.
+    // Loaded on first use: a server that reads no documents starts no process.
     const { fork } = process.getBuiltinModule('node:child_process')
     const child = fork(pathOf('extract-process.ts'), [JSON.stringify(limits)], {
       execArgv,
-      // It reads files of strangers: it is shown no setting and no secret of the server.
+      // No environment, because the process reads untrusted files and must not see the server's settings and secrets.
       env: {},
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -136,23 +137,25 @@ function forkProcess(limits: ReadingLimits): ChildProcess {
   }
 }
 
-/** Where Node looks for packages from here: the working copy's own folder of them, or those around this one where it is a package itself. */
+/**
+ * Returns where Node finds packages: the `node_modules` of the working copy, or the folder around this package if it is installed as one.
+ */
 function packageFolders(): string[] {
   const looked = createRequire(import.meta.url).resolve.paths('unpdf') ?? []
   const folders = looked.filter((path) => basename(path) === 'node_modules' && existsSync(path))
   return [...new Set(folders.flatMap((path) => [path, realpathSync(path)]))]
 }
 
-/** Where memory runs out, Linux ends the process that says so of itself, and not the largest one, which is the server. */
+/** When memory runs out, Linux should kill this process and not the largest one, which is the server. */
 function offerToKernel(pid: number): void {
-  // Where the system does not let us, the largest one it is.
+  // If the system does not allow it, Linux picks the largest process.
   writeFile(`/proc/${pid}/oom_score_adj`, '1000').catch(() => undefined)
 }
 
 const notStarted = (error: unknown): ReadingBrokenOff =>
   new ReadingBrokenOff('the process that reads documents could not be started', { cause: error })
 
-/** A heap that is full ends the thread, or now and then the whole process, with these words and SIGABRT. */
+/** A full heap ends the thread or sometimes the whole process, with this message and SIGABRT. */
 function causeOf(how: string, words: string): Error {
   const fatal = /^(?:FATAL ERROR|# Fatal).*/m.exec(words)?.[0]
   if (fatal !== undefined && /out of memory/i.test(fatal)) return needsTooMuch()

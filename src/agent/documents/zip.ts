@@ -1,6 +1,6 @@
 /**
- * The XML files of a ZIP archive, inflated and counted, and a ZIP archive of given files without compression. What an archive says of its own
- * sizes is compared with what comes out and never believed.
+ * Reads the XML files of a ZIP archive with a limit on their decompressed size, and writes a ZIP archive without compression. The sizes
+ * that an archive declares are compared with the actual ones, not trusted.
  */
 import { crc32 } from 'node:zlib'
 import { fromBufferPromise } from 'yauzl'
@@ -8,13 +8,13 @@ import type { Entry, ZipFile } from 'yauzl'
 import { inMebibytes, maxInflatedBytes, DocumentRefused } from './limits.ts'
 
 export type Archive = {
-  /** The names of all files in it. */
+  /** The names of all files in the archive. */
   names: Set<string>
-  /** The files of XML by name, at most `maxInflatedBytes` together. */
+  /** The XML files by name, at most `maxInflatedBytes` together. */
   xml: Map<string, Buffer>
 }
 
-// A document of Word has some twenty files and as many pictures; an archive of 20 MiB can name 400,000.
+// A Word document has about twenty files, and perhaps as many images; an archive of 20 MiB can list 400,000.
 const maxEntries = 10_000
 
 /** Throws DocumentRefused. */
@@ -36,7 +36,7 @@ export async function readArchive(bytes: Uint8Array): Promise<Archive> {
     return archive
   } catch (error) {
     if (error instanceof DocumentRefused) throw error
-    // yauzl's own words: sizes that are not true, an entry that is cut, a method nobody knows.
+    // Errors of yauzl: wrong sizes, a truncated entry, an unknown compression method.
     throw new DocumentRefused('This DOCX file is damaged: it is no sound ZIP archive.', { cause: error })
   }
 }
@@ -59,14 +59,14 @@ async function inflate(zip: ZipFile, entry: Entry, most: number): Promise<Buffer
 const utf8Names = 0x0800
 const version = 20
 
-/** A ZIP archive of these files, stored as they are. */
+/** Returns a ZIP archive of these files without compression. */
 export function storedArchive(files: Map<string, Buffer>): Buffer {
   const local: Buffer[] = []
   const central: Buffer[] = []
   let offset = 0
   for (const [name, data] of files) {
     const path = Buffer.from(name)
-    // What both headers say of a file: version, flags, method, time, date, checksum, both sizes, length of the name, no extra field.
+    // The fields that both headers share: version, flags, method, time, date, checksum, both sizes, length of the name, no extra field.
     const facts = Buffer.alloc(26)
     facts.writeUInt16LE(version, 0)
     facts.writeUInt16LE(utf8Names, 2)
@@ -74,7 +74,7 @@ export function storedArchive(files: Map<string, Buffer>): Buffer {
     facts.writeUInt32LE(data.length, 14)
     facts.writeUInt32LE(data.length, 18)
     facts.writeUInt16LE(path.length, 22)
-    // Comment, disk, attributes: none.
+    // Comment, disk number and attributes: all zero. Then the offset.
     const place = Buffer.alloc(14)
     place.writeUInt32LE(offset, 10)
     local.push(Buffer.from('PK\x03\x04', 'latin1'), facts, path, data)

@@ -1,4 +1,4 @@
-/** The time of one guarded request: ends it when its caller, its clock or the guard says so. Knows nothing of what it bounds. */
+/** Limits the time of one guarded request: ends it when the caller aborts, the time is up, or the guard is closed. */
 import { raceAbort } from '../race-abort.ts'
 import { failure, GuardFailed } from './refusal.ts'
 
@@ -9,7 +9,10 @@ export class Deadline {
   readonly #onAbort = (): void => this.stop(this.#request.signal.reason)
   readonly #timer: NodeJS.Timeout
 
-  /** Stands in `running` until its end. Keeps the request itself: the signal of a web Request is heard only while that lives. */
+  /**
+   * Stays in `running` until it ends. Holds a reference to the request itself, because the signal of a web Request stops firing once the
+   * Request is garbage-collected.
+   */
   constructor(request: { signal: AbortSignal }, ms: number, running: Set<Deadline>) {
     this.#request = request
     this.#running = running
@@ -23,17 +26,17 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** The clock begins anew. */
+  /** Restarts the timer. */
   refresh(): void {
     this.#timer.refresh()
   }
 
-  /** Whatever the promise waits for: rejects with the signal's reason as soon as there is one. */
+  /** Settles like `promise`, or rejects with the signal's reason as soon as the signal is aborted. */
   bound<T>(promise: Promise<T>): Promise<T> {
     return raceAbort(promise, this.signal)
   }
 
-  /** What the caller is told of an error: why the request was ended, where it was, and else what failed. */
+  /** Returns the error to report: the reason why the request was ended, if it was, or else what failed. */
   reasonOf(error: unknown): unknown {
     return this.signal.aborted ? this.signal.reason : failure(error)
   }
@@ -43,7 +46,7 @@ export class Deadline {
     this.#controller.abort(reason)
   }
 
-  /** There is nothing left to end. */
+  /** Stops the timer and the listener when the request is over. */
   end(): void {
     clearTimeout(this.#timer)
     this.#request.signal.removeEventListener('abort', this.#onAbort)

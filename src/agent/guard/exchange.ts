@@ -1,6 +1,6 @@
 /**
- * One request on a connection of its own to an address that was checked, and its answer as a decoded stream. Never follows a redirect, never
- * uses a proxy, a cookie or a connection of another request.
+ * Makes one HTTP request on its own connection to a checked address, and returns the answer as a decoded stream. It follows no redirects,
+ * and uses no proxy, no cookies and no connection of another request.
  */
 import { connect, isIP } from 'node:net'
 import type { Socket } from 'node:net'
@@ -18,42 +18,42 @@ export type HopRequest = {
   method: string
   headers: Record<string, string>
   body: string | Uint8Array | undefined
-  /** What the body may be once decoded; on the wire it may be little more. */
+  /** Limit for the decoded body. The encoded body may be only slightly larger. */
   maxBytes: number
   signal: AbortSignal
-  /** There is a connection: from now on the request may have left. */
+  /** Called when the connection is open: from now on the request may have been sent. */
   onConnection(): void
 }
 
 export type HopAnswer = {
   status: number
   headers: Headers
-  /** Decoded. Its end, or the end of its reading, closes the connection. */
+  /** The decoded body. The connection is closed when the body ends or is no longer read. */
   body: AsyncGenerator<Buffer>
-  /** Closes the connection at once. */
+  /** Closes the connection immediately. */
   close(): void
 }
 
-// Twice what Node's own servers send.
+// Twice the limit of Node's own servers.
 const maxHeaderBytes = 32_768
-// Codings make a body shorter or hardly longer; what needs more than this beside what it decodes to is made to keep us busy.
+// Encoding makes a body smaller or slightly larger. A body that needs more extra bytes than this was built to waste CPU time.
 const spareWireBytes = 65_536
-// The next address is tried beside one that has not answered for so long.
+// If an address has not answered within this time, the next one is tried in parallel.
 const nextAddressMs = 1000
 
-/** Rejects with whatever went wrong, or with `signal.reason`. */
+/** Rejects with the error that occurred, or with `signal.reason`. */
 export async function exchange(target: Target, addresses: Address[], request: HopRequest): Promise<HopAnswer> {
-  // Loaded here: a service without tools and documents from elsewhere makes no such request.
+  // Loaded on first use: without tools and without documents from URLs it is not needed.
   const { Client } = await import('undici')
   const { url } = target
   const over = new AbortController()
   const close = (): void => over.abort()
   const client = new Client(url.origin, {
     connect: connectorTo(target, addresses, over.signal, request.onConnection),
-    // one request, one connection
+    // No pipelining: each connection carries one request.
     pipelining: 0,
     maxHeaderSize: maxHeaderBytes,
-    // the deadlines are the caller's signal
+    // Off, because the caller's signal enforces the deadlines.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -98,14 +98,14 @@ async function* bounded(body: AsyncIterable<Buffer>, most: number): AsyncGenerat
   for await (const piece of body) {
     yield piece
     bytes += piece.length
-    // what has been read decodes to more than is kept, or to nothing of use
+    // The bytes read so far decode to more than the limit, or to nothing useful.
     if (bytes > most) return
   }
 }
 
 async function* decoded(wire: AsyncGenerator<Buffer>, coding: string): AsyncGenerator<Buffer> {
   const first = await wire.next()
-  // a coding may be named where there is no body
+  // An answer without a body may still name an encoding.
   if (first.done) return
   const decoder = decoderOf(coding, first.value)
   if (!decoder) {
@@ -117,7 +117,7 @@ async function* decoded(wire: AsyncGenerator<Buffer>, coding: string): AsyncGene
     yield first.value
     yield* wire
   }
-  // What goes wrong on either side ends the decoder with it, and its reader below is told.
+  // If either side fails, `pipeline` destroys the decoder, and the loop below gets the error.
   for await (const piece of pipeline(whole, decoder, () => undefined)) yield piece
 }
 
@@ -132,14 +132,14 @@ function decoderOf(coding: string, first: Buffer): Transform | undefined {
     case 'br':
       return createBrotliDecompress()
     case 'deflate':
-      // some servers leave the head of zlib away, whose first half byte is 8
+      // Some servers send deflate without the zlib header, whose first byte ends in 8.
       return (first[0]! & 0x0f) === 8 ? createInflate() : createInflateRaw()
     default:
       throw new GuardFailed('the body of the answer has a coding that was not asked for')
   }
 }
 
-/** Connects to the addresses that were checked, in their order, and looks once more at what it is connected to before a byte is sent. */
+/** Connects to the checked addresses in order, and checks the address of the open connection again before sending anything. */
 function connectorTo(
   { url, host, port, permitted }: Target,
   addresses: Address[],

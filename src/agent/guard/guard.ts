@@ -1,7 +1,7 @@
 /**
- * `tools.guard`: whatever leaves for an address that an operator, a document or a model named goes through here. It reaches public
- * addresses over https alone, save for the pairs of host and port that the settings allow; every redirect is looked at like a new address.
- * It never looks a name up twice for one connection, never inflates more than it may keep, and never says to what a name resolved.
+ * `tools.guard`: every request to an address that an operator, a document or a model named goes through here. Only public addresses over
+ * https are reachable, except for the pairs of host and port that the settings allow; each redirect is checked like a new address. A name
+ * is resolved only once per connection, a body is not decompressed beyond its limit, and errors never contain the resolved address.
  */
 import { Deadline } from './deadline.ts'
 import { exchange } from './exchange.ts'
@@ -17,61 +17,62 @@ export type GuardedRequest = {
   body?: string
   /** Aborts the request, which then rejects with `signal.reason`. */
   signal: AbortSignal
-  /** For all of it: look-up, connection, redirects, headers and body. */
+  /** Milliseconds for the whole request: DNS, connection, redirects, headers and body. */
   timeoutMs: number
-  /** Of the body once it is decoded; what is longer is cut there. */
+  /** Limit for the decoded body, which is cut there. */
   maxBytes: number
-  /** How many redirects are followed; 0: a redirect is refused. */
+  /** Maximum number of redirects to follow; 0: a redirect is an error. */
   redirects: number
 }
 
 export type GuardedAnswer = {
   status: number
-  /** Names in any case. */
+  /** Names are case-insensitive. */
   headers: Pick<Headers, 'get'>
   body: Uint8Array
-  /** The body was longer and is cut at `maxBytes`. */
+  /** The body was longer and was cut at `maxBytes`. */
   truncated: boolean
-  /** After all redirects. */
+  /** The URL after all redirects. */
   url: string
 }
 
 export interface Guard {
-  /** Rejects with GuardRefused, GuardFailed (messages for the operator and the model) or `signal.reason`. */
+  /** Rejects with GuardRefused or GuardFailed, whose messages are for the operator and the model, or with `signal.reason`. */
   fetch(url: string, request: GuardedRequest): Promise<GuardedAnswer>
   /**
-   * For libraries that want a fetch: the same guard, and the body as a stream. A redirect is refused; a body over 1 MiB and a silence of a
-   * minute are errors. Ends with the signal it is given.
+   * A fetch for libraries, with the same checks and the body as a stream. A redirect, a body over 1 MiB, and a minute without data are
+   * errors. Ends when its signal is aborted.
    */
   webFetch: typeof globalThis.fetch
   /**
-   * For the operator: why nothing would be sent there, and what would help. Told by the address alone: its name is not looked up. Undefined
-   * where it may be.
+   * Returns for the operator why a request to this URL would be refused, and which setting would allow it; undefined if it is allowed. Only
+   * checks the URL itself, without resolving the name.
    */
   refusedAddress(url: string): string | undefined
-  /** Ends what still runs. */
+  /** Ends all running requests. */
   close(): Promise<void>
 }
 
 export type GuardOptions = {
-  /** `host:port` or `[address]:port`, as the settings give them: these may be private, and spoken to by http. */
+  /** `host:port` or `[address]:port`, as in the settings. These may be private and may use http. */
   allowPrivateHosts: string[]
-  /** Name servers other than the machine's own, as `address:port`. */
+  /** Name servers to use in place of the system's, as `address:port`. */
   nameServers?: string[]
 }
 
-// As much as a tool may answer.
+// The same limit as for an HTTP tool.
 const webFetchBytes = 1_048_576
-// As long as the slowest tool may take; a stream that is silent for longer has been forgotten.
+// The longest timeout a tool can have. A stream without data for this long is treated as abandoned.
 const webFetchSilenceMs = 60_000
-// What goes along to another origin: nothing of it can be anybody's secret.
+// The only headers that are sent on to another origin: none of them contains credentials.
 const plainHeaders = ['accept', 'content-type', 'idempotency-key']
-// Set by the connection alone: from elsewhere they could make one request look like two, or reach another site on the server.
+// Only the connection sets these headers. Set by a caller, they could make one request look like two, or select another site on the same
+// server.
 const connectionHeaders = ['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer', 'keep-alive']
 
 type Hop = { url: string; method: string; headers: Record<string, string>; body: string | Uint8Array | undefined }
 
-/** How far a request has come, its redirects included. */
+/** The progress of a request over all its redirects. `sent`: a request may have been sent. */
 type Way = { sent: boolean }
 
 export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): Guard {
@@ -139,7 +140,7 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
   }
 }
 
-/** Only from the first connection on may anything have left. */
+/** Adds to an error whether a request may have been sent, which is possible from the first connection on. */
 function marked(reason: unknown, { sent }: Way): unknown {
   if (reason instanceof GuardRefused || reason instanceof GuardFailed) reason.sent = sent
   return reason
@@ -156,12 +157,12 @@ async function read({ status, headers, body }: HopAnswer, maxBytes: number): Pro
   return { status, headers, body: new Uint8Array(Buffer.concat(pieces, Math.min(bytes, maxBytes))), truncated: bytes > maxBytes }
 }
 
-// Of these a web Response may have no body.
+// Statuses for which a web Response must not have a body.
 const withoutBody = [204, 205, 304]
 
 function response(answer: HopAnswer, deadline: Deadline): Response {
   const { status, headers, body } = answer
-  // they speak of the body as it was before it was decoded
+  // These headers describe the encoded body.
   headers.delete('content-encoding')
   headers.delete('content-length')
   if (withoutBody.includes(status)) {
@@ -195,11 +196,11 @@ function response(answer: HopAnswer, deadline: Deadline): Response {
   return new Response(stream, { status, headers })
 }
 
-/** The request that a redirect asks for; undefined where the answer is none. */
+/** Returns the request that a redirect leads to; undefined if the answer is not a redirect. */
 function redirected(hop: Hop, { status, headers }: HopAnswer): Hop | undefined {
   const location = headers.get('location')
   if (![301, 302, 303, 307, 308].includes(status) || location === null) return undefined
-  // its bytes are UTF-8, as browsers read them
+  // The header contains UTF-8, as browsers assume.
   const url = URL.parse(Buffer.from(location, 'latin1').toString(), hop.url)
   if (!url) throw new GuardRefused('the server redirects to something that is no URL')
   const becomesGet = status === 303 ? !['GET', 'HEAD'].includes(hop.method) : status < 303 && hop.method === 'POST'

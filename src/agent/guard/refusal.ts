@@ -1,11 +1,14 @@
-/** The two ways in which a guarded request ends without an answer, in words for the operator and the model: they never name a resolved address. */
+/**
+ * The two errors with which a guarded request ends. Their messages are for the operator and the model, and never contain a resolved
+ * address.
+ */
 import { errors } from './undici.ts'
 
 /** The address, scheme or redirect is not allowed; nothing was sent there. */
 export class GuardRefused extends Error {
-  /** Whether a request may have left before: the one that was answered with the redirect. */
+  /** Whether an earlier request may have been sent: the one whose answer was the redirect. */
   sent = false
-  /** The `host:port` whose allowing would help; undefined where none would. */
+  /** The `host:port` that the operator could allow; undefined if that would not help. */
   readonly allow: string | undefined
 
   constructor(message: string, allow?: string) {
@@ -13,7 +16,10 @@ export class GuardRefused extends Error {
     this.allow = allow
   }
 
-  /** For the operator alone, since a model has no settings. Of a redirect nothing helps: a public server may not lead there even then. */
+  /**
+   * The message with advice for the operator; a model cannot change settings. For a redirect there is no advice, because a public server
+   * must not lead to a private address in any case.
+   */
   get forOperator(): string {
     return this.allow === undefined || this.sent
       ? this.message
@@ -21,9 +27,9 @@ export class GuardRefused extends Error {
   }
 }
 
-/** It was allowed and failed: no connection, no whole answer in time, no HTTP. */
+/** The request was allowed but failed: no connection, no complete answer in time, or an answer that is not HTTP. */
 export class GuardFailed extends Error {
-  /** Whether the request may have left. */
+  /** Whether the request may have been sent. */
   sent = false
 }
 
@@ -46,7 +52,7 @@ const byPrefix: [RegExp, string][] = [
   [/CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$/, 'the connection is not secure'],
 ]
 
-/** What failed, told by its code alone: messages of sockets and look-ups name addresses. */
+/** Describes an error by its code only, because the messages of sockets and DNS contain addresses. */
 export function failure(error: unknown): GuardRefused | GuardFailed {
   if (error instanceof GuardRefused || error instanceof GuardFailed) return error
   const code = codeOf(error)
@@ -54,7 +60,7 @@ export function failure(error: unknown): GuardRefused | GuardFailed {
   return new GuardFailed(code === '' ? words : `${words} (${code})`)
 }
 
-/** As `failure`, of a look-up: its codes are those of connections too, and mean the name server there. */
+/** Like `failure`, for DNS errors: they share codes with connection errors, but mean the name server. */
 export function lookupFailure(error: unknown): GuardRefused | GuardFailed {
   const code = codeOf(error)
   return code === 'ENOTFOUND' || code === 'ENODATA' || code === ''
@@ -63,7 +69,7 @@ export function lookupFailure(error: unknown): GuardRefused | GuardFailed {
 }
 
 function codeOf(error: unknown): string {
-  // the parser's own code is left away by the client
+  // The HTTP client does not copy the parser's error code in every case.
   if (error instanceof errors.HTTPParserError) return error.code ?? 'HPE_INVALID'
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : ''

@@ -1,6 +1,6 @@
 /**
- * `tools.guard`: from the text of an address to the addresses that may be connected to. Every answer of the look-up is checked, and what
- * is connected to later are these answers: nothing looks the name up again. Throws GuardRefused and GuardFailed.
+ * `tools.guard`: turns a URL into the addresses that may be connected to. All addresses that DNS returns are checked, and exactly these are
+ * used for the connection, so that the name is not resolved again. Throws GuardRefused and GuardFailed.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -9,22 +9,22 @@ import { GuardRefused, lookupFailure } from './refusal.ts'
 
 export type Target = {
   url: URL
-  /** In lower case, without brackets and without a dot at its end. */
+  /** In lower case, without brackets and without a trailing dot. */
   host: string
   port: number
-  /** On the operator's list: may be private, and http. */
+  /** On the operator's list: the address may be private and use http. */
   permitted: boolean
 }
 
 export type Address = { address: string; family: number }
 
-// What servers and proxies commonly take of a request line.
+// The length of request line that servers and proxies usually accept.
 const maxUrl = 16_384
-// A public name is answered in well under a second; a lost packet is asked for once more.
+// Milliseconds. A public name usually resolves in well under a second; after a lost packet, one more try is made.
 const lookupMs = 2000
 const lookupTries = 2
 
-/** The host and port of each pair, `host:port` or `[address]:port`, in the form `readTarget` compares. */
+/** Parses the pairs `host:port` or `[address]:port` into the form that `readTarget` compares. Throws an Error if a pair is invalid. */
 export function permittedPairs(pairs: string[]): Set<string> {
   return new Set(
     pairs.map((pair) => {
@@ -35,7 +35,7 @@ export function permittedPairs(pairs: string[]): Set<string> {
   )
 }
 
-/** Reads an address as browsers do, so that every spelling of an IP address (decimal, octal, hex, short) has become its plain one. */
+/** Parses a URL as browsers do, which converts every notation of an IP address (decimal, octal, hex, short) to the usual one. */
 export function readTarget(text: string, permitted: Set<string>): Target {
   if (text.length > maxUrl) throw new GuardRefused(`the address is longer than ${maxUrl} characters`)
   const url = URL.parse(text)
@@ -51,12 +51,18 @@ export function readTarget(text: string, permitted: Set<string>): Target {
   return target
 }
 
-/** The pairs that a request and its redirects may use: none where it begins at a public address, whose server must not lead to a private one. */
+/**
+ * Returns the pairs that a request and its redirects may use. None if the URL is public, because its server must not redirect to a private
+ * host.
+ */
 export function reachableFrom(text: string, permitted: Set<string>): Set<string> {
   return readTarget(text, permitted).permitted ? permitted : new Set()
 }
 
-/** Looks the host up once. Public names are asked of the name servers alone; a permitted one is whatever the machine says it is. */
+/**
+ * Resolves the host once. Public names are resolved by the name servers only; permitted ones by the system, which also reads its hosts
+ * file.
+ */
 export async function resolveTarget(target: Target, servers: string[] | undefined, signal: AbortSignal): Promise<Address[]> {
   const { host, permitted } = target
   const family = isIP(host)
@@ -70,7 +76,9 @@ export async function resolveTarget(target: Target, servers: string[] | undefine
   }
 }
 
-/** By a resolver of its own: the system's look-up would hold one of the few threads of the process for as long as a name server is silent. */
+/**
+ * Uses its own resolver, because the system's would block one of the process's few threads for as long as a name server does not answer.
+ */
 async function askServers(host: string, servers: string[] | undefined, signal: AbortSignal): Promise<Address[]> {
   const resolver = new Resolver({ timeout: lookupMs, tries: lookupTries })
   if (servers) resolver.setServers(servers)
@@ -95,7 +103,7 @@ export function notAllowed(target: Pick<Target, 'host' | 'port'>): GuardRefused 
   return new GuardRefused(words, pairOf(target))
 }
 
-/** As the settings name it. */
+/** Formats a pair as in the settings. */
 const pairOf = ({ host, port }: Pick<Target, 'host' | 'port'>): string => `${isIP(host) === 6 ? `[${host}]` : host.slice(0, 255)}:${port}`
 
 const bareHost = (url: URL): string =>

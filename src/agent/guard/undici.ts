@@ -1,7 +1,8 @@
 /**
- * What of undici every turn needs: the connections of models, to `dispatch` on. The whole package has `fetch`, caches, cookies and web sockets
- * besides, which took 15 MB of a server that uses none of them, and gives `request` and the like to a dispatcher; whoever needs more imports the
- * package when it is called. Parts and package are the same objects, of one version, which package.json pins.
+ * The parts of undici that every turn needs, for the connections to models. The complete package also has `fetch`, caches, cookies and
+ * WebSockets, and adds `request` and similar methods to dispatchers. Loading all of it costs a server that does not use them 15 MB of
+ * memory; code that needs more imports the package when it runs. The parts and the package share the same objects, because package.json
+ * pins one version.
  */
 import { createRequire } from 'node:module'
 import type * as Undici from 'undici'

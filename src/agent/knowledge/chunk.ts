@@ -1,18 +1,18 @@
 /**
- * Cuts a document into the pieces that are found and shown: along its headings, then paragraphs, then sentences, then words. Pure.
- * Nothing is lost: the pieces, one after the other, hold every character of the document but white space between them.
+ * Splits a document into the chunks that are searched and shown: at headings first, then at paragraphs, sentences and words. Together the
+ * chunks contain every character of the document except the white space between them.
  */
 
-/** `headings`: the way to the piece, as `Returns › Deadlines`; empty above the first heading. */
+/** `headings`: the path of headings above the chunk, such as `Returns › Deadlines`; empty above the first heading. */
 export type Chunk = { headings: string; text: string }
 
-// In UTF-8 bytes, as the budget of passages is: about a paragraph or two, so that two or three fit a budget of 1,500 tokens in any script.
+// In UTF-8 bytes, as the budget for passages is. About a paragraph or two: two or three chunks fit a budget of 1,500 tokens in any script.
 const maxBytes = 1_200
-// A piece this long is whole enough: the next paragraph begins another one, and the pieces of a long text come out even.
+// A chunk of this size is complete: the next paragraph starts another one, so that the chunks of a long text get similar sizes.
 const enoughBytes = 800
-// The way to a chunk is kept with each of them; a heading of this many characters is a paragraph in disguise.
+// In characters. The path of headings is stored with each chunk, and a longer heading is usually a paragraph marked as one.
 const maxHeading = 120
-// Where a long text is cut, best first: after a line, a sentence, a word.
+// Where a long text is split, in order of preference: after a line, a sentence, a word.
 const breaks = [/\n/g, /[.!?…]\s|[。！？]/g, /\s/g]
 
 type Block = { headings: string; text: string; isHeading: boolean }
@@ -22,7 +22,7 @@ export function chunkDocument(document: string): Chunk[] {
   let open: Chunk | undefined
   let onlyHeadings = true
   for (const { headings, text, isHeading } of blocksOf(document)) {
-    // A heading begins a chunk, unless there is nothing but headings above it in the open one.
+    // A heading starts a new chunk, unless the current one contains only headings.
     const joins: boolean =
       open !== undefined && (isHeading ? onlyHeadings : bytes(open.text) < enoughBytes) && bytes(open.text) + 2 + bytes(text) <= maxBytes
     if (open && !joins) chunks.push(open)
@@ -32,7 +32,7 @@ export function chunkDocument(document: string): Chunk[] {
   return open ? [...chunks, open] : chunks
 }
 
-/** The document's headings and paragraphs in order, each at most `maxBytes` long. */
+/** Yields the headings and paragraphs of the document in order, each at most `maxBytes` long. */
 function* blocksOf(document: string): Generator<Block> {
   const path: string[] = []
   let paragraph: string[] = []
@@ -56,7 +56,9 @@ function* blocksOf(document: string): Generator<Block> {
   yield* block(paragraph.join('\n'), false)
 }
 
-/** Pieces of at most `maxBytes`, none of them empty; the cut falls into the second half of a piece, or else between two characters. */
+/**
+ * Splits a text into non-empty pieces of at most `maxBytes`, at a break in the second half of the piece, or else between two characters.
+ */
 function cut(text: string): string[] {
   const pieces: string[] = []
   let rest = text
@@ -69,7 +71,7 @@ function cut(text: string): string[] {
   return pieces
 }
 
-/** How much of the text, in UTF-16 units and whole characters, has at most `maxBytes` bytes. */
+/** Returns how many UTF-16 code units of the text, in whole characters, fit into `maxBytes` bytes. */
 function fittingLength(text: string): number {
   if (text.length <= maxBytes && bytes(text) <= maxBytes) return text.length
   let length = 0

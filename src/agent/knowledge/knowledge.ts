@@ -1,7 +1,7 @@
 /**
- * The knowledge base of an agent: what is put in, and what a message brings up, by its words always and by its meaning where the agent names an
- * embedding model; the two lists are fused by reciprocal rank. Never sees another agent's documents, never lets an embedding provider cost a
- * turn more than two seconds, and never decides what a passage may cost beyond the budget it is given (ruling `billing.hold`).
+ * The knowledge base of an agent: indexes documents and finds passages for a message. It searches by words and, if the agent names an
+ * embedding model, also by vectors, and merges the two lists by reciprocal rank. A search returns only documents of its agent, waits at
+ * most two seconds for vectors, and stays within the token budget it is given (`billing.hold`).
  */
 import type { Logger } from 'pino'
 import type { FoundChunk } from '../../store/queries/knowledge/knowledge.ts'
@@ -22,43 +22,44 @@ export type KnowledgeDocument = { documentId: string; agentId: string; title: st
 
 export type KnowledgeQuery = {
   agentId: string
-  /** Any text: words, a question, a whole message. */
+  /** May be any text: words, a question, a whole message. */
   query: string
-  /** The most passages. */
+  /** Maximum number of passages. */
   limit: number
-  /** The budget of all passages together, in tokens (`passageTokens`). */
+  /** Token budget for all passages together, as `passageTokens` counts. */
   maxTokens: number
-  /** Of the agent's texts; null: English. */
+  /** Language of the agent's documents; null means English. */
   language: string | null
-  /** `<provider>/<model id>`; null: words alone. */
+  /** `<provider>/<model id>`; null means a search by words only. */
   embeddingModel: string | null
-  /** Ends the search with its reason. */
+  /** Aborts the search, which then rejects with the signal's reason. */
   signal?: AbortSignal
 }
 
-/** Both reject with StoreUnavailable. */
+/** `index` and `search` reject with StoreUnavailable. */
 export interface Knowledge {
-  /** Puts a document in, in place of what was there under its id. */
+  /** Indexes a document, and replaces an earlier one with the same id. */
   index(document: KnowledgeDocument): Promise<void>
-  /** The best passages first; one that does not fit what is left of the budget is passed over for a shorter one. */
+  /** Returns the best passages first. A passage that exceeds the remaining budget is skipped, so that a shorter one after it may fit. */
   search(query: KnowledgeQuery): Promise<Passage[]>
   close(): Promise<void>
 }
 
 export type KnowledgeOptions = { store: Store; embeddings?: Embeddings; log?: Pick<Logger, 'warn'> }
 
-// How old the knowledge of what an agent has may be: what another process puts in is found within this time.
+// Milliseconds. Documents that another process indexed are found within this time.
 const knownForMs = 1000
-// Agents in use within one second; more of them are read again.
+// Cache limit: about the number of agents in use within one second. When it is reached, the cache is cleared.
 const maxKnown = 10_000
-// A turn waits for its passages before its model is asked: providers answer a short text in a tenth of this.
+// Milliseconds. The model is called only after the search; providers embed a short text in a tenth of this time.
 const meaningMs = 2000
-// Of each list: deeper ones let what both find far down push out what one of them finds first (0.67 against 0.64, docs/decisions/0019-retrieval.md).
+// Minimum depth of each list. If the lists are deeper than necessary, chunks far down in both push out chunks that one of them ranks first
+// (0.67 against 0.64, docs/decisions/0019-retrieval.md).
 const minFused = 10
 
 export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): Knowledge {
   const vectors = createVectorSearch({ store, log })
-  /** What an agent has, and when that was read: most turns of most agents need no search. */
+  /** What an agent has, and when it was read. Most turns belong to agents without documents, which need no search. */
   const known = new Map<string, { state: KnowledgeState; readAt: number }>()
   const reads = new SharedReads<KnowledgeState>()
   let changes = 0
@@ -78,12 +79,15 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     const asked = { readAt: performance.now(), changes }
     const state = await store.read('knowledgeState', agentId)
     if (known.size >= maxKnown) known.clear()
-    // What was read before a change is not kept after it.
+    // If something changed during the read, the result is not cached.
     if (asked.changes === changes) known.set(agentId, { state, readAt: asked.readAt })
     return state
   }
 
-  /** By meaning, best first; undefined where that cannot be had now, which costs the turn nothing but these. */
+  /**
+   * Returns the ids of the nearest chunks by vector, best first. Returns undefined if that fails now; the turn continues with the search by
+   * words.
+   */
   async function searchMeaning(
     { agentId, query, limit, embeddingModel, signal }: KnowledgeQuery,
     state: KnowledgeState,
@@ -115,7 +119,7 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     const best = fuse([words.map(({ chunkId }) => chunkId), meaning]).slice(0, depth)
     const found = new Map(words.map((chunk) => [chunk.chunkId, chunk]))
     const missing = best.map(({ id }) => id).filter((id) => !found.has(id))
-    // What was deleted since its vector was read is not there any more.
+    // A chunk that was deleted after its vector was read is missing from the answer.
     for (const chunk of missing.length > 0 ? await store.read('readChunks', { agentId, chunkIds: missing }) : [])
       found.set(chunk.chunkId, chunk)
     return best.flatMap(({ id, score }) => (found.has(id) ? [{ ...found.get(id)!, score }] : [])).slice(0, limit)

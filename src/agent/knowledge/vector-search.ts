@@ -1,6 +1,7 @@
 /**
- * The nearest chunks of an agent to a vector, from a copy in memory that follows the store: read in pages when first asked for, then only what
- * changed. Bounded: the agents asked for least recently make room. The store stays the truth: a chunk that is named here may be gone already.
+ * Finds the chunks of an agent that are nearest to a vector, in a copy of the vectors in memory. The copy is loaded from the store in pages
+ * at the first search; later searches only load what changed. Memory is bounded: the least recently used copies are removed. The store is
+ * authoritative, so a returned chunk may have been deleted already.
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -13,21 +14,21 @@ import type { FromVectors, ToVectors } from './vector-thread.ts'
 export type VectorQuery = {
   agentId: string
   embeddingModel: string
-  /** Of the agent's knowledge, as it is known now: the copy is brought to it first. */
+  /** Current revision of the agent's knowledge base. The copy is updated to it before the search. */
   revision: number
   vector: Float32Array
   limit: number
 }
 
 export interface VectorSearch {
-  /** Ids of chunks, nearest first; undefined where the agent has too many vectors to be kept. Rejects with StoreUnavailable. */
+  /** Returns chunk ids, nearest first; undefined if the agent has too many vectors to hold in memory. Rejects with StoreUnavailable. */
   search(query: VectorQuery): Promise<number[] | undefined>
   close(): Promise<void>
 }
 
-// Of one process: 240,000 vectors of 512 dimensions, or 80,000 of 1,536; a quarter of the gigabyte that a small machine has for all of it.
+// Per process: 240,000 vectors of 512 dimensions, or 80,000 of 1,536. A quarter of the memory of a small machine with one gigabyte.
 const maxVectorBytes = 256 * 1024 * 1024
-// A page of vectors is two or three megabytes, and keeps the store's thread for a few milliseconds.
+// A page of vectors has two or three megabytes and occupies the store's thread for a few milliseconds.
 const vectorsAPage = 500
 const changesAPage = 1_000
 
@@ -35,11 +36,11 @@ type Copy = {
   key: string
   agentId: string
   embeddingModel: string
-  /** Of the knowledge that it has in it. */
+  /** Revision of the knowledge base that the copy contains. */
   revision: number
-  /** For which it was last brought up to date. */
+  /** Highest revision that a search has asked for and the copy was updated to. */
   knownFor: number
-  /** Chunks with a vector, by document. */
+  /** Number of chunks with a vector, by document. */
   documents: Map<string, number>
   bytes: number
   refreshing: Promise<void> | undefined
@@ -55,7 +56,7 @@ export function createVectorSearch({
   log: Pick<Logger, 'warn'> | undefined
   maxBytes?: number
 }): VectorSearch {
-  /** The least recently used first. */
+  /** In order of use, least recently used first. */
   const copies = new Map<string, Copy>()
   const waiting = new Map<number, (nearest: number[]) => void>()
   const warned = new Set<string>()
@@ -65,7 +66,7 @@ export function createVectorSearch({
   function tell(message: ToVectors): void {
     if (!worker) {
       worker = new Worker(new URL('./vector-thread.ts', import.meta.url))
-      // A process that ends does not wait for it.
+      // The thread must not keep the process alive.
       worker.unref()
       worker.on('message', ({ id, nearest }: FromVectors) => {
         waiting.get(id)?.(nearest.map(({ chunkId }) => chunkId))
@@ -88,10 +89,10 @@ export function createVectorSearch({
     copies.delete(copy.key)
   }
 
-  /** Brings a copy to the store's present state; one at a time for each. */
+  /** Updates a copy to the current state of the store. Only one update per copy runs at a time. */
   async function refresh(copy: Copy, dimensions: number): Promise<void> {
     copy.tooLarge = false
-    // Deletions up to here are known: they were applied, or what is begun with nothing never had those documents.
+    // Deletions up to this revision are accounted for: they were applied, or the copy was empty and never contained those documents.
     let deletionsKnown = copy.revision
     for (;;) {
       const asked = { agentId: copy.agentId, after: copy.revision, limit: changesAPage }
@@ -133,7 +134,7 @@ export function createVectorSearch({
     }
   }
 
-  /** False where the agent alone is above the bound. */
+  /** Removes other copies until this one fits. Returns false if the vectors of this agent alone exceed the limit. */
   function makeRoomFor(copy: Copy): boolean {
     if (copy.bytes > maxBytes) {
       beginAnew(copy)
@@ -157,7 +158,7 @@ export function createVectorSearch({
     async search({ agentId, embeddingModel, revision, vector, limit }) {
       const copy = copyOf(agentId, embeddingModel)
       if (copy.knownFor < revision) {
-        // What was too much may be less after a change.
+        // Also retried for a copy that was too large, because the change may have made it smaller.
         copy.refreshing ??= refresh(copy, vector.length).finally(() => (copy.refreshing = undefined))
         await copy.refreshing
         copy.knownFor = Math.max(copy.knownFor, revision)
@@ -194,7 +195,7 @@ const emptyCopy = (key: string, agentId: string, embeddingModel: string): Copy =
 
 type Page = { documents: IndexChange[]; from: number; to: number }
 
-/** Small documents together, large ones in parts. */
+/** Combines small documents into one page, and splits large ones over several. */
 function* pagesOf(changes: IndexChange[]): Generator<Page> {
   let together: IndexChange[] = []
   for (const change of changes) {

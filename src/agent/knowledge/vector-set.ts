@@ -1,13 +1,13 @@
 /**
- * The vectors of one agent in memory, and the nearest of them to a query: a byte a dimension and, for a first pass over many, a bit a dimension.
- * Grows and shrinks by documents. Knows no store and no thread.
+ * Holds the vectors of one agent in memory and finds the nearest ones to a query. Each dimension takes two bytes, plus one bit for a fast
+ * first pass over large sets. Vectors are added in batches and removed by document. This module knows no store and no threads.
  */
 
 export type Nearest = { chunkId: number; score: number }
 
-// Below it every vector is compared by its values, which takes a few milliseconds; above it the bits choose which ones are.
+// Up to this number all vectors are compared completely, which takes a few milliseconds. Above it, the bits select which ones are compared.
 const maxCompared = 8_192
-// Of a first pass; recall@10 stays above 0.98 on sets of 20,000 and 100,000 (docs/decisions/0019-retrieval.md).
+// How many vectors the first pass selects. Recall@10 stays above 0.98 on sets of 20,000 and 100,000 (docs/decisions/0019-retrieval.md).
 const minChosen = 2_000
 const chosenShare = 0.04
 const firstRoom = 256
@@ -19,10 +19,13 @@ export class VectorSet {
   #documents: string[] = []
   #scales = new Float32Array(firstRoom)
   #values: Int16Array
-  /** The sign of each dimension beside the mean of all, which is what tells vectors of one corpus apart. */
+  /**
+   * For each dimension, whether the value is above the mean of all vectors. The mean is subtracted because vectors of one corpus are
+   * similar.
+   */
   #signs: Uint8Array
   #mean: Float32Array
-  /** How many vectors the mean was made of; below: which have signs by it. */
+  /** `#meanOf`: the number of vectors the mean was computed from. `#signed`: the number of vectors that have sign bits for that mean. */
   #meanOf = 0
   #signed = 0
 
@@ -37,7 +40,7 @@ export class VectorSet {
     return this.#count
   }
 
-  /** Of unit length, one after the other. */
+  /** `vectors` contains the vectors one after the other, each of unit length. */
   add(chunkIds: number[], documentIds: string[], vectors: Float32Array): void {
     this.#makeRoom(this.#count + chunkIds.length)
     const { dimensions } = this
@@ -54,7 +57,7 @@ export class VectorSet {
     }
   }
 
-  /** Takes out all vectors of these documents. */
+  /** Removes all vectors of these documents. */
   drop(documentIds: ReadonlySet<string>): void {
     const { dimensions } = this
     let kept = 0
@@ -75,7 +78,7 @@ export class VectorSet {
     this.#count = kept
   }
 
-  /** By cosine, best first. `query` has unit length. */
+  /** Returns the nearest vectors by cosine similarity, best first. `query` must have unit length. */
   nearest(query: Float32Array, limit: number): Nearest[] {
     const rows = this.#count <= maxCompared ? undefined : this.#choose(query)
     const best: Nearest[] = []
@@ -112,7 +115,7 @@ export class VectorSet {
     return (a + b + c + d) * this.#scales[row]!
   }
 
-  /** The rows that look nearest by their signs. */
+  /** Returns the rows that are nearest by their sign bits. */
   #choose(query: Float32Array): Uint32Array {
     this.#sign()
     const signBytes = this.#signBytes
@@ -130,7 +133,7 @@ export class VectorSet {
     return highest(scores, { low, high, wanted: Math.max(minChosen, Math.ceil(this.#count * chosenShare)) })
   }
 
-  /** For each eight dimensions and each value of their signs: what they add to a product with the query. */
+  /** Returns a table with the contribution of each byte of sign bits to the product with the query, for all 256 values of the byte. */
   #tableOf(query: Float32Array): Float32Array {
     const signBytes = this.#signBytes
     const table = new Float32Array(signBytes * 256)
@@ -143,7 +146,10 @@ export class VectorSet {
     return table
   }
 
-  /** Signs for those that have none; all anew once there are twice as many as the mean was made of. */
+  /**
+   * Computes missing sign bits. Recomputes the mean and all bits once there are more than twice as many vectors as the mean was computed
+   * from.
+   */
   #sign(): void {
     if (this.#count > 2 * this.#meanOf) {
       this.#takeMean()
@@ -170,7 +176,7 @@ export class VectorSet {
 
   #makeRoom(rows: number): void {
     if (rows <= this.#chunkIds.length) return
-    // A quarter more, not twice: half of a large set would stand empty.
+    // Grows by a quarter rather than doubling, because a large set would then be half empty.
     const room = Math.max(rows, Math.ceil(this.#chunkIds.length * 1.25))
     const grown = <Kept extends Float64Array | Float32Array | Int16Array | Uint8Array>(made: Kept, from: Kept): Kept => {
       made.set(from)
@@ -183,10 +189,10 @@ export class VectorSet {
   }
 }
 
-/** What a vector takes in memory: its values, its signs, its ids and its scale. */
+/** Returns the memory that a vector takes, in bytes: values, sign bits, ids and scale. */
 export const bytesOfVector = (dimensions: number): number => 2 * dimensions + Math.ceil(dimensions / 8) + 8 + 8 + 4
 
-/** The indexes of about `wanted` highest scores, never fewer. */
+/** Returns the indexes of the `wanted` highest scores, or somewhat more. */
 function highest(scores: Float32Array, { low, high, wanted }: { low: number; high: number; wanted: number }): Uint32Array {
   const bins = 4_096
   const counts = new Uint32Array(bins)

@@ -1,10 +1,13 @@
-/** The thread that holds and compares vectors, so that no search takes time from streams. Does as it is told, in order; never reads the store. */
+/**
+ * The worker thread that stores and compares vectors, so that a search does not block the streams on the main thread. It processes messages
+ * in order and does not read the store.
+ */
 import { endianness } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { VectorSet } from './vector-set.ts'
 import type { Nearest } from './vector-set.ts'
 
-/** `set`: one agent's vectors of one model. */
+/** `set`: key of one agent's vectors of one embedding model. */
 export type ToVectors =
   | { kind: 'add'; set: string; dimensions: number; chunkIds: number[]; documentIds: string[]; vectors: Uint8Array }
   | { kind: 'drop'; set: string; documentIds: string[] }
@@ -34,7 +37,7 @@ port.on('message', (message: ToVectors) => {
       break
     case 'search': {
       const set = sets.get(message.set)
-      // Another length is another model's under the same name: nothing is near.
+      // If the dimensions differ, the provider now runs another model under the same name, and the vectors cannot be compared.
       const nearest = set?.dimensions === message.query.length ? set.nearest(message.query, message.limit) : []
       port.postMessage({ id: message.id, nearest } satisfies FromVectors)
       break
@@ -44,9 +47,9 @@ port.on('message', (message: ToVectors) => {
   }
 })
 
-/** Stored little-endian. */
+/** Reads vectors, which are stored in little-endian order. */
 function floatsOf(stored: Uint8Array): Float32Array {
-  // A copy of its own begins where a float may.
+  // Copied, because a Float32Array must start at an aligned offset.
   const bytes = new Uint8Array(stored)
   if (endianness() === 'BE') Buffer.from(bytes.buffer).swap32()
   return new Float32Array(bytes.buffer)

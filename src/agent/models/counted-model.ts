@@ -1,4 +1,4 @@
-/** A model whose every call is counted by how it ended. Changes nothing about the call. */
+/** Wraps a model so that each call is counted in the metrics by its outcome. */
 import type { Metrics } from '../../observability/metrics.ts'
 import { ModelError } from './model.ts'
 import type { Model } from './model.ts'

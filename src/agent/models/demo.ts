@@ -1,18 +1,18 @@
 /**
- * The built-in `demo` model: quotes the passages it is given and says plainly that it is no language model. Needs no network, calls no tool, has no
- * randomness: the same request is answered with the same words.
+ * The built-in `demo` model: quotes the passages it is given and says that it is not a language model. It needs no network, calls no tools,
+ * and is deterministic, so that Turnkeep can be tried and tested without a provider.
  */
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Model, ModelRequest, ModelStep, Passage } from './model.ts'
 import { estimatedTokens } from '../tokens.ts'
 
-// Two passages answer most questions; a third only makes the reader search.
+// Two passages answer most questions.
 const maxQuoted = 2
-// Code points: about 100 words of a passage, and enough of a question to know it again.
+// In code points: about 100 words of a passage, and enough of a question to recognize it.
 const maxQuote = 600
 const maxQuestion = 100
-// 80 pieces of 10 ms each: a long answer still takes less than a second.
+// 80 pieces at 10 ms each, so that a long answer takes less than a second.
 const maxPieces = 80
 const minWords = 3
 
@@ -20,7 +20,10 @@ const whatIAm =
   'I am the built-in demo model, not a language model: I can only quote the knowledge base. To connect a real model, add a ' +
   'provider through the admin API (POST /admin/v1/providers) and name it in the model of this agent.'
 
-/** `paceMs` is the time between two pieces; 0 answers at once. Aborts with `signal.reason`. Its usage is its own count, so never missing. */
+/**
+ * `paceMs`: milliseconds between two pieces; 0 sends them all immediately. An aborted call rejects with `signal.reason`. Usage is always
+ * present.
+ */
 export function demoModel({ paceMs }: { paceMs: number }): Model {
   return {
     async generate(request, { signal, onText }) {
@@ -48,7 +51,7 @@ function answer(request: ModelRequest): ModelStep {
   }
 }
 
-// A passage begins with its Markdown heading, which the title says already.
+// A passage starts with its Markdown heading, which adds nothing to the title.
 const quote = ({ title, text }: Passage): string => `From "${title}":\n> ${excerpt(text.replaceAll(/^#+ .*$/gm, ''), maxQuote)}`
 
 function nothingFits(request: ModelRequest): string {
@@ -56,7 +59,7 @@ function nothingFits(request: ModelRequest): string {
   return `Nothing in the knowledge base fits "${excerpt(question, maxQuestion)}". Ask about what its documents say, in their words.`
 }
 
-/** One line of at most `longest` code points, cut between words. */
+/** Returns one line of at most `longest` code points, cut between words. */
 function excerpt(text: string, longest: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   const characters = Array.from(line)
@@ -65,12 +68,12 @@ function excerpt(text: string, longest: number): string {
   return `${start.slice(0, Math.max(start.lastIndexOf(' '), 0)) || start} …`
 }
 
-/** As much of the text as so many tokens pay for, by the count of `estimatedTokens`; never half a character. */
+/** Returns the start of the text that fits `tokens` tokens as `estimatedTokens` counts them, cut at a character boundary. */
 function firstTokens(text: string, tokens: number): string {
   return new StringDecoder('utf8').write(Buffer.from(text).subarray(0, tokens * 4))
 }
 
-/** Groups of words that add up to the text. */
+/** Splits the text into groups of words. */
 function pieces(text: string): string[] {
   const words = text.match(/^\s+|\S+\s*/g) ?? []
   const wordsEach = Math.max(minWords, Math.ceil(words.length / maxPieces))

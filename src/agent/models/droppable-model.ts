@@ -1,6 +1,6 @@
 /**
- * A model, and a maker of vectors, with the failpoints of their calls: before each call, at each piece of text, after an answer. The action `drop`
- * ends a call as a network does that breaks. Changes nothing where no failpoint is named.
+ * Adds failpoints to a model and to an embedding model: before each call, at each piece of text, and after an answer. The failpoint action
+ * `drop` ends a call as a broken network would. Returns the model unchanged if no failpoints are set.
  */
 import type { Failpoints } from '../../failpoints.ts'
 import { ModelError } from './model.ts'
@@ -39,7 +39,7 @@ export function droppableEmbed(embed: Embed, failpoints: Failpoints): Embed {
   }
 }
 
-/** A signal for one call of a provider that also ends when its connection is dropped: the call then rejects as for a network that broke. */
+/** Returns a signal for one call, and a function that aborts it with the same error as a broken network connection. */
 function droppable(signal: AbortSignal): { signal: AbortSignal; drop: () => void } {
   const connection = new AbortController()
   return {

@@ -1,6 +1,6 @@
 /**
- * Texts to vectors by one POST, in OpenAI's dialect or Google's, over the connections that all models share. Owns the call, its deadline and what
- * is a sound answer; never retries, and never cuts a text.
+ * Requests embedding vectors with one POST, in OpenAI's or Google's format, over the connections that all models share. Sets the deadline
+ * of the call and validates the answer. It does not retry, and does not shorten the texts.
  */
 import type { Dispatcher, Response } from 'undici'
 import { ModelError } from './model.ts'
@@ -9,9 +9,9 @@ import { isObject } from './transport/fields.ts'
 import { HttpRefusal } from './transport/http-refusal.ts'
 import { operatorText } from './transport/operator-text.ts'
 
-/** The largest that any provider's model makes; more would be paid for in every search. */
+/** The largest vectors that any provider offers. Larger ones would make every search slower. */
 const maxDimensions = 4096
-/** A number as JSON takes up to 25 bytes, and 64 texts of 4,096 numbers are a batch; what is larger is no answer to it. */
+/** Bytes. A batch is 64 texts with up to 4,096 numbers of up to 25 bytes each in JSON, so a valid answer is smaller. */
 const maxVectors = 8 * 1024 * 1024
 
 export type EmbedOptions = {
@@ -19,16 +19,16 @@ export type EmbedOptions = {
   dialect: 'openai' | 'google'
   baseUrl: string
   apiKey: string
-  /** For a whole answer. */
+  /** Deadline for the whole answer, in milliseconds. */
   deadlineMs: number
 }
 
-/** Vectors of unit length, one a text, in their order; that they have as many numbers as each other is the caller's to see. */
+/** Returns one vector of unit length per text, in the order of the texts. The caller checks that all vectors have the same length. */
 export type Embed = (modelId: string, texts: string[], signal: AbortSignal) => Promise<Float32Array[]>
 
 /**
- * Throws ModelError `refused` where the base URL is none. A call rejects with ModelError, `refused` too where the answer is not sound, since another
- * one would not be; or with `signal.reason`.
+ * Opens a provider for embeddings. Throws ModelError `refused` if the base URL is invalid. A call rejects with `signal.reason` or with
+ * ModelError, which is also `refused` for an invalid answer, since a retry would get the same one.
  */
 export function openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs }: EmbedOptions): Embed {
   const base = parseBaseUrl(baseUrl)
@@ -37,7 +37,7 @@ export function openEmbed({ dispatcher, dialect, baseUrl, apiKey, deadlineMs }: 
   return async (modelId, texts, signal) => {
     const url = new URL(base)
     url.pathname = base.pathname.replace(/\/+$/, '') + address(modelId)
-    // Loaded here: only who asks for vectors, or for a list of models, needs it.
+    // Loaded on first use: most processes never request embeddings or a list of models.
     const { fetch } = await import('undici')
     const deadline = AbortSignal.timeout(deadlineMs)
     let response: Response
@@ -72,7 +72,7 @@ type EmbedDialect = {
   address(modelId: string): string
   headers(apiKey: string): Record<string, string>
   write(modelId: string, texts: string[]): object
-  /** One value a text where the answer is understood: numbers, or their bytes in base64. */
+  /** Returns one value per text if the answer has the expected shape: numbers, or a base64 string with their bytes. */
   read(body: unknown, count: number): unknown
 }
 
@@ -85,7 +85,7 @@ const dialects: Record<EmbedOptions['dialect'], EmbedDialect> = {
       const data = isObject(body) ? body.data : undefined
       if (!Array.isArray(data) || data.length !== count) return undefined
       const inOrder: unknown[] = Array.from({ length: count })
-      // by the index that each names; a server that names none answers in order
+      // Ordered by `index`; a server that sends no index answers in the order of the texts.
       for (const [n, item] of data.entries()) if (isObject(item)) inOrder[typeof item.index === 'number' ? item.index : n] = item.embedding
       return inOrder
     },
@@ -114,14 +114,17 @@ function readNumbers(value: unknown): number[] {
   return numbers
 }
 
-/** Float32 in little-endian order, as OpenAI sends it. */
+/** Reads little-endian Float32, which is how OpenAI encodes vectors in base64. */
 function fromBase64(text: string): number[] | undefined {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.length % 4 !== 0) return undefined
   return Array.from({ length: bytes.length / 4 }, (_, n) => bytes.readFloatLE(n * 4))
 }
 
-/** So that the product of two vectors is their cosine. Measured by the largest number first: squares of large ones would overflow. */
+/**
+ * Normalizes, so that the dot product of two vectors is their cosine. Scales by the largest number first, because its square could
+ * overflow.
+ */
 function toUnitLength(numbers: number[]): Float32Array {
   const largest = numbers.reduce((most, number) => Math.max(most, Math.abs(number)), 0)
   if (largest === 0) throw notSound('a vector without direction')

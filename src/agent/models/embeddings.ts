@@ -1,6 +1,6 @@
 /**
- * Vectors of texts, by the embedding model that an agent names: looks the provider up, asks in batches, and asks again where it may. Never cuts a
- * text, keeps no vector, and counts no money: embeddings are the operator's cost (rulings, Money).
+ * Creates vectors with the embedding model that an agent names: finds the provider, splits the texts into batches, and retries. Vectors are
+ * not cached. Nothing is charged for them: the operator pays the embedding provider (docs/guides/billing.md).
  */
 import { noFailpoints } from '../../failpoints.ts'
 import type { Failpoints } from '../../failpoints.ts'
@@ -14,15 +14,16 @@ import { UnsealError } from '../../config/secrets.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import type { Store } from '../../store/store.ts'
 
-// Every provider takes as many at once, and a batch of the largest vectors is answered within a few seconds.
+// Every provider accepts this many texts in one request, and answers within a few seconds.
 const maxTexts = 64
-// Whoever waits for a vector has better to do than to wait longer for a provider that is busy: a turn goes on without, a document tries later.
+// Milliseconds. Callers have something better to do than to wait longer for a busy provider: a turn continues without the vector, and a
+// document is tried again later.
 const maxWaitMs = 5000
 
 export interface Embeddings {
   /**
-   * One vector of unit length a text, in their order. `embeddingModel` is `<provider name>/<model id>`. Rejects with ModelError, with
-   * StoreUnavailable, or with `signal.reason`.
+   * Returns one vector of unit length per text, in the order of the texts. `embeddingModel` is `<provider name>/<model id>`. Rejects with
+   * ModelError, StoreUnavailable or `signal.reason`.
    */
   embed(embeddingModel: string, texts: string[], signal: AbortSignal): Promise<Float32Array[]>
 }

@@ -1,13 +1,13 @@
 /**
- * The models a provider serves: `GET <base URL>/models`, which every dialect has. For the operator's test of a provider alone. Never retries,
- * and has no deadline of its own: the caller's signal is one.
+ * Lists the models of a provider with `GET <base URL>/models`, which every provider supports, so that the operator can test a provider. It
+ * does not retry and has no deadline of its own; the caller's signal sets one.
  */
 import type { Dispatcher, Response } from 'undici'
 import { ModelError } from './model.ts'
 import { isObject } from './transport/fields.ts'
 import { operatorText } from './transport/operator-text.ts'
 
-// OpenRouter's list, the longest known, is half a megabyte.
+// Bytes. The longest known list, OpenRouter's, has half a megabyte.
 const maxList = 4 * 1024 * 1024
 
 export type ListOptions = {
@@ -18,7 +18,10 @@ export type ListOptions = {
   signal: AbortSignal
 }
 
-/** Their names in the server's order. Throws ModelError with the provider's own words, fit for the operator; or `signal.reason`. */
+/**
+ * Returns the model names in the server's order. Throws ModelError with the provider's message, redacted for the operator, or
+ * `signal.reason`.
+ */
 export async function listModels({ dispatcher, dialect, baseUrl, apiKey, signal }: ListOptions): Promise<string[]> {
   const url = new URL(baseUrl)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
@@ -61,7 +64,7 @@ function namesIn(body: string): string[] {
     throw failed('is not JSON')
   }
   if (!isObject(list)) throw failed('is not understood')
-  // Google: `models`, each with a `name` as `models/gemini-…`; the others: `data`, each with an `id`
+  // Google: `models`, each with a `name` such as `models/gemini-…`. Others: `data`, each with an `id`.
   const models = list.data ?? list.models
   if (!Array.isArray(models)) throw failed('is not understood')
   return models

@@ -1,6 +1,6 @@
 /**
- * The model port: one call of a language model, streamed. Knows nothing of turns, money or HTTP.
- * Every provider is a `Model`; retries and the turn's deadline belong to the caller, the deadlines of one call to the model.
+ * The interface of a language model: one streamed call. It knows nothing about turns, money or HTTP. Every provider is a `Model`. The
+ * caller is responsible for retries and for the deadline of the turn, the model for the deadlines of one call.
  */
 
 export type ToolCall = { id: string; name: string; arguments: string }
@@ -8,20 +8,20 @@ export type ToolCall = { id: string; name: string; arguments: string }
 export type PromptMessage =
   | { role: 'system'; content: string }
   | { role: 'user'; content: string }
-  /** `continuation` is that of the step which said this. */
+  /** `continuation` is that of the step in which the model gave this answer. */
   | { role: 'assistant'; content: string; toolCalls?: ToolCall[]; continuation?: unknown }
   | { role: 'tool'; toolCallId: string; content: string }
 
 export type ToolDefinition = { name: string; description: string; parameters: unknown }
 
 /**
- * A piece of the knowledge base, best first. Already part of the system message; the built-in demo model answers with it.
- * `section` names the headings it stands under, `Returns › Deadlines`; empty where there is none.
+ * A passage from the knowledge base. Passages are ordered best first. They are already part of the system message; the demo model quotes
+ * them. `section` is the path of headings above it, such as `Returns › Deadlines`, or an empty string.
  */
 export type Passage = { documentId: string; title: string; section: string; text: string; score: number }
 
 export type ModelRequest = {
-  /** The provider's own name of the model. */
+  /** The provider's name for the model. */
   modelId: string
   messages: PromptMessage[]
   tools: ToolDefinition[]
@@ -30,38 +30,42 @@ export type ModelRequest = {
   passages: Passage[]
 }
 
-/** `undefined` where the provider gave no usage, or one that is not two non-negative whole numbers. */
+/** Token counts. A `ModelStep` has none if the provider did not report two non-negative whole numbers. */
 export type ModelUsage = { promptTokens: number; completionTokens: number }
 
-/** `other` covers a content filter and whatever else ended a complete answer. */
+/** `other`: a content filter or any other reason for which the provider ended a complete answer. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'other'
 
-/** A complete answer: the provider said that it is finished. */
+/** A complete answer: the provider reported that it finished. */
 export type ModelStep = {
   text: string
   toolCalls: ToolCall[]
   finishReason: FinishReason
   usage: ModelUsage | undefined
   /**
-   * What the provider wants back, beside this answer, when the loop goes on: reasoning and signatures. JSON that the provider's own dialect
-   * wrote and alone reads, at most `maxContinuation` long; goes back in the assistant's message, unchanged. Absent where nothing is wanted.
+   * Provider data that must be sent back with this answer in the next step: reasoning and signatures. JSON that only the provider's own
+   * adapter writes and reads, at most `maxContinuation` characters long. It goes back unchanged in the assistant message. Absent if the
+   * provider needs nothing.
    */
   continuation?: unknown
 }
 
-/** Characters of JSON. Reasoning of 100,000 tokens in its sealed form; what is longer is dropped, and the model thinks again. */
+/**
+ * Characters of JSON: enough for 100,000 tokens of encrypted reasoning. A larger continuation is dropped, and the model has to reason
+ * again.
+ */
 export const maxContinuation = 512 * 1024
 
 export type ModelErrorKind = 'unavailable' | 'refused' | 'too_long'
 
 /**
- * `unavailable`: the model's side or its network failed and may work again (connect, 408, 429, 5xx, a cut, a silence, an error inside the stream,
- * a line over 1 MiB). `refused`: it refuses the request itself (other 4xx). `too_long`: it refuses this prompt's length; a shorter one may pass.
- * The message is for the operator's log alone.
+ * `unavailable`: the provider or the network failed and may work again (connection error, 408, 429, 5xx, an interrupted or silent stream,
+ * an error in the stream, a line over 1 MiB). `refused`: the provider rejects the request itself (other 4xx). `too_long`: the provider
+ * rejects the length of the prompt, and may accept a shorter one. The message is for the operator only.
  */
 export class ModelError extends Error {
   readonly kind: ModelErrorKind
-  /** The provider's Retry-After, where it gave one. */
+  /** The provider's Retry-After in milliseconds, if it sent one. */
   readonly retryAfterMs: number | undefined
 
   constructor(kind: ModelErrorKind, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
@@ -72,13 +76,13 @@ export class ModelError extends Error {
 }
 
 export type ModelCall = {
-  /** Aborts the call; it then rejects with `signal.reason`. */
+  /** Aborts the call, which then rejects with `signal.reason`. */
   signal: AbortSignal
-  /** Called synchronously for each piece of answer text, never with reasoning or tool activity. Pieces may hold lone surrogates or NUL. */
+  /** Called synchronously with each piece of answer text, never with reasoning or tool calls. Pieces may contain lone surrogates or NUL. */
   onText: (text: string) => void
 }
 
 export interface Model {
-  /** Resolves with the complete answer, or rejects with ModelError; a truncated answer is an error, never an answer. Never retries. */
+  /** Resolves with the complete answer, or rejects with ModelError, also for an answer that was cut off. Does not retry. */
   generate(request: ModelRequest, call: ModelCall): Promise<ModelStep>
 }

@@ -1,6 +1,6 @@
 /**
- * The models' front door: opens a provider as a `Model` and owns the connections that all of them share. Knows nothing of the store, of sealed
- * keys or of agents; a provider comes in with its key open. Never retries.
+ * Opens providers as `Model`s, and owns the connections that all of them share. It does not know the store, encrypted keys or agents: the
+ * caller passes in a provider with its key in plain text. It does not retry.
  */
 import { ModelError } from './model.ts'
 import type { Model } from './model.ts'
@@ -18,40 +18,47 @@ import { openaiChat } from './apis/openai-chat.ts'
 import { openaiBaseUrl, openaiResponses } from './apis/openai-responses.ts'
 import { Agent } from '../guard/undici.ts'
 
-/** `kind` as it is stored. `openai-compatible` needs a `baseUrl`, the others have their own; `apiKey` may be empty. */
+/** `kind` as stored. `openai-compatible` needs a `baseUrl`; the other kinds have a default. `apiKey` may be empty. */
 export type Provider = { kind: string; baseUrl: string | null; apiKey: string }
 
 export type { Embed } from './embed.ts'
 
 const embeddingKinds = ['openai', 'google', 'openai-compatible']
 
-/** Whether a provider of this kind makes vectors. Anthropic has no model that does, and the demo model is none. */
+/** Whether providers of this kind offer embeddings. Anthropic has no embedding model, and neither has the demo model. */
 export const canEmbed = (kind: string): boolean => embeddingKinds.includes(kind)
 
 export interface Models {
-  /** Opens no connection yet. Throws ModelError `refused` where the kind is unknown or the base URL is missing or none. */
+  /** Opens a provider without connecting. Throws ModelError `refused` if the kind is unknown, or the base URL is missing or invalid. */
   open(provider: Provider): Model
-  /** Opens a provider for vectors; no connection yet. Throws ModelError `refused` where `canEmbed` denies its kind, or as `open` does. */
+  /**
+   * Opens a provider for embeddings without connecting. Throws ModelError `refused` in the same cases, and if `canEmbed` is false for its
+   * kind.
+   */
   openEmbed(provider: Provider): Embed
-  /** The names of the models that a provider says it serves; of `demo`, none. Rejects with ModelError, or `signal.reason`. */
+  /** Returns the names of the models that the provider lists; none for `demo`. Rejects with ModelError or `signal.reason`. */
   list(provider: Provider, signal: AbortSignal): Promise<string[]>
-  /** Closes every connection at once; calls that still run end as `unavailable`. */
+  /** Closes every connection immediately. Calls that are still running reject as `unavailable`. */
   close(): Promise<void>
 }
 
-/** Rulings, Streams: "connect 5 s", TLS included. */
+/** 5 s including TLS; see the heading "Limits" in docs/spec.md. */
 const connectMs = 5000
-// A conversation's next message comes within half a minute or not soon; a shorter hint of the server is kept.
+// The next message of a conversation usually comes within half a minute or much later. If the server announces a shorter time, that one is
+// used.
 const keepAliveMs = 30_000
-/** A batch of 64 short texts takes a hosted provider a second or two, and a model on the operator's own machine ten times that. */
+/**
+ * A hosted provider answers a batch of 64 short texts within two seconds; a model on the operator's own hardware may need ten times as
+ * long.
+ */
 const embedDeadlineMs = 20_000
-/** One word group of the demo model every 10 ms: quick, and still seen to stream. */
+/** Time between two pieces of the demo model's answer: fast, but visibly streaming. */
 const demoPaceMs = 10
 
 export type ModelsOptions = { deadlines?: Deadlines; connectMs?: number; embedDeadlineMs?: number; demoPaceMs?: number }
 
 export function createModels(options: ModelsOptions = {}): Models {
-  // as many connections as there are running turns, which the process bounds itself
+  // No limit on connections: there are as many as running turns, and the process limits those.
   const dispatcher = new Agent({ connectTimeout: options.connectMs ?? connectMs, keepAliveTimeout: keepAliveMs })
   const wire = { dispatcher, deadlines: options.deadlines ?? defaultDeadlines }
 
@@ -70,7 +77,7 @@ export function createModels(options: ModelsOptions = {}): Models {
           if (baseUrl === null) throw new ModelError('refused', 'the provider has no base URL')
           return namedTools(openaiChat({ ...wire, baseUrl, apiKey }))
         default:
-          // stored by a newer Turnkeep
+          // A newer release of Turnkeep may have stored this kind.
           throw new ModelError('refused', `the provider is of the kind ${kind}, which is not known here`)
       }
     },

@@ -1,11 +1,12 @@
 /**
- * A model to which every tool has a name it can take, and whose calls come back under our names, each with an id of its own in the whole prompt
- * and with `{}` for no arguments. What else is wrong with a call is left as it is, for the loop to answer.
+ * Wraps a model so that every tool has a name that all providers accept, and translates the names in its calls back. Each call gets an id
+ * that is unique in the prompt, and `{}` in place of missing arguments. Other errors in a call are left for the loop to report to the
+ * model.
  */
 import type { Model, ModelRequest, ModelStep, PromptMessage, ToolCall, ToolDefinition } from './model.ts'
 import { isObject } from './transport/fields.ts'
 
-/** What all four dialects take: OpenAI's rule is the narrowest, and Gemini wants no digit first. */
+/** Accepted by all four APIs: OpenAI has the strictest rule, and Gemini does not allow a digit at the start. */
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
 const maxName = 64
 
@@ -28,12 +29,12 @@ export function namedTools(model: Model): Model {
 
 type Names = { theirs(name: string): string; ours(name: string): string }
 
-/** Calls of tools that are no longer offered keep a name that can be sent, too. */
+/** Maps names in both directions, including those of earlier calls whose tools are no longer offered. */
 function nameTools({ tools, messages }: ModelRequest): Names {
   const theirs = new Map<string, string>()
   const ours = new Map<string, string>()
   const called = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
-  // names that can be taken as they are come first, so that none of them loses its own to another's
+  // Names that are valid as they are come first, so that none of them is taken by the replacement for another name.
   const all = [...new Set([...tools, ...called].map(({ name }) => name))]
   for (const name of [...all.filter(isTaken), ...all.filter((one) => !isTaken(one))]) {
     const taken = isTaken(name) ? name : makeName(name, ours)
@@ -64,14 +65,17 @@ function makeName(name: string, used: Map<string, string>): string {
   }
 }
 
-/** Models write names as they were shown in training: `functions.weather:0` (Kimi), `default_api.weather` (Gemini), or with spaces around. */
+/**
+ * Models may write names as in their training data: `functions.weather:0` (Kimi), `default_api.weather` (Gemini), or with spaces around
+ * them.
+ */
 const bareName = (name: string): string =>
   name
     .trim()
     .replace(/^(functions|default_api)[.:]/, '')
     .replace(/:\d+$/, '')
 
-/** OpenAI refuses a schema without `properties`, Anthropic one without `type`. */
+/** OpenAI rejects a schema without `properties`, Anthropic one without `type`. */
 function asObjectSchema({ parameters }: ToolDefinition): unknown {
   const schema = isObject(parameters) ? parameters : {}
   return { ...schema, type: 'object', properties: isObject(schema.properties) ? schema.properties : {} }
@@ -86,7 +90,7 @@ function tidyCalls(step: ModelStep, messages: PromptMessage[], ours: Names['ours
   if (step.toolCalls.length === 0) return []
   const used = new Set(messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : [])).map(({ id }) => id))
   return step.toolCalls.map((call) => {
-    // some servers send no ids, the same in every round, or the same twice; a tool's result must name one call alone
+    // Some servers send no ids, the same ones in every step, or the same one twice. A tool result must identify exactly one call.
     const id = call.id === '' || used.has(call.id) ? freeId(used) : call.id
     used.add(id)
     return { id, name: ours(call.name), arguments: noArguments.test(call.arguments) ? '{}' : call.arguments }
@@ -95,7 +99,7 @@ function tidyCalls(step: ModelStep, messages: PromptMessage[], ours: Names['ours
 
 const noArguments = /^\s*(null)?\s*$/
 
-/** Nine letters and digits, which is all that Mistral's models take. */
+/** Nine letters and digits, because Mistral's models accept nothing else. */
 function freeId(used: Set<string>): string {
   for (let n = used.size; ; n++) {
     const id = `call${String(n).padStart(5, '0')}`

@@ -1,6 +1,6 @@
 /**
- * Opens the provider an agent names: its row and its key, read afresh within a second of any change, so that a turn runs on the key of now. What
- * an open provider is, a model or a maker of vectors, is the caller's. Never asks the provider anything.
+ * Opens the provider that an agent names. Its row and key are cached for at most a second, so that a turn uses the current key. The caller
+ * decides what an open provider is: a model or an embedding model. No request is sent to the provider here.
  */
 import { ModelError } from './model.ts'
 import type { Provider } from './models.ts'
@@ -8,11 +8,11 @@ import type { Sealer } from '../../config/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { SharedReads } from '../shared-reads.ts'
 
-// A provider's key or address is used by every process within a second of its change (surfaces, keys); here the same bound.
+// Every process picks up a change within this time; API keys have the same bound.
 const providerAgeMs = 1000
 
 export interface Providers<Opened> {
-  /** Rejects with StoreUnavailable, with UnsealError, or with ModelError `refused` where there is none of that name or it cannot be opened. */
+  /** Rejects with StoreUnavailable, with UnsealError, or with ModelError `refused` if the provider does not exist or cannot be opened. */
   open(name: string): Promise<Opened>
 }
 
@@ -43,7 +43,7 @@ export function createProviders<Opened>({ store, sealer, open }: ProvidersOption
     const row = await store.read('findProvider', name)
     if (!row) throw new ModelError('refused', `there is no provider named ${name}`)
     const opened = open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, row.id) })
-    // What was read before a change serves those who asked before it, and is not kept.
+    // If something changed during the read, the result still goes to the callers that were waiting for it, but is not cached.
     if (asked === changes) known.set(name, { opened, readAt })
     return opened
   }

@@ -1,30 +1,35 @@
 /**
- * Calls a model again where the rulings allow it: `stream.after-delta`, at most two retries, only for `unavailable`, only before the turn's first
- * text; and any other call of a provider by the same measure. Owns the waits between attempts and nothing else: what a call is, and its
- * deadlines, belong to who makes it.
+ * Retries calls to providers: at most twice, and only if the error is `unavailable`. A model call is only retried before the first text of
+ * the turn was sent (`stream.after-delta`). This module waits between the attempts; the caller makes the call and sets its deadlines.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { ModelError } from './model.ts'
 import type { Model, ModelCall, ModelRequest, ModelStep } from './model.ts'
 
-/** `stream.after-delta`: "the model call is retried, at most twice". */
+/** Three attempts in total; see "Streaming" in docs/spec.md. */
 const maxRetries = 2
-// The first wait; the second is four times as long. A dropped connection is worth an instant retry, an overload a second of peace.
+// The second wait is four times as long: a dropped connection can be retried almost immediately, an overloaded provider needs about a
+// second.
 const firstBackoffMs = 250
-/** A provider that asks for more is not asked again: the caller gets its 503 instead of a hanging request (callers give up after 120 s). */
+/**
+ * If the provider asks for a longer wait, the call is not retried: callers give up after 120 s, so an early 503 is better than a late one.
+ */
 export const maxWaitMs = 20_000
 
 export type RetriedCall = ModelCall & {
-  /** Asked after a failure; false once text of the turn has left. */
+  /** Called after a failure. Returns false once text of the turn was sent. */
   mayRetry: () => boolean
-  /** Told before each wait, so that the caller can forget what the failed attempt began. */
+  /** Called before each wait, so that the caller can discard what the failed attempt produced. */
   onRetry?: (error: ModelError, waitMs: number) => void
 }
 
-/** Randomness and the timer, for tests. `random` is in [0, 1); `sleep` rejects when the signal aborts. */
+/** Replaces randomness and timers in tests. `random` returns a number in [0, 1); `sleep` rejects when the signal aborts. */
 export type RetryOptions = { random?: () => number; sleep?: (ms: number, signal: AbortSignal) => Promise<void> }
 
-/** As `Model.generate`, with the last attempt's error; rejects with `signal.reason` as soon as the signal aborts, also while it waits. */
+/**
+ * Like `Model.generate`, but rejects with the error of the last attempt. An abort rejects with `signal.reason` immediately, even during a
+ * wait.
+ */
 export function generateWithRetries(
   model: Model,
   request: ModelRequest,
@@ -36,11 +41,11 @@ export function generateWithRetries(
 
 export type Retried = Pick<RetriedCall, 'signal' | 'onRetry'> & {
   mayRetry?: () => boolean
-  /** A provider that asks for more is not asked again. */
+  /** If the provider asks for a longer wait, the call is not retried. */
   maxWaitMs: number
 }
 
-/** Makes a call of a provider, and makes it again, at most twice, where it is `unavailable`. */
+/** Makes a call to a provider, and retries it up to twice if it fails with `unavailable`. */
 export async function withRetries<Result>(make: () => Promise<Result>, retried: Retried, options: RetryOptions = {}): Promise<Result> {
   const { signal, mayRetry = () => true, onRetry } = retried
   const { random = Math.random, sleep = sleepFor } = options
@@ -55,13 +60,14 @@ export async function withRetries<Result>(make: () => Promise<Result>, retried: 
       if (askedMs > retried.maxWaitMs) throw error
       const waitMs = askedMs + backoffMs(attempt, random())
       onRetry?.(error, waitMs)
-      // the timer rejects with an error of its own; the caller is promised the signal's reason
+      // An aborted timer rejects with an error of its own, but callers expect the signal's reason.
       await sleep(waitMs, signal).finally(() => signal.throwIfAborted())
     }
   }
 }
 
-// Half of it fixed, half of it random: turns that failed together do not come back together. Added to a Retry-After, never taken from it.
+// Half fixed and half random, so that turns that failed together are not retried together. Added to a Retry-After, never subtracted from
+// it.
 const backoffMs = (attempt: number, random: number): number => Math.round(firstBackoffMs * 4 ** attempt * (0.5 + random / 2))
 
 async function sleepFor(ms: number, signal: AbortSignal): Promise<void> {

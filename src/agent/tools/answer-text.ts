@@ -1,15 +1,15 @@
 /**
- * The answer of an HTTP tool as text for the model: what it is, the text, and a note where something is missing. Clean, bounded, and without any
- * secret of the tool, whatever the server says back. Pure.
+ * Turns the answer of an HTTP tool into text for the model: the status and content type, then the text, then a note if it was cut. The
+ * result is clean, bounded, and contains none of the tool's secrets, whatever the server sends back.
  */
 import { cleanText } from '../clean-text.ts'
 import { encodeComponent } from './placeholders.ts'
 
 export type HttpAnswer = { status: number; contentType: string | null; body: Uint8Array; truncated: boolean }
 
-// Some 8,000 tokens; a tool that answers more has to be asked a narrower question.
+// About 8,000 tokens. An answer that is longer should be split by asking for less.
 const maxBytes = 32_768
-// Of an error, which says what is wrong at its beginning or nowhere.
+// For error answers, which usually say what is wrong at the start.
 const maxErrorBytes = 4096
 const cutNote = '\n[The answer is longer and is cut here.]'
 
@@ -24,7 +24,7 @@ export function answerText(answer: HttpAnswer, secrets: string[]): { text: strin
   return { text: fitting(text, isError ? maxErrorBytes : maxBytes, answer.truncated), isError }
 }
 
-/** What may be a tool's own word: type and subtype alone, since a server may write anything there. */
+/** Returns type and subtype only, in lower case, or an empty string if they are not valid: a server can put any text into this header. */
 function mediaType(contentType: string | null): string {
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   return /^[a-z]+\/[a-z0-9.+-]{1,80}$/.test(type) ? type : ''
@@ -33,10 +33,10 @@ function mediaType(contentType: string | null): string {
 const textTypes =
   /^(text\/.*|application\/(.*\+)?(json|xml|yaml)|application\/(x-ndjson|jsonl|csv|javascript|sql|toml|x-yaml|x-www-form-urlencoded))$/
 
-/** Undefined where it is not text. */
+/** Returns the decoded body, or undefined if it is not text. */
 function textOf({ contentType, body, truncated }: HttpAnswer, type: string): string | undefined {
   if (textTypes.test(type)) return decoderOf(contentType).decode(body, { stream: truncated })
-  // Servers that say nothing, or only that it is bytes: text is what could be nothing else.
+  // The server sent no content type, or only that of arbitrary bytes. Accept the body if it is valid UTF-8 without control characters.
   if (type !== '' && type !== 'application/octet-stream') return undefined
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body, { stream: truncated })
@@ -47,7 +47,7 @@ function textOf({ contentType, body, truncated }: HttpAnswer, type: string): str
   }
 }
 
-/** What is broken in it becomes U+FFFD. */
+/** Returns a decoder for the declared charset, or for UTF-8 if it is unknown. Invalid bytes become U+FFFD. */
 function decoderOf(contentType: string | null): InstanceType<typeof TextDecoder> {
   const [, label] = /charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType ?? '') ?? []
   try {
@@ -57,10 +57,12 @@ function decoderOf(contentType: string | null): InstanceType<typeof TextDecoder>
   }
 }
 
-// A shorter word may well be said by a tool itself; tokens and passwords in use are longer. None shorter is saved (`checkTools`).
+// A shorter text is likely to occur in ordinary answers, and real tokens and passwords are longer. `checkTools` rejects shorter secrets.
 export const minSecret = 4
 
-/** Also as they look in a URL, in JSON and in base64. */
+/**
+ * Replaces each secret with "[secret]", also where it is encoded as in a URL, in JSON or in base64. Secrets of fewer than 4 letters stay.
+ */
 export function withoutSecrets(text: string, secrets: string[]): string {
   const forms = secrets.filter((secret) => secret.length >= minSecret).flatMap(formsOf)
   const longestFirst = [...new Set(forms)].toSorted((one, other) => other.length - one.length)
@@ -75,7 +77,7 @@ function formsOf(secret: string): string[] {
     ...inUrl,
     ...inUrl.map((form) => form.replaceAll(/%../g, (escape) => escape.toLowerCase())),
     inJson,
-    // PHP, Go and .NET escape more than JSON asks for
+    // PHP, Go and .NET escape more characters than JSON requires.
     inJson.replaceAll('/', '\\/'),
     escaped(inJson, /[<>&]/g),
     escaped(inJson.replaceAll('\\"', '"'), /[<>&'"+`]/g, (hex) => hex.toUpperCase()),
@@ -87,10 +89,12 @@ function formsOf(secret: string): string[] {
 const escaped = (text: string, characters: RegExp, write = (hex: string): string => hex): string =>
   text.replaceAll(characters, (character) => `\\u00${write(character.charCodeAt(0).toString(16))}`)
 
-/** At most so many bytes with the note, cut between two characters. */
+/**
+ * Returns the text cut to `most` bytes including the note that it was cut, at a character boundary. `truncated`: add the note in any case.
+ */
 export function fitting(text: string, most = maxBytes, truncated = false): string {
   const bytes = Buffer.from(text)
   if (bytes.length + (truncated ? cutNote.length : 0) <= most) return truncated ? text + cutNote : text
-  // a decoder that waits for more keeps a character back that is not whole
+  // In streaming mode the decoder holds back an incomplete character at the end.
   return new TextDecoder().decode(bytes.subarray(0, most - cutNote.length), { stream: true }) + cutNote
 }

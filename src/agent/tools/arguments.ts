@@ -1,7 +1,7 @@
 /**
- * `tools.arguments`: the arguments of a tool call, as a model wrote them: any text becomes one JSON object that fits the tool's schema, or
- * a sentence for the model that says what is wrong. Bounded in size, depth and time, whatever text and schema are; never runs code made
- * from either.
+ * Reads the arguments of a tool call (`tools.arguments`): turns the text that the model wrote into a JSON object that matches the tool's
+ * schema, or into a sentence that tells the model what is wrong. Size, depth and time are bounded for any text and any schema, and no code
+ * is generated from either.
  */
 import { createContext, Script } from 'node:vm'
 import { dereference, Validator } from '@cfworker/json-schema'
@@ -15,25 +15,30 @@ export interface ArgumentsReader {
   read(text: string, schema: JsonSchema): ReadArguments
 }
 
-// As long as two long pages of text; what is longer belongs into a document.
+// About two long pages of text; anything longer belongs in a document.
 const maxBytes = 65_536
-// Real ones are nested four deep.
+// Real arguments are nested about four deep.
 const deepest = 32
-// A schema in use is checked within a millisecond. What takes this long has an expression in it that never ends, and holds up the whole process.
+// Milliseconds. A schema in real use is checked in less than one; a check that takes this long has a pattern with runaway backtracking,
+// which blocks the whole process.
 const maxMs = 100
-// One that is made to wait this often is not made to wait by chance.
+// If the CPU budget is still not used up after this many timeouts, the cause is not a busy machine.
 const maxTries = 10
-// Enough to mend a call by.
+// Enough for the model to correct the call.
 const maxErrors = 5
 const maxCharacters = 1000
 
 export function createArgumentsReader(): ArgumentsReader {
   const validators = new WeakMap<JsonSchema, Validator>()
-  // The one way to stop an expression that backtracks for ever: the engine ends a script at its deadline, and all that it called.
+  // `vm` timeouts are the only way to stop a regular expression that backtracks without end: the engine terminates the script and all it
+  // called.
   const context = createContext({ run: (): unknown => undefined })
   const script = new Script('run()')
 
-  /** `undefined` where it took too long: by what it computed, since a busy machine may let it wait for as long. */
+  /**
+   * Runs `work` and returns its result, or undefined if it took too long. The limit is on CPU time, because on a busy machine the
+   * wall-clock timeout can fire while `work` is waiting for a core.
+   */
   function withinTime<T>(work: () => T): T | undefined {
     let result: T | undefined
     context['run'] = () => void (result = work())
@@ -54,7 +59,7 @@ export function createArgumentsReader(): ArgumentsReader {
   function validatorOf(schema: JsonSchema): Validator {
     const known = validators.get(schema)
     if (known) return known
-    // The package writes into what it is given.
+    // `usableSchema` returns a copy, which is needed because the validator modifies the schema that it gets.
     const validator = new Validator(usableSchema(schema), draftOf(schema))
     validators.set(schema, validator)
     return validator
@@ -71,14 +76,14 @@ export function createArgumentsReader(): ArgumentsReader {
           ? { kind: 'read', args: parsed }
           : { kind: 'refused', text: `The arguments do not fit the schema of the tool: ${say(outcome.errors)}` }
       } catch {
-        // a reference that leads nowhere
+        // For example, a reference to a definition that does not exist.
         return { kind: 'refused', text: 'The arguments could not be checked: the schema of the tool is not usable.' }
       }
     },
   }
 }
 
-/** Whether a schema can be used at all: its expressions are some, and its references lead somewhere. */
+/** Whether the validator can use the schema: all its patterns are valid regular expressions, and all its references resolve. */
 export function isUsable(schema: JsonSchema): boolean {
   try {
     const copy = structuredClone(schema)
@@ -91,10 +96,10 @@ export function isUsable(schema: JsonSchema): boolean {
   }
 }
 
-/** The object, or what is wrong. */
+/** Returns the parsed object, or a sentence that says what is wrong. */
 function parse(text: string): Record<string, unknown> | string {
   if (Buffer.byteLength(text) > maxBytes) return `The arguments are longer than ${maxBytes} bytes.`
-  // Models leave them away where there are none.
+  // Models omit the arguments of a tool that takes none.
   if (text.trim() === '') return {}
   if (depthOf(text) > deepest) return `The arguments are nested more than ${deepest} deep.`
   try {
@@ -107,14 +112,14 @@ function parse(text: string): Record<string, unknown> | string {
 
 class LostNumber extends Error {}
 
-/** A number that would be another one once it is read is refused: an id of twenty digits would name another order. */
+/** Rejects a number that JSON.parse would change. A 20-digit id, for example, would become the id of another order. */
 function keepNumbers(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value === 'number' && (!Number.isFinite(value) || (/^-?\d+$/.test(context?.source ?? '') && !Number.isSafeInteger(value))))
     throw new LostNumber('The arguments hold a number that is too large to be kept as it is: write it as a string.')
   return value
 }
 
-/** Looks at each character once: an expression that finds strings would try anew from every quotation mark where one never ends. */
+/** Returns the nesting depth in one pass. A regular expression for strings would rescan from each quotation mark if one is never closed. */
 function depthOf(text: string): number {
   let depth = 0
   let most = 0
@@ -135,7 +140,7 @@ function draftOf({ $schema }: JsonSchema): SchemaDraft {
   return named[1] === undefined ? '2019-09' : named[1] === '4' ? '4' : '7'
 }
 
-/** A copy without the expressions that are none: they check nothing, and would fail each call. */
+/** Returns a copy of the schema without invalid patterns, which check nothing but would make every call fail. */
 function usableSchema(schema: JsonSchema): JsonSchema {
   const copy = structuredClone(schema)
   for (const node of objectsIn(copy)) {
@@ -167,7 +172,7 @@ function isPattern(pattern: string): boolean {
   }
 }
 
-// They only say that something below them is wrong, which stands in the list too.
+// Keywords that only report an error below them. That error is in the list too.
 const wrappers = ['properties', 'items', 'prefixItems', 'patternProperties', '$ref', 'false', 'allOf', 'if', 'dependentSchemas']
 
 function say(errors: OutputUnit[]): string {
@@ -176,11 +181,11 @@ function say(errors: OutputUnit[]): string {
     const place = instanceLocation.replace(/^#\/?/, '')
     return (place === '' ? error : `at ${place}: ${error}`).slice(0, maxCharacters)
   })
-  // names of the model's own stand in them, and cuts between two halves of a character
+  // The messages contain names that the model chose, and the cut may split a surrogate pair.
   return cleanText(sentences.join(' ').slice(0, maxCharacters))
 }
 
-/** It may come from the context of the script, whose Error is not ours. */
+/** Checks the code, because the error may be an instance of the Error class of the script's context. */
 function isTimeout(error: unknown): boolean {
   return isObject(error) && error['code'] === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 }

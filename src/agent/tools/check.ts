@@ -1,7 +1,7 @@
 /**
- * `tools.arguments`: what an operator may save as tools: whatever could not be called, would be offered twice, or would let the model's
- * arguments decide where a call goes, is refused with a sentence that names it. Asks no server and knows no allow-list: that is the
- * guard's, at each call. Pure.
+ * Checks the tools that an operator saves (`tools.arguments`). Rejects tools that could not be called, that have the same name as another
+ * one, or that would let the model's arguments decide where a call goes; the sentence says which tool and why. Contacts no server, and does
+ * not apply the list of allowed private hosts: the guard does that on each call.
  */
 import { cleanText } from '../clean-text.ts'
 import { minSecret } from './answer-text.ts'
@@ -10,26 +10,28 @@ import { fillText, partsOf, placeholdersIn, queryNames } from './placeholders.ts
 import { mcpToolName } from './tool-config.ts'
 import type { OpenHttpTool, OpenMcpServer, OpenTool } from './tool-config.ts'
 
-// As many as the large providers take in one request.
+// The number of tools that the large providers accept in one request.
 const maxTools = 128
 const maxSchemaBytes = 65_536
 const maxDescriptionBytes = 8192
 const maxUrlCharacters = 2048
-// More than any server reads of a header.
+// More than any server accepts in one header.
 const maxValueBytes = 8192
 const maxTexts = 32
 const maxSeconds = 60
 
 const toolName = /^[a-zA-Z0-9_-]{1,64}$/
 const headerName = /^[!#$%&'*+.^_`|~0-9a-zA-Z-]{1,64}$/
-// Bytes of one line.
+// Latin-1 on one line.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
-// They make the connection, or are ours.
+// These headers belong to the connection, or are set by Turnkeep.
 const ourHeaders =
   /^(host|connection|content-length|transfer-encoding|idempotency-key|keep-alive|te|trailer|upgrade|expect|accept-encoding|content-encoding|proxy-.*)$/
 const mcpHeaders = /^(mcp-.*|accept|content-type|last-event-id)$/
 
-/** The first thing that is wrong with the tools of an agent, as a sentence for the operator without any value of a header or secret. */
+/**
+ * Returns the first problem with the tools of an agent as a sentence for the operator, without header values or secrets; undefined if none.
+ */
 export function checkTools(tools: OpenTool[]): string | undefined {
   const names = tools.flatMap((tool) => (tool.type === 'mcp' ? tool.pinned.map(({ name }) => mcpToolName(tool.name, name)) : [tool.name]))
   const servers = tools.filter(({ type }) => type === 'mcp').map(({ name }) => name)
@@ -107,7 +109,7 @@ function plainAddressProblem(url: string): string | undefined {
   if (url.length > maxUrlCharacters || !parsed || !/^https?:\/\/[^/?#\\@]+([/?]|$)/i.test(url)) {
     return 'its url is not an absolute https address without user name, or longer than 2,048 characters'
   }
-  // what a parser of addresses silently drops or changes
+  // Characters that a URL parser silently drops or changes.
   return /[\s\\{}#]|\p{Cc}/u.test(url) ? 'its url holds a space, #, \\ or a brace that is no placeholder' : undefined
 }
 

@@ -1,7 +1,7 @@
 /**
- * One call of an HTTP tool (`tools.arguments`). The operator's configuration decides where it goes and what it proves itself with; the
- * model's arguments fill components of the address, its query or its body, and nothing else. Never follows an argument out of its place,
- * and never sends one that the tool does not know.
+ * Makes one call of an HTTP tool (`tools.arguments`). The operator's configuration decides the address and the credentials; the model's
+ * arguments fill placeholders in the address, the query or the body, and nothing else. An argument cannot change any other part of the
+ * request, and an argument that the tool does not declare is an error.
  */
 import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import type { Guard } from '../guard/guard.ts'
@@ -11,20 +11,20 @@ import type { OpenHttpTool } from './tool-config.ts'
 
 export type HttpToolCall = {
   tool: OpenHttpTool
-  /** They fit the tool's schema. */
+  /** Already checked against the tool's schema. */
   args: Record<string, unknown>
   idempotencyKey: string
   signal: AbortSignal
 }
 
-/** `failure`: why there is no answer of the tool's own; for the log. */
+/** `failure`: why the tool gave no answer, for the log. */
 export type HttpToolAnswer = { text: string; isError: boolean; failure?: string }
 
-// Of the decoded body. fault.tool-hostile
+// Of the decoded body (`fault.tool-hostile`).
 const maxBytes = 1_048_576
 const maxRedirects = 3
 
-/** Rejects with `signal.reason`, or for a fault of ours. */
+/** Calls the tool and returns its answer or an error for the model. Rejects with `signal.reason`, or with an internal error. */
 export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpToolCall, guard: Guard): Promise<HttpToolAnswer> {
   const secrets = secretTexts(tool)
   const request = prepare(tool, args)
@@ -51,7 +51,7 @@ export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpT
 
 type Prepared = { url: string; headers: Record<string, string>; body: string | undefined }
 
-/** What is sent, or what is wrong with the arguments. */
+/** Returns the request to send, or a sentence that says what is wrong with the arguments. */
 function prepare(tool: OpenHttpTool, args: Record<string, unknown>): Prepared | string {
   const { secrets, method } = tool
   const inAddress = placeholdersIn(tool.url)
@@ -83,7 +83,7 @@ function prepare(tool: OpenHttpTool, args: Record<string, unknown>): Prepared | 
   }
 }
 
-/** Whether the schema names it, or says itself that there may be others. */
+/** Whether the schema names the argument, or explicitly allows additional ones. */
 function isDeclared({ parameters }: OpenHttpTool, name: string): boolean {
   const { properties, additionalProperties, patternProperties } = parameters
   if (typeof properties === 'object' && properties !== null && Object.hasOwn(properties, name)) return true
@@ -92,7 +92,7 @@ function isDeclared({ parameters }: OpenHttpTool, name: string): boolean {
 
 const isScalar = (value: unknown): value is string | number | boolean => ['string', 'number', 'boolean'].includes(typeof value)
 
-/** A list is one parameter many times; what is deeper is JSON. */
+/** Adds arguments to the query: an array repeats its parameter, and objects and nested arrays are written as JSON. */
 function withQuery(url: string, args: [string, unknown][]): string {
   const pairs = args.flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).filter((one) => one !== null).map((one) => [name, one] as const),
@@ -102,13 +102,17 @@ function withQuery(url: string, args: [string, unknown][]): string {
   return `${url}${url.includes('?') ? '&' : '?'}${query.join('&')}`
 }
 
-// What everybody's requests hold.
+// Headers that carry no credentials.
 const plainHeaders = ['accept', 'accept-language', 'content-type', 'user-agent']
 
-// A shorter value that is no `{secret}` says how to answer (`true`, `acme`), and its letters stand in answers of their own right.
+// Header values shorter than this are usually options (`true`, `acme`) that also occur in ordinary answers, so redacting them would damage
+// the answer. Values of `{secret}` placeholders are always redacted.
 const minCredential = 12
 
-/** What must not come back: the secrets, and of the other headers' values the whole and each word, as what follows Bearer. */
+/**
+ * Returns the texts to remove from the answer: the secrets, and each other header value both whole and word by word, so that the token
+ * after "Bearer" is found too.
+ */
 function secretTexts({ headers, secrets }: OpenHttpTool): string[] {
   const values = Object.entries(headers)
     .filter(([name]) => !plainHeaders.includes(name.toLowerCase()))

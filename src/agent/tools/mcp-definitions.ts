@@ -1,6 +1,7 @@
 /**
- * What an MCP server says its tools are, as the operator approves it and as it is compared ever after: name, description, schema, and whether it
- * only reads. Refuses what no model or store could hold; never mends or cuts a definition, since then another one would be approved than is used.
+ * Reads the tool definitions of an MCP server and compares them with those that the operator approved: name, description, schema, and
+ * whether the tool is read-only. A definition that a model or a store cannot hold is rejected; none is repaired or shortened, because then
+ * the operator would approve a different definition than the server uses.
  */
 import { createHash } from 'node:crypto'
 import type { ListToolsResult, MCPClient } from '@ai-sdk/mcp'
@@ -14,20 +15,20 @@ type Offered = ListToolsResult['tools'][number]
 
 export type Differences = { added: PinnedTool[]; removed: PinnedTool[]; changed: { before: PinnedTool; now: PinnedTool }[] }
 
-// As many as the large providers take in one request.
+// The number of tools that the large providers accept in one request.
 const maxTools = 128
-// Some 64,000 tokens: more than any prompt should spend on what could be done.
+// About 64,000 tokens, more than any prompt should spend on tool definitions.
 const maxDefinitionBytes = 256 * 1024
-// Pages of four tools are the smallest that make sense.
+// Enough for 128 tools at four per page.
 const maxPages = 32
-// The longest that are published have 3 KiB.
+// The longest published descriptions have about 3 KiB.
 const maxDescriptionBytes = 8 * 1024
-// Real ones are nested five deep; what is compared by recursion must have an end.
+// Real schemas are nested about five deep. The limit bounds the recursion of the comparison.
 const deepestSchema = 64
-/** The protocol's own advice on names; they go into a header as they are. */
+/** The names that the protocol recommends; they are sent in a header without encoding. */
 const toolName = /^[A-Za-z0-9_./-]{1,128}$/
 
-/** Every page, within the bounds. Throws ToolServerError, or what the client throws. */
+/** Returns the tools of all pages. Throws ToolServerError if they exceed the limits, or whatever the client throws. */
 export async function listTools(client: MCPClient, signal: AbortSignal): Promise<Offered[]> {
   const tools: Offered[] = []
   let bytes = 0
@@ -44,7 +45,7 @@ export async function listTools(client: MCPClient, signal: AbortSignal): Promise
   throw new ToolServerError(`the server's list of tools does not end within ${maxPages} pages`)
 }
 
-/** Of what is offered the allowed, or all; in the server's order. Throws ToolServerError, which names the tool. */
+/** Returns the allowed tools, or all of them, in the server's order. Throws ToolServerError, which names the tool. */
 export function pinnedTools(offered: Offered[], allowed: string[] | null): PinnedTool[] {
   const missing = (allowed ?? []).find((name) => !offered.some((tool) => tool.name === name))
   if (missing !== undefined) throw new ToolServerError(`the server offers no tool ${JSON.stringify(missing)}`)
@@ -70,7 +71,7 @@ function pinnedTool(tool: Offered): PinnedTool {
 
 const shown = (tool: Offered): string => JSON.stringify(oneLine(tool.name).slice(0, 64))
 
-/** What became of the approved tools; `present` is what a pin of now would hold. Pure. */
+/** Compares the approved tools with the ones a new pin would contain (`present`). */
 export function differences(pinned: PinnedTool[], present: PinnedTool[]): Differences {
   const named = (tools: PinnedTool[], name: string): PinnedTool | undefined => tools.find((tool) => tool.name === name)
   return {
@@ -83,18 +84,20 @@ export function differences(pinned: PinnedTool[], present: PinnedTool[]): Differ
   }
 }
 
-/** The fingerprints of a whole list by name: kept for a session's life, so a digest each and not the definitions. */
+/**
+ * Returns the fingerprint of each tool by name. The result is kept as long as the session, so it holds digests and not whole definitions.
+ */
 export function fingerprints(offered: Offered[]): Map<string, string> {
   const known = new Map<string, string>()
   for (const tool of offered) {
-    // Of two with one name nobody knows which is called.
+    // With two tools of the same name it is undefined which one gets called, so neither matches an approved definition.
     const print = known.has(tool.name) ? '' : fingerprintOf(tool)
     known.set(tool.name, print)
   }
   return known
 }
 
-/** One that could not be approved today is none that was. */
+/** Returns an empty string, which matches no approved tool, for a tool that could not be approved now. */
 function fingerprintOf(tool: Offered): string {
   try {
     return fingerprint(pinnedTool(tool))
@@ -104,7 +107,7 @@ function fingerprintOf(tool: Offered): string {
   }
 }
 
-/** Equal where all that was approved is equal; the order of a schema's keys is nobody's choice and does not count. */
+/** Returns the same digest for definitions that are equal in all approved fields, whatever the order of keys in the schema. */
 export function fingerprint({ name, description, parameters, sideEffects }: PinnedTool): string {
   const text = canonical([name, description, parameters, sideEffects], -1)
   return createHash('sha256')
@@ -112,7 +115,7 @@ export function fingerprint({ name, description, parameters, sideEffects }: Pinn
     .digest('base64')
 }
 
-/** JSON with sorted keys; undefined where it is too deep or holds text that no store keeps as it is. */
+/** Returns JSON with sorted keys, or undefined if the value is too deep or contains text that is not well-formed. */
 function canonical(value: unknown, depth = 0): string | undefined {
   if (depth > deepestSchema) return undefined
   if (typeof value === 'string') return cleanText(value) === value ? JSON.stringify(value) : undefined

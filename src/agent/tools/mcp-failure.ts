@@ -1,26 +1,26 @@
 /**
- * How an MCP server fails, in words for the operator and for the model: one line, short, without a secret. What somebody else wrote
- * stands in them only after `withoutSecrets`. Pure.
+ * The errors of an MCP server as one short line for the operator and the model, without secrets. Text from the server must go through
+ * `withoutSecrets` before it becomes part of a message.
  */
 import { ToolServerError } from './tool-config.ts'
 
-/** The server no longer knows the session: what was sent in it was refused unread. */
+/** The server no longer knows the session, and refused the request without processing it. */
 export class SessionForgotten extends ToolServerError {}
 
-/** It was sent, and there was no whole answer: it may have been done. */
+/** The request was sent, but no complete answer arrived: the call may have taken effect. */
 export class OutcomeUnknown extends ToolServerError {}
 
-// Of a header of several words: longer than Bearer, Basic or Digest, and shorter than every token in use.
+// For the words of a header value: longer than "Bearer", "Basic" or "Digest", and shorter than any real token.
 const minWord = 8
-// A server's error message is one or two sentences.
+// A server's error message usually has one or two sentences.
 const maxCharacters = 500
 
-/** What of the headers must not be said again, whole and word by word (`Bearer …`): for `withoutSecrets`. */
+/** Returns the header values to redact with `withoutSecrets`, whole and word by word (`Bearer …`). */
 export function secretsIn(headers: Record<string, string>): string[] {
   return Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/).filter((word) => word.length >= minWord)])
 }
 
-/** Somebody else's words on one line. */
+/** Returns the first 500 characters of a text from the server, on one line. */
 export function oneLine(text: string): string {
   return text
     .slice(0, maxCharacters)

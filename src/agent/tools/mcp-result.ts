@@ -1,4 +1,4 @@
-/** What the answer of an MCP tool is to the model: text, clean and bounded. Pictures, sounds and files are named, never handed on. Pure. */
+/** Turns the result of an MCP tool into clean, bounded text for the model. Images, audio and files are only mentioned, not passed on. */
 import type { CallToolResult } from '@ai-sdk/mcp'
 import { cleanText } from '../clean-text.ts'
 import { isObject } from '../models/transport/fields.ts'
@@ -7,7 +7,7 @@ import { fitting, withoutSecrets } from './answer-text.ts'
 import { secretsIn } from './mcp-failure.ts'
 import type { ToolResult } from './tool-config.ts'
 
-// What a resource is called is a label here, not content.
+// Name, type or address of a resource, in characters.
 const maxLabel = 200
 
 export function resultOf(answer: CallToolResult, headers: Record<string, string>): ToolResult {
@@ -17,7 +17,7 @@ export function resultOf(answer: CallToolResult, headers: Record<string, string>
   return { text: fitting(withoutSecrets(cleanText(text), secretsIn(headers))), isError: answer['isError'] === true, passages: [] }
 }
 
-/** An answer of ours in place of the tool's. */
+/** Returns an error for the model that Turnkeep wrote, in place of a tool's result. */
 export function refusal(text: string): ToolResult {
   return { text: fitting(cleanText(`Error: ${text}.`)), isError: true, passages: [] }
 }

@@ -1,6 +1,7 @@
 /**
- * One session with one MCP server: opened, its list of tools read and kept as fingerprints, calls made in it. Hands the key of each call to the
- * transport, so that calls in parallel carry their own. Never calls twice, and never judges what it may call.
+ * One session with one MCP server: opens it, reads the server's tools and keeps their fingerprints, and makes calls. Passes the idempotency
+ * key of each call to the transport, so that parallel calls each carry their own. A call is never sent twice, and the caller decides what
+ * may be called.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
@@ -17,14 +18,17 @@ const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../
 export type ServerAddress = { url: string; headers: Record<string, string> }
 export type CallInSession = { tool: string; args: Record<string, unknown>; idempotencyKey: string; signal: AbortSignal }
 
-/** Everything rejects with ToolServerError (SessionForgotten among them), or with what a signal gave as its reason. */
+/** All methods except `close` reject with ToolServerError (or its subclass SessionForgotten), or with the reason of an aborted signal. */
 export interface McpSession {
   list(signal: AbortSignal): Promise<ListToolsResult['tools']>
-  /** The fingerprint of each tool by name, asked for at this reading of `performance.now()` or later; once for all whom that list serves. */
+  /**
+   * Returns the fingerprint of each tool by name, from a list requested at `since` (a `performance.now()` time) or later. Callers that this
+   * list is recent enough for share it.
+   */
   known(since: number): Promise<Map<string, string>>
-  /** Rejects with SessionForgotten only where the call was refused unread. */
+  /** Rejects with SessionForgotten only if the server refused the call without processing it. */
   callTool(call: CallInSession): Promise<CallToolResult>
-  /** Tells the server, as far as it listens. */
+  /** Ends the session and notifies the server. */
   close(): Promise<void>
 }
 
@@ -38,7 +42,7 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
       clientName: 'turnkeep',
       version,
       initializationOptions: { signal },
-      // never by the library either
+      // The library must not retry either.
       maxRetries: 0,
     }),
   )
@@ -61,7 +65,8 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
           inOurWords(signal, () => client.callTool({ name: tool, arguments: args, options: { signal } })),
         )
       } catch (error) {
-        // What may be done only once is not sent anew on one refusal's word: a request that changes nothing has to be refused too.
+        // One refusal is not proof that the call was not processed. Before the caller may send it again, a harmless request has to be refused
+        // as well.
         if (error instanceof SessionForgotten) await list(signal)
         throw error instanceof SessionForgotten ? new ToolServerError(error.message) : error
       }

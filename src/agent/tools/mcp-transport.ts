@@ -1,7 +1,7 @@
 /**
- * Streamable HTTP for an MCP client: every message is one POST, of whose answer only what belongs to that message is read. Opens no stream for the
- * server to speak on, follows no redirect, asks for no tokens, resumes nothing and never sends a message twice. Addresses and sizes are the
- * guard's affair, time is the caller's.
+ * Streamable HTTP transport for the MCP client. Each message is one POST, and only the part of the answer that belongs to that message is
+ * read. The transport opens no stream for messages from the server, follows no redirect, requests no OAuth tokens, resumes nothing, and
+ * never sends a message twice. The guard restricts addresses and sizes; the caller sets the deadlines.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { JSONRPCMessage, MCPClientError, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
@@ -12,10 +12,10 @@ import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import { OutcomeUnknown, SessionForgotten } from './mcp-failure.ts'
 import { ToolServerError } from './tool-config.ts'
 
-/** The call of a tool within which a message is sent; what carries it carries its key. */
+/** The tool call that a message belongs to. Each message sent within it carries its idempotency key. `sent`: its request has been sent. */
 export type OneCall = { idempotencyKey: string; sent: boolean }
 
-/** What of the library is used here: it is loaded with the first session, so it comes as an argument. */
+/** The parts of the library used here. They are passed in because the library is only loaded with the first session. */
 type Library = { MCPClientError: typeof MCPClientError; validateJSONRPCMessage: typeof validateJSONRPCMessage }
 export type TransportOptions = {
   library: Library
@@ -25,20 +25,23 @@ export type TransportOptions = {
   calls: AsyncLocalStorage<OneCall>
 }
 
-/** In `_meta` of a tool's call, beside the header `Idempotency-Key`: a server behind a gateway may see only one of the two. */
+/**
+ * Sent in `_meta` of a tools/call in addition to the `Idempotency-Key` header, because a server behind a gateway may see only one of the
+ * two.
+ */
 const keyInMeta = 'turnkeep/idempotency-key'
-/** From it on the protocol has no sessions and wants the method's name in a header. */
+/** From this version on, the protocol has no sessions and requires the method name in a header. */
 const withoutSessions = '2026-07-28'
-// The protocol allows any visible ASCII; a UUID has 36.
+// The protocol allows visible ASCII of any length; a UUID has 36 characters.
 const maxSessionId = 1024
-// Sampling, elicitation and roots are refused, each by a POST of ours: a server that goes on asking is not worth more of them.
+// Requests for sampling, elicitation and roots are refused with one POST each. After this many, further requests of the server are ignored.
 const maxRefusals = 4
-// Each part of a list is checked against every kind of part that there is, which takes a hundred times as long as to read it. Real answers have a
-// few dozen.
+// The library checks each element of a list against every kind of content, which takes a hundred times as long as parsing it. Real answers
+// have a few dozen elements.
 const maxParts = 8192
-// To find out that something is no JSON takes as long. Some servers begin with an empty event, or send one as a sign of life.
+// Finding out that an event is not JSON takes about as long. Some servers start with an empty event or send one as a keep-alive.
 const maxNoise = 8192
-// Farewells and refusals, which nobody waits for.
+// Deadline of messages that no caller waits for: refusals, cancellations, the end of a session.
 const courtesyMs = 2000
 
 export function createTransport({ library, url, fetch, calls, ...given }: TransportOptions): MCPTransport {
@@ -103,11 +106,11 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
     return transport.protocolVersion === withoutSessions
   }
 
-  /** Throws, or hands over the JSON-RPC error that stands in the body. */
+  /** Handles an answer with an error status: passes a JSON-RPC error in the body to the client, and throws for anything else. */
   async function deliverRefusal(to: Request, response: Response): Promise<void> {
     const { status } = response
     const error = errorIn(await bodyOf(response))
-    // The protocol says 404; servers written after its widely copied example say 400 and name the session in words.
+    // The protocol says 404. Servers based on its widely copied example say 400 and mention the session in the error message.
     const forgotten = status === 404 || (status === 400 && error !== undefined && /session/i.test(error.message))
     if (sessionId !== undefined && forgotten) throw new SessionForgotten(`the server answered ${status}, as if it did not know the session`)
     if (status === 401 || status === 403)
@@ -116,10 +119,10 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
     throw new library.MCPClientError({ message: `the server answered ${status}`, statusCode: status })
   }
 
-  /** A refusal's body may be anything else: a page of a gateway, nothing at all. */
+  /** Returns the JSON-RPC error in a body, or undefined: the body may also be empty or the error page of a gateway. */
   function errorIn(body: string): { code: number; message: string } | undefined {
     const data = parsed(body)
-    // The refusal of a session has an id of null.
+    // The error for an unknown session has a null id, which the schema does not allow.
     const message = valid(isObject(data) && data['id'] === null ? { ...data, id: undefined } : data)
     return message !== undefined && 'error' in message ? message.error : undefined
   }
@@ -128,7 +131,7 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
     const type = response.headers.get('content-type')?.split(';')[0]!.trim().toLowerCase() ?? ''
     let refusals = 0
     const answers = (data: unknown): boolean => {
-      // A server's word that is no answer (progress, logs) is passed over before it costs more than its bytes.
+      // Notifications such as progress and logs are skipped before the expensive validation.
       if (signal.aborted || !isObject(data) || !('id' in data)) return false
       if ('method' in data) {
         const request = refusals++ < maxRefusals ? valid(data) : undefined
@@ -143,7 +146,7 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
       transport.onmessage?.(message)
       return true
     }
-    // One version of the protocol packs messages together.
+    // One version of the protocol allows batches of messages.
     const answered = (data: unknown): boolean => (Array.isArray(data) ? data.some(answers) : answers(data))
     if (type === 'application/json') {
       const body = parsed(await bodyOf(response))
@@ -156,14 +159,14 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
     }
   }
 
-  /** Reads until the answer has come, whatever the server goes on to say. */
+  /** Reads events until the answer has arrived, and ignores whatever the server sends after it. */
   async function readEvents(response: Response, answered: (data: unknown) => boolean): Promise<void> {
     let done = false
     let noise = 0
     const events = new SseReader((data) => {
       if (done) return
       const message = parsed(data)
-      // An event that is no JSON is none of the protocol's.
+      // Events that are not JSON are not part of the protocol.
       if (message === undefined && ++noise > maxNoise)
         throw new ToolServerError(`the server sent more than ${maxNoise} events that are no JSON`)
       done = answered(message)
@@ -184,12 +187,12 @@ export function createTransport({ library, url, fetch, calls, ...given }: Transp
     try {
       return library.validateJSONRPCMessage(data)
     } catch {
-      // The library says so by throwing; what to do of it is the caller's to say.
+      // The library throws for an invalid message; the callers decide how to handle it.
       return undefined
     }
   }
 
-  /** Where the protocol has no sessions, the closed connection says it. */
+  /** Notifies the server that the answer is no longer needed. Without sessions, the closed connection says so. */
   function cancelled(requestId: string | number): void {
     const message = { jsonrpc: '2.0' as const, method: 'notifications/cancelled', params: { requestId, reason: 'no longer waited for' } }
     courtesy(post(message, {}, AbortSignal.timeout(courtesyMs)))
@@ -209,7 +212,7 @@ type Request = Extract<JSONRPCMessage, { id: string | number; method: string }>
 
 const isTooLong = (field: unknown): boolean => Array.isArray(field) && field.length > maxParts
 
-/** Without its cause, which would show the value. */
+/** Drops the original error, because its message contains the header value. */
 function validHeaders(headers: Record<string, string>): Headers {
   try {
     return new Headers(headers)
@@ -243,7 +246,7 @@ async function bodyOf(response: Response): Promise<string> {
   }
 }
 
-/** Undefined where it is no JSON. */
+/** Returns undefined if the text is not valid JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -254,7 +257,7 @@ function parsed(text: string): unknown {
 
 const noAnswer = (): ToolServerError => new OutcomeUnknown('the server ended its answer without a result')
 
-/** The guard's own words may be told; those of a socket name addresses. */
+/** Messages of the guard are safe to show; those of a socket error contain addresses. */
 function unreachable(error: unknown): unknown {
   if (error instanceof ToolServerError) return error
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
@@ -263,7 +266,7 @@ function unreachable(error: unknown): unknown {
   return new OutcomeUnknown('the server cannot be reached, or broke off its answer', { cause: error })
 }
 
-/** Said for the server's sake: that it did not hear it changes nothing here. */
+/** Ignores the outcome of a message that is sent only for the server's benefit. */
 async function courtesy(said: Promise<Response>): Promise<void> {
   await said.then(
     (response) => response.body?.cancel(),

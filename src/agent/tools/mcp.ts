@@ -1,8 +1,8 @@
 /**
- * MCP servers over streamable HTTP: asks them for their tools and calls the tools that the operator approved. What was approved is what is called:
- * a tool whose definition has changed is not, until it is pinned again. A tools/call is sent once, never on top of an answer that is late or lost;
- * sent anew only where the server refused the session it came in. Never starts a program, never passes on anybody's credentials but the
- * operator's headers, and lets no server speak to the model beyond the bounded text of its answer.
+ * Uses MCP servers over streamable HTTP: lists their tools and calls those that the operator approved. A tool whose definition has changed
+ * is not called until the operator approves it again. A tools/call is sent once: it is not repeated if the answer is late or lost, but only
+ * if the server refused the session in which it was sent. This module starts no programs, sends no credentials except the operator's
+ * headers, and passes nothing from a server to the model except the bounded text of a result.
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -19,9 +19,9 @@ import type { McpServer, PinnedTool, ToolResult } from './tool-config.ts'
 
 export type McpCall = {
   server: McpServer
-  /** Of the server, open. */
+  /** Headers of the server, in plain text. */
   headers: Record<string, string>
-  /** The server's own name of it. */
+  /** The server's own name for the tool. */
   tool: string
   args: Record<string, unknown>
   idempotencyKey: string
@@ -29,24 +29,24 @@ export type McpCall = {
 }
 
 export interface Mcp {
-  /** What the server offers now, as it would be approved. Throws ToolServerError, whose message is for the operator. */
+  /** Returns the tools that the server offers now, as they would be approved. Throws ToolServerError, whose message is for the operator. */
   pin(server: ServerAddress & { allowed: string[] | null }): Promise<PinnedTool[]>
-  /** Whatever goes wrong is an answer for the model. Rejects with `signal.reason` alone. */
+  /** Calls a tool. Every failure is a result for the model; rejects only with `signal.reason`. */
   call(call: McpCall): Promise<ToolResult>
-  /** Says farewell to every server. Calls that still run end with the guard. */
+  /** Closes the session with every server. Calls that are still running end when the guard closes. */
   close(): Promise<void>
 }
 
 export type McpLimits = {
-  /** Of a call, with the opening of its session; and of a pin. */
+  /** Deadline of a call including the opening of its session, and of a pin. */
   totalMs: number
-  /** A session nobody uses for so long is closed. */
+  /** A session is closed after it has been unused for this long. */
   idleMs: number
-  /** How old the server's list of tools may be when a tool is called. */
+  /** Maximum age of the server's list of tools when a tool is called. */
   listedMs: number
 }
 
-// A minute: the pause between two messages of a conversation is rarely longer.
+// One minute, because two messages of a conversation are rarely further apart.
 const defaultLimits: McpLimits = { totalMs: 10_000, idleMs: 60_000, listedMs: 60_000 }
 
 type Shared = { session: Promise<McpSession>; users: number; idle: NodeJS.Timeout | undefined }
@@ -54,7 +54,7 @@ type Shared = { session: Promise<McpSession>; users: number; idle: NodeJS.Timeou
 export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; limits?: Partial<McpLimits> }): Mcp {
   const { totalMs, idleMs, listedMs } = { ...defaultLimits, ...limits }
   const sessions = new Map<string, Shared>()
-  /** What the operator was told of: server, tool and what of it was approved. */
+  /** Changes that were logged already: server, tool and approved definition. */
   const toldOf = new Set<string>()
 
   return { pin, call, close }
@@ -101,7 +101,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
   function failed({ server, tool }: McpCall, error: unknown, mayHaveActed: boolean): ToolResult {
     const reason = isTimeout(error) ? `its server did not answer within ${totalMs / 1000} seconds` : undefined
     const said = reason ?? (error instanceof ToolServerError ? error.message : undefined)
-    // What no one here put into words may hold a secret, so of that the kind alone.
+    // An unexpected error may contain a secret, so only its name is logged.
     log.warn(
       { server: server.name, tool, reason: said ?? `unexpected ${error instanceof Error ? error.name : typeof error}` },
       'an MCP tool failed',
@@ -111,7 +111,9 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     return refusal(`the call of the tool failed: ${said ?? 'its server could not be asked'}${unknown}`)
   }
 
-  /** Sent anew, once, where the server had forgotten the session: then it has refused unread whatever was in it. */
+  /**
+   * Tries once more in a new session if the server no longer knew the old one, because then it refused the request without processing it.
+   */
   async function inSession<T>(address: ServerAddress, signal: AbortSignal, use: (session: McpSession) => Promise<T>): Promise<T> {
     const key = keyOf(address)
     try {
@@ -140,7 +142,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
   function begin(key: string, address: ServerAddress): Shared {
     const one: Shared = { session: open(address), users: 0, idle: undefined }
     sessions.set(key, one)
-    // Who waits for it is told by the promise itself; the next one opens anew.
+    // The callers that wait for the session get the rejection themselves; the next caller opens a new session.
     one.session.catch(() => forget(key, one))
     return one
   }
@@ -157,12 +159,15 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     )
   }
 
-  /** Belongs to all who wait for it, so it has a deadline of its own and ends with nobody's signal. */
+  /** All callers that wait for the session share it, so it has its own deadline and no caller's signal can end it. */
   function open(address: ServerAddress): Promise<McpSession> {
     return openSession({ ...address, fetch: guard.webFetch, timeoutMs: totalMs })
   }
 
-  /** By an older list a tool may be called but not refused: it may have been approved after that list was asked for. */
+  /**
+   * A list read before the call started is enough to accept a tool, but not to reject it: the tool may have been approved after that list
+   * was read.
+   */
   async function isAsPinned(session: McpSession, pinned: PinnedTool, begun: number, signal: AbortSignal): Promise<boolean> {
     const approved = fingerprint(pinned)
     for (const since of [begun - listedMs, begun]) {
@@ -172,7 +177,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     return false
   }
 
-  /** Once, until it is as it was approved again or another definition of it is. */
+  /** Logs a changed tool once, until its definition is the approved one again or another definition is approved. */
   function tellOfChange({ server, headers }: McpCall, pinned: PinnedTool, changed: boolean): void {
     const told = `${keyOf({ url: server.url, headers })} ${fingerprint(pinned)}`
     if (!changed) return void toldOf.delete(told)
@@ -194,7 +199,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
   }
 }
 
-/** Other headers are another caller to the server. Only a digest of them is kept. */
+/** Identifies a session by address and headers, since other headers can mean another account. Keeps only a digest of them. */
 function keyOf({ url, headers }: ServerAddress): string {
   const sorted = Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
   return createHash('sha256')

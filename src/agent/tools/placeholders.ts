@@ -1,24 +1,24 @@
 /**
- * The `{name}` in a tool's address and headers. A value in an address stays one component of it: it is percent-encoded, and refused where a
- * server would read something else than a name in it (nothing at all, `.` and `..`). Pure.
+ * Fills the `{name}` placeholders in a tool's address and headers. A value in an address stays within its own component: it is
+ * percent-encoded, and rejected if a server could read it as something other than a name (an empty segment, `.` or `..`).
  */
 
-/** A value that no component can hold. The message names the placeholder, never the value. */
+/** Thrown for a value that cannot be an address component. The message contains the name of the placeholder, never the value. */
 export class UnfitValue extends Error {}
 
 const placeholder = /\{([a-zA-Z0-9_-]{1,64})\}/g
 
-/** The names, each once. */
+/** Returns the names of the placeholders, each once. */
 export function placeholdersIn(text: string): string[] {
   return [...new Set([...text.matchAll(placeholder)].map(([, name]) => name!))]
 }
 
-/** As `placeholdersIn`; the value goes in as it is. */
+/** Replaces each placeholder with its value, without encoding it. */
 export function fillText(text: string, valueOf: (name: string) => string): string {
   return text.replaceAll(placeholder, (_, name: string) => valueOf(name))
 }
 
-/** An address with its values in it. Throws UnfitValue. */
+/** Fills the placeholders in an address, percent-encoded. Throws UnfitValue. */
 export function fillAddress(address: string, valueOf: (name: string) => string): string {
   const { origin, path, rest } = partsOf(address)
   const filledPath = path
@@ -28,7 +28,7 @@ export function fillAddress(address: string, valueOf: (name: string) => string):
       if (filled === segment) return segment
       const [name] = placeholdersIn(segment)
       if (filled === '') throw new UnfitValue(`${name} must not be empty`)
-      // Every reader of addresses takes these for a step up or no step at all, however they are encoded.
+      // URL parsers treat these as the current or the parent directory, percent-encoded or not.
       if (/^(\.|%2e){1,2}$/i.test(filled)) throw new UnfitValue(`${name} must not be "." or ".."`)
       return filled
     })
@@ -36,12 +36,12 @@ export function fillAddress(address: string, valueOf: (name: string) => string):
   return origin + filledPath + fillText(rest, (name) => encodeComponent(valueOf(name)))
 }
 
-/** The names of the query parameters that stand in an address by themselves. */
+/** Returns the names of the query parameters that the address itself contains. */
 export function queryNames(address: string): string[] {
   return [...new URLSearchParams(partsOf(address).rest).keys()]
 }
 
-/** Whatever it is, it is one component: nothing but letters, digits and `-_.~` stays as it is. */
+/** Encodes a text as one component of an address: only letters, digits and `-_.~` stay unencoded. */
 export function encodeComponent(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll(
     /[!'()*]/g,
@@ -49,7 +49,7 @@ export function encodeComponent(text: string): string {
   )
 }
 
-/** Scheme, host and port; path; and the query with its question mark. */
+/** Splits an address into scheme with host and port, path, and query including its question mark. */
 export function partsOf(address: string): { origin: string; path: string; rest: string } {
   const [origin = ''] = /^[^:]*:\/\/[^/?]*/.exec(address) ?? []
   const tail = address.slice(origin.length)

@@ -1,7 +1,7 @@
 /**
- * The tool calls of one step: made side by side, each with a key of its own, and journalled so that a recovered turn makes none twice that may
- * change something. Knows nothing of what a tool is; never logs what is asked or answered (`tools.private`). Rulings `turn.states`,
- * `retry.continues`.
+ * Makes the tool calls of one step in parallel. Each call has its own idempotency key, and the journal entries written here keep a call
+ * with side effects from being made twice by a recovered turn (`turn.states`) or by a run that continues an earlier one
+ * (`retry.continues`). Arguments and results are never logged (`tools.private`).
  */
 import type { Logger } from 'pino'
 import type { Failpoints } from '../../failpoints.ts'
@@ -12,10 +12,10 @@ import type { Toolbox } from './tools.ts'
 
 export type ToolCallsOptions = {
   toolbox: Toolbox
-  /** `tools.caps`: of the whole turn; what the model asks for beyond is not called. */
+  /** `tools.caps`: the limit for the whole turn. Calls beyond it are not made. */
   maxToolCalls: number
   requestId: string
-  /** The user's, for failpoints. */
+  /** The user's message, which is passed to the failpoints. */
   message: string
   signal: AbortSignal
   writeJournal(entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
@@ -24,17 +24,17 @@ export type ToolCallsOptions = {
 }
 
 export type CallsEnd =
-  /** Every call of the step has a result. `entries` are those of it that are not journalled yet. */
+  /** Every call of the step has a result. `entries` are the entries of the step that are not in the journal yet. */
   | { kind: 'finished'; entries: JournalEntry[] }
-  /** By the journal. */
+  /** `writeJournal` resolved with false. */
   | { kind: 'stopped' }
 
 type OpenCall = { call: StepCall; part: number; refusal: string | undefined; sideEffects: boolean }
 
 /**
- * Ends every call of the step that has not ended before. `tools.journal`: the step and its calls with side effects are durable before any call
- * is made, and the end of such a call is as soon as it is there. `callsBefore` counts those of earlier steps. Rejects with `signal.reason`, and
- * for a fault of ours.
+ * Makes every call of the step that has no result yet. `tools.journal`: the step and the start of its calls with side effects are durable
+ * before any call is made, and the end of such a call is journaled as soon as it returns. `callsBefore` is the number of calls in earlier
+ * steps. Rejects with `signal.reason`, or with an internal error.
  */
 export async function finishCalls(step: Step, callsBefore: number, options: ToolCallsOptions): Promise<CallsEnd> {
   const { toolbox, maxToolCalls, writeJournal } = options
@@ -47,13 +47,13 @@ export async function finishCalls(step: Step, callsBefore: number, options: Tool
     }))
     .filter(({ call }) => call.result === undefined)
   if (step.toolCalls.length === 0) return { kind: 'finished', entries: [modelEntry(step)] }
-  // Another attempt has ended them all, and journalled it.
+  // An earlier attempt finished all calls of this step and journaled them.
   if (open.length === 0) return { kind: 'finished', entries: [] }
 
   const started = open.filter(({ refusal, sideEffects }) => sideEffects && refusal === undefined)
   if (!(await writeJournal([modelEntry(step), ...started.map(({ part }) => startedEntry(step, part))], false))) return { kind: 'stopped' }
 
-  // Each comes to its own end, so that a finish is kept whatever becomes of its neighbours.
+  // Wait for every call, so that each result is journaled even if another call rejects.
   const ends = await Promise.allSettled(open.map((one) => finish(step, one, options)))
   const left: JournalEntry[] = []
   for (const end of ends) {
@@ -64,7 +64,7 @@ export async function finishCalls(step: Step, callsBefore: number, options: Tool
   return { kind: 'finished', entries: left }
 }
 
-/** Answers what is left to journal; undefined where the journal says stop. */
+/** Returns the entries that still have to be journaled, or undefined if the journal says to stop. */
 async function finish(step: Step, { call, part, refusal, sideEffects }: OpenCall, options: ToolCallsOptions) {
   if (refusal !== undefined) {
     call.result = { text: refusal, isError: true, ms: 0, citations: [] }
@@ -92,7 +92,7 @@ async function make({ step }: Step, call: StepCall, part: number, options: ToolC
 
 function unknown(toolbox: Toolbox, name: string): string | undefined {
   if (toolbox.sideEffects(name) !== undefined) return undefined
-  // A name as long as a page is not said again.
+  // The name comes from the model and may be very long; the error repeats only its first 64 characters.
   return `Error: there is no tool named ${JSON.stringify(name.slice(0, 64))}. Answer without it.`
 }
 

@@ -1,6 +1,7 @@
 /**
- * What a tool is: as a version of an agent stores it, as the operator writes it, and as the model is told of it. Owns the names that are offered
- * and the sealing of a tool's headers and secrets. Never calls a tool. `billing.hold`: what the model is told of its tools is part of a hold.
+ * Defines tools in the three forms they have: as an agent version stores them, as the operator writes them, and as the model sees them.
+ * Also builds the names that the model sees, and seals and opens a tool's headers and secrets. The size of the definitions is part of the
+ * hold (`billing.hold`).
  */
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../../config/secrets.ts'
@@ -8,12 +9,12 @@ import type { Passage, ToolDefinition } from '../models/model.ts'
 import { tokenBound } from '../tokens.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }
-/** A text sealed for one agent, as base64; see `sealText`. */
+/** A text encrypted for one agent, in base64; see `sealTools`. */
 export type Sealed = string
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** `url` holds `{name}` for an argument of the model or a secret; a header's value holds `{name}` for a secret alone. */
+/** `{name}` in `url` is an argument of the model or a secret; `{name}` in a header value is always a secret. */
 export type HttpTool = {
   type: 'http'
   name: string
@@ -24,10 +25,10 @@ export type HttpTool = {
   headers: Record<string, Sealed>
   secrets: Record<string, Sealed>
   timeoutSeconds: number
-  /** Whether a call changes anything outside, so that it must never be made twice. */
+  /** Whether a call changes anything outside Turnkeep. If so, it must not be made twice. */
   sideEffects: boolean
 }
-/** `allowed`: the names of its tools that the agent may use, or null for all of them. */
+/** `allowed`: names of the server's tools that the agent may use, or null for all of them. */
 export type McpServer = {
   type: 'mcp'
   name: string
@@ -37,34 +38,34 @@ export type McpServer = {
   pinned: PinnedTool[]
 }
 export type BuiltInTool = { type: 'builtin'; name: 'now' | 'search_knowledge' }
-/** As a server described it when the operator approved it; `name` is the server's own. */
+/** A tool as its server described it when the operator approved it. `name` is the server's own name for it. */
 export type PinnedTool = { name: string; description: string; parameters: JsonSchema; sideEffects: boolean }
 export type ToolConfig = HttpTool | McpServer | BuiltInTool
 
-/** A tool as the operator writes it: headers and secrets are open. */
+/** A tool as the operator writes it, with headers and secrets in plain text. */
 export type OpenHttpTool = Omit<HttpTool, 'headers' | 'secrets'> & { headers: Record<string, string>; secrets: Record<string, string> }
 export type OpenMcpServer = Omit<McpServer, 'headers'> & { headers: Record<string, string> }
 export type OpenTool = OpenHttpTool | OpenMcpServer | BuiltInTool
 
-/** The answer of a call. `text` is clean and at most 32 KiB, with a note where it was cut. */
+/** The result of a call. `text` is clean and at most 32 KiB, with a note if it was cut. */
 export type ToolResult = { text: string; isError: boolean; passages: Passage[] }
 
-/** A tool server cannot be asked for its tools. The message is for the operator; it names no resolved address and no secret. */
+/** Thrown if the tools of a server cannot be read. The message is for the operator and contains no resolved address and no secret. */
 export class ToolServerError extends Error {}
 
-// What the providers accept as the name of a tool.
+// The longest tool name that all providers accept.
 const maxName = 64
 
-/** The name under which a tool of an MCP server is offered: one that every provider accepts, the same for the same two names always. */
+/** Returns the name that the model sees for a tool of an MCP server: valid for every provider, and stable for the same two names. */
 export function mcpToolName(server: string, tool: string): string {
   const name = `${server}__${tool}`
   if (/^[a-zA-Z0-9_-]{1,64}$/.test(name)) return name
-  // Two names that differ only in what is replaced or cut off must not become one.
+  // The digest tells names apart that differ only in replaced or cut characters.
   const mark = createHash('sha256').update(name).digest('hex').slice(0, 8)
   return `${name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, maxName - mark.length - 1)}_${mark}`
 }
 
-/** What the model is told of the tools, in their order. */
+/** Returns the definitions that the model sees, in the order of the tools. */
 export function definitionsOf(tools: ToolConfig[]): ToolDefinition[] {
   return tools.flatMap((tool): ToolDefinition[] => {
     switch (tool.type) {
@@ -101,17 +102,17 @@ export const builtInDefinitions: Record<BuiltInTool['name'], { description: stri
   },
 }
 
-// Providers put a few hundred tokens of their own before the first tool (one says 346 of itself), and a few around each.
+// Providers add a few hundred tokens before the first tool (one documents 346), and a few for each tool.
 const frameTokens = 400
 const tokensEach = 16
 
-/** `billing.hold`: a bound of what the definitions cost in every prompt; nothing where there are none. */
+/** `billing.hold`: returns an upper bound, in tokens, of what the definitions add to every prompt; 0 if there are none. */
 export function toolTokens(definitions: ToolDefinition[]): number {
   if (definitions.length === 0) return 0
   return definitions.reduce((total, definition) => total + tokensEach + tokenBound(JSON.stringify(definition)), frameTokens)
 }
 
-/** Seals the headers and secrets of tools that stand in the agent's configuration; they open for this agent alone. */
+/** Encrypts the headers and secrets of an agent's tools. They can be decrypted for this agent only. */
 export function sealTools(tools: OpenTool[], agentId: string, sealer: Sealer): ToolConfig[] {
   const seal = (texts: Record<string, string>): Record<string, Sealed> =>
     mapValues(texts, (text) => Buffer.from(sealer.seal(text, agentId)).toString('base64'))
@@ -123,7 +124,7 @@ export function sealTools(tools: OpenTool[], agentId: string, sealer: Sealer): T
   })
 }
 
-/** Opens headers or secrets of one of the agent's tools. Throws UnsealError. */
+/** Decrypts headers or secrets of one of the agent's tools. Throws UnsealError. */
 export function openTexts(sealed: Record<string, Sealed>, agentId: string, sealer: Sealer): Record<string, string> {
   return mapValues(sealed, (text) => sealer.open(Buffer.from(text, 'base64'), agentId))
 }

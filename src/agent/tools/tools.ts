@@ -1,10 +1,12 @@
 /**
- * What an agent can do: its tools as one box for the loop, over HTTP, on MCP servers and built in. The operator's configuration decides where a call
- * goes and what it proves itself with; a model fills arguments in, which are checked against the tool's schema first. Everything leaves through the
- * guard. Never logs what is asked or answered, and never throws what a tool does.
+ * Gives the loop the tools of an agent as one toolbox: HTTP tools, tools of MCP servers, and built-in ones. The operator's configuration
+ * decides where a call goes and with which credentials; the model only supplies arguments, which are checked against the tool's schema
+ * first. All requests go through the guard. Arguments and results are never logged, and the failure of a tool is a result, not an
+ * exception.
  *
- * For who saves tools: `checkTools(open)` answers the first problem as a sentence or undefined; `sealTools(open, agentId, sealer)` makes of them what
- * a version stores; `pin` asks an MCP server for its tools; `definitionsOf` and `toolTokens` say what they cost in every prompt (`billing.hold`).
+ * Code that saves tools uses: `checkTools(open)`, which returns the first problem as a sentence, or undefined; `sealTools(open, agentId,
+ * sealer)`, which returns what a version stores; `pin`, which reads the tools of an MCP server; and `definitionsOf` and `toolTokens`, which
+ * return what the tools add to every prompt (`billing.hold`).
  */
 import type { Logger } from 'pino'
 import { UnsealError } from '../../config/secrets.ts'
@@ -39,29 +41,29 @@ export type {
 
 export type ToolCallRequest = {
   name: string
-  /** As the model wrote them: any text. */
+  /** As the model wrote them; may be any text. */
   arguments: string
-  /** `<request_id>:<step>:<n>`, the same again after recovery. */
+  /** `<request_id>:<step>:<n>`; the same again when recovery repeats the call. */
   idempotencyKey: string
   signal: AbortSignal
 }
 
 /** The tools of one version of an agent. */
 export interface Toolbox {
-  /** What the model is told. */
+  /** The tool definitions for the model. */
   definitions: ToolDefinition[]
-  /** Whether a call may change anything outside; undefined: no such tool. */
+  /** Whether a call can change anything outside Turnkeep; undefined if no tool has this name. */
   sideEffects(name: string): boolean | undefined
-  /** Whatever goes wrong is an answer for the model. Rejects with `signal.reason` alone. */
+  /** Calls a tool. Every failure is a result for the model; rejects only with `signal.reason`. */
   call(request: ToolCallRequest): Promise<ToolResult>
 }
 
 export interface Tools {
-  /** Connects nowhere. The same configuration, the same array, is opened once. */
+  /** Returns the toolbox of a configuration without connecting anywhere. The same `tools` array gets the same toolbox again. */
   open(options: OpenOptions): Toolbox
-  /** Asks an MCP server for its tools now. Throws ToolServerError, whose message is for the operator. */
+  /** Reads the current tools of an MCP server. Throws ToolServerError, whose message is for the operator. */
   pin(server: { url: string; headers: Record<string, string>; allowed: string[] | null }): Promise<PinnedTool[]>
-  /** Says farewell to MCP servers. Calls that still run end with the guard. */
+  /** Closes the sessions with MCP servers. Calls that are still running end when the guard closes. */
   close(): Promise<void>
 }
 
@@ -69,13 +71,13 @@ export type OpenOptions = { agentId: string; tools: ToolConfig[]; knowledge: Age
 export type ToolsOptions = { guard: Guard; sealer: Sealer; knowledge: Knowledge; log: Logger; now(): Date }
 
 type Call = Omit<ToolCallRequest, 'arguments'> & { args: Record<string, unknown> }
-/** A tool under the name it is offered by. */
+/** A tool under the name that the model sees. */
 type Offered = { sideEffects: boolean; parameters: JsonSchema; run(call: Call): Promise<ToolResult> }
 
 export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions): Tools {
   const mcp = createMcp({ guard, log })
   const reader = createArgumentsReader()
-  /** A version's configuration is read once, so its array of tools stands for it. */
+  /** Keyed by the array of tools: the configuration of a version is loaded once, so the array identifies it. */
   const boxes = new WeakMap<ToolConfig[], { options: OpenOptions; box: Toolbox }>()
 
   function openBox(options: OpenOptions): Toolbox {

@@ -1,4 +1,4 @@
-/** Writes a request as the provider packages take it. Pure; what each of them makes of it on the wire is its own affair. */
+/** Converts a request into the format of the AI SDK provider packages, which then write it in the format of their API. */
 import type {
   JSONObject,
   LanguageModelV4CallOptions,
@@ -15,7 +15,7 @@ import type { KeptPart } from './parts-continuation.ts'
 type AssistantMessage = PromptMessage & { role: 'assistant' }
 type AnswerPart = (LanguageModelV4Message & { role: 'assistant' })['content'][number]
 
-/** `provider`: the package's own name of the provider, under which its options are passed. */
+/** `provider`: the package's name for the provider, which is the key of its options. */
 type ProviderOptions = { provider: string; options?: JSONObject }
 
 export function writeCall(request: ModelRequest, { provider, options }: ProviderOptions): LanguageModelV4CallOptions {
@@ -29,7 +29,7 @@ export function writeCall(request: ModelRequest, { provider, options }: Provider
   }
 }
 
-/** Results of one round of calls become one message: Gemini wants as many results beside each other as it made calls. */
+/** Puts the results of all calls of one step into one message, because Gemini expects as many results in a message as it made calls. */
 function writePrompt(messages: PromptMessage[], provider: string): LanguageModelV4Message[] {
   const prompt: LanguageModelV4Message[] = []
   const toolNames = new Map<string, string>()
@@ -55,7 +55,7 @@ function writeMessage(message: Exclude<PromptMessage, { role: 'tool' }>, provide
   }
 }
 
-/** In the order in which the parts came, with what the provider marked them with; without that, the text and then the calls. */
+/** Writes the parts in their original order and with the provider's metadata. Without a continuation: first the text, then the calls. */
 function writeAnswer({ content, toolCalls = [], continuation }: AssistantMessage, provider: string): AnswerPart[] {
   const kept = readPartsContinuation(continuation, provider, toolCalls.length)
   if (!kept) return [...writeText(content, {}), ...toolCalls.map(writeToolCall)]
@@ -68,7 +68,10 @@ function writeAnswer({ content, toolCalls = [], continuation }: AssistantMessage
   })
 }
 
-/** The text of each part, of the others none. A text that was cleaned no longer fits the lengths, and goes whole to where the first one stood. */
+/**
+ * Returns the text of each part, empty for parts that have none. If cleaning changed the length of the text, the lengths no longer match,
+ * and the first text part gets the whole text.
+ */
 function takeTexts(content: string, parts: KeptPart[]): string[] {
   const lengths = parts.map((part) => (part.kind === 'text' ? part.characters : 0))
   const fits = lengths.reduce((sum, length) => sum + length, 0) === content.length
@@ -77,7 +80,7 @@ function takeTexts(content: string, parts: KeptPart[]): string[] {
   return lengths.map((length, n) => (fits ? content.slice(at, (at += length)) : n === first ? content : ''))
 }
 
-/** Anthropic refuses an empty text beside tool calls; one that is marked carries a signature of Gemini's. */
+/** Anthropic rejects an empty text next to tool calls. An empty text with metadata is kept, because it carries a signature of Gemini. */
 const writeText = (text: string, marked: { providerOptions?: SharedV4ProviderOptions }): AnswerPart[] =>
   text === '' && marked.providerOptions === undefined ? [] : [{ type: 'text', text, ...marked }]
 
@@ -87,7 +90,7 @@ const writeToolCall = ({ id, name, arguments: args }: ToolCall) => ({
   type: 'tool-call' as const,
   toolCallId: id,
   toolName: name,
-  // Anthropic and Gemini take objects alone; a model that wrote something else has been told so in its result
+  // Anthropic and Gemini only accept objects. A model that wrote something else got an error as the result of the call.
   input: parseObject(args) ?? {},
 })
 
@@ -100,6 +103,6 @@ const writeTool = ({ name, description, parameters }: ToolDefinition): LanguageM
   type: 'function',
   name,
   description,
-  // a JSON Schema by the word of who defined the tool; nothing here reads it
+  // Trusted to be a JSON Schema, as whoever defined the tool said; nothing here reads it.
   inputSchema: parameters as LanguageModelV4FunctionTool['inputSchema'],
 })

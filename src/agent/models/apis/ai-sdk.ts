@@ -1,6 +1,7 @@
 /**
- * A provider's package as a `Model`, at the level of its `doStream`, which never retries. Owns the call around the package and what its failures
- * mean; the wire is ours (`fetch-stream.ts`), the prompt is written by `ai-sdk-prompt.ts`, the parts are read by `PartsAnswer`.
+ * Wraps an AI SDK provider package as a `Model`, at the level of its `doStream`, which does not retry. This module makes the call and
+ * interprets its failures; `fetch-stream.ts` sends the request, `ai-sdk-prompt.ts` writes the prompt, and `PartsAnswer` reads the parts of
+ * the answer.
  */
 import type { JSONObject, LanguageModelV4 } from '@ai-sdk/provider'
 import type { Dispatcher } from 'undici'
@@ -12,20 +13,23 @@ import { openFetchStream } from '../transport/fetch-stream.ts'
 import type { FetchStream } from '../transport/fetch-stream.ts'
 import { PartsAnswer, failed } from './parts-answer.ts'
 
-/** What differs between the providers. */
+/** The differences between the providers. */
 export type Dialect = {
-  /** The package's own name of the provider, under which its options and marks stand. */
+  /** The package's name for the provider, which is the key of its options and metadata. */
   provider: string
-  /** Imports the package, which costs 0.2 s once: a start and an installation without this provider do not pay for it. */
+  /**
+   * Imports the package on first use. The import takes 0.2 s, which neither the startup nor an installation without this provider should
+   * pay for.
+   */
   open(options: { baseURL: string; apiKey: string; modelId: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>
-  /** Whether these are the data of a stream's last event. */
+  /** Whether this is the data of the last event of a stream. */
   isLast(data: string): boolean
   options?: JSONObject
 }
 
 export type AiSdkOptions = { dispatcher: Dispatcher; dialect: Dialect; baseUrl: string; apiKey: string; deadlines: Deadlines }
 
-/** Throws ModelError `refused` where the base URL is none. */
+/** Throws ModelError `refused` if the base URL is invalid. */
 export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, deadlines }: AiSdkOptions): Model {
   const baseUrl = parseBaseUrl(address)
   const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '')
@@ -51,13 +55,16 @@ export function aiSdkModel({ dispatcher, dialect, baseUrl: address, apiKey, dead
         for (let part = await guarded(stream, read); part; part = await guarded(stream, read)) answer.read(part)
         return answer.step()
       } finally {
-        // closes the socket of a call that failed; one that succeeded has let go of the signal
+        // Closes the socket of a failed call. After a successful call nothing listens to the signal any more.
         stop.abort()
       }
     },
   }
 
-  /** What the wire says of a failure comes before the package's own words, which call every cut retryable and every status an error of its kind. */
+  /**
+   * Reports the failure of the exchange rather than the error of the package, which treats every interruption as retryable and has its own
+   * error type for every status.
+   */
   async function guarded<Result>(stream: FetchStream, ask: () => Promise<Result>): Promise<Result> {
     try {
       return await ask()

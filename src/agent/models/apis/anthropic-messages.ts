@@ -1,4 +1,4 @@
-/** Anthropic's Messages API, by @ai-sdk/anthropic. */
+/** Anthropic's Messages API, through @ai-sdk/anthropic. */
 import type { Dialect } from './ai-sdk.ts'
 import { eventType } from '../transport/event-type.ts'
 
@@ -11,6 +11,6 @@ export const anthropicMessages: Dialect = {
     return createAnthropic(options)(modelId)
   },
   isLast: eventType('message_stop'),
-  // streamed arguments are not checked to be JSON there, and nobody here reads them before they are whole
+  // Streamed arguments are not validated as JSON by Anthropic, and nothing here reads them before they are complete.
   options: { toolStreaming: false },
 }

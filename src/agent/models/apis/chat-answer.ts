@@ -1,6 +1,6 @@
 /**
- * Reads an answer in the OpenAI Chat Completions dialect, streamed or whole, into a `ModelStep`. Owns what the fields mean; never sends anything,
- * never retries. Providers differ and gateways err: what is missing is tolerated where the answer stays certain, everything else is `unavailable`.
+ * Reads an answer of the OpenAI Chat Completions API, streamed or whole, into a `ModelStep`. Servers and gateways differ: missing fields
+ * are accepted as long as the answer is unambiguous; anything else is `unavailable`. It sends nothing and does not retry.
  */
 import { ModelError } from '../model.ts'
 import type { FinishReason, ModelStep, ModelUsage } from '../model.ts'
@@ -18,9 +18,9 @@ import { isCount } from '../transport/usage-count.ts'
 
 export type ChatAnswerOptions = {
   onText: (text: string) => void
-  /** The API key: never shown, even where the server's error repeats it. */
+  /** The API key, which is redacted from errors even if the server repeats it. */
   secret: string
-  /** What was asked for: an answer far beyond it is cut. */
+  /** The requested limit. A much longer answer is rejected; see `answerLimit`. */
   maxOutputTokens: number
 }
 
@@ -29,7 +29,7 @@ export class ChatAnswer implements AnswerReader {
   readonly #secret: string
   readonly #maxOutputTokens: number
   readonly #events = new SseReader((data) => this.#readEvent(data))
-  /** The body of a server that ignores `stream: true`; undefined while the answer is a stream. */
+  /** The body, if the server ignored `stream: true`; undefined for a stream. */
   #whole: Buffer[] | undefined
   readonly #parser = new FastChunkParser(content, contentOf)
   #progress: Progress = 'waiting'
@@ -61,18 +61,18 @@ export class ChatAnswer implements AnswerReader {
     return this.#progress
   }
 
-  /** A stream that was cut between two chunks may end in good order too, by a proxy's hand: only a finish or [DONE] makes it an answer. */
+  /** A proxy may end a truncated stream normally, so only a finish reason or [DONE] makes the answer complete. */
   end(): void {
     if (this.#whole) this.#readWhole(Buffer.concat(this.#whole).toString())
     else if (this.#finishReason === undefined) throw new ModelError('unavailable', "the model's stream ended before its finish")
   }
 
-  /** The answer, once `take` said `finished` or `done`, or `end` returned. */
+  /** Returns the answer. Call it only after `take` returned `finished` or `done`, or after `end` returned. */
   step(): ModelStep {
     const toolCalls = this.#toolCalls.toolCalls()
     const finishReason = this.#finishReason ?? 'other'
     const continuation = toolCalls.length > 0 ? this.#reasoning.continuation(this.#toolCalls.extras()) : undefined
-    // some servers end a tool call with a plain stop
+    // Some servers finish a tool call with `stop`.
     return {
       text: this.#text,
       toolCalls,
@@ -99,7 +99,10 @@ export class ChatAnswer implements AnswerReader {
     else if (isObject(body) && !isSet(body.usage) && isObject(choice.delta)) this.#learn(data, choice.delta)
   }
 
-  /** The next chunks are likely to be this one with other text; it must have done nothing but speak, which shows that the model is at work too. */
+  /**
+   * Prepares for chunks that differ from this one only in their text. The chunk must contain a non-empty text and nothing else. It has then
+   * also set the progress to `speaking`, which the chunks that are read without parsing do not.
+   */
   #learn(data: string, delta: Fields): void {
     const { content } = delta
     if (typeof content !== 'string' || content === '') return
@@ -115,7 +118,7 @@ export class ChatAnswer implements AnswerReader {
     this.#readFinish(choice)
   }
 
-  /** Reads what stands beside the choices, and answers the first choice; chunks without one carry usage, or nothing for us. */
+  /** Reads errors and usage, and returns the first choice. Chunks without a choice contain usage, or nothing of interest. */
   #readChoice(body: unknown): Fields | undefined {
     if (!isObject(body)) throw notUnderstood('no object')
     if (isSet(body.error) || body.object === 'error') throw this.#failed(body)
@@ -128,7 +131,9 @@ export class ChatAnswer implements AnswerReader {
     return choice
   }
 
-  /** Text leaves, tool calls are kept; reasoning, under whatever name, shows that the model is at work and goes back to it alone. */
+  /**
+   * Passes on text and collects tool calls. Reasoning, in any field, counts as progress and is only collected to be sent back to the model.
+   */
   #readMessage(message: Fields): void {
     this.#say(readText(message.content))
     this.#reasoning.read(message)
@@ -169,7 +174,10 @@ const finishReasons = new Map<string, FinishReason>([
   ['tool_calls', 'tool_calls'],
 ])
 
-/** Undefined unless both are safe non-negative integers; two zeros are the placeholder of servers that do not count (`billing.usage-missing`). */
+/**
+ * Returns undefined unless both counts are non-negative safe integers. Two zeros count as missing, because servers that do not count send
+ * them (`billing.usage-missing`).
+ */
 function readUsage(usage: unknown): ModelUsage | undefined {
   if (!isObject(usage)) return undefined
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage
@@ -177,7 +185,7 @@ function readUsage(usage: unknown): ModelUsage | undefined {
   return { promptTokens, completionTokens }
 }
 
-/** A string, or parts of which those of type `text` are the answer (others are the model's thinking). */
+/** Reads a string, or a list of parts. Only parts of type `text` are the answer; others are reasoning. */
 function readText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -196,7 +204,7 @@ function parse(data: string): unknown {
   try {
     return JSON.parse(data)
   } catch {
-    // the parser's own message quotes the answer, which belongs in no log
+    // The parser's own message quotes the answer, which must not be logged.
     throw notUnderstood('broken JSON')
   }
 }

@@ -1,12 +1,12 @@
 /**
- * What a Chat Completions server wants back of its model's reasoning between two rounds of tools, and how it goes back: under the name it came by.
- * Never reads it. Servers differ: without it DeepSeek refuses the next round, and others think everything again.
+ * Collects the reasoning that a Chat Completions server needs back with the next step, and sends it back in the field it came in. Without
+ * it DeepSeek rejects the next step, and other models repeat their reasoning.
  */
 import { maxContinuation } from '../model.ts'
 import { isObject } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 
-/** One is sent back, the first of these that came: the later ones repeat it in less detail. */
+/** Only the first of these fields that is present is sent back; the later ones repeat it in less detail. */
 const names = ['reasoning_details', 'reasoning_content', 'reasoning'] as const
 
 export class ChatReasoning {
@@ -14,7 +14,10 @@ export class ChatReasoning {
   readonly #details: Fields[] = []
   #size = 0
 
-  /** Takes a message, or a delta of one. Beyond the bound nothing is kept: half a thought is refused where a missing one is not. */
+  /**
+   * Reads a message, or a delta of one. Above the size limit nothing is sent back: servers accept missing reasoning, but reject a part of
+   * it.
+   */
   read(message: Fields): void {
     for (const name of ['reasoning_content', 'reasoning'] as const) {
       const text = message[name]
@@ -24,7 +27,7 @@ export class ChatReasoning {
     for (const detail of message.reasoning_details) if (isObject(detail) && this.#fits(JSON.stringify(detail).length)) this.#add(detail)
   }
 
-  /** `extras` is what came with each tool call. Undefined where nothing is to go back. */
+  /** Returns the continuation of the step, or undefined if nothing needs to go back. `extras` has the extra content of each tool call. */
   continuation(extras: (Fields | null)[]): Fields | undefined {
     const kept: Fields = {}
     if (this.#size <= maxContinuation) {
@@ -43,7 +46,7 @@ export class ChatReasoning {
     return this.#size <= maxContinuation
   }
 
-  /** A streamed detail comes in pieces of the same index and type; one that is sealed comes whole. */
+  /** Joins streamed pieces of a detail that have the same index and type. Encrypted details arrive whole. */
   #add(detail: Fields): void {
     const last = this.#details.at(-1)
     const field = detail.type === 'reasoning.text' ? 'text' : detail.type === 'reasoning.summary' ? 'summary' : undefined
@@ -56,7 +59,7 @@ export class ChatReasoning {
   }
 }
 
-/** The fields of an assistant's message, and of each of its tool calls, as they go back; none for what another dialect wrote. */
+/** Returns the fields to add to the assistant message and to each of its tool calls. Empty if another API wrote the continuation. */
 export function readChatContinuation(continuation: unknown): { message: Fields; calls: Fields[] } {
   if (!isObject(continuation) || continuation.of !== 'chat') return { message: {}, calls: [] }
   const extras = Array.isArray(continuation.extra_contents) ? continuation.extra_contents : []

@@ -1,4 +1,4 @@
-/** Google's Gemini API, by @ai-sdk/google. */
+/** Google's Gemini API, through @ai-sdk/google. */
 import type { Dialect } from './ai-sdk.ts'
 
 export const googleBaseUrl = 'https://generativelanguage.googleapis.com/v1beta'
@@ -9,6 +9,6 @@ export const googleGemini: Dialect = {
     const { createGoogle } = await import('@ai-sdk/google')
     return createGoogle(options)(modelId)
   },
-  // usage may come in an event of its own after the finish reason: a stream ends when its body does
+  // Usage may arrive in a separate event after the finish reason, so the stream only ends with its body.
   isLast: () => false,
 }

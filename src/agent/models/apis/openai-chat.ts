@@ -1,6 +1,6 @@
 /**
- * The OpenAI Chat Completions dialect as a `Model`: Ollama, vLLM, llama.cpp and gateways. Owns what is asked and how; the answer is read
- * by `ChatAnswer`, the socket and its deadlines belong to `exchange`. Never retries.
+ * The OpenAI Chat Completions API as a `Model`, as Ollama, vLLM, llama.cpp and gateways implement it. Writes the request; `ChatAnswer`
+ * reads the answer, and `exchange` owns the socket and its deadlines. It does not retry.
  */
 import type { Dispatcher } from 'undici'
 import type { Model, ModelRequest, PromptMessage, ToolDefinition } from '../model.ts'
@@ -14,20 +14,20 @@ import { ThinkBlock } from './think-block.ts'
 
 export type OpenaiChatOptions = {
   dispatcher: Dispatcher
-  /** What stands before `/chat/completions`; its query is kept. */
+  /** The part of the URL before `/chat/completions`; its query string is kept. */
   baseUrl: string
-  /** Empty: no Authorization header is sent. */
+  /** If empty, no Authorization header is sent. */
   apiKey: string
   deadlines: Deadlines
 }
 
-/** Throws ModelError `refused` where the base URL is none. */
+/** Throws ModelError `refused` if the base URL is invalid. */
 export function openaiChat({ dispatcher, baseUrl, apiKey, deadlines }: OpenaiChatOptions): Model {
   const { origin, path } = completionsAddress(baseUrl)
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     accept: 'text/event-stream, application/json',
-    // without it a proxy may compress, which holds pieces of a stream back
+    // Without this header a proxy may compress the stream, which delays pieces of it.
     'accept-encoding': 'identity',
     'user-agent': 'turnkeep',
     ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
@@ -57,7 +57,7 @@ function writeRequest(request: ModelRequest): object {
     messages: messages.map(writeMessage),
     stream: true,
     stream_options: { include_usage: true },
-    // not `max_completion_tokens`, which OpenAI alone knows; OpenAI itself is asked through its Responses API
+    // Not `max_completion_tokens`, which only OpenAI supports; OpenAI itself is called through its Responses API.
     max_tokens: maxOutputTokens,
     ...(temperature === null ? {} : { temperature }),
     ...(tools.length === 0 ? {} : { tools: tools.map(writeTool) }),
@@ -74,7 +74,7 @@ function writeMessage(message: PromptMessage): object {
       const wanted = readChatContinuation(message.continuation)
       return {
         role: 'assistant',
-        // some servers refuse an empty string beside tool calls
+        // Some servers reject an empty string next to tool calls.
         content: message.content === '' ? null : message.content,
         ...wanted.message,
         tool_calls: message.toolCalls.map(({ id, name, arguments: args }, n) => ({
@@ -90,7 +90,10 @@ function writeMessage(message: PromptMessage): object {
   }
 }
 
-/** Some servers refuse a request, others fill a template, where these are no object; the model has been told in the result. */
+/**
+ * Replaces arguments that are not a JSON object: some servers reject them, others put them into a template. The result of the call has
+ * already told the model about the error.
+ */
 const sendableArguments = (args: string): string => (parseObject(args) === undefined ? '{}' : args)
 
 const writeTool = ({ name, description, parameters }: ToolDefinition): object => ({

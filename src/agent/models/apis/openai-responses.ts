@@ -1,4 +1,4 @@
-/** OpenAI's Responses API, by @ai-sdk/openai. */
+/** OpenAI's Responses API, through @ai-sdk/openai. */
 import type { Dialect } from './ai-sdk.ts'
 import { eventType } from '../transport/event-type.ts'
 
@@ -11,6 +11,6 @@ export const openaiResponses: Dialect = {
     return createOpenAI(options).responses(modelId)
   },
   isLast: eventType('response.completed', 'response.incomplete'),
-  // the API would keep a copy of every conversation for 30 days, which no erasure here reaches
+  // Otherwise OpenAI stores each conversation for 30 days, out of reach of an erasure in Turnkeep.
   options: { store: false },
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the parts of a `doStream` into a `ModelStep`. Owns what leaves (text alone) and when an answer is whole: only with a finish that the
- * provider gave a reason for, and without any error part, since one bad event may be followed by an orderly end.
+ * Reads the parts of a `doStream` into a `ModelStep`. Only text is sent to the caller. An answer is complete only if it has a finish for
+ * which the provider gave a reason, and no error part, because a stream can end normally after an invalid event.
  */
 import type {
   LanguageModelV4FinishReason,
@@ -19,13 +19,13 @@ import { isCount } from '../transport/usage-count.ts'
 
 export type PartsAnswerOptions = {
   onText: (text: string) => void
-  /** Called at each sign that the model is at work. */
+  /** Called whenever a part shows that the model is working. */
   onSpeaking: () => void
-  /** The API key: never shown, even where the provider's error repeats it. */
+  /** The API key, which is redacted from errors even if the provider repeats it. */
   secret: string
-  /** What was asked for: an answer far beyond it is cut. */
+  /** The requested limit. A much longer answer is rejected; see `answerLimit`. */
   maxOutputTokens: number
-  /** The provider's name in the package's marks. */
+  /** The provider's name in the package's metadata. */
   provider: string
 }
 
@@ -35,7 +35,7 @@ export class PartsAnswer {
   readonly #options: PartsAnswerOptions
   #size = 0
   #text = ''
-  /** In the order in which they began; one whose end never came keeps its unfinished arguments. Ids may be empty, or come twice. */
+  /** In the order in which they started. A call without an end keeps its incomplete arguments. Ids may be empty or repeated. */
   readonly #toolCalls: StartedCall[] = []
   readonly #continuation: PartsContinuation
   #finish: { reason: LanguageModelV4FinishReason; usage: LanguageModelV4Usage } | undefined
@@ -45,7 +45,7 @@ export class PartsAnswer {
     this.#continuation = new PartsContinuation(options.provider)
   }
 
-  /** Throws ModelError for an error part, `unavailable` or `too_long`, and for an answer that is too large. */
+  /** Throws ModelError for an error part (`unavailable` or `too_long`), and for an answer that is too large. */
   read(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
       case 'text-start':
@@ -73,11 +73,13 @@ export class PartsAnswer {
       case 'error':
         throw failed(part.error, this.#options.secret)
       default:
-      // metadata, citations, files: nothing that leaves
+      // Metadata, citations and files are not part of the reply.
     }
   }
 
-  /** The answer, once the stream ended in good order. Throws ModelError `unavailable` where the provider did not say that it is whole. */
+  /**
+   * Returns the answer. Call it after the stream ended normally. Throws ModelError `unavailable` if the provider did not report a finish.
+   */
   step(): ModelStep {
     const finishReason = this.#finish && readFinish(this.#finish.reason)
     if (!this.#finish || !finishReason) throw notWhole(this.#finish?.reason.raw, this.#options.secret)
@@ -127,17 +129,20 @@ export class PartsAnswer {
   }
 }
 
-/** What a package's error means, once the wire had nothing to say of it. */
+/** Interprets an error of a package, for the case that the exchange itself did not fail. */
 export function failed(error: unknown, secret: string): ModelError {
   const kind = reportsLength(error) ? 'too_long' : 'unavailable'
   return new ModelError(kind, `the model's server failed: ${operatorText(wordsOf(error), secret)}`, { cause: error })
 }
 
-/** Gemini gives up in words of its own, as MALFORMED_FUNCTION_CALL: another try may go well. */
+/** `raw` is the provider's own reason, such as Gemini's MALFORMED_FUNCTION_CALL; a retry may succeed. */
 const notWhole = (raw: string | undefined, secret: string): ModelError =>
   new ModelError('unavailable', `the model's stream ended before its finish${raw === undefined ? '' : `: ${operatorText(raw, secret)}`}`)
 
-/** Undefined where the stream was cut: the packages then say `interrupted`, `error`, or `other` without the provider's own reason. */
+/**
+ * Returns undefined if the stream was truncated: the packages then report `interrupted`, `error`, or `other` without a reason of the
+ * provider.
+ */
 function readFinish({ unified, raw }: LanguageModelV4FinishReason): FinishReason | undefined {
   switch (unified) {
     case 'stop':
@@ -155,7 +160,10 @@ function readFinish({ unified, raw }: LanguageModelV4FinishReason): FinishReason
   }
 }
 
-/** The totals hold cached and reasoning tokens. Undefined as for any provider: missing, no counts, or two zeros (`billing.usage-missing`). */
+/**
+ * The totals include cached and reasoning tokens. Returns undefined if a count is missing or invalid, or if both are zero
+ * (`billing.usage-missing`).
+ */
 function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage | undefined {
   const { total: promptTokens } = inputTokens
   const { total: completionTokens } = outputTokens
@@ -163,7 +171,7 @@ function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): ModelUs
   return { promptTokens, completionTokens }
 }
 
-/** The words of a package's error; those of its parsers quote the answer, which belongs in no log. */
+/** Returns the message of a package's error, except for parser errors, which quote the answer and must not be logged. */
 function wordsOf(error: unknown): string {
   if (!isObject(error) && !(error instanceof Error)) return String(error)
   const { name, message } = error

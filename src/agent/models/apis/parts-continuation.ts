@@ -1,18 +1,19 @@
 /**
- * What a hosted provider wants back of an answer between two rounds of tools: its parts in their order, each with what the package marked it with:
- * OpenAI's sealed reasoning, Anthropic's thinking and signatures, Gemini's thought signatures. Written and read here alone, as JSON.
+ * Keeps what a hosted provider needs back with the next step: the parts of the answer in their order, each with the package's metadata.
+ * This covers OpenAI's encrypted reasoning, Anthropic's thinking and signatures, and Gemini's thought signatures. Only this module writes
+ * and reads the JSON.
  */
 import type { JSONObject, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import { maxContinuation } from '../model.ts'
 import { isObject } from '../transport/fields.ts'
 
-/** The text of a `text` is the step's own, of which it takes so many characters; a `call` stands for the step's next tool call. */
+/** A `text` part covers the next `characters` characters of the step's text; a `call` part stands for the step's next tool call. */
 export type KeptPart =
   | { kind: 'reasoning'; text: string; marks: JSONObject }
   | { kind: 'text'; characters: number; marks: JSONObject }
   | { kind: 'call'; marks: JSONObject }
 
-// What names a thing in the provider's own store, where nothing of ours is kept, or repeats the answer.
+// Ids of objects in the provider's own storage, which Turnkeep does not use, and metadata that repeats the answer.
 const unwanted = ['itemId', 'annotations', 'citations']
 
 export class PartsContinuation {
@@ -21,12 +22,12 @@ export class PartsContinuation {
   readonly #open = new Map<string, KeptPart & { kind: 'reasoning' | 'text' }>()
   #reasoningSize = 0
 
-  /** `of` is the provider's name in the package's marks. */
+  /** `of` is the provider's name in the package's metadata. */
   constructor(of: string) {
     this.#of = of
   }
 
-  /** A part of text or reasoning begins, goes on or ends; `id` is the package's. */
+  /** Starts or extends a part of text or reasoning. `id` is the package's id for the part. */
   read(kind: 'reasoning' | 'text', id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): void {
     const part = this.#open.get(kind + id) ?? this.#begin(kind, id)
     if (part.kind === 'text') part.characters += delta.length
@@ -39,17 +40,17 @@ export class PartsContinuation {
     this.#open.delete(kind + id)
   }
 
-  /** A tool call begins; answers where its marks are to be put. */
+  /** Adds a tool call, and returns a function that adds metadata to it. */
   call(): (metadata: SharedV4ProviderMetadata | undefined) => void {
     const part: KeptPart = { kind: 'call', marks: {} }
     this.#parts.push(part)
     return (metadata) => this.#mark(part, metadata)
   }
 
-  /** Undefined where nothing is marked, and where it is too large: half a thought is refused where a missing one is not. */
+  /** Returns undefined if no part has metadata, or if it is too large: providers accept missing reasoning, but reject a part of it. */
   step(): unknown {
     const parts = this.#parts.flatMap((part): KeptPart[] => {
-      // reasoning that is not marked is for a reader, not for the provider
+      // Reasoning without metadata is meant for readers; the provider does not need it back.
       if (part.kind === 'reasoning') return holdsMarks(part) ? [part] : []
       const marks = Object.fromEntries(Object.entries(part.marks).filter(([name]) => !unwanted.includes(name)))
       return part.kind === 'text' && part.characters === 0 && !holdsMarks({ marks }) ? [] : [{ ...part, marks }]
@@ -71,7 +72,7 @@ export class PartsContinuation {
     return this.#reasoningSize <= maxContinuation
   }
 
-  /** Later marks add to earlier ones; one that is null says nothing, since a seal may come at the end alone. */
+  /** Merges metadata into earlier metadata. Null values are ignored, because a signature may arrive only at the end. */
   #mark(part: KeptPart, metadata: SharedV4ProviderMetadata | undefined): void {
     for (const [name, value] of Object.entries(metadata?.[this.#of] ?? {}))
       if (value !== null && value !== undefined) part.marks[name] = value
@@ -80,7 +81,7 @@ export class PartsContinuation {
 
 const holdsMarks = ({ marks }: { marks: JSONObject }): boolean => Object.keys(marks).length > 0
 
-/** Undefined for what another provider wrote, and where the parts do not hold as many calls as the message does. */
+/** Returns undefined if another provider wrote the continuation, or if its number of calls differs from that of the message. */
 export function readPartsContinuation(continuation: unknown, of: string, calls: number): KeptPart[] | undefined {
   if (!isObject(continuation) || continuation.of !== of || !Array.isArray(continuation.parts)) return undefined
   const parts: unknown[] = continuation.parts

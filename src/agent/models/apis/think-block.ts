@@ -1,6 +1,7 @@
 /**
- * Takes a leading `<think>…</think>` block out of an answer: servers without a reasoning parser write a model's reasoning into its text.
- * Reasoning never leaves (specification 4.2.5). A block that begins later in the text is part of the answer and stays.
+ * Removes a leading `<think>…</think>` block from an answer: servers without a reasoning parser put the model's reasoning into the text,
+ * and reasoning must not reach a stream or a reply (`tools.private`). A block that starts later in the text is part of the answer and
+ * stays.
  */
 
 const opening = '<think>'
@@ -11,7 +12,7 @@ export class ThinkBlock {
   #state: 'before' | 'inside' | 'after' | 'through' = 'before'
   #kept = ''
 
-  /** `onText` gets what is the answer, piece by piece. */
+  /** `onText` gets the answer without the block, piece by piece. */
   constructor(onText: (text: string) => void) {
     this.#onText = onText
   }
@@ -29,7 +30,7 @@ export class ThinkBlock {
     }
   }
 
-  /** The answer is complete: what might have become a block and did not is text. A block that never closed has no answer after it. */
+  /** Ends the answer. An incomplete opening tag is text after all; a block that was never closed has no answer after it. */
   end(): void {
     if (this.#state === 'before' && this.#kept !== '') this.#onText(this.#kept)
     this.#kept = ''
@@ -49,7 +50,7 @@ export class ThinkBlock {
     }
   }
 
-  /** Keeps no more than might be the beginning of the closing tag. */
+  /** Holds back only as many characters as can be the start of the closing tag. */
   #lookForClosing(text: string): void {
     const at = text.indexOf(closing)
     this.#kept = at < 0 ? text.slice(1 - closing.length) : ''

@@ -1,13 +1,13 @@
 /**
- * Puts the tool calls of an answer together from their deltas, or takes them whole. Owns which delta belongs to which call; whether arguments are
- * JSON, and whether there is such a tool, is the loop's to find out.
+ * Assembles the tool calls of an answer from deltas, or reads whole ones. It decides which delta belongs to which call. The loop checks
+ * later whether the arguments are valid and the tool exists.
  */
 import { ModelError } from '../model.ts'
 import type { ToolCall } from '../model.ts'
 import { isObject } from '../transport/fields.ts'
 import type { Fields } from '../transport/fields.ts'
 
-// What a delta counts beside its own text, so that a stream of empty ones ends too.
+// Added to the size of each delta, so that an endless stream of empty deltas reaches the limit too.
 const deltaCost = 16
 
 type StartedCall = ToolCall & { extra: Fields | null }
@@ -16,17 +16,20 @@ export class ToolCallDeltas {
   readonly #calls: StartedCall[] = []
   readonly #byIndex = new Map<number, StartedCall>()
 
-  /** Answers the size of what was added, in characters. Throws ModelError `unavailable` for what is no tool call. */
+  /** Returns the size of the deltas in characters. Throws ModelError `unavailable` for anything that is not a tool call. */
   read(deltas: unknown[], each: 'piece' | 'whole'): number {
     return deltas.reduce<number>((size, delta) => size + this.#readDelta(delta, each), 0)
   }
 
-  /** In the order in which they began. A call whose server sent no id has an empty one. */
+  /** Returns the calls in the order in which they started. The id is empty if the server sent none. */
   toolCalls(): ToolCall[] {
     return this.#calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }))
   }
 
-  /** Of each call what its server wants back with it, or null. Gemini's compatible address puts its thought signatures there. */
+  /**
+   * Returns the extra content that the server needs back with each call, or null. Gemini's OpenAI-compatible API puts thought signatures
+   * there.
+   */
   extras(): (Fields | null)[] {
     return this.#calls.map(({ extra }) => extra)
   }
@@ -46,7 +49,10 @@ export class ToolCallDeltas {
     return deltaCost + id.length + name.length + args.length
   }
 
-  /** Deltas belong together by index. Some servers send none, or 0 for every call: there another id, or another name, begins another call. */
+  /**
+   * Deltas belong together by index. Some servers send no index, or 0 for every call; there a different id or another name starts a new
+   * call.
+   */
   #callOf(index: number | undefined, id: string, name: string): StartedCall {
     const known = index === undefined ? this.#calls.at(-1) : this.#byIndex.get(index)
     if (known && !beginsAnother(known, index, id, name)) return known
@@ -66,7 +72,9 @@ function beginsAnother(known: ToolCall, index: number | undefined, id: string, n
   return index === undefined && name !== '' && known.name !== ''
 }
 
-/** A string in pieces; some servers send the finished value instead, which may be no object: that is the loop's to refuse. */
+/**
+ * Arguments arrive as pieces of a string. Some servers send the parsed value instead, which need not be an object; the loop rejects that.
+ */
 function readArguments(args: unknown): string {
   if (typeof args === 'string') return args
   return args === undefined || args === null ? '' : JSON.stringify(args)

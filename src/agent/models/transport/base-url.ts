@@ -1,7 +1,7 @@
-/** The address before a dialect's own paths, as an operator wrote it. */
+/** Parses the base URL that the operator set for a provider, to which each API adds its own paths. */
 import { ModelError } from '../model.ts'
 
-/** Throws ModelError `refused` where it is none: the operator's to mend. */
+/** Throws ModelError `refused` if it is not an http or https URL; only the operator can fix that. */
 export function parseBaseUrl(baseUrl: string): URL {
   const url = URL.parse(baseUrl)
   if (!url || !/^https?:$/.test(url.protocol)) throw new ModelError('refused', "the provider's base URL is not an http or https address")

@@ -1,7 +1,7 @@
-/** Knows an event by its `type`, at the price of a search for all the events that are another. */
+/** Recognizes stream events by their `type`. Events of other types only cost a string search, because they are not parsed. */
 import { isObject } from './fields.ts'
 
-/** A matcher of event data: JSON objects whose `type` is one of `types`. */
+/** Returns a function that tests whether the data of an event is a JSON object whose `type` is one of `types`. */
 export function eventType(...types: string[]): (data: string) => boolean {
   return (data) => types.some((type) => data.includes(`"${type}"`)) && types.some((type) => type === typeOf(data))
 }
@@ -11,7 +11,7 @@ function typeOf(data: string): unknown {
     const event: unknown = JSON.parse(data)
     return isObject(event) ? event.type : undefined
   } catch {
-    // the package finds it broken too, and says so
+    // The provider package that gets the event next reports the invalid JSON.
     return undefined
   }
 }

@@ -1,35 +1,41 @@
 /**
- * One POST to a model's server and its streamed answer, on a kept-alive connection: owns the socket and the deadlines of the call. Never
- * retries, never follows a redirect, knows no dialect: the bytes of a 200 go to an `AnswerReader`. Rulings: `turn.states`, Streams.
+ * Sends one POST to a model server and reads the streamed answer, on a keep-alive connection. Owns the socket and the deadlines of the
+ * call. It does not retry or follow redirects, and knows no API: it passes the bytes of a 200 to an `AnswerReader`. Whether a failure is
+ * `unavailable` or `refused` decides how the turn ends (`turn.states`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { ModelError } from '../model.ts'
 import { HttpRefusal } from './http-refusal.ts'
 
-/** Milliseconds; the rulings' chapter Streams. The connect deadline (5 s) belongs to the agent that opens the sockets. */
+/**
+ * Deadlines in milliseconds; see "Limits" in docs/spec.md. The connect deadline (5 s) belongs to the undici agent that opens the sockets.
+ */
 export type Deadlines = {
-  /** From the call to the first text, reasoning or tool call. */
+  /** From the start of the call to the first text, reasoning or tool call. */
   firstTokenMs: number
-  /** Between two pieces of the network after that. */
+  /** Between two network reads after that. */
   idleMs: number
-  /** From the finish to the end of the stream: only usage can still come, and it is not worth more of the caller's time. */
+  /** From the finish to the end of the stream. Only the usage can still arrive, and the caller should not wait longer for it. */
   tailMs: number
 }
 export const defaultDeadlines: Deadlines = { firstTokenMs: 60_000, idleMs: 30_000, tailMs: 5_000 }
 
-/** `waiting`: nothing useful yet · `speaking` · `finished`: the answer is whole, usage may follow · `done`: nothing more is wanted. */
+/**
+ * `waiting`: nothing useful yet. `speaking`: generating. `finished`: the answer is complete, usage may follow. `done`: nothing more is
+ * needed.
+ */
 export type Progress = 'waiting' | 'speaking' | 'finished' | 'done'
 
-/** Reads the body of a 200. Whatever it throws ends the call and closes the socket. */
+/** Reads the body of a 200. Any error it throws ends the call and closes the socket. */
 export interface AnswerReader {
   /**
-   * The media type in lower case without parameters; empty where the server gave none. A reader that learns only after `take` how far it is
-   * says so by `advance`.
+   * `mediaType` is in lower case and without parameters; empty if the server sent none. A reader that finds out about its progress only
+   * after `take` has returned reports it with `advance`.
    */
   begin(mediaType: string, advance: (progress: Progress) => void): void
   take(bytes: Buffer): Progress
-  /** The body ended in good order before `done`; throws where the answer is not whole. */
+  /** Called when the body ended before `done`. Throws if the answer is incomplete. */
   end(): void
 }
 
@@ -38,18 +44,18 @@ export type Call = {
   path: string
   headers: Record<string, string>
   body: string
-  /** The API key: never shown, even where the server's error repeats it. */
+  /** The API key, which is redacted from errors even if the server repeats it. */
   secret: string
   deadlines: Deadlines
   signal: AbortSignal
 }
 
-/** Resolves when the reader has a whole answer; rejects with ModelError, or with `signal.reason` at once when the signal aborts. */
+/** Resolves when the reader has a complete answer. Rejects with ModelError, or with `signal.reason` as soon as the signal aborts. */
 export function exchange(dispatcher: Dispatcher, call: Call, reader: AnswerReader): Promise<void> {
   return new Promise((resolve, reject) => {
     if (call.signal.aborted) return reject(call.signal.reason)
     const { origin, path, headers, body } = call
-    // headersTimeout and bodyTimeout are off: one timer of ours, re-armed, knows what the client cannot, a useful piece from a comment
+    // The client's timeouts are off, because it cannot tell useful data from keep-alive comments. The timer in Exchange can.
     dispatcher.dispatch(
       { origin, path, method: 'POST', headers, body, headersTimeout: 0, bodyTimeout: 0 },
       new Exchange(call, reader, resolve, reject),
@@ -81,7 +87,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    // the call may have ended while the connection was being made
+    // The call may have ended while the connection was being opened.
     if (this.#closed) controller.abort(callIsOver())
   }
 
@@ -101,7 +107,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    // nothing is left to abort; the connection is already free for the next call
+    // There is nothing left to abort, and the connection may already be in use by the next call.
     this.#controller = undefined
     if (this.#refusal) this.#fail(this.#refusal.error())
     else if (!this.#settled) this.#guard(() => this.#end())
@@ -123,7 +129,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (progress === before) return
     clearTimeout(this.#timer)
     this.#timer = this.#arm(progress === 'speaking' ? this.#call.deadlines.idleMs : this.#call.deadlines.tailMs)
-    // the socket stays for the end of the body, so that the connection can be used again
+    // The call is over, but the socket stays open until the end of the body, so that the connection can be reused.
     if (progress === 'done') this.#succeed()
   }
 
@@ -136,7 +142,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#succeed()
   }
 
-  /** The body will not end in good order. A status that was read, or an answer that is already whole, stands all the same. */
+  /** Handles a body that will not end normally. An error status or a complete answer that was already read is still the outcome. */
   #interrupt(error: ModelError): void {
     if (this.#refusal) this.#fail(this.#refusal.error())
     else if (this.#progress === 'finished') this.#succeed()

@@ -1,6 +1,6 @@
 /**
- * The `fetch` a provider's package is given: its one POST goes over our own exchange, so connections, deadlines, statuses and aborts are the same
- * for every provider. The package sees only the events of a 200, newly framed and within our caps. Never retries.
+ * The `fetch` that a provider package uses. Its POST goes through `exchange`, so that connections, deadlines, statuses and aborts work the
+ * same for every provider. The package only sees the events of a 200, rewritten and within the size limits. It does not retry.
  */
 import type { Dispatcher } from 'undici'
 import { ModelError } from '../model.ts'
@@ -10,20 +10,20 @@ import { SseReader } from './sse-reader.ts'
 
 export type StreamOptions = {
   dispatcher: Dispatcher
-  /** Its query goes along with every request. */
+  /** Query parameters of this URL are added to every request. */
   baseUrl: URL
   secret: string
   deadlines: Deadlines
   signal: AbortSignal
-  /** Whether these are the data of a stream's last event; what comes after it is not waited for. */
+  /** Whether this is the data of the last event of a stream. Anything after it is ignored. */
   isLast: (data: string) => boolean
 }
 
 export type FetchStream = {
   fetch: typeof globalThis.fetch
-  /** The model has begun to speak, think or call: from now on the idle deadline counts. */
+  /** Reports that the model has started to generate, reason or call a tool: from now on the idle deadline applies. */
   speaking(): void
-  /** Why the exchange failed, and `cause` what it rejected with; undefined while it did not. */
+  /** Returns what the exchange rejected with, as `cause`; undefined if it has not failed. */
   failure(): { cause: unknown } | undefined
 }
 
@@ -39,7 +39,7 @@ export function openFetchStream(options: StreamOptions): FetchStream {
       const headers = {
         ...Object.fromEntries(new Headers(init?.headers)),
         accept: 'text/event-stream',
-        // without it a proxy may compress, which holds pieces of a stream back
+        // Without this header a proxy may compress the stream, which delays pieces of it.
         'accept-encoding': 'identity',
         'user-agent': 'turnkeep',
       }
@@ -57,7 +57,7 @@ export function openFetchStream(options: StreamOptions): FetchStream {
   }
 }
 
-/** The events of an answer, as the body of a web response. */
+/** Passes the events of an answer on as the body of a web response. */
 class Events implements AnswerReader {
   readonly #isLast: (data: string) => boolean
   readonly #reader = new SseReader((data) => this.#read(data))
@@ -65,7 +65,7 @@ class Events implements AnswerReader {
   #body: ReadableStreamDefaultController<Uint8Array> | undefined
   #advance: (progress: Progress) => void = () => undefined
   #progress: Progress = 'waiting'
-  /** What `take` has read and not yet handed on. */
+  /** Events that `take` has read and not passed on yet. */
   #framed = ''
 
   constructor(isLast: (data: string) => boolean) {

@@ -1,11 +1,11 @@
-/** The fields of a JSON object that somebody else wrote: known to be an object, each value still unknown. */
+/** A JSON object from an external source: the type of each value still has to be checked. */
 export type Fields = Record<string, unknown>
 
 export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Undefined where the text is no JSON object. */
+/** Returns undefined if the text is not a JSON object. */
 export function parseObject(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text)

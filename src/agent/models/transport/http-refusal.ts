@@ -1,15 +1,15 @@
 /**
- * What a status other than 200 of a model's server means: `unavailable`, `refused` or `too_long`, and when to come back. Keeps a little of its
- * body for the operator's log and never the API key. Rulings `turn.states`.
+ * Turns a status other than 200 from a model server into a ModelError: `unavailable`, `refused` or `too_long`, with the Retry-After.
+ * Includes the start of the body for the operator, without the API key. The kind of the error decides how the turn ends (`turn.states`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ModelError } from '../model.ts'
 import { operatorText } from './operator-text.ts'
 import { refusesLength } from './too-long.ts'
 
-// Enough for any provider's error object; more would only fill memory and logs.
+// Enough for the error object of any provider.
 const bodyBytes = 4096
-// What asks for longer than a day is no use to anybody who waits, and would overflow a timer.
+// One day. A longer wait is useless to every caller, and would overflow a timer.
 const maxRetryAfterMs = 86_400_000
 
 export class HttpRefusal {
@@ -31,7 +31,10 @@ export class HttpRefusal {
     return this.#bytes < bodyBytes ? 'more' : 'enough'
   }
 
-  /** `turn.states`: 4xx but 408 and 429 refuse the request itself, and so does a redirect: the operator gave a wrong address. */
+  /**
+   * `turn.states`: a 4xx except 408 and 429 means that the provider rejects the request itself. So does a redirect, because then the
+   * operator has set a wrong address.
+   */
   error(): ModelError {
     const refused = this.#status >= 300 && this.#status < 500 && this.#status !== 408 && this.#status !== 429
     const body = Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes)
@@ -43,7 +46,10 @@ export class HttpRefusal {
   }
 }
 
-/** Reads `Retry-After` as seconds or as an HTTP date; a date is compared with the server's own `Date`, so that no clock of ours can be wrong. */
+/**
+ * Returns `Retry-After` in milliseconds, given as seconds or as an HTTP date. A date is compared with the server's own `Date` header, so
+ * that the local clock does not matter.
+ */
 function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
   const value = headers['retry-after']?.trim() ?? ''
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.parse(headers.date ?? '')

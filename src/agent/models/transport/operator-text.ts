@@ -1,6 +1,6 @@
-/** A provider's own words on a failure, fit for the operator's log: one line, short, without the API key. They never reach a caller. */
+/** Makes a provider's error message safe for the operator: one short line without the API key. These messages never reach a caller. */
 
-// A provider's error message is one or two sentences.
+// A provider's error message usually has one or two sentences.
 const shownCharacters = 500
 
 export function operatorText(text: string, secret: string): string {

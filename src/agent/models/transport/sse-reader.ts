@@ -1,13 +1,16 @@
 /**
- * Reads server-sent events out of bytes that may be cut anywhere: inside a character, inside a CRLF, one byte at a time. Owns the framing
- * alone: it hands over the data of each event and knows nothing of JSON, of `[DONE]` or of sockets. Event names, ids and comments are dropped.
+ * Reads server-sent events from bytes that may be split anywhere: inside a character, inside a CRLF, or one byte at a time. It only handles
+ * the framing, and knows nothing about JSON, `[DONE]` or sockets. Event names, ids and comments are ignored.
  */
 import { ModelError } from '../model.ts'
 
-/** 1 MiB for a line, and for all data lines of one event: 400 times what a chunk of any provider holds, and small enough to lose. */
+/**
+ * 1 MiB, for a line and for all data lines of one event together: 400 times the size of any provider's chunk, and harmless to hold in
+ * memory.
+ */
 export const maxEventBytes = 1024 * 1024
 
-// A first line that is cut once rarely needs more; it doubles up to the cap.
+// Initial buffer for an incomplete line, rarely too small. It doubles up to the limit.
 const firstHeldBytes = 4096
 
 const nothing = Buffer.alloc(0)
@@ -20,23 +23,23 @@ const byteOrderMark = 0xfeff
 export class SseReader {
   readonly #onData: (data: string) => void
   readonly #maxBytes: number
-  /** The beginning of a line whose end has not come yet. */
+  /** The start of a line whose end has not arrived yet. */
   #held: Buffer = nothing
   #heldBytes = 0
   #endedByCr = false
   #firstLine = true
-  /** Data lines of the event that is being read, joined; undefined while it has none. */
+  /** The joined data lines of the current event; undefined if it has none so far. */
   #data: string | undefined
-  /** Of an event that has several data lines; one is within the cap of a line. */
+  /** Size of an event with several data lines; 0 for a single one, which the limit for lines covers. */
   #dataBytes = 0
 
-  /** `onData` is called synchronously within `push`, once for each event that has data; what it throws comes out of `push`. */
+  /** `onData` is called synchronously in `push` for each event that has data. `push` throws whatever `onData` throws. */
   constructor(onData: (data: string) => void, maxBytes = maxEventBytes) {
     this.#onData = onData
     this.#maxBytes = maxBytes
   }
 
-  /** Throws ModelError `unavailable` for a line or an event over the cap. An event whose blank line never comes is never handed over. */
+  /** Throws ModelError `unavailable` for a line or an event over the limit. An event that does not end with an empty line is dropped. */
   push(bytes: Buffer): void {
     let start = 0
     if (this.#heldBytes > 0) {
@@ -49,7 +52,7 @@ export class SseReader {
       this.#readLine(line, 0, line.length)
       start = end + 1
     }
-    // more than one line may be, which the network never hands over at once: line by line, each measured
+    // More bytes than the limit for a line, which no network read returns: measure each line separately.
     while (bytes.length - start > this.#maxBytes) {
       const end = firstLineEnd(bytes, start)
       if (end === -1 || end - start > this.#maxBytes) throw tooLarge()
@@ -57,7 +60,8 @@ export class SseReader {
       start = end + 1
     }
     const end = Math.max(bytes.lastIndexOf(lineFeed), bytes.lastIndexOf(carriageReturn)) + 1
-    // no byte of another character looks like a line end, so lines can be decoded together: one by one it takes twice the time
+    // In UTF-8 no part of another character equals a line end, so all complete lines can be decoded together. Decoding each one takes twice
+    // the time.
     if (end > start) this.#readLines(bytes.toString('utf8', start, end))
     if (bytes.length > Math.max(start, end)) this.#hold(bytes, Math.max(start, end), bytes.length)
   }
@@ -100,7 +104,7 @@ export class SseReader {
       return
     }
     if (this.#dataBytes === 0) this.#dataBytes = Buffer.byteLength(this.#data)
-    // a copy: a slice would keep all that was read with it, which the cap does not count
+    // Copied, because a slice would keep the whole string it was cut from in memory, which the limit does not count.
     const bytes = Buffer.from(line)
     this.#dataBytes += bytes.length + 1
     if (this.#dataBytes > this.#maxBytes) throw tooLarge()
@@ -128,7 +132,7 @@ export class SseReader {
   }
 }
 
-/** Searched natively: a third of the time of a loop over the bytes. -1: there is none. */
+/** Returns the index of the first line end, or -1. `indexOf` takes a third of the time of a loop over the bytes. */
 function firstLineEnd(bytes: Buffer, from: number): number {
   const lf = bytes.indexOf(lineFeed, from)
   const cr = bytes.indexOf(carriageReturn, from)

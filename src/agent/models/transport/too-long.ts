@@ -1,10 +1,10 @@
 /**
- * Knows a refusal of a prompt's length from any other, by the provider's code or its own few words. Reads only the fields of an error in which a
- * server speaks for itself, so that a prompt which is quoted in one cannot pass for it. Pure.
+ * Recognizes errors that mean "the prompt is too long", by the provider's error code or by known phrases. Only reads the fields in which a
+ * server writes its own message, so that a prompt quoted in an error is not mistaken for one.
  */
 import { isObject } from './fields.ts'
 
-/** Codes and types that mean nothing else. */
+/** Codes and types that have no other meaning. */
 const codes = new Set([
   'context_length_exceeded', // OpenAI and most that follow it
   'exceed_context_size_error', // llama.cpp
@@ -20,13 +20,13 @@ const phrases = [
   /maximum (input|prompt|model) length/i, // vLLM, xAI
   /longer than the (model's context|maximum model) length/i, // SGLang, vLLM
   /(prompt|input) is too long/i, // Anthropic, Bedrock, Fireworks
-  /exceed context limit/i, // Anthropic, prompt and cap of output together
+  /exceed context limit/i, // Anthropic, for prompt and output limit together
   /token count\b.{0,40}exceeds the maximum/i, // Gemini
   /exceeds the available context size/i, // llama.cpp
-  /context size has been exceeded/i, // llama.cpp, later in its work
+  /context size has been exceeded/i, // llama.cpp, during generation
   /exceed context window of/i, // llama-cpp-python
   /prompt too long; exceeded/i, // Ollama
-  /context the overflows|when context overflows/i, // LM Studio; the order of words is its own
+  /context the overflows|when context overflows/i, // LM Studio; the word order is theirs
   /greater than the context length/i, // LM Studio
   /reached context length of/i, // LM Studio
   /inputs` (must have less than|tokens \+ `max_new_tokens`)/i, // TGI
@@ -35,10 +35,10 @@ const phrases = [
   /context window exceeds limit/i, // MiniMax
 ]
 
-/** Statuses by which a server says that a request is at fault. 500 is llama.cpp's of some months, believed with the code alone. */
+/** Statuses that mean an invalid request. llama.cpp used 500 for some months; there only the error code counts. */
 const statuses = [400, 413, 422]
 
-/** `body` is as it came. A body over the size that any server on the way takes, 413, is too long whatever it says. */
+/** `body` is the unparsed body. Status 413 always means too long, whatever the body says. */
 export function refusesLength(status: number, body: string): boolean {
   if (status === 413) return true
   const report = parse(body)
@@ -46,13 +46,13 @@ export function refusesLength(status: number, body: string): boolean {
   return statuses.includes(status) && reportsLength(report)
 }
 
-/** An error object of any dialect, or a text. */
+/** `report` is an error object of any API, or a text. */
 export function reportsLength(report: unknown): boolean {
   if (typeof report === 'string') return saysSo(report)
   return reportsOf(report).some((one) => hasCode(one) || [one.message, one.error, one.detail].some(saysSo))
 }
 
-// An error within an error within an event, and within the list that some gateways make of it: deeper is nobody's.
+// An error in an error in an event, possibly in a list, as some gateways send it. No known server nests deeper.
 const deepest = 4
 
 function reportsOf(value: unknown, depth = 0): Record<string, unknown>[] {
@@ -68,7 +68,7 @@ const hasCode = ({ code, type }: Record<string, unknown>): boolean =>
 
 const saysSo = (text: unknown): boolean => typeof text === 'string' && phrases.some((phrase) => phrase.test(text))
 
-/** What is no JSON, or was cut, is read as it stands. */
+/** Returns the text itself if it is not valid JSON or was cut. */
 function parse(body: string): unknown {
   try {
     return JSON.parse(body)
