@@ -411,7 +411,7 @@ void test('documents: one that is replaced or deleted while it is indexed is dro
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The ferry goes at nine.') })
   await library.ready('doc_two')
   assert.equal(await library.store.read('findDocument', library.bench.agentId, id), undefined)
-  assert.equal(library.logged.filter(({ message }) => message.startsWith('a document was replaced')).length, 2)
+  assert.equal(library.logged.filter(({ message }) => message.startsWith('document indexing canceled')).length, 2)
 })
 
 void test('documents: several indexers share one queue, and each document is indexed by one of them', async (t) => {
@@ -422,7 +422,7 @@ void test('documents: several indexers share one queue, and each document is ind
   for (const id of ids) await library.put(id, { fileName: 'a.md', content: Buffer.from(`# ${id}\n\nThe harbour is open.`) })
   for (let n = 0; n < 3; n++) library.index({}, { store: storeKind === 'postgres' ? await place.open() : store })
   for (const id of ids) assert.equal((await library.ready(id)).chunks, 1)
-  const done = library.logged.filter(({ message }) => message === 'a document is ready').map(({ fields }) => fields['documentId'])
+  const done = library.logged.filter(({ message }) => message === 'document indexed').map(({ fields }) => fields['documentId'])
   assert.deepEqual(done.toSorted(), ids.toSorted())
   assert.equal(await place.count('chunks'), 12)
 })
@@ -481,7 +481,7 @@ void test('documents: an indexer with nothing to do leaves the store alone', asy
   await new Promise((resolve) => setTimeout(resolve, 2_000))
   assert.deepEqual(asked.slice(before), [])
   // Its progress is told once a second; on a busy machine even this one may take one.
-  const seconds = Math.floor(Number(library.logged.find(({ message }) => message === 'a document is ready')!.fields['ms']) / 1_000)
+  const seconds = Math.floor(Number(library.logged.find(({ message }) => message === 'document indexed')!.fields['ms']) / 1_000)
   assert.ok(asked.filter((name) => name === 'reportProgress').length <= seconds, `${asked} within ${seconds} s`)
   // Put in through this store it is taken up without waiting for the rest to end.
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The harbour is closed.') })
@@ -592,7 +592,7 @@ void test('documents: one whose reading process is killed is begun anew, and fai
   await library.put('doc_page', { fileName: 'a.html', content: Buffer.alloc(8 * 1024 * 1024, '<p>x') })
   for (let n = 0; n < 3; n++) await killNext()
   assert.equal(await library.failed('doc_page'), 'Indexing was begun three times and never came to its end.')
-  const brokenOff = library.logged.filter(({ message }) => message === 'the reading of a document was broken off')
+  const brokenOff = library.logged.filter(({ message }) => message === 'document indexing interrupted: the reading process ended')
   assert.equal(brokenOff.length, 3)
   assert.match(String(brokenOff[0]!.fields['err']), /was ended by SIGKILL$/)
   await library.putFile('log-book.pdf', 'doc_log')

@@ -105,7 +105,7 @@ void test('tools: a knowledge base that cannot be asked is an answer for the mod
     isError: true,
     passages: [],
   })
-  assert.match(logged.join(''), /"tool":"search_knowledge".*a tool could not be called/)
+  assert.match(logged.join(''), /"tool":"search_knowledge".*tool call failed/)
 })
 
 void test('tools: built-in tools have no side effects, and are there only where they are named', async (t) => {

@@ -388,7 +388,7 @@ void test('tools: secrets open for their own agent alone, and the model is told 
     passages: [],
   })
   assert.equal(server.calls.length, earlier)
-  assert.match(logged.join(''), /a tool could not be called/)
+  assert.match(logged.join(''), /tool call failed/)
   // the same array for its own agent is another box
   assert.equal((await call(tools.open({ agentId, tools: sealed, knowledge }), {})).isError, false)
 })

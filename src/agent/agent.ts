@@ -56,9 +56,9 @@ export type NextStep = {
 export type GenerationResult =
   | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
   /** The model's side or its network failed, after retries where they were allowed. */
-  | { kind: 'unavailable'; cause: string }
-  /** The model's side refuses the request itself. */
-  | { kind: 'refused'; cause: string }
+  | { kind: 'unavailable'; cause: string; logCause?: string }
+  /** The model's side refuses the request itself. `logCause`: the cause without text from the provider, if it differs. */
+  | { kind: 'refused'; cause: string; logCause?: string }
   /** A reply that cannot be used: final. */
   | { kind: 'unusable'; cause: string }
   /** Stopped by the signal, by `beforeStep` or by `writeJournal`. */
@@ -115,7 +115,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
 
     for (;;) {
       // `tools.caps`; no tool is called whose answer no model would read.
-      if (steps.count >= maxSteps) return { kind: 'unusable', cause: `no reply within ${maxSteps} steps` }
+      if (steps.count >= maxSteps) return { kind: 'unusable', cause: `the agent reached its limit of ${maxSteps} steps without a reply` }
       if (steps.last) {
         const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
         if (end.kind === 'stopped') return end
@@ -130,13 +130,13 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       const step = steps.add(answer, asked())
       if (step.toolCalls.length > 0) {
         if (answer.finishReason === 'tool_calls') continue
-        return { kind: 'unusable', cause: `the model ended with an unfinished tool call (${answer.finishReason})` }
+        return { kind: 'unusable', cause: `the model stopped in the middle of a tool call (${answer.finishReason})` }
       }
       if (step.text.length > 0) {
         const citations = cited(passages, steps.citations)
         return { kind: 'reply', text: steps.text, usage: steps.usage, usageEstimated: steps.usageEstimated, citations }
       }
-      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model answered without text, twice' }
+      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice' }
     }
 
     /** One answer, with as much of the history as the model takes. */
@@ -150,13 +150,13 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           // `history.fits`
           if (error.kind === 'too_long' && history.length > 0 && steps.text.length === saidBefore) {
             history = newerHalf(history)
-            log.info({ request_id: requestId, messages: history.length }, 'too long for the model, which is asked with less history')
+            log.info({ request_id: requestId, messages: history.length }, 'prompt too long for the model, retrying with less history')
             continue
           }
-          // A provider may repeat the prompt in its error: its words stand in the turn's record, and in the log only for who asks for them.
-          log.warn({ request_id: requestId, model: config.model, outcome: error.kind }, 'the model call failed')
-          log.debug({ request_id: requestId, cause: error.message }, 'what the model server said')
-          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause: error.message }
+          // A provider may repeat the prompt in its error. The turn's record keeps that text; the log has it only at level debug.
+          log.warn({ request_id: requestId, model: config.model, outcome: error.kind, cause: error.ownMessage }, 'model call failed')
+          log.debug({ request_id: requestId, cause: error.message }, 'model call failed, with the text of the provider')
+          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause: error.message, logCause: error.ownMessage }
         }
       }
     }

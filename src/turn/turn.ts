@@ -52,7 +52,7 @@ export interface Turns {
 }
 
 /** For the operator: the cause of a turn that has failed. */
-const callUnknown = 'a tool with side effects was being called, and nobody knows what it did'
+const callUnknown = 'a tool with side effects was called and its outcome is unknown'
 
 /** `text.well-formed`: every high surrogate begins a pair, which is one. */
 const codePoints = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
@@ -102,10 +102,10 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       return begun
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        warnings.warn('the store cannot admit', error.message)
+        warnings.warn('could not admit turn: store unavailable', error.message)
         return { kind: 'refused', code: 'service_unavailable' }
       }
-      log.error({ err: error }, 'an admission failed')
+      log.error({ err: error }, 'could not admit turn: internal error')
       return { kind: 'refused', code: 'internal_error' }
     } finally {
       if (place) admitting--
@@ -174,7 +174,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       stored = await keep(turn, result)
     } catch (error) {
       // The turn stays running in the store; its lease runs out and recovery ends it.
-      log.error({ err: error, request_id: turn.requestId }, 'a turn could not be brought to its end here')
+      log.error({ err: error, request_id: turn.requestId }, 'turn interrupted: internal error; recovery will finish it')
     }
     if (!stored) metrics.turnEnded({ outcome: 'lost' }, turn)
     // Where nothing was told above: a lost lease, a drain, or a fault. It may yet complete and be charged once (`unavailable.unknown`).
@@ -200,8 +200,8 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       })
     } catch (error) {
       if (error instanceof StoreUnavailable) return { kind: 'unavailable', cause: error.message }
-      log.error({ err: error, request_id: requestId }, 'the agent failed by a fault of ours')
-      return { kind: 'refused', cause: String(error) }
+      log.error({ err: error, request_id: requestId }, 'turn failed: internal error')
+      return { kind: 'refused', cause: String(error), logCause: 'internal error' }
     }
   }
 
@@ -210,14 +210,14 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       case 'reply':
         return settle(turn, result)
       case 'unavailable':
-        return release(turn, 'service_unavailable', result.cause)
+        return release(turn, 'service_unavailable', result.cause, result.logCause)
       case 'refused':
-        return release(turn, 'internal_error', result.cause)
+        return release(turn, 'internal_error', result.cause, result.logCause)
       case 'unusable':
         return fail(turn, 'failed', 'internal_error', result.cause)
       case 'stopped':
-        if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'an extension of the hold did not fit')
-        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn passed its deadline')
+        if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'the balance does not cover the next step')
+        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn exceeded its deadline')
         return false
     }
   }
@@ -233,13 +233,20 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
   }
 
   /** `tools.journal`: a turn whose call may or may not have done something is never left to be run again. */
-  function release(turn: LiveTurn, code: TurnFailure['code'], cause: string): Promise<boolean> {
-    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)
-    return fail(turn, 'released', code, cause)
+  function release(turn: LiveTurn, code: TurnFailure['code'], cause: string, logCause = cause): Promise<boolean> {
+    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`, `${logCause}; ${callUnknown}`)
+    return fail(turn, 'released', code, cause, logCause)
   }
 
-  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<boolean> {
-    log.warn({ request_id: turn.requestId, state, code }, 'the turn ended without a reply')
+  /** `logCause`: the cause as the log may contain it, without text from a provider. */
+  async function fail(
+    turn: LiveTurn,
+    state: TurnFailure['state'],
+    code: TurnFailure['code'],
+    cause: string,
+    logCause = cause,
+  ): Promise<boolean> {
+    log.warn({ request_id: turn.requestId, state, code, cause: logCause }, 'turn ended without a reply')
     if (!(await writes.fail(turn, { state, code, cause }))) return false
     metrics.turnEnded({ outcome: state, code }, turn)
     turn.finish({ kind: 'failed', code })
@@ -264,7 +271,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
 
   /** The store answers in order, so this is done before it closes. Where it cannot, the leases run out by themselves. */
   function releaseLeases(turns: Lease[]): BeginResult {
-    store.releaseLeases(turns).catch((error: unknown) => log.error({ err: error }, 'leases could not be given up'))
+    store.releaseLeases(turns).catch((error: unknown) => log.error({ err: error }, 'could not release leases'))
     return { kind: 'refused', code: 'service_unavailable' }
   }
 

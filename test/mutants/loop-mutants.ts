@@ -47,7 +47,12 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a turn is not released while nobody knows what a call did',
-    edits: [edit(turn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)\n")],
+    edits: [
+      edit(
+        turn,
+        "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`, `${logCause}; ${callUnknown}`)\n",
+      ),
+    ],
     caughtBy: { file: released, title: 'tools.journal a deadline while a tool with side effects is called' },
   },
   {

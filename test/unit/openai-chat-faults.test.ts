@@ -94,18 +94,18 @@ test('fault.model-stream-malformed an answer that cannot have kept to the cap it
   const error = await failureOf(endless)
   assert.deepEqual([error.kind, error.text.length], ['unavailable', 78_000])
   assert.equal(answerLimit(usualRequest.maxOutputTokens), 78_336)
-  assert.match(error.message, /larger than 78336 characters/)
+  assert.match(error.message, /exceeds 78336 characters/)
   const args = await failureOf([
     { toolCall: { id: 'a', name: 'x', arguments: '' } },
     ...endless.map((text) => ({ toolCall: { arguments: text } })),
   ])
-  assert.match(args.message, /larger than 78336/)
+  assert.match(args.message, /exceeds 78336/)
   const whole = await failureOf({ json: completion({ content: 'x'.repeat(78_337) }) })
-  assert.match(whole.message, /larger than 78336 characters/)
+  assert.match(whole.message, /exceeds 78336 characters/)
   // beside the answer a body holds what is thought and how it is written
   const thought = (characters: number) => ({ json: completion({ content: 'Hi', reasoning_content: 'x'.repeat(characters) }) })
   assert.equal((await answer(thought(469_000))).text, 'Hi')
-  assert.match((await failureOf(thought(471_000))).message, /larger than 470016/)
+  assert.match((await failureOf(thought(471_000))).message, /exceeds 470016/)
 })
 
 test('fault.model-stream-malformed an answer over 8 MiB is unavailable, whatever the cap', async () => {
@@ -145,14 +145,14 @@ test("an error's body is quoted in short for the operator, on one line and witho
     status: 401,
     body: `{"error":\n{"message":"Incorrect API key: ${apiKey}\u001b[31m"}}${'x'.repeat(100_000)}`,
   })
-  assert.match(error.message, /^the model's server answered 401: \{"error": \{"message":"Incorrect API key: \[api key\] \[31m"\}\}x+$/)
+  assert.match(error.message, /^the model server returned status 401: \{"error": \{"message":"Incorrect API key: \[api key\] \[31m"\}\}x+$/)
   assert(error.message.length < 600)
 })
 
 test('an error body that never ends is not waited for once enough of it was read', async () => {
   const flood = (socket: Socket): void => void socket.write(`HTTP/1.1 500 No\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(5000)}`)
   await withTcpServer(flood, async (port) => {
-    assert.match((await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /answered 500: x+$/)
+    assert.match((await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /status 500: x+$/)
   })
 })
 
@@ -160,6 +160,6 @@ test('a status stands though its body is cut', async () => {
   const cutting = (socket: Socket): void => void socket.end('HTTP/1.1 401 No\r\ncontent-length: 100\r\n\r\nhalf')
   await withTcpServer(cutting, async (port) => {
     const error = await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })
-    assert.deepEqual([error.kind, error.message], ['refused', "the model's server answered 401: half"])
+    assert.deepEqual([error.kind, error.message], ['refused', 'the model server returned status 401: half'])
   })
 })

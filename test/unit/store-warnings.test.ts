@@ -21,7 +21,7 @@ void test('each kind of trouble is told at once and then every ten seconds with 
       ['cannot keep', 1],
       ['cannot keep', 100],
       ['cannot admit', 1],
-      ['the store answers again', undefined],
+      ['store available again', undefined],
       ['cannot keep', 1],
     ],
   )

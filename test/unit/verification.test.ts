@@ -54,7 +54,7 @@ void test('verify: one that a closing server ends is service_unavailable, and no
 void test('verify: a command that dies of a fault or says something else is no answer, and no word of it is told', async (t) => {
   for (const code of [`throw new Error('dead')`, `console.log('{"ok":true}'); process.exit(0)`]) {
     const { verify } = start(t, before(t, code))
-    await assert.rejects(verify(), /turnkeep verify ended with [01] and without an answer/)
+    await assert.rejects(verify(), /turnkeep verify exited with code [01] without a result/)
   }
 })
 

@@ -21,7 +21,7 @@ export async function readDocx(bytes: Uint8Array): Promise<string> {
     return fragmentToMarkdown(value)
   } catch (error) {
     // Too deep a nesting; the limits of the process are not errors and end it.
-    throw new DocumentRefused('This DOCX file is damaged: its text cannot be read.', { cause: error })
+    throw new DocumentRefused('This DOCX file is damaged and cannot be read.', { cause: error })
   }
 }
 

@@ -57,16 +57,19 @@ export type ModelErrorKind = 'unavailable' | 'refused' | 'too_long'
 /**
  * `unavailable`: the model's side or its network failed and may work again (connect, 408, 429, 5xx, a cut, a silence, an error inside the stream,
  * a line over 1 MiB). `refused`: it refuses the request itself (other 4xx). `too_long`: it refuses this prompt's length; a shorter one may pass.
- * The message is for the operator's log alone.
+ * The message is for the operator only. It ends with `said`, the text of the provider, which may repeat the prompt.
  */
 export class ModelError extends Error {
   readonly kind: ModelErrorKind
+  /** The message without the text of the provider: what the log may contain. */
+  readonly ownMessage: string
   /** The provider's Retry-After, where it gave one. */
   readonly retryAfterMs: number | undefined
 
-  constructor(kind: ModelErrorKind, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
+  constructor(kind: ModelErrorKind, message: string, options: { retryAfterMs?: number | undefined; cause?: unknown; said?: string } = {}) {
+    super(options.said ? `${message}: ${options.said}` : message, { cause: options.cause })
     this.kind = kind
+    this.ownMessage = message
     this.retryAfterMs = options.retryAfterMs
   }
 }

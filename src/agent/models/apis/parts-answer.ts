@@ -123,19 +123,23 @@ export class PartsAnswer {
   #grow(size: number): void {
     this.#size += size
     const limit = answerLimit(this.#options.maxOutputTokens)
-    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer is larger than ${limit} characters`)
+    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer exceeds ${limit} characters`)
   }
 }
 
 /** What a package's error means, once the wire had nothing to say of it. */
 export function failed(error: unknown, secret: string): ModelError {
   const kind = reportsLength(error) ? 'too_long' : 'unavailable'
-  return new ModelError(kind, `the model's server failed: ${operatorText(wordsOf(error), secret)}`, { cause: error })
+  return new ModelError(kind, 'the model server reported an error', { said: operatorText(wordsOf(error), secret), cause: error })
 }
 
 /** Gemini gives up in words of its own, as MALFORMED_FUNCTION_CALL: another try may go well. */
 const notWhole = (raw: string | undefined, secret: string): ModelError =>
-  new ModelError('unavailable', `the model's stream ended before its finish${raw === undefined ? '' : `: ${operatorText(raw, secret)}`}`)
+  new ModelError(
+    'unavailable',
+    'the model stream ended before it was complete',
+    raw === undefined ? {} : { said: operatorText(raw, secret) },
+  )
 
 /** Undefined where the stream was cut: the packages then say `interrupted`, `error`, or `other` without the provider's own reason. */
 function readFinish({ unified, raw }: LanguageModelV4FinishReason): FinishReason | undefined {
