@@ -73,7 +73,7 @@ function openLog(config: Config, worker?: number): Logger {
   const log = createLog(config.logLevel, { worker })
   // Also an unhandled rejection comes here. Nothing can be trusted after it: the turns are finished by the next start, or by another process.
   process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'the process ends: a fault nobody caught')
+    log.fatal({ err: error }, 'process exiting: uncaught exception')
     process.exit(1)
   })
   return log
@@ -129,7 +129,7 @@ async function supervise(config: Config, environment: Environment, log: Logger):
     drain: () => new Promise(() => workers.drain()),
     kill: () => workers.kill(),
   })
-  void workers.ended.then(({ code, line }) => (code === 2 ? refuse([line ?? 'a worker could not start']) : process.exit(code)))
+  void workers.ended.then(({ code, line }) => (code === 2 ? refuse([line ?? 'worker failed to start']) : process.exit(code)))
   return workers.ready
 }
 
@@ -153,16 +153,16 @@ function drainOnSignal(log: Logger, ending: Ending): (why: object) => void {
   const begin = (why: object): void => {
     if (drainingSince !== undefined) return
     drainingSince = performance.now()
-    log.info(why, 'draining: running turns finish, new ones are refused')
+    log.info(why, 'draining: finishing running turns, rejecting new ones')
     ending.drain().then(process.exit, (error: unknown) => {
-      log.fatal({ err: error }, 'the drain failed')
+      log.fatal({ err: error }, 'drain failed')
       process.exit(1)
     })
   }
   const onSignal = (signal: NodeJS.Signals): void => {
     if (drainingSince === undefined) return begin({ signal })
     if (performance.now() - drainingSince < sameSignalMs) return
-    log.warn({ signal }, 'a second signal: the process ends at once; running turns are finished by the next start')
+    log.warn({ signal }, 'second signal received: exiting immediately; the next start finishes the running turns')
     ending.kill?.()
     process.exit(1)
   }

@@ -412,7 +412,7 @@ void test('documents: a document that is replaced or deleted during indexing is 
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The ferry goes at nine.') })
   await library.ready('doc_two')
   assert.equal(await library.store.read('findDocument', library.bench.agentId, id), undefined)
-  assert.equal(library.logged.filter(({ message }) => message.startsWith('a document was replaced')).length, 2)
+  assert.equal(library.logged.filter(({ message }) => message.startsWith('document indexing canceled')).length, 2)
 })
 
 void test('documents: several indexers share one queue, and each document is indexed by one of them', async (t) => {
@@ -423,7 +423,7 @@ void test('documents: several indexers share one queue, and each document is ind
   for (const id of ids) await library.put(id, { fileName: 'a.md', content: Buffer.from(`# ${id}\n\nThe harbour is open.`) })
   for (let n = 0; n < 3; n++) library.index({}, { store: storeKind === 'postgres' ? await place.open() : store })
   for (const id of ids) assert.equal((await library.ready(id)).chunks, 1)
-  const done = library.logged.filter(({ message }) => message === 'a document is ready').map(({ fields }) => fields['documentId'])
+  const done = library.logged.filter(({ message }) => message === 'document indexed').map(({ fields }) => fields['documentId'])
   assert.deepEqual(done.toSorted(), ids.toSorted())
   assert.equal(await place.count('chunks'), 12)
 })
@@ -482,7 +482,7 @@ void test('documents: an idle indexer does not query the store', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 2_000))
   assert.deepEqual(asked.slice(before), [])
   // Its progress is reported once a second; on a busy machine even this one may take one.
-  const seconds = Math.floor(Number(library.logged.find(({ message }) => message === 'a document is ready')!.fields['ms']) / 1_000)
+  const seconds = Math.floor(Number(library.logged.find(({ message }) => message === 'document indexed')!.fields['ms']) / 1_000)
   assert.ok(asked.filter((name) => name === 'reportProgress').length <= seconds, `${asked} within ${seconds} s`)
   // A document added through this store is claimed without waiting for the polling interval.
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The harbour is closed.') })
@@ -593,7 +593,7 @@ void test('documents: a document whose reading process is killed is started agai
   await library.put('doc_page', { fileName: 'a.html', content: Buffer.alloc(8 * 1024 * 1024, '<p>x') })
   for (let n = 0; n < 3; n++) await killNext()
   assert.equal(await library.failed('doc_page'), 'Indexing was begun three times and never came to its end.')
-  const brokenOff = library.logged.filter(({ message }) => message === 'the reading of a document was broken off')
+  const brokenOff = library.logged.filter(({ message }) => message === 'document indexing interrupted: the reading process ended')
   assert.equal(brokenOff.length, 3)
   assert.match(String(brokenOff[0]!.fields['err']), /was ended by SIGKILL$/)
   await library.putFile('log-book.pdf', 'doc_log')

@@ -82,7 +82,7 @@ describe('endless responses', () => {
       const { text, isError } = await hasty.ask(slow, 'look')
       assert.deepEqual(
         [isError, text],
-        [true, 'Error: the call of the tool failed: its server did not answer within 7 seconds. Whether it took effect is not known.'],
+        [true, 'Error: the call of the tool failed: its server did not respond within 7 seconds. Whether it took effect is not known.'],
         where,
       )
       await slow.until(() => closed && slow.callsOf('notifications/cancelled').length === 1)

@@ -159,7 +159,7 @@ describe('pin', () => {
         server.on(rpc, () => undefined)
         await assert.rejects(
           hasty.pin(server),
-          (error) => error instanceof ToolServerError && /did not answer within 0.3 seconds/.test(error.message),
+          (error) => error instanceof ToolServerError && /did not respond within 0.3 seconds/.test(error.message),
         )
       }
     } finally {

@@ -83,7 +83,7 @@ void test('fault.tool-hostile: a long operation is awaited, and one that is too 
   const hasty = startCaller([server], { totalMs: 5000 })
   try {
     const late = await hasty.ask(server, tool, { pinned, args: { duration: 60, steps: 2 } })
-    assert.deepEqual([late.isError, late.text], [true, 'Error: the call of the tool failed: its server did not answer within 5 seconds.'])
+    assert.deepEqual([late.isError, late.text], [true, 'Error: the call of the tool failed: its server did not respond within 5 seconds.'])
     assert.match((await hasty.ask(server, 'echo', { pinned, args: { message: 'after' } })).text, /after/)
   } finally {
     await hasty.close()

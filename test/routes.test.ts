@@ -18,7 +18,7 @@ async function routesOf(door: TestDoor): Promise<{ api: Route[]; open: Route[] }
       path: path.replace('{agent_id}', 'agt_door').replace('{conversation_id}', 'conv_1'),
     })),
   )
-  return { api, open: ['/healthz', '/readyz', '/openapi.json'].map((path) => ({ method: 'GET', path })) }
+  return { api, open: ['/', '/healthz', '/readyz', '/openapi.json'].map((path) => ({ method: 'GET', path })) }
 }
 
 const ask = (door: TestDoor, { method, path }: Route, headers: Record<string, string> = {}): Promise<Response> =>

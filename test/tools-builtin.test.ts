@@ -105,7 +105,7 @@ void test('tools: a failing knowledge base is a result for the model, and is log
     isError: true,
     passages: [],
   })
-  assert.match(logged.join(''), /"tool":"search_knowledge".*a tool could not be called/)
+  assert.match(logged.join(''), /"tool":"search_knowledge".*tool call failed/)
 })
 
 void test('tools: built-in tools have no side effects, and are available only where they are named', async (t) => {

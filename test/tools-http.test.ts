@@ -391,7 +391,7 @@ void test('tools: secrets can be decrypted for their own agent alone, and the mo
     passages: [],
   })
   assert.equal(server.calls.length, earlier)
-  assert.match(logged.join(''), /a tool could not be called/)
+  assert.match(logged.join(''), /tool call failed/)
   // the same array for its own agent is sealed separately
   assert.equal((await call(tools.open({ agentId, tools: sealed, knowledge }), {})).isError, false)
 })

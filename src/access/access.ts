@@ -55,14 +55,14 @@ export function createAccess({
   function tellRefusal(error: unknown): void {
     refused += 1
     if (monotonicMs() - warnedAt < warnEveryMs) return
-    log.warn({ err: error, refused }, 'the rate window cannot be asked; requests are refused')
+    log.warn({ err: error, refused }, 'rate limiter unavailable: rejecting requests')
     warnedAt = monotonicMs()
     refused = 0
   }
 
   function tellBlind(error: StoreUnavailable): void {
     if (monotonicMs() - blindToldAt < warnEveryMs) return
-    log.warn({ cause: error.message }, 'API keys cannot be looked up; requests are refused')
+    log.warn({ cause: error.message }, 'could not look up API keys: rejecting requests')
     blindToldAt = monotonicMs()
   }
 

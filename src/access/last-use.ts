@@ -29,7 +29,7 @@ export function createLastUse({ store, monotonicMs, log, writeEveryMs = 60_000 }
         [...uses].map(([id, at]) => ({ id, agoMs: monotonicMs() - at })),
       )
     } catch (error) {
-      log.warn({ err: error }, 'the last use of keys could not be written; the next minute tries again')
+      log.warn({ err: error }, 'could not store the last use of API keys, retrying in a minute')
       for (const [id, at] of uses) if (!seen.has(id)) seen.set(id, at)
     }
   }

@@ -113,7 +113,7 @@ export async function createRedisWindow({
     const said = error.message || error.code || 'no reason given'
     const reason = address.password ? said.replaceAll(address.password, '…') : said
     if (!told && !closing && monotonicMs() - warnedAt >= warnEveryMs) {
-      log.warn({ reason }, 'Redis does not hold the rate windows now; requests are refused until it does')
+      log.warn({ reason }, 'rate limiter unavailable: Redis cannot be used; rejecting requests until it works again')
       warnedAt = monotonicMs()
       told = true
     }
@@ -123,7 +123,7 @@ export async function createRedisWindow({
   function works(): void {
     failures = 0
     trouble = undefined
-    if (told) log.info('Redis holds the rate windows again')
+    if (told) log.info('rate limiter available again')
     told = false
   }
 
@@ -162,7 +162,7 @@ export async function createRedisWindow({
   }
 
   // Not the client's error, which has the command in it.
-  const refusal = (): Error => new Error(`the rate window in Redis: ${trouble ?? 'there is no connection'}`)
+  const refusal = (): Error => new Error(`the rate limiter cannot use Redis: ${trouble ?? 'not connected'}`)
 
   await tried.promise
   return {

@@ -52,11 +52,11 @@ export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiK
         rateWindowSeconds: rateLimit.windowSeconds,
         digest: digestSecret(secret),
       })
-      if (!record) throw new ApiError('not_found', 'There is no such agent.')
+      if (!record) throw new ApiError('not_found', 'This agent does not exist.')
       return { ...record, text }
     },
     async listApiKeys(agentId, page) {
-      if (!(await store.read('findAgent', agentId))) throw new ApiError('not_found', 'There is no such agent.')
+      if (!(await store.read('findAgent', agentId))) throw new ApiError('not_found', 'This agent does not exist.')
       return pageOf(await store.read('listApiKeys', agentId, pageRequest(page)), page)
     },
     changeApiKey: async (id, change) => changed(await store.write('changeApiKey', id, change)),
@@ -79,8 +79,8 @@ function changed(outcome: ApiKeyOutcome): ApiKeyRecord {
     case 'not_found':
       throw noSuchKey()
     case 'revoked':
-      throw new ApiError('conflict', 'This API key is revoked.')
+      throw new ApiError('conflict', 'This API key is revoked and cannot be changed.')
   }
 }
 
-const noSuchKey = (): ApiError => new ApiError('not_found', 'There is no such API key.')
+const noSuchKey = (): ApiError => new ApiError('not_found', 'This API key does not exist.')

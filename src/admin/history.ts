@@ -45,19 +45,19 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
     },
     async findConversation(id) {
       const conversation = await store.read('findConversation', id)
-      if (!conversation) throw new ApiError('not_found', 'There is no such conversation.')
+      if (!conversation) throw new ApiError('not_found', 'This conversation does not exist.')
       return conversation
     },
     async listMessages(conversationId, page) {
       const messages = await store.read('listAllMessages', { ...pageRequest(page), conversationId })
-      if (!messages) throw new ApiError('not_found', 'There is no such conversation.')
+      if (!messages) throw new ApiError('not_found', 'This conversation does not exist.')
       const { data, nextCursor } = pageOf(messages, page)
       return { data: data.map(({ steps, ...message }) => ({ ...message, toolCalls: toolCallsOf(steps) })), nextCursor }
     },
     listTurns: async (filter, page) => pageOf(await store.read('listTurns', filter, pageRequest(page)), page),
     async findTurn(requestId) {
       const turn = await store.read('findTurn', requestId)
-      if (!turn) throw new ApiError('not_found', 'There is no such turn.')
+      if (!turn) throw new ApiError('not_found', 'This turn does not exist.')
       return { ...turn, steps: showSteps(turn.steps) }
     },
   }

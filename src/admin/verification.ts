@@ -50,10 +50,10 @@ export function createVerification({ environment, closing, log, now }: Verificat
     // 1: an invariant is broken, and that is an answer too.
     if (exitCode === 0 || exitCode === 1) {
       const answer = readAnswer(stdout)
-      if (!answer) throw new Error(`turnkeep verify ended with ${exitCode} and without an answer: ${reason}`)
+      if (!answer) throw new Error(`turnkeep verify exited with code ${exitCode} without a result: ${reason}`)
       return { ...answer, verifiedAt, ms: Math.round(performance.now() - startedAt) }
     }
-    if (!closing.aborted) log.warn({ exit_code: exitCode, signal: error?.signal, reason }, 'the stored data could not be verified')
+    if (!closing.aborted) log.warn({ exit_code: exitCode, signal: error?.signal, reason }, 'verification of the stored data failed')
     throw new ApiError('service_unavailable')
   }
 

@@ -63,9 +63,9 @@ export type NextStep = {
 export type GenerationResult =
   | { kind: 'reply'; text: string; usage: ModelUsage; usageEstimated: boolean; citations: Citation[] }
   /** The provider or the network failed, after retries where retries were allowed. */
-  | { kind: 'unavailable'; cause: string }
+  | { kind: 'unavailable'; cause: string; logCause?: string }
   /** The provider rejected the request, or the provider is missing or cannot be opened. */
-  | { kind: 'refused'; cause: string }
+  | { kind: 'refused'; cause: string; logCause?: string }
   /** The model gave no usable reply. The turn fails for good. */
   | { kind: 'unusable'; cause: string }
   /** Stopped by the signal, by `beforeStep` or by `writeJournal`. */
@@ -122,7 +122,7 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
 
     for (;;) {
       // `tools.caps`: checked before the tools run, because after the last step no model call would read their results.
-      if (steps.count >= maxSteps) return { kind: 'unusable', cause: `no reply within ${maxSteps} steps` }
+      if (steps.count >= maxSteps) return { kind: 'unusable', cause: `the agent reached its limit of ${maxSteps} steps without a reply` }
       if (steps.last) {
         const end = await finishCalls(steps.last, steps.callsBefore(steps.last), calls)
         if (end.kind === 'stopped') return end
@@ -137,13 +137,13 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
       const step = steps.add(answer, asked())
       if (step.toolCalls.length > 0) {
         if (answer.finishReason === 'tool_calls') continue
-        return { kind: 'unusable', cause: `the model ended with an unfinished tool call (${answer.finishReason})` }
+        return { kind: 'unusable', cause: `the model stopped in the middle of a tool call (${answer.finishReason})` }
       }
       if (step.text.length > 0) {
         const citations = cited(passages, steps.citations)
         return { kind: 'reply', text: steps.text, usage: steps.usage, usageEstimated: steps.usageEstimated, citations }
       }
-      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model answered without text, twice' }
+      if (steps.emptyAnswers > 1) return { kind: 'unusable', cause: 'the model returned an empty reply twice' }
     }
 
     /** Calls the model once, with as much of the history as the model accepts. */
@@ -157,14 +157,14 @@ export function createAgents({ store, sealer, models, knowledge, tools, failpoin
           // `history.fits`: retry with half of the history, unless this call already produced text.
           if (error.kind === 'too_long' && history.length > 0 && steps.text.length === saidBefore) {
             history = newerHalf(history)
-            log.info({ request_id: requestId, messages: history.length }, 'too long for the model, which is asked with less history')
+            log.info({ request_id: requestId, messages: history.length }, 'prompt too long for the model, retrying with less history')
             continue
           }
           // A provider may repeat the prompt in its error message. The message goes into the turn's record, but into the log only at debug
           // level.
-          log.warn({ request_id: requestId, model: config.model, outcome: error.kind }, 'the model call failed')
-          log.debug({ request_id: requestId, cause: error.message }, 'what the model server said')
-          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause: error.message }
+          log.warn({ request_id: requestId, model: config.model, outcome: error.kind, cause: error.ownMessage }, 'model call failed')
+          log.debug({ request_id: requestId, cause: error.message }, 'model call failed, with the text of the provider')
+          return { kind: error.kind === 'unavailable' ? 'unavailable' : 'refused', cause: error.message, logCause: error.ownMessage }
         }
       }
     }

@@ -1,7 +1,7 @@
 /**
- * The door: one HTTP server for the public API, the admin API, or both. Owns the wire: routes, envelope, ids, event streams. Knows no SQL,
- * no money and no state of a turn. The order of checks is the order of Fastify's hooks: route → onRequest (who calls) → preParsing (body)
- * → schema → handler. Specification sections 4–9; rulings, Order of checks.
+ * The HTTP layer: one server for the public API, the admin API, or both. It owns routes, the error envelope, request ids and event streams, and
+ * contains no SQL, billing or turn state. Checks run in the order of Fastify's hooks: route, onRequest (authentication), preParsing (body),
+ * schema, handler. docs/spec.md, section 3, defines that order.
  */
 import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -41,51 +41,52 @@ import { describeApi } from './public/openapi.ts'
 import { bodyLimitBytes, closeIfUnread, hasBody, isUnread } from './edge/polite-close.ts'
 import { createRefusals } from './edge/refusals.ts'
 import { receiveJson } from './edge/request-body.ts'
+import { startPage } from './edge/start-page.ts'
 import { statusRoutes } from './edge/status-routes.ts'
 import type { Readiness } from './edge/status-routes.ts'
 
 export type HttpLayerOptions = {
-  /** The public API; absent where this door serves the admin API alone. */
+  /** The public API; undefined if this server has only the admin API. */
   public?: { access: Access; turns: Turns; conversations: Conversations }
-  /** The admin API and the console; absent where another door serves them. `apiUrl`: base address of the public API; null: this door's own. */
+  /** The admin API and the console; undefined if another server has them. `apiUrl`: base URL of the public API, null if this server has it. */
   admin?: { admin: Admin; adminToken: string; turns: Turns; erasure: Erasure; apiUrl: () => string | null; service: StatusOptions }
   log: Logger
-  /** The log of every answer; absent: none is written. */
+  /** The access log; undefined to write none. */
   accessLog?: Logger | undefined
   metrics: Metrics & MetricsPage
-  /** A UUID. */
+  /** Returns a UUID. */
   newRequestId: () => string
-  /** Base address shown in /openapi.json and /docs; absent: the address listened on. */
+  /** Base URL shown in /openapi.json and /docs. Default: the address that the server listens on. */
   publicUrl?: string | undefined
   ready: () => Promise<Readiness>
   failpoints?: Failpoints
-  /** Where the built console lies; absent: in its package. */
+  /** Folder of the built console. Default: the folder in its package. */
   consoleFolder?: string | undefined
   times?: Partial<HttpTimes>
-  /** A schema that cannot be compiled is found before the door is there, for a test; absent: by the route's first request. */
+  /** For tests: compiles all schemas at startup. Default: at the first request of each route. */
   compilesAtOnce?: boolean
 }
 
 export type HttpTimes = typeof defaultTimes
 const defaultTimes = {
-  // `fault.slow-requests`: no honest caller needs longer for a few hundred bytes of headers, or for 1 MiB.
+  // `fault.slow-requests`: no normal caller needs longer for a few hundred bytes of headers, or for 1 MiB.
   headersMs: 10_000,
   requestMs: 30_000,
-  // 20 MiB at half a megabit a second: a file on the admin API's one route that takes them.
+  // 20 MiB at half a megabit per second, for the admin routes that receive a file.
   uploadMs: 300_000,
-  // Above the 60 s after which usual load balancers let go, so that it is they who close.
+  // Longer than the usual 60 s of load balancers, so that they close idle connections first.
   keepAliveMs: 75_000,
-  // A socket without a byte either way; above a turn's 110 s, during which a waiting caller is silent.
+  // Longer than the 110 s of a turn, during which no data moves on the connection of a waiting caller.
   idleMs: 150_000,
-  // Rulings, `stream.established` and `stream.slow-reader`.
+  // `stream.established` and `stream.slow-reader`.
   heartbeatMs: 15_000,
   stallMs: 30_000,
 }
 
 export type HttpLayer = {
-  /** Port 0 takes a free one; `reusePort`: other processes of ours listen there too. Answers the base address. Rejects with the listener's error. */
+  /** Port 0 picks a free port. `reusePort` lets other worker processes share it. Returns the base URL. Rejects with the error of the listener. */
   listen(port: number, host: string, reusePort?: boolean): Promise<string>
-  /** New connections are refused and idle ones closed; resolves when the running responses have ended. */
+  /** Refuses new connections and closes idle ones. Resolves when all running responses have ended. */
   close(): Promise<void>
 }
 
@@ -102,13 +103,13 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   const readFailure = createFailureReader(options.log, metrics)
   const app = fastify({
     genReqId: options.newRequestId,
-    // The router decodes and compares; what is too long for a header never comes here.
+    // Longer than any URL that fits in the request headers, so a long agent id gets 403 and not 404.
     routerOptions: { maxParamLength: 16_384 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, discriminator: true } },
     schemaController: {
       compilersFactory: {
         buildValidator: lateValidators(options.compilesAtOnce ?? false),
-        // One line of JSON for every answer; schemas of answers are for the description alone.
+        // Every response is plain JSON.stringify; response schemas are for the description only.
         buildSerializer: () => () => JSON.stringify,
       },
     },
@@ -117,30 +118,31 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
     keepAliveTimeout: times.keepAliveMs,
     connectionTimeout: times.idleMs,
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: Math.min(1000, times.headersMs), requireHostHeader: false },
-    // While it drains the turn room refuses, with the envelope, and still answers replays.
+    // During a drain the turn module rejects new turns with the error envelope, and replays still work.
     return503OnClosing: false,
     clientErrorHandler: refusals.refuseBytes,
     frameworkErrors: (error, request, reply) => void sendFailure(request, reply, readFailure(error, request)),
   })
   app.setErrorHandler((error, request, reply) => {
     const failure = readFailure(error, request)
-    // Hooks run before the rest of the packet is parsed: a body that came with it does not cost the connection.
+    // Hooks run before the rest of the packet is parsed. Waiting keeps the connection alive if the body came in the same packet.
     if (isUnread(request.raw)) setImmediate(() => sendFailure(request, reply, failure))
     else sendFailure(request, reply, failure)
   })
   app.removeAllContentTypeParsers()
-  // JSON by its name too: for a type that it knows only as one of all, Fastify reads the header anew at each request.
+  // JSON is registered by name as well: for a type that only matches '*', Fastify parses the header again on every request.
   for (const type of ['application/json', '*']) app.addContentTypeParser(type, (request, _body, done) => done(null, request.body))
   answerEveryRequest(app)
   if (options.admin) endSlowBodies(app, times.requestMs)
 
   await app.register(statusRoutes, { ready: options.ready })
+  await app.register(startPage, { docs: Boolean(options.public), console: Boolean(options.admin) })
   let listenedAt = ''
   const baseUrl = (): string => options.publicUrl ?? listenedAt
   if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, streams })
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
-    // The public address tells of this door only where the API comes in here too.
+    // The public URL says something about this server only if it serves the public API too.
     const byTls = Boolean(options.public && options.publicUrl?.startsWith('https:'))
     await app.register(adminScope, { ...options.admin, isAdminToken, byTls, publicUrl: options.publicUrl, streams, prefix: '/admin/v1' })
     await app.register(metricsRoute, { metrics, auth: options.public && createTokenAuth(isAdminToken) })
@@ -150,13 +152,13 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
 
   refusals.watch(app.server)
   accessLog?.watch(app.server)
-  // A caller who sends FIN and goes on reading gets his whole answer. Not in Node's documentation; its own code reads it at every FIN.
+  // A caller that sends FIN but keeps reading gets its complete response. Undocumented, but Node's own code checks it at every FIN.
   Object.assign(app.server, { httpAllowHalfOpen: true })
   const sockets = watchSockets(app.server)
   return {
     listen: async (port, host, reusePort = false) => (listenedAt = await listen(app.server, { port, host, reusePort })),
     async close() {
-      // Fastify would do it a little later.
+      // Stops listening immediately; Fastify would do so a little later.
       app.server.close()
       closeIdle(app.server, sockets)
       const sweep = setInterval(() => closeIdle(app.server, sockets), sweepMs)
@@ -166,39 +168,40 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   }
 }
 
-/** `order.request-id`, then `order.route`, what comes before any caller is known: 400 for a request that may be read in two ways, 404, 405. */
+/** Runs before authentication: sets the request id (`order.request-id`), then answers ambiguous framing with 400, and 404 and 405 (`order.route`). */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
-  // Their bytes may be cut elsewhere than their sender meant: what comes behind such a request is nobody's.
+  // Sockets on which a request had ambiguous framing. It is unclear where that request ends, so later requests on it are not trusted.
   const misread = new WeakSet<Socket>()
   app.addHook('onRequest', (request, reply, done) => {
     const { raw } = request
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     note(raw, { requestId: request.id, route: request.routeOptions.url })
-    const fault = misread.has(raw.socket) ? 'Nothing is read behind a request that is none.' : framingFault(raw)
+    const fault = misread.has(raw.socket) ? 'An earlier request on this connection was malformed.' : framingFault(raw)
     if (fault !== undefined) {
       misread.add(raw.socket)
       reply.raw.shouldKeepAlive = false
       return done(new ApiError('bad_request', fault))
     }
-    if (request.is404) {
+    // The router ignores the first character of a URL, so it would treat `*` as `/`.
+    if (request.is404 || raw.url?.startsWith('*')) {
       const methods = methodsOf(raw.url ?? '')
       if (methods.length === 0) return done(new ApiError('not_found'))
       reply.header('allow', methods.join(', '))
       return done(wrongMethod(methods))
     }
-    // Nobody reads a body here.
+    // GET and HEAD routes do not read a body.
     if (raw.method === 'GET' || raw.method === 'HEAD') closeIfUnread(raw, reply.raw)
     done()
   })
 }
 
-/** The server's deadline is that of a file; every other body ends as by the server itself, only sooner. */
+/** The request timeout of the server allows for file uploads. This ends every other slow request sooner, in the same way. */
 function endSlowBodies(app: FastifyInstance, requestMs: number): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { raw } = request
-    // Most bodies come in the packet of their headers, which is parsed to its end first: they need no timer.
+    // Most bodies arrive in the same packet as the headers and are complete by the next turn of the event loop: they need no timer.
     if (hasBody(raw) && !(request.routeOptions.config.takesFile && isMultipart(request))) setImmediate(watch, raw)
     done()
   })
@@ -259,18 +262,18 @@ function listen(server: Server, at: { port: number; host: string; reusePort: boo
   })
 }
 
-// Callers who connect in one moment and are not accepted yet; with Node's 511 a burst of a thousand waits for seconds, or is reset.
-// The system lowers it to its own limit (net.core.somaxconn, 4096 on Linux).
+// Connections that wait to be accepted. With Node's default of 511, a burst of a thousand waits for seconds or is reset. The system caps the
+// value (net.core.somaxconn, 4096 on Linux).
 const backlog = 4096
 
-/** A host that can be dialled where it stands for all of them. */
+/** Replaces a wildcard address by a host that clients can connect to. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
 }
 
-// A response that ends during the drain leaves an idle connection behind; nobody notices a tenth of a second.
+// A response that ends during the drain leaves an idle connection, which this interval closes.
 const sweepMs = 100
 
 function watchSockets(server: Server): Set<Socket> {
@@ -282,7 +285,7 @@ function watchSockets(server: Server): Set<Socket> {
   return sockets
 }
 
-/** Node counts a connection that never sent a byte as busy, until its headers are late. */
+/** Also closes connections that never sent a byte, which Node counts as active until the headers timeout. */
 function closeIdle(server: Server, sockets: Set<Socket>): void {
   server.closeIdleConnections()
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()

@@ -76,7 +76,7 @@ const worst = {
 
 const restarts = {
   name: 'turnkeep_worker_restarts_total',
-  help: 'Workers that ended by themselves and were started again.',
+  help: 'Worker processes that exited unexpectedly and were restarted.',
 } as const
 
 export function createMetrics(): Metrics &
@@ -92,55 +92,55 @@ export function createMetrics(): Metrics &
 
   const turns = counter({
     name: 'turnkeep_turns_total',
-    help: 'Turns that ended, by outcome and failure code.',
+    help: 'Turns that ended in this process, by outcome and error code.',
     labelNames: ['outcome', 'code'],
   })
   const durations = histogram({
     name: 'turnkeep_turn_duration_seconds',
-    help: 'From admission to the stored reply, of completed turns.',
+    help: 'Time from admission to the stored reply of completed turns.',
     buckets: durationSeconds,
   })
   const firstDeltas = histogram({
     name: 'turnkeep_first_delta_seconds',
-    help: 'From admission to the first piece of text, of every turn that had one.',
+    help: 'Time from admission to the first text of the reply.',
     buckets: firstDeltaSeconds,
   })
   const tokens = counter({
     name: 'turnkeep_tokens_total',
-    help: 'Tokens of completed turns, by kind.',
+    help: 'Tokens used by completed turns, by kind (prompt or completion).',
     labelNames: ['kind'],
   })
   // Added up exactly; only what is shown is rounded to a number, and the next scrape is not off by it.
   let charged = 0n
   counter({
     name: 'turnkeep_charged_usd_total',
-    help: 'US dollars charged by turns that completed here.',
+    help: 'US dollars charged for turns that completed in this process.',
     collect() {
       this.reset()
       this.inc(Number(charged) / usdUnits)
     },
   })
-  const replays = counter({ name: 'turnkeep_replays_total', help: 'Requests answered with a stored result.' })
+  const replays = counter({ name: 'turnkeep_replays_total', help: 'Requests answered with the stored result of an earlier turn.' })
   const refusals = counter({
     name: 'turnkeep_refusals_total',
-    help: 'Requests answered with a failure of their own, before or without a turn, by code.',
+    help: 'Requests rejected with an error, not counting failed turns, by error code.',
     labelNames: ['code'],
   })
-  const recoveries = counter({ name: 'turnkeep_recoveries_total', help: 'Turns claimed from a process that left them.' })
+  const recoveries = counter({ name: 'turnkeep_recoveries_total', help: 'Turns recovered from a process that ended.' })
   const modelCalls = counter({
     name: 'turnkeep_model_calls_total',
-    help: 'Calls of a language model for turns, each attempt by itself, by outcome.',
+    help: 'Model calls made for turns, including retries, by outcome.',
     labelNames: ['outcome'],
   })
-  const retries = counter({ name: 'turnkeep_model_retries_total', help: 'Model calls that were made again.' })
+  const retries = counter({ name: 'turnkeep_model_retries_total', help: 'Model calls that were retried.' })
   const build = gauge({
     name: 'turnkeep_build_info',
-    help: 'Always 1; the version stands in the labels.',
+    help: 'Always 1. The labels contain the version.',
     labelNames: ['version', 'node'],
     aggregator: 'first',
   })
   build.set({ version: ownVersion(), node: process.versions.node }, 1)
-  gauge({ name: 'turnkeep_workers', help: 'Processes whose figures these are.' }).set(1)
+  gauge({ name: 'turnkeep_workers', help: 'Worker processes included in these metrics.' }).set(1)
   counter(restarts)
 
   // A series that is there from the start, at 0, shows its first step as an increase.
@@ -198,15 +198,15 @@ export function createMetrics(): Metrics &
   function watch({ running, maxRunning, waiting, ready }: Watched): void {
     gauge({
       name: 'turnkeep_turns_running',
-      help: 'Turns that run in this process.',
+      help: 'Turns currently running in this process.',
       collect() {
         this.set(running())
       },
     })
-    gauge({ name: 'turnkeep_turns_running_limit', help: 'TURNKEEP_MAX_TURNS.' }).set(maxRunning)
+    gauge({ name: 'turnkeep_turns_running_limit', help: 'Maximum number of running turns (TURNKEEP_MAX_TURNS).' }).set(maxRunning)
     gauge({
       name: 'turnkeep_queue_length',
-      help: 'What waits for the next batch to the store, by lane.',
+      help: 'Items waiting for the next batch to the store, by kind of write.',
       labelNames: ['lane'],
       collect() {
         for (const [lane, length] of Object.entries(waiting())) this.set({ lane }, length)
@@ -214,7 +214,7 @@ export function createMetrics(): Metrics &
     })
     gauge({
       name: 'turnkeep_dependency_up',
-      help: '1 where the store, or the limiter, answers; 0 where it does not.',
+      help: '1 if the store or the rate limiter is available, 0 if not.',
       labelNames: ['dependency'],
       aggregator: 'min',
       async collect() {

@@ -96,7 +96,7 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
     const role: Role = { number: place.number, ...ports, makesDemo: makesDemo && place === first && !started }
     const child = fork(program, ['--worker', JSON.stringify(role)], { env, serialization: 'advanced' })
     place.child = child
-    child.on('error', (error) => log.error({ err: error, worker: place.number }, 'a worker cannot be started or reached'))
+    child.on('error', (error) => log.error({ err: error, worker: place.number }, 'could not start or reach worker'))
     child.on('message', (message: FromWorker) => hear(place, child, message))
     void endOf(child).then((how) => gone(place, how))
   }
@@ -106,7 +106,7 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
       case 'ready':
         place.ready = message.ready
         place.readySince = performance.now()
-        log.info({ worker: place.number, pid: child.pid }, 'a worker is ready')
+        log.info({ worker: place.number, pid: child.pid }, 'worker ready')
         if (!othersBegun) others.forEach(start)
         othersBegun = true
         if (!started && places.every((one) => one.ready)) {
@@ -116,12 +116,12 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
         return
       case 'refused':
         refusal ??= message.line
-        if (started) log.error({ worker: place.number, reason: message.line }, 'a worker could not start')
+        if (started) log.error({ worker: place.number, reason: message.line }, 'worker failed to start')
         return
       case 'page_wanted':
         return void writePage().then(
           (text) => send(child, { kind: 'page', id: message.id, text }),
-          (error: unknown) => log.error({ err: error }, 'the metrics of all workers could not be added up'),
+          (error: unknown) => log.error({ err: error }, 'could not collect the metrics of all workers'),
         )
       case 'figures':
         return page.heard(place.number, message.figures, message.id)
@@ -145,7 +145,7 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
       const soon = !was || performance.now() - readySince < soonMs
       place.soonDead = soon ? place.soonDead + 1 : 0
       const pauseMs = Math.min(maxPauseMs, minPauseMs * 2 ** place.soonDead)
-      log[code === 0 ? 'info' : 'error']({ worker: place.number, code, signal, pauseMs }, 'a worker ended; another one takes its place')
+      log[code === 0 ? 'info' : 'error']({ worker: place.number, code, signal, pauseMs }, 'worker exited, restarting it')
       page.restarted()
       place.restart = setTimeout(start, pauseMs, place)
     }
@@ -159,7 +159,7 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
     for (const { restart } of places) clearTimeout(restart)
     for (const child of children()) send(child, { kind: 'drain' })
     const tooLong = (): void => {
-      log.fatal('workers that did not end their drain are killed; their turns are finished by whoever finds them')
+      log.fatal('drain timeout exceeded: killing the remaining workers; another process or the next start recovers their turns')
       how.code ||= 1
       kill()
     }

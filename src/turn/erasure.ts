@@ -66,7 +66,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
     if (outcome.kind === 'busy') return outcome
     const { conversationIds: erased, turns, messages } = outcome
     if (erased.length > 0) {
-      log.info({ by: author.who, request_id: author.requestId, conversation_ids: erased, turns, messages }, 'erased')
+      log.info({ by: author.who, request_id: author.requestId, conversation_ids: erased, turns, messages }, 'conversations erased')
       if (author.who === 'admin') await forget('log')
     }
     return { kind: 'erased', conversations: erased.length, turns, messages }
@@ -82,13 +82,13 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
     for (let tries = 0; tries < forgetTries; tries++) {
       const outcome = await store.forget(depth)
       if (outcome === 'too_large')
-        log.warn('the database is too large to be rebuilt while it serves; docs/decisions/0012 says what is left')
+        log.warn('the database is too large to rebuild while the server runs; see docs/decisions/0012-erasure.md for what remains on disk')
       if (outcome === 'forgotten') return
       // What is too large as a file still has its log folded.
       if (outcome === 'too_large') depth = 'log'
       else await sleep(forgetPauseMs)
     }
-    log.warn('a reader keeps the database log of before an erasure; the next round takes it away')
+    log.warn('a reader still uses the database log from before an erasure; the next round removes it')
   }
 
   async function sweepNow(): Promise<void> {
@@ -124,7 +124,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
   }
 
   function sweep(): Promise<void> {
-    round = round.then(sweepNow).catch((error: unknown) => log.error({ err: error }, 'a round of erasure failed; the next one comes'))
+    round = round.then(sweepNow).catch((error: unknown) => log.error({ err: error }, 'erasure round failed, retrying in the next round'))
     return round
   }
 

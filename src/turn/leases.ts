@@ -98,7 +98,7 @@ export function keepLeases({
     const end = begin()
     const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(end)
     for (const requestId of exhausted) {
-      log.error({ request_id: requestId }, 'a turn used up its attempts and has failed')
+      log.error({ request_id: requestId }, 'turn failed: the process died in each of its attempts')
       metrics.turnEnded({ outcome: 'failed', code: 'internal_error' })
     }
     for (const turn of turns) {
@@ -114,7 +114,7 @@ export function keepLeases({
   }
 
   async function recover(turn: AdmittedTurn, which: 'fresh' | 'suspect'): Promise<void> {
-    log.info({ request_id: turn.requestId, attempt: turn.attempt }, 'recovering a turn that its process left')
+    log.info({ request_id: turn.requestId, attempt: turn.attempt }, 'recovering a turn whose process ended')
     metrics.turnRecovered()
     if (which === 'suspect') suspectRuns = true
     else freshRuns++
@@ -124,7 +124,7 @@ export function keepLeases({
       await failpoints.reach('recovery.after-run', turn.message)
     } catch (error) {
       // Its lease runs out, and it is claimed once more.
-      log.error({ err: error, request_id: turn.requestId }, 'a turn could not be recovered here')
+      log.error({ err: error, request_id: turn.requestId }, 'could not recover turn')
     } finally {
       if (which === 'suspect') suspectRuns = false
       else freshRuns--
@@ -148,8 +148,8 @@ export function keepLeases({
         await sweep()
         warnings.over()
       } catch (error) {
-        if (error instanceof StoreUnavailable) warnings.warn('a round of leases failed; the next one comes', error.message)
-        else log.error({ err: error }, 'a round of leases failed; the next one comes')
+        if (error instanceof StoreUnavailable) warnings.warn('lease renewal failed, retrying in the next round', error.message)
+        else log.error({ err: error }, 'lease renewal failed, retrying in the next round')
       }
     }
   }

@@ -43,8 +43,8 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
       loop_busy_percent: Math.round(performance.eventLoopUtilization(used, usedBefore).utilization * 100),
     }
     const facts = { turned_away: rejected, running: turns.running, waiting: turns.waiting(), ...loop }
-    if (rejected > 0) log.warn(facts, 'overload: messages were refused, there was no place for them')
-    else if (loop.loop_delay_p90_ms > lateMs) log.warn(facts, 'overload: the event loop is late')
+    if (rejected > 0) log.warn(facts, 'overload: rejected messages because no turn slot was free')
+    else if (loop.loop_delay_p90_ms > lateMs) log.warn(facts, 'overload: the event loop is delayed')
     rejectedBefore = turns.rejected
     usedBefore = used
     lastP99Ms = late(delays.percentile(99))

@@ -23,7 +23,7 @@ export type TurnRunnerOptions = {
 }
 
 /** The stored cause of a turn whose process ended during a tool call with side effects. Shown to the operator. */
-const callUnknown = 'a tool with side effects was being called, and nobody knows what it did'
+const callUnknown = 'a tool with side effects was called and its outcome is unknown'
 
 /** Returns a function that runs a turn. It resolves when the turn has ended here, and never rejects. */
 export function createTurnRunner({
@@ -44,7 +44,7 @@ export function createTurnRunner({
       stored = await keep(turn, result)
     } catch (error) {
       // The turn stays `running` in the store. Its lease expires, and recovery ends it.
-      log.error({ err: error, request_id: turn.requestId }, 'a turn could not be brought to its end here')
+      log.error({ err: error, request_id: turn.requestId }, 'turn interrupted: internal error; recovery will finish it')
     }
     if (!stored) metrics.turnEnded({ outcome: 'lost' }, turn)
     // Has an effect only if nothing above has finished the turn: after a lost lease, a drain or an internal error. The turn may still complete
@@ -71,8 +71,8 @@ export function createTurnRunner({
       })
     } catch (error) {
       if (error instanceof StoreUnavailable) return { kind: 'unavailable', cause: error.message }
-      log.error({ err: error, request_id: requestId }, 'the agent failed by a fault of ours')
-      return { kind: 'refused', cause: String(error) }
+      log.error({ err: error, request_id: requestId }, 'turn failed: internal error')
+      return { kind: 'refused', cause: String(error), logCause: 'internal error' }
     }
   }
 
@@ -81,14 +81,14 @@ export function createTurnRunner({
       case 'reply':
         return settle(turn, result)
       case 'unavailable':
-        return release(turn, 'service_unavailable', result.cause)
+        return release(turn, 'service_unavailable', result.cause, result.logCause)
       case 'refused':
-        return release(turn, 'internal_error', result.cause)
+        return release(turn, 'internal_error', result.cause, result.logCause)
       case 'unusable':
         return fail(turn, 'failed', 'internal_error', result.cause)
       case 'stopped':
-        if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'an extension of the hold did not fit')
-        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn passed its deadline')
+        if (turn.balanceRanOut) return release(turn, 'insufficient_balance', 'the balance does not cover the next step')
+        if (turn.stopReason === 'deadline') return release(turn, 'service_unavailable', 'the turn exceeded its deadline')
         return false
     }
   }
@@ -104,13 +104,20 @@ export function createTurnRunner({
   }
 
   /** A turn whose tool call may have had side effects fails instead, so that no retry repeats the call (`tools.journal`). */
-  function release(turn: LiveTurn, code: TurnFailure['code'], cause: string): Promise<boolean> {
-    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)
-    return fail(turn, 'released', code, cause)
+  function release(turn: LiveTurn, code: TurnFailure['code'], cause: string, logCause = cause): Promise<boolean> {
+    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`, `${logCause}; ${callUnknown}`)
+    return fail(turn, 'released', code, cause, logCause)
   }
 
-  async function fail(turn: LiveTurn, state: TurnFailure['state'], code: TurnFailure['code'], cause: string): Promise<boolean> {
-    log.warn({ request_id: turn.requestId, state, code }, 'the turn ended without a reply')
+  /** `logCause`: the cause as the log may contain it, without text from a provider. */
+  async function fail(
+    turn: LiveTurn,
+    state: TurnFailure['state'],
+    code: TurnFailure['code'],
+    cause: string,
+    logCause = cause,
+  ): Promise<boolean> {
+    log.warn({ request_id: turn.requestId, state, code, cause: logCause }, 'turn ended without a reply')
     if (!(await writes.fail(turn, { state, code, cause }))) return false
     metrics.turnEnded({ outcome: state, code }, turn)
     turn.finish({ kind: 'failed', code })

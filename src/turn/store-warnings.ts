@@ -26,7 +26,7 @@ export function createStoreWarnings(log: Logger, monotonicMs: () => number = () 
     over() {
       if (kinds.size === 0) return
       kinds.clear()
-      log.info('the store answers again')
+      log.info('store available again')
     },
   }
 }

@@ -65,7 +65,7 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
         return outcome
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
-        warnings.warn('the store cannot keep a result yet', error.message)
+        warnings.warn('could not store the result of a turn, retrying', error.message)
         await new Promise((resolve) => setTimeout(resolve, storeRetryMs[Math.min(tries, storeRetryMs.length - 1)]))
       }
     }

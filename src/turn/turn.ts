@@ -104,10 +104,10 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
       return result
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        warnings.warn('the store cannot admit', error.message)
+        warnings.warn('could not admit turn: store unavailable', error.message)
         return { kind: 'refused', code: 'service_unavailable' }
       }
-      log.error({ err: error }, 'an admission failed')
+      log.error({ err: error }, 'could not admit turn: internal error')
       return { kind: 'refused', code: 'internal_error' }
     } finally {
       if (slot) admitting--
@@ -186,7 +186,7 @@ export function createTurns({ store, agents, failpoints, log, metrics, newReques
 
   /** The store answers in order, so the leases are released before it closes. If it cannot release them, they expire. */
   function releaseLeases(turns: Lease[]): BeginResult {
-    store.releaseLeases(turns).catch((error: unknown) => log.error({ err: error }, 'leases could not be given up'))
+    store.releaseLeases(turns).catch((error: unknown) => log.error({ err: error }, 'could not release leases'))
     return { kind: 'refused', code: 'service_unavailable' }
   }
 

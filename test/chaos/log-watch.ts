@@ -84,7 +84,7 @@ export function explainLine(
   if (acts('throw') && /"(?:type":"FailpointThrown|message":"failpoint |cause":"[^"]*failpoint )/.test(text)) return 'failpoint'
   if (processRun.ending === 'order' && level === 'fatal') return 'ordered'
   // Three deaths, none of them the turn's own: by rule it fails.
-  if (msg === 'a turn used up its attempts and has failed') return 'kills'
+  if (msg === 'turn failed: the process died in each of its attempts') return 'kills'
   if (level === 'fatal') return undefined
   // A store that is away is called that; any other error is a fault of ours, whatever is broken beside it.
   const saysAway = text.includes('"type":"StoreUnavailable"') || !text.includes('"err":')

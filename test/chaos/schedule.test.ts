@@ -190,7 +190,7 @@ void test('an end of a process that nothing explains is told', () => {
 })
 
 void test('a fault of ours in the log of a server is told unless a fault of the run explains it', () => {
-  const line = (text: string, level = 'error') => ({ level, msg: 'an admission failed', at: 0, text })
+  const line = (text: string, level = 'error') => ({ level, msg: 'could not admit turn: internal error', at: 0, text })
   const processRun = (fields: Partial<ProcessRun> = {}): Pick<ProcessRun, 'ending' | 'acted'> => ({
     ending: undefined,
     acted: new Map(),

@@ -103,7 +103,7 @@ describe('DATABASE_URL', () => {
 
   test('a server that does not respond: a start logs that it waits for it', async () => {
     const server = showServer({ ...secrets, DATABASE_URL: 'postgres://me:geheim@127.0.0.1:1/x' })
-    await server.shows('stderr', /the database cannot be used yet: waiting for it/)
+    await server.shows('stderr', /waiting for the database/)
     await server.stop()
   })
 })

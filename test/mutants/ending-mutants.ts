@@ -135,7 +135,7 @@ export const endingMutants: Mutant[] = [
     edits: [
       edit(
         runTurn,
-        "return release(turn, 'service_unavailable', result.cause)",
+        "return release(turn, 'service_unavailable', result.cause, result.logCause)",
         "return fail(turn, 'failed', 'service_unavailable', result.cause)",
       ),
     ],

@@ -76,7 +76,7 @@ export const doorMutants: Mutant[] = [
   {
     rule: 'order.route',
     removes: 'an unknown route is answered before anything else',
-    edits: [edit(http, '    if (request.is404) {\n', '    if (request.is404 && raw.headers.authorization === undefined) {\n')],
+    edits: [edit(http, 'if (request.is404 ||', 'if ((request.is404 && raw.headers.authorization === undefined) ||')],
     caughtBy: { file: order, title: 'order.route: an unknown route is 404 before authentication' },
   },
   {

@@ -47,7 +47,12 @@ export const loopMutants: Mutant[] = [
   {
     rule: 'tools.journal',
     removes: 'a turn is not released while nobody knows what a call did',
-    edits: [edit(runTurn, "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`)\n")],
+    edits: [
+      edit(
+        runTurn,
+        "    if (turn.callUnknown) return fail(turn, 'failed', 'internal_error', `${cause}; ${callUnknown}`, `${logCause}; ${callUnknown}`)\n",
+      ),
+    ],
     caughtBy: { file: released, title: 'tools.journal: a deadline during a call with side effects: the turn has failed' },
   },
   {

@@ -127,7 +127,7 @@ void test('fault.pool-exhausted: keys cannot be looked up: refused in time, runn
     }
     held.open()
     assert.equal((await running).kind, 'reply')
-    const waited = fleet.servers[0]!.log.some(({ msg }) => msg === 'the store cannot keep a result yet')
+    const waited = fleet.servers[0]!.log.some(({ msg }) => msg === 'could not store the result of a turn, retrying')
     assert.ok(!waited, 'settled at once, on a connection that is kept for it')
     t.diagnostic(`refused after ${refusedAfter} ms`)
     await blocker.query('rollback')

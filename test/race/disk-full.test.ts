@@ -121,7 +121,9 @@ void test(
     })
     held.open()
     assert.deepEqual(await fleet.try(fleet.sent('gone', { user: 'gone' }), 0), { kind: 'error', status: 503, code: 'service_unavailable' })
-    await until('a result that is kept', () => fleet.servers[0]!.log.some(({ msg }) => msg === 'the store cannot keep a result yet'))
+    await until('a result that is kept', () =>
+      fleet.servers[0]!.log.some(({ msg }) => msg === 'could not store the result of a turn, retrying'),
+    )
     await disk.free()
     await database.restart()
     const late = await running

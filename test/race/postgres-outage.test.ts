@@ -99,7 +99,7 @@ for (const { point, parts } of heldAt) {
     },
   )
 }
-const keptForLater = 'the store cannot keep a result yet'
+const keptForLater = 'could not store the result of a turn, retrying'
 
 void test(
   'fault.postgres-connection-lost P3: a session ended before a settlement commits: settled by the next one, once',
@@ -143,7 +143,7 @@ void test(
     for (const { child, log } of fleet.servers as ServerProcess[]) {
       assert.deepEqual([child.exitCode, child.signalCode], [null, null])
       assert.ok(
-        log.some(({ msg }) => msg === 'an idle connection to the database broke'),
+        log.some(({ msg }) => msg === 'lost an idle database connection'),
         'the restarts were felt',
       )
     }

@@ -60,7 +60,9 @@ void test(
     const told = await client.stream(refused[0]!.message, refused[0]!)
     assert.deepEqual(errorOf(told), [503, 'service_unavailable'], 'JSON with its status, no stream')
     held.open()
-    await until('a result that is kept', () => processRuns.server!.log.some(({ msg }) => msg === 'the store cannot keep a result yet'))
+    await until('a result that is kept', () =>
+      processRuns.server!.log.some(({ msg }) => msg === 'could not store the result of a turn, retrying'),
+    )
     const replay = await client.chat('before', { idempotencyKey: beforeKey, user: 'before' })
     assert.deepEqual([replay.status, replay.json], [200, before.json])
     assert.deepEqual(

@@ -76,7 +76,7 @@ void test('tools.private: nothing of prompt, passages, tools, secrets and reason
     assert.doesNotMatch(JSON.stringify([...headers]), /CANARY/)
   }
   const { log, stdout } = processRuns.server!
-  assert.ok(log.some(({ msg, tool, outcome }) => msg === 'a tool was called' && tool === 'book' && outcome === 'answered'))
+  assert.ok(log.some(({ msg, tool, outcome }) => msg === 'tool called' && tool === 'book' && outcome === 'answered'))
   assert.doesNotMatch(JSON.stringify(log) + stdout.join('\n'), /CANARY/)
   await processRuns.verify()
 })

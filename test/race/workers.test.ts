@@ -33,7 +33,7 @@ async function begin(t: TestContext, env: Record<string, string> = {}): Promise<
 
 /** Process ids by worker; of a replaced one the newest. */
 function pids({ log }: ServerProcess): Map<number, number> {
-  const ready = log.filter(({ msg }) => msg === 'a worker is ready')
+  const ready = log.filter(({ msg }) => msg === 'worker ready')
   return new Map(ready.map(({ worker, pid }) => [Number(worker), Number(pid)]))
 }
 
@@ -110,7 +110,7 @@ void test('workers: kill -9 of one while turns run: each caller gets the one rep
   const broken = told.filter(({ met }) => met.includes('broken'))
   assert.ok(broken.length > 0 && broken.length < 30, `${broken.length} of 30 callers were cut off`)
   await fleet.checkReplies(told)
-  const end = server.log.find(({ msg }) => msg === 'a worker ended; another one takes its place')
+  const end = server.log.find(({ msg }) => msg === 'worker exited, restarting it')
   assert.deepEqual([end!['worker'], end!['signal'], end!['level']], [2, 'SIGKILL', 'error'])
   assert.equal(await server.stop(), 0)
 })
@@ -194,7 +194,7 @@ void test('workers: a signal drains all of them, each running turn is answered, 
   for (const reply of replies) assert.equal((await reply).status, 200)
   assert.deepEqual(await fleet.leave(0).exited, { code: 0, signal: null })
   assert.deepEqual(all.filter(runs), [])
-  assert.equal(server.log.filter(({ msg }) => String(msg).includes('takes its place')).length, 0)
+  assert.equal(server.log.filter(({ msg }) => String(msg).includes('restarting it')).length, 0)
   await fleet.verify()
 })
 
@@ -246,7 +246,7 @@ void test(
     const before = pids(server).get(3)!
     await checksums(`'x' || checksum`)
     process.kill(before, 'SIGKILL')
-    await until('a start that fails', () => server.log.some(({ msg }) => msg === 'a worker could not start'))
+    await until('a start that fails', () => server.log.some(({ msg }) => msg === 'worker failed to start'))
     const told = await fleet.send(fleet.sent('hello'))
     assert.equal(told.status, 200)
     assert.equal((await figures(server.url)).get('turnkeep_workers'), 2)

@@ -194,7 +194,7 @@ const badParts: Record<string, [Part[], RegExp]> = {
   'an empty title': [[{ name: 'title', value: '' }, file('a.md', 'x')], /title must not be empty/],
   'a title that is too long': [[{ name: 'title', value: 't'.repeat(10_000) }, file('a.md', 'x')], /title/],
   'the file as text': [[{ name: 'file', value: 'x' }], /as a file/],
-  'a name that is too long': [[file(`${'n'.repeat(300)}.md`, 'x')], /name of the file must have 1 to 255/],
+  'a name that is too long': [[file(`${'n'.repeat(300)}.md`, 'x')], /file name must have 1 to 255/],
 }
 for (const [what, [parts, words]] of Object.entries(badParts)) {
   void test(`documents: ${what} in a form is refused, and nothing is stored`, async () => {
@@ -218,10 +218,10 @@ void test('documents: a form without a boundary, a truncated form or another con
     )
   const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n'
   await refused(ask('multipart/form-data', `${head}x\r\n--b--\r\n`), 422, 'validation_error', /boundary/)
-  await refused(ask('multipart/form-data; boundary=b', `${head}half of it`), 422, 'validation_error', /not whole/)
+  await refused(ask('multipart/form-data; boundary=b', `${head}half of it`), 422, 'validation_error', /incomplete/)
   await refused(ask('multipart/form-data; boundary=b', ''), 422, 'validation_error')
   const nameless = '--b\r\nContent-Disposition: form-data; name="file"\r\nContent-Type: application/octet-stream\r\n\r\nx\r\n--b--\r\n'
-  await refused(ask('multipart/form-data; boundary=b', nameless), 422, 'validation_error', /name of the file/)
+  await refused(ask('multipart/form-data; boundary=b', nameless), 422, 'validation_error', /file name/)
   await refused(ask('multipart/form-data; boundary=b', nameless.replace('"file"', '"file"; filename=""')), 422, 'validation_error', /name/)
   await refused(
     ask('multipart/form-data; boundary=b', nameless.replace('"file"', '"file"; filename="a\u0000.md"')),

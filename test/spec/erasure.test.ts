@@ -156,7 +156,7 @@ void test("erase: appears in the audit and the log, without the end user's name"
   const { json: next } = await app.chat('hi', { user: 'named-in-no-log' })
   const user = { agentId: app.caller.agentId, externalUserId: 'named-in-no-log' }
   await erasureBy(undefined, app, logged).eraseEndUser(user, { requestId: randomUUID() })
-  assert.match(logged.join(''), new RegExp(`${next.conversation_id}.*"msg":"erased"`))
+  assert.match(logged.join(''), new RegExp(`${next.conversation_id}.*"msg":"conversations erased"`))
   assert.ok(!logged.join('').includes('named-in-no-log'))
 })
 

@@ -208,7 +208,7 @@ void test('order.request-id: an incoming X-Request-ID is ignored, and an interna
   assert.match(id!, uuid)
   assert.ok(text.includes('"internal_error"') && text.includes(id!) && !text.includes('secrets'))
   assert.deepEqual(
-    door.logged.map(({ requestId, level }) => [requestId, level]),
+    door.logged.map(({ request_id, level }) => [request_id, level]),
     [[id, 50]],
   )
   assert.ok(!JSON.stringify(door.logged).includes('hello'), 'no message text in the log')

@@ -109,8 +109,10 @@ const paths: Record<string, number> = {
   '/v1/agents/agt_door/conversations/': 404,
   '/v1/agents/agt_door/conversations/%2e%2e%2f%2e%2e/messages': 404,
   '/v1': 404,
-  '/': 404,
+  '/.': 404,
+  '//': 404,
   '*': 404,
+  '*healthz': 404,
 }
 
 void test('fault.path-traversal order.route: traversal, doubled slashes, NUL, semicolons and upper case in a path are 403 or 404', async () => {

@@ -101,7 +101,7 @@ for (const status of [400, 401, 404]) {
         const told = await failsAs(app, sent, { code: 'internal_error', calls: 1 })
         assert.doesNotMatch(told.answer.text, /CANARY/)
         const { request_id: requestId } = told.answer.json['error'] ?? told.events.at(-1)!.data
-        assert.ok(lines.some((line) => line.includes(requestId) && line.includes('the model call failed')))
+        assert.ok(lines.some((line) => line.includes(requestId) && line.includes('model call failed')))
         await runsAgain(app, sent, told, 1)
       },
       { log },

@@ -109,7 +109,7 @@ void test(
     const bench = await Bench.make(store, balance)
     await bench.settle(await bench.admitted())
     await terminateAll(database)
-    await until('it is logged', () => warnings.includes('an idle connection to the database broke'))
+    await until('it is logged', () => warnings.includes('lost an idle database connection'))
     await bench.settle(await bench.admitted())
     await store.read('verify')
     await bench.verify()

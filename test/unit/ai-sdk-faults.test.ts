@@ -61,7 +61,7 @@ for (const kind of hostedKinds) {
       Array.from({ length: 60 }, () => 'x'.repeat(2000)),
     )
     assert.deepEqual([error.kind, error.text.length], ['unavailable', 78_000])
-    assert.match(error.message, new RegExp(`larger than ${answerLimit(100)}`))
+    assert.match(error.message, new RegExp(`exceeds ${answerLimit(100)}`))
   })
 
   // Statuses
@@ -93,11 +93,11 @@ for (const kind of hostedKinds) {
     const never = gate()
     await withModels({ deadlines: { ...defaultDeadlines, firstTokenMs: 80 } }, async (models) => {
       const call = asker.server.nextCall()
-      assert.match((await failureOf(kind, [never, 'Hello'], { models })).message, /silent for 80 ms \(waiting\)/)
+      assert.match((await failureOf(kind, [never, 'Hello'], { models })).message, /no data for 80 ms \(waiting\)/)
       assert.equal(await (await call).ended, 'aborted')
     })
     await withModels({ deadlines: { ...defaultDeadlines, idleMs: 80 } }, async (models) => {
-      assert.match((await failureOf(kind, [{ reasoning: 'hm' }, never], { models })).message, /silent for 80 ms \(speaking\)/)
+      assert.match((await failureOf(kind, [{ reasoning: 'hm' }, never], { models })).message, /no data for 80 ms \(speaking\)/)
     })
   })
 
@@ -106,7 +106,7 @@ for (const kind of hostedKinds) {
       const call = asker.server.nextCall()
       const error = await failureOf(kind, ['Hel', gate(), 'lo'], { models })
       assert.deepEqual([error.kind, error.text], ['unavailable', 'Hel'])
-      assert.match(error.message, /silent for 80 ms \(speaking\)/)
+      assert.match(error.message, /no data for 80 ms \(speaking\)/)
       assert.equal(await (await call).ended, 'aborted')
     })
   })

@@ -45,11 +45,11 @@ test('fault.model-silent: headers that never arrive, comments and empty deltas d
   const deadlines = { firstTokenMs: 50, idleMs: 30_000, tailMs: 30_000 }
   await withModels({ deadlines }, async (models) => {
     await withTcpServer(ignore, async (port) =>
-      assert.match((await failure({ models, provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /silent for 50 ms/),
+      assert.match((await failure({ models, provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /no data for 50 ms/),
     )
     const call = asker.server.nextCall()
     asker.server.script([{ raw: ': ping\n\n' }, { event: { choices: [{ delta: { role: 'assistant', content: '' } }] } }, gate()])
-    assert.match((await failure({ models })).message, /silent for 50 ms/)
+    assert.match((await failure({ models })).message, /no data for 50 ms/)
     assert.equal(await (await call).ended, 'aborted')
   })
 })
@@ -61,7 +61,7 @@ test('fault.model-stalls-mid-stream: silence after the first piece, be it reason
       asker.server.script([part, gate()])
       const error = await failure({ models })
       assert.equal(error.kind, 'unavailable')
-      assert.match(error.message, /silent for 50 ms/)
+      assert.match(error.message, /no data for 50 ms/)
       assert.equal(await (await call).ended, 'aborted')
     }
   })
@@ -83,7 +83,7 @@ test('fault.model-silent fault.model-stalls-mid-stream: by default the first pie
     }
     pass(1)
     assert.equal((await error).text, 'abc')
-    assert.match((await error).message, /silent for 30000 ms/)
+    assert.match((await error).message, /no data for 30000 ms/)
   })
 })
 

@@ -94,18 +94,18 @@ test('fault.model-stream-malformed: a response that is too long for its token li
   const error = await failureOf(endless)
   assert.deepEqual([error.kind, error.text.length], ['unavailable', 78_000])
   assert.equal(answerLimit(usualRequest.maxOutputTokens), 78_336)
-  assert.match(error.message, /larger than 78336 characters/)
+  assert.match(error.message, /exceeds 78336 characters/)
   const args = await failureOf([
     { toolCall: { id: 'a', name: 'x', arguments: '' } },
     ...endless.map((text) => ({ toolCall: { arguments: text } })),
   ])
-  assert.match(args.message, /larger than 78336/)
+  assert.match(args.message, /exceeds 78336/)
   const whole = await failureOf({ json: completion({ content: 'x'.repeat(78_337) }) })
-  assert.match(whole.message, /larger than 78336 characters/)
+  assert.match(whole.message, /exceeds 78336 characters/)
   // beside the text, a body holds the reasoning and the framing
   const thought = (characters: number) => ({ json: completion({ content: 'Hi', reasoning_content: 'x'.repeat(characters) }) })
   assert.equal((await answer(thought(469_000))).text, 'Hi')
-  assert.match((await failureOf(thought(471_000))).message, /larger than 470016/)
+  assert.match((await failureOf(thought(471_000))).message, /exceeds 470016/)
 })
 
 test('fault.model-stream-malformed: a response over 8 MiB is unavailable, whatever the token limit', async () => {
@@ -145,14 +145,14 @@ test("openai-compatible: an error's body is quoted for the operator, truncated, 
     status: 401,
     body: `{"error":\n{"message":"Incorrect API key: ${apiKey}\u001b[31m"}}${'x'.repeat(100_000)}`,
   })
-  assert.match(error.message, /^the model's server answered 401: \{"error": \{"message":"Incorrect API key: \[api key\] \[31m"\}\}x+$/)
+  assert.match(error.message, /^the model server returned status 401: \{"error": \{"message":"Incorrect API key: \[api key\] \[31m"\}\}x+$/)
   assert(error.message.length < 600)
 })
 
 test('openai-compatible: an error body that never ends is not awaited once enough of it was read', async () => {
   const flood = (socket: Socket): void => void socket.write(`HTTP/1.1 500 No\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(5000)}`)
   await withTcpServer(flood, async (port) => {
-    assert.match((await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /answered 500: x+$/)
+    assert.match((await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })).message, /status 500: x+$/)
   })
 })
 
@@ -160,6 +160,6 @@ test('openai-compatible: an error status counts even if its body is cut off', as
   const cutting = (socket: Socket): void => void socket.end('HTTP/1.1 401 No\r\ncontent-length: 100\r\n\r\nhalf')
   await withTcpServer(cutting, async (port) => {
     const error = await failure({ provider: { baseUrl: `http://127.0.0.1:${port}` } })
-    assert.deepEqual([error.kind, error.message], ['refused', "the model's server answered 401: half"])
+    assert.deepEqual([error.kind, error.message], ['refused', 'the model server returned status 401: half'])
   })
 })

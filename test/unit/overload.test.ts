@@ -125,15 +125,15 @@ void test('overload: is logged with figures: rejected messages, once, and a dela
     turns.rejected = 5
     while (lines.length === 0) await wait(20)
     assert.deepEqual([lines[0]!['turned_away'], lines[0]!['running']], [5, 7])
-    assert.match(String(lines[0]!['msg']), /refused/)
+    assert.match(String(lines[0]!['msg']), /rejected messages/)
     // Nearly a whole second of a blocked event loop, a few times in a row.
-    const isLate = (): boolean => lines.some(({ msg }) => /the event loop is late/.test(String(msg)))
+    const isLate = (): boolean => lines.some(({ msg }) => /the event loop is delayed/.test(String(msg)))
     while (!isLate()) {
       const until = performance.now() + 600
       while (performance.now() < until);
       await wait(1)
     }
-    const told = lines.find(({ msg }) => /late/.test(String(msg)))!
+    const told = lines.find(({ msg }) => /delayed/.test(String(msg)))!
     assert.ok(Number(told['loop_delay_p90_ms']) > 250, JSON.stringify(told))
     assert.ok(Number(told['loop_busy_percent']) > 50, JSON.stringify(told))
     assert.equal(told['turned_away'], 0, 'told once')

@@ -172,8 +172,8 @@ async function ownRedis(t: TestContext, lines: string[] = []) {
 }
 
 const messages = (logged: Record<string, any>[]) => logged.map(({ level, msg }) => [level, msg])
-const lost = [40, 'Redis does not hold the rate windows now; requests are refused until it does']
-const again = [30, 'Redis holds the rate windows again']
+const lost = [40, 'rate limiter unavailable: Redis cannot be used; rejecting requests until it works again']
+const again = [30, 'rate limiter available again']
 
 void test(
   'rate.fail-closed: a unit whose response was lost with the connection is refused then, not at the deadline, and not sent again',
@@ -186,7 +186,7 @@ void test(
     assert.equal(figuresOf(await spend()).remaining, 99_999)
     for (const how of ['rst', 'fin'] as const) {
       const cut = proxy.cutAt('key_a', { lose: 'answer', how })
-      await assert.rejects(spend(), /the rate window in Redis/)
+      await assert.rejects(spend(), /the rate limiter cannot use Redis/)
       await cut
       await eventually(() => spend(1))
     }
@@ -205,7 +205,7 @@ void test(
     await eventually(spend)
     const { remaining } = figuresOf(await eventually(spend))
     server.pause()
-    for (let n = 0; n < 50; n++) await assert.rejects(spend(), /the rate window in Redis/)
+    for (let n = 0; n < 50; n++) await assert.rejects(spend(), /the rate limiter cannot use Redis/)
     server.resume()
     const left = figuresOf(await eventually(spend)).remaining
     assert.ok(left >= remaining - 25, `${remaining - left} were spent`)
@@ -230,8 +230,8 @@ void test(
     await server.halt()
     const { window, spend } = await open(server.url)
     for (let n = 0; n < 20; n++) {
-      await assert.rejects(spend(), /the rate window in Redis: .*ECONNREFUSED/)
-      await assert.rejects(window.ping(), /the rate window in Redis: .*ECONNREFUSED/)
+      await assert.rejects(spend(), /the rate limiter cannot use Redis: .*ECONNREFUSED/)
+      await assert.rejects(window.ping(), /the rate limiter cannot use Redis: .*ECONNREFUSED/)
     }
     await server.restart()
     assert.equal((await eventually(spend)).kind, 'allowed')

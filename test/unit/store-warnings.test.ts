@@ -21,7 +21,7 @@ void test('each kind of store error is logged immediately and then every ten sec
       ['cannot keep', 1],
       ['cannot keep', 100],
       ['cannot admit', 1],
-      ['the store answers again', undefined],
+      ['store available again', undefined],
       ['cannot keep', 1],
     ],
   )

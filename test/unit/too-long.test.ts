@@ -97,7 +97,7 @@ test('too_long: the messages and codes of the known servers, and 413, mean that 
   for (const [who, status, body] of refusals) {
     const { kind, message } = await chat.failureOf({ status, body: bodyOf(body) })
     assert.equal(kind, 'too_long', `${who}: ${bodyOf(body)}`)
-    assert.match(message, new RegExp(`answered ${status}: `), 'for the operator')
+    assert.match(message, new RegExp(`status ${status}: `), 'for the operator')
   }
 })
 

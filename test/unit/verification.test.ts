@@ -58,7 +58,7 @@ void test(
 void test('verify: a command that crashes or prints something else gives no result, and none of its output is returned', async (t) => {
   for (const code of [`throw new Error('dead')`, `console.log('{"ok":true}'); process.exit(0)`]) {
     const { verify } = start(t, before(t, code))
-    await assert.rejects(verify(), /turnkeep verify ended with [01] and without an answer/)
+    await assert.rejects(verify(), /turnkeep verify exited with code [01] without a result/)
   }
 })
 

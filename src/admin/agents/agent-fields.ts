@@ -117,7 +117,7 @@ export function usualPrice(model: string, known: KnownModel): Price | undefined 
 /** An agent whose model has no known price cannot be created without one (rulings, Money). */
 function priceFor(model: string, given: Price | undefined, known: KnownModel): Price {
   const price = given ?? usualPrice(model, known)
-  if (!price) throw new ApiError('validation_error', `price is required: none is known for the model ${model}.`)
+  if (!price) throw new ApiError('validation_error', `price is required because the price of the model ${model} is not known.`)
   return price
 }
 

@@ -107,7 +107,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
         Object.entries(texts).map(([name, text]) => {
           const value = text ?? openOne(former, name, agentId)
           if (value !== undefined) return [name, value]
-          const why = moved ? 'must be given again, since the address leads to another server' : 'has no stored value to keep: give it'
+          const why = moved ? 'must be sent again, because the URL points to another server' : 'has no stored value: send a value'
           throw invalid(`The ${kind} ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} of the tool ${given.name} ${why}.`)
         }),
       )
@@ -166,10 +166,10 @@ const withPins = (tool: OpenTool, resolved: ToolConfig): OpenTool =>
 export function refuseDefinitions(tools: ToolConfig[]): void {
   const definitions = definitionsOf(tools)
   const twice = definitions.find(({ name }, index) => definitions.findIndex((other) => other.name === name) !== index)
-  if (twice) throw invalid(`Two tools would be called ${twice.name}.`)
+  if (twice) throw invalid(`Two tools have the name ${twice.name}.`)
   const tokens = toolTokens(definitions)
   if (tokens > maxToolTokens)
-    throw invalid(`The tools are described in up to ${tokens} tokens, which stand in every prompt; at most ${maxToolTokens} are taken.`)
+    throw invalid(`The tool definitions use up to ${tokens} tokens of every prompt. The limit is ${maxToolTokens}.`)
 }
 
 export function showTool(tool: ToolConfig): ShownTool {

@@ -96,13 +96,16 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
   async function refuseKnowledge({ knowledge }: Given): Promise<void> {
     const { embeddingModel, language } = knowledge ?? {}
     if (typeof language === 'string' && !isLanguage(language))
-      throw new ApiError('validation_error', `knowledge.language must be one of ${languages.join(', ')}, or null, which is english.`)
+      throw new ApiError('validation_error', `knowledge.language must be one of ${languages.join(', ')}, or null for english.`)
     if (typeof embeddingModel !== 'string') return
     const name = splitModel(embeddingModel)
     const provider = name && (await store.read('findProvider', name.provider))
-    if (!provider) throw new ApiError('validation_error', `There is no provider for the embedding model ${embeddingModel}.`)
+    if (!provider) throw new ApiError('validation_error', `The provider of the embedding model ${embeddingModel} does not exist.`)
     if (!canEmbed(provider.kind))
-      throw new ApiError('validation_error', `The provider ${provider.name} makes no embeddings: one of the kind ${provider.kind} cannot.`)
+      throw new ApiError(
+        'validation_error',
+        `The provider ${provider.name} cannot create embeddings, because its kind is ${provider.kind}.`,
+      )
   }
 
   return {
@@ -116,7 +119,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
         case 'created':
           return show(outcome.agent)
         case 'owner_not_found':
-          throw new ApiError('validation_error', 'There is no owner with this id.')
+          throw new ApiError('validation_error', 'The owner with this owner_id does not exist.')
         case 'provider_not_found':
           throw noProviderOf(fields.model)
       }
@@ -159,7 +162,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       const outcome = await change(id, undefined, () => contentOf(fieldsOf(old)))
       if (outcome.kind === 'changed') return show(outcome.agent)
       throw outcome.kind === 'provider_not_found'
-        ? new ApiError('conflict', `Version ${version} runs on ${old.model}, and its provider no longer exists.`)
+        ? new ApiError('conflict', `Version ${version} uses the model ${old.model}, whose provider no longer exists.`)
         : noSuchAgent()
     },
 
@@ -200,5 +203,5 @@ function indexedAs(version: StoredVersion): object {
   return { language, embeddingModel }
 }
 
-const noSuchAgent = (): ApiError => new ApiError('not_found', 'There is no such agent.')
-const noProviderOf = (model: string): ApiError => new ApiError('validation_error', `There is no provider for the model ${model}.`)
+const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')
+const noProviderOf = (model: string): ApiError => new ApiError('validation_error', `The provider of the model ${model} does not exist.`)

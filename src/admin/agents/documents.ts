@@ -74,7 +74,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
       case 'document_not_found':
         throw noSuchDocument()
       case 'limit':
-        throw new ApiError('conflict', `This agent has ${maxDocuments} documents, as many as an agent may have. Delete one first.`)
+        throw new ApiError('conflict', `This agent has reached the limit of ${maxDocuments} documents. Delete one first.`)
     }
   }
 
@@ -128,7 +128,7 @@ function describe(given: DocumentSource, guard: Options['guard']): Described {
     case 'file': {
       const { fileName, bytes } = given
       const mediaType = mediaTypeOf(fileName, given.contentType)
-      if (mediaType === undefined) throw invalid(`file must be one of ${takenKinds}, by its name or its content type.`)
+      if (mediaType === undefined) throw invalid(`file must be one of ${takenKinds}, by its name or content type.`)
       if (bytes.length === 0) throw invalid('The file is empty.')
       return { title: given.title ?? fileName, source: 'file', mediaType, fileName, url: null, bytes }
     }
@@ -143,6 +143,6 @@ function describe(given: DocumentSource, guard: Options['guard']): Described {
 }
 
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
-const noSuchAgent = (): ApiError => new ApiError('not_found', 'There is no such agent.')
-const noSuchDocument = (): ApiError => new ApiError('not_found', 'There is no such document.')
+const noSuchAgent = (): ApiError => new ApiError('not_found', 'This agent does not exist.')
+const noSuchDocument = (): ApiError => new ApiError('not_found', 'This document does not exist.')
 const invalid = (message: string): ApiError => new ApiError('validation_error', message)

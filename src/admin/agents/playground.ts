@@ -24,7 +24,7 @@ export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): P
           case 'found':
             return found.apiKeyId
           case 'agent_not_found':
-            throw new ApiError('not_found', 'There is no such agent.')
+            throw new ApiError('not_found', 'This agent does not exist.')
           case 'no_key_yet':
             // The secret that comes with it is dropped here: its digest is stored nowhere.
             await store.write('createPlaygroundKey', { id: newId('key'), keyId: makeApiKey(randomBytes).keyId, agentId })

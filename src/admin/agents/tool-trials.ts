@@ -24,7 +24,7 @@ export function createToolTrials({ store, tools, closing }: Options): ToolTrials
   return {
     async tryTool(agentId, { tool, arguments: given, requestId }) {
       const agent = await store.read('findAgent', agentId)
-      if (!agent) throw new ApiError('not_found', 'There is no such agent.')
+      if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
       const { tools: configured, knowledge } = fieldsOf(agent.present)
       const toolbox = tools.open({ agentId, tools: configured, knowledge })
       if (toolbox.sideEffects(tool) === undefined) throw noSuchTool(toolbox.definitions.map(({ name }) => name))
@@ -46,6 +46,6 @@ const maxNames = 20
 
 function noSuchTool(names: string[]): ApiError {
   const more = names.length > maxNames ? ', …' : ''
-  const known = names.length === 0 ? 'none' : `these: ${names.slice(0, maxNames).join(', ')}${more}`
-  return new ApiError('validation_error', `tool is not one of this agent's; it has ${known}.`)
+  const known = names.length === 0 ? 'none' : `${names.slice(0, maxNames).join(', ')}${more}`
+  return new ApiError('validation_error', `tool must be the name of a tool of this agent: ${known}.`)
 }

@@ -26,17 +26,20 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
         case 'appended':
           return outcome.entry
         case 'owner_not_found':
-          throw new ApiError('not_found', 'There is no such owner.')
+          throw new ApiError('not_found', 'This owner does not exist.')
         case 'idempotency_conflict':
-          throw new ApiError('conflict', 'This Idempotency-Key already made an entry with another amount or note.')
+          throw new ApiError('conflict', 'This Idempotency-Key was already used for an entry with a different amount or note.')
         case 'below_zero_available':
-          throw new ApiError('conflict', `Only ${formatUsd(outcome.available)} USD are available; the rest is held for running turns.`)
+          throw new ApiError(
+            'conflict',
+            `Only ${formatUsd(outcome.available)} USD is available. The rest of the balance is held for running turns.`,
+          )
         case 'above_largest_balance':
-          throw new ApiError('conflict', `A balance can be at most ${formatUsd(maxAmount)} USD.`)
+          throw new ApiError('conflict', `The balance must not exceed ${formatUsd(maxAmount)} USD.`)
       }
     },
     async listLedger(ownerId, page) {
-      if (!(await store.read('findOwner', ownerId))) throw new ApiError('not_found', 'There is no such owner.')
+      if (!(await store.read('findOwner', ownerId))) throw new ApiError('not_found', 'This owner does not exist.')
       return pageOf(await store.read('listLedger', ownerId, pageRequest(page)), page)
     },
   }

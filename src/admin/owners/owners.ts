@@ -30,6 +30,6 @@ export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: 
 }
 
 function known(owner: Owner | undefined): Owner {
-  if (!owner) throw new ApiError('not_found', 'There is no such owner.')
+  if (!owner) throw new ApiError('not_found', 'This owner does not exist.')
   return owner
 }

@@ -40,7 +40,7 @@ export async function testProvider({ provider, modelId, sealer, models }: Provid
       // Hosted providers list dozens of models that do not chat: there the list itself proves address and key. A server of one's own serves what it is asked for.
       if (provider.kind !== 'openai-compatible') return
       tested = served[0]
-      if (tested === undefined) throw new ModelError('unavailable', 'the server lists no model')
+      if (tested === undefined) throw new ModelError('unavailable', 'the server lists no models')
     }
     await models.open(opened).generate(tinyRequest(tested), { signal, onText: () => undefined })
   }
@@ -58,7 +58,7 @@ const tinyRequest = (modelId: string): ModelRequest => ({
 
 /** Rethrows what is a fault of ours. */
 function wordsOf(error: unknown, signal: AbortSignal): string {
-  if (signal.aborted) return `no answer within ${deadlineMs / 1000} s`
+  if (signal.aborted) return `no response within ${deadlineMs / 1000} s`
   if (error instanceof ModelError || error instanceof UnsealError) return error.message
   throw error
 }

@@ -77,7 +77,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
         case 'name_taken':
           throw nameTaken(name!)
         case 'in_use':
-          throw new ApiError('conflict', `The agent ${outcome.agentId} names this provider in its model; its name cannot change.`)
+          throw new ApiError('conflict', `This provider cannot be renamed because the agent ${outcome.agentId} uses it.`)
       }
     },
 
@@ -89,7 +89,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
         case 'not_found':
           throw noSuchProvider()
         case 'in_use':
-          throw new ApiError('conflict', `The agent ${outcome.agentId} uses this provider.`)
+          throw new ApiError('conflict', `This provider cannot be deleted because the agent ${outcome.agentId} uses it.`)
       }
     },
 
@@ -104,7 +104,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
 const withoutKey = ({ sealedApiKey: _, ...provider }: StoredProvider): Provider => provider
 
 function refuseBuiltInName(name: string): void {
-  if (name === builtInProvider) throw new ApiError('validation_error', `The name ${name} belongs to the built-in demo model.`)
+  if (name === builtInProvider) throw new ApiError('validation_error', `The name ${name} is reserved for the built-in demo model.`)
 }
 
 // As gateways call what opens them; it would be stored unsealed and shown to whoever reads the provider.
@@ -113,17 +113,20 @@ const secretName = /(^|[_-])(api)?[_-]?(key|token|secret|password|signature|sig|
 /** Which host it is stays the operator's own choice. A password or a key in it would be stored unsealed, so it is refused. */
 function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
   if (baseUrl === null) {
-    if (kind === 'openai-compatible') throw new ApiError('validation_error', 'A provider of the kind openai-compatible needs a base URL.')
+    if (kind === 'openai-compatible')
+      throw new ApiError('validation_error', 'base_url is required for a provider of the kind openai-compatible.')
     return
   }
   const url = /[\s\p{Cc}]/u.test(baseUrl) ? null : URL.parse(baseUrl)
   const fits = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === ''
-  if (!fits)
-    throw new ApiError('validation_error', 'The base URL must be an http or https address without user name, password and fragment.')
+  if (!fits) throw new ApiError('validation_error', 'base_url must be an http or https URL without a user name, password or fragment.')
   const secret = [...url.searchParams.keys()].find((name) => secretName.test(name))
   if (secret !== undefined)
-    throw new ApiError('validation_error', 'The base URL must not hold a key or token in its query; give it as api_key, which is sealed.')
+    throw new ApiError(
+      'validation_error',
+      'base_url must not contain a key or token in its query. Send it as api_key, which is stored encrypted.',
+    )
 }
 
-const noSuchProvider = (): ApiError => new ApiError('not_found', 'There is no such provider.')
-const nameTaken = (name: string): ApiError => new ApiError('conflict', `There is a provider named ${name} already.`)
+const noSuchProvider = (): ApiError => new ApiError('not_found', 'This provider does not exist.')
+const nameTaken = (name: string): ApiError => new ApiError('conflict', `A provider named ${name} already exists.`)

@@ -19,7 +19,7 @@ const controls = /[\0-\x08\x0b\x0e-\x1f]/g
 export function decodeText({ bytes, mediaType, isHtml }: Encoded): string {
   const text = decoded(bytes, [markOf(bytes), charsetOf(mediaType), isHtml ? metaCharset(bytes) : undefined], isHtml)
   if (text.length - text.replace(controls, '').length > text.length * maxControls)
-    throw new DocumentRefused('This is no text: it is full of control characters. If it is UTF-16, save it as UTF-8.')
+    throw new DocumentRefused('This file is not text: it contains too many control characters. If it is UTF-16, save it as UTF-8.')
   return text
 }
 
@@ -32,11 +32,11 @@ function decoded(bytes: Uint8Array, named: (string | undefined)[], isHtml: boole
     if (isHtml && (error instanceof RangeError || named.every((one) => one === undefined)))
       return new TextDecoder('windows-1252').decode(bytes)
     if (error instanceof RangeError)
-      throw new DocumentRefused(`This text is said to be in "${charset}", an encoding that is not known here. Save it as UTF-8.`)
+      throw new DocumentRefused(`This text declares the unsupported encoding "${charset}". Save it as UTF-8.`)
     throw new DocumentRefused(
       charset === 'utf-8'
-        ? 'This is no UTF-8 text: it is in another encoding, or no text at all. Save it as UTF-8.'
-        : `This is no text in ${charset}, although it is said to be. Save it as UTF-8.`,
+        ? 'This file is not valid UTF-8: it has another encoding or is not text. Save it as UTF-8.'
+        : `This file declares the encoding ${charset} but is not valid text in it. Save it as UTF-8.`,
     )
   }
 }

@@ -102,7 +102,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       const indexed = await indexNext()
       return (await clearSome()) || indexed
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'the indexer failed')
+      if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'document indexer failed: internal error')
       // StoreUnavailable is not logged, because the store logs its own outages.
       return false
     }
@@ -136,7 +136,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     const told = { documentId: document.id, agentId: document.agentId }
     try {
       const { chunks } = await indexDocument(document, claim, { store, extractor, guard, embeddings, retriesMs })
-      log.info({ ...told, chunks, ms: Math.round(performance.now() - startedAt) }, 'a document is ready')
+      log.info({ ...told, chunks, ms: Math.round(performance.now() - startedAt) }, 'document indexed')
     } catch (error) {
       await abandon(document, error)
     } finally {
@@ -152,16 +152,18 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     if (stopping.signal.aborted) {
       // Setting the lease to 0 lets another process claim the document immediately. If this write fails, the lease expires.
       await store.write('reportProgress', { documentId: id, fence, progress: 0, leaseMs: 0 })
-      return log.info(told, 'the indexing of a document is given up: the process ends')
+      return log.info(told, 'document indexing interrupted: the process is stopping')
     }
-    if (error instanceof ClaimLost) return log.info(told, 'a document was replaced, deleted or taken over while it was indexed')
+    if (error instanceof ClaimLost)
+      return log.info(told, 'document indexing canceled: the document was replaced, deleted or claimed by another process')
     // The lease expires and the document is indexed again, up to three times in total.
-    if (error instanceof StoreUnavailable) return log.warn({ ...told, err: error }, 'the store failed while a document was indexed')
-    if (error instanceof ReadingBrokenOff) return log.warn({ ...told, err: error }, 'the reading of a document was broken off')
+    if (error instanceof StoreUnavailable) return log.warn({ ...told, err: error }, 'document indexing interrupted: store unavailable')
+    if (error instanceof ReadingBrokenOff)
+      return log.warn({ ...told, err: error }, 'document indexing interrupted: the reading process ended')
     const refused = error instanceof DocumentRefused
-    if (refused) log.info({ ...told, reason: error.message }, 'a document cannot be indexed')
-    else log.error({ ...told, err: error }, 'a document could not be indexed')
-    const reason = refused ? error.message : 'This document could not be indexed, by a fault of Turnkeep. The log of the server says more.'
+    if (refused) log.info({ ...told, reason: error.message }, 'document rejected')
+    else log.error({ ...told, err: error }, 'document indexing failed: internal error')
+    const reason = refused ? error.message : 'Indexing failed because of an internal error. See the server log for details.'
     await store.write('failDocument', { documentId: id, fence, reason })
   }
 
@@ -181,7 +183,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
         if (!(await store.write('reportProgress', { documentId, fence, progress, leaseMs }))) lost.abort(new ClaimLost())
       } catch (error) {
         // The next renewal may succeed. If the lease expires first, the fence rejects further writes.
-        log.warn({ documentId, err: error }, 'the lease of a document could not be renewed')
+        log.warn({ documentId, err: error }, 'could not renew the lease of a document')
       }
     }
 

@@ -21,7 +21,7 @@ export async function readDocx(bytes: Uint8Array): Promise<string> {
     return fragmentToMarkdown(value)
   } catch (error) {
     // For example, XML that is nested too deeply. Exceeding the limits of the process does not throw but ends the process.
-    throw new DocumentRefused('This DOCX file is damaged: its text cannot be read.', { cause: error })
+    throw new DocumentRefused('This DOCX file is damaged and cannot be read.', { cause: error })
   }
 }
 

@@ -16,13 +16,12 @@ export async function embedWithRetries(texts: string[], { embeddings, model, sig
     try {
       const vectors = await embeddings.embed(model, texts, signal)
       if (vectors.length !== texts.length)
-        throw new DocumentRefused(`The embedding model ${model} answered ${vectors.length} vectors to ${texts.length} texts.`)
+        throw new DocumentRefused(`The embedding model ${model} returned ${vectors.length} vectors for ${texts.length} texts.`)
       return vectors
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof ModelError)) throw error
-      if (error.kind !== 'unavailable')
-        throw new DocumentRefused(`The embedding model ${model} makes no vectors of this text: ${error.message}`)
+      if (error.kind !== 'unavailable') throw new DocumentRefused(`The embedding model ${model} rejected this text: ${error.message}`)
       const pause = retriesMs[attempt]
       if (pause === undefined) throw new DocumentRefused(`The embedding model ${model} cannot be reached: ${error.message}`)
       // An aborted timer rejects with an error of its own, but callers expect the signal's reason.

@@ -71,7 +71,7 @@ function refusal(error: unknown): FromThread {
     return { kind: 'refused', reason: error.message, cause: error.cause === undefined ? null : String(error.cause) }
   // V8's message for a stack overflow.
   if (error instanceof RangeError && /call stack/.test(error.message))
-    return { kind: 'refused', reason: 'This document is nested too deeply to be read.', cause: null }
+    return { kind: 'refused', reason: 'This document is nested too deeply.', cause: null }
   const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return { kind: 'refused', reason: 'This document could not be read, by a fault of Turnkeep. The log of the server says more.', cause }
 }

@@ -27,7 +27,7 @@ export async function extractDocument(source: Source, onProgress: (share: number
   const { title, sections } = await read(source, onProgress)
   const size = sections.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
   if (size > maxTextBytes)
-    throw new DocumentRefused(`This document holds more than ${inMebibytes(maxTextBytes)} of text. Split it into smaller ones.`)
+    throw new DocumentRefused(`This document contains more than ${inMebibytes(maxTextBytes)} of text. Split it into smaller documents.`)
   const chunks: Chunk[] = []
   // The title is shown next to the headings of a passage, so it is left out of the headings.
   const wayTo = (headings: string): string =>
@@ -35,9 +35,9 @@ export async function extractDocument(source: Source, onProgress: (share: number
   for (const { name, text } of sections) {
     for (const chunk of chunkDocument(cleanText(text))) chunks.push({ headings: name || wayTo(chunk.headings), text: chunk.text })
     if (chunks.length > maxChunks)
-      throw new DocumentRefused(`This document falls into more than ${maxChunks} passages. Split it into smaller ones.`)
+      throw new DocumentRefused(`This document has more than ${maxChunks} passages. Split it into smaller documents.`)
   }
-  if (chunks.length === 0) throw new DocumentRefused('This document holds no text.')
+  if (chunks.length === 0) throw new DocumentRefused('This document contains no text.')
   return { title: title && cleanText(title), chunks }
 }
 

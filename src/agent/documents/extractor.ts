@@ -91,7 +91,7 @@ export function createExtractor(options: ExtractorOptions): Extractor {
         const answer = await present.ask({ kind: 'read', source }, onProgress)
         if (answer.kind === 'read') return answer
         if (answer.kind !== 'refused') throw new Error(`a process that was to read has answered ${answer.kind}`)
-        if (answer.cause !== null) options.log.warn({ reason: answer.reason, cause: answer.cause }, 'a document could not be read')
+        if (answer.cause !== null) options.log.warn({ reason: answer.reason, cause: answer.cause }, 'could not read document')
         throw new DocumentRefused(answer.reason)
       } finally {
         clearTimeout(timer)

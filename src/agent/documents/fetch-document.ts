@@ -43,14 +43,13 @@ async function fetchOnce(url: string, guard: Pick<Guard, 'fetch'>, signal: Abort
       redirects: maxRedirects,
     })
     const { status } = answer
-    if (status !== 200)
-      return { reason: `The address answered with the status ${status} and no document.`, mayPass: timesAgain.has(status) }
-    if (answer.truncated) return { reason: `The document at this address is larger than ${inMebibytes(maxFileBytes)}.`, mayPass: false }
+    if (status !== 200) return { reason: `The URL returned status ${status}.`, mayPass: timesAgain.has(status) }
+    if (answer.truncated) return { reason: `The document at this URL is larger than ${inMebibytes(maxFileBytes)}.`, mayPass: false }
     return answer
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof GuardRefused) return { reason: `The address may not be fetched: ${error.forOperator}.`, mayPass: false }
-    if (error instanceof GuardFailed) return { reason: `The address could not be fetched: ${error.message}.`, mayPass: true }
+    if (error instanceof GuardRefused) return { reason: `This URL is not allowed: ${error.forOperator}.`, mayPass: false }
+    if (error instanceof GuardFailed) return { reason: `The URL could not be fetched: ${error.message}.`, mayPass: true }
     throw error
   }
 }

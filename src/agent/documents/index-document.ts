@@ -84,7 +84,7 @@ export async function indexDocument(
       if (!bytes) return
       size += bytes.length
       if (size > maxFileBytes)
-        throw new DocumentRefused(`This file is larger than ${inMebibytes(maxFileBytes)}. Split it into smaller ones.`)
+        throw new DocumentRefused(`This file is larger than ${inMebibytes(maxFileBytes)}. Split it into smaller documents.`)
       yield bytes
     }
   }

@@ -66,9 +66,10 @@ export function kindOf(bytes: Uint8Array, told: Told): Kind {
     )
   const is = ownKind(bytes, called)
   if (called === undefined || called === is) return is ?? called ?? 'text'
-  if (is !== undefined) throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but it is ${words[is]}. Send it under its own name.`)
+  if (is !== undefined)
+    throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but it is ${words[is]}. Send it with the right file name.`)
   if (called === 'pdf' || called === 'docx')
-    throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but it is none: it does not begin like one.`)
+    throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but its content is something else.`)
   return called
 }
 
@@ -79,7 +80,7 @@ function calledKind({ mediaType, fileName }: Told): Kind | undefined {
 }
 
 const callsIt = ({ fileName }: Told): string =>
-  extensions[extensionOf(fileName) ?? ''] ? 'By its name this is' : 'By its content type this is'
+  extensions[extensionOf(fileName) ?? ''] ? 'According to its name, this file is' : 'According to its content type, this file is'
 
 function extensionOf(fileName: string | null): string | undefined {
   return /\.([^./\\]+)$/.exec(fileName ?? '')?.[1]?.toLowerCase()
@@ -91,7 +92,7 @@ function strangeKind(bytes: Uint8Array): string | undefined {
   if (!startsWith(bytes, oldOffice)) return undefined
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(Buffer.from('EncryptedPackage', 'utf16le'))
     ? 'an Office file encrypted with a password; save it without one'
-    : 'an Office file of the time before 2007; save it as DOCX'
+    : 'an Office file in the format before 2007; save it as DOCX'
 }
 
 /** Returns the kind that the bytes prove; undefined for all kinds of text. */

@@ -39,8 +39,8 @@ export const inMebibytes = (bytes: number): string => `${bytes / 1024 / 1024} Mi
 
 /** Errors for the two limits that `reading-process.ts` enforces by ending the process. */
 export const needsTooLong = (limitMs: number): DocumentRefused =>
-  new DocumentRefused(`This document could not be read within ${limitMs / 1000} seconds of computing. Split it into smaller ones.`)
+  new DocumentRefused(`Reading this document took more than ${limitMs / 1000} seconds of CPU time. Split it into smaller documents.`)
 export const needsTooMuch = (): DocumentRefused =>
   new DocumentRefused(
-    `This document needs more memory to be read than a document is given (${maxHeapMegabytes} MB, and ${inMebibytes(maxOutsideBytes)} for what it decompresses to). Split it into smaller ones.`,
+    `Reading this document needs too much memory (more than ${maxHeapMegabytes} MB, or ${inMebibytes(maxOutsideBytes)} of decompressed data). Split it into smaller documents.`,
   )

@@ -18,7 +18,7 @@ export async function readPdf(bytes: Uint8Array, onPage: (share: number) => void
   try {
     const document = await getDocumentProxy(bytes, { verbosity: 0, useSystemFonts: false, disableFontFace: true })
     if (document.numPages > maxPages)
-      throw new DocumentRefused(`This PDF has ${document.numPages} pages, and at most ${maxPages} are read. Split it into smaller ones.`)
+      throw new DocumentRefused(`This PDF has ${document.numPages} pages. The limit is ${maxPages}. Split it into smaller documents.`)
     const pages: string[] = []
     for (let number = 1; number <= document.numPages; number++) {
       const page = await document.getPage(number)
@@ -28,12 +28,12 @@ export async function readPdf(bytes: Uint8Array, onPage: (share: number) => void
       onPage(number / document.numPages)
     }
     if (pages.every((page) => page.trim() === ''))
-      throw new DocumentRefused('This PDF holds no text: its pages are pictures or empty. Run it through a text recognition (OCR) first.')
+      throw new DocumentRefused('This PDF contains no text: its pages are images or empty. Run text recognition (OCR) on it first.')
     return { title: titleOf((await document.getMetadata()).info), pages }
   } catch (error) {
     if (error instanceof DocumentRefused) throw error
     if (error instanceof Error && error.name === 'PasswordException')
-      throw new DocumentRefused('This PDF is encrypted and needs a password to be read. Save it without one.')
+      throw new DocumentRefused('This PDF is protected by a password. Save it without a password.')
     throw new DocumentRefused('This PDF is damaged and cannot be read.', { cause: error })
   }
 }

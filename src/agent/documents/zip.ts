@@ -24,11 +24,11 @@ export async function readArchive(bytes: Uint8Array): Promise<Archive> {
   try {
     const zip = await fromBufferPromise(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), { lazyEntries: true })
     if (zip.entryCount > maxEntries)
-      throw new DocumentRefused(`This DOCX file is an archive of ${zip.entryCount} files; no document has so many.`)
+      throw new DocumentRefused(`This DOCX file is an archive with ${zip.entryCount} files, which is too many for a document.`)
     for await (const entry of zip.eachEntry()) {
       archive.names.add(entry.fileName)
       if (!/\.(?:xml|rels)$/i.test(entry.fileName)) continue
-      if (entry.isEncrypted()) throw new DocumentRefused('This DOCX file is encrypted with a password. Save it without one.')
+      if (entry.isEncrypted()) throw new DocumentRefused('This DOCX file is protected by a password. Save it without a password.')
       const file = await inflate(zip, entry, left)
       left -= file.length
       archive.xml.set(entry.fileName, file)
@@ -37,7 +37,7 @@ export async function readArchive(bytes: Uint8Array): Promise<Archive> {
   } catch (error) {
     if (error instanceof DocumentRefused) throw error
     // Errors of yauzl: wrong sizes, a truncated entry, an unknown compression method.
-    throw new DocumentRefused('This DOCX file is damaged: it is no sound ZIP archive.', { cause: error })
+    throw new DocumentRefused('This DOCX file is damaged: it is not a valid ZIP archive.', { cause: error })
   }
 }
 

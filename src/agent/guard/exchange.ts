@@ -135,7 +135,7 @@ function decoderOf(coding: string, first: Buffer): Transform | undefined {
       // Some servers send deflate without the zlib header, whose first byte ends in 8.
       return (first[0]! & 0x0f) === 8 ? createInflate() : createInflateRaw()
     default:
-      throw new GuardFailed('the body of the answer has a coding that was not asked for')
+      throw new GuardFailed('the response body has an unsupported content encoding')
   }
 }
 

@@ -135,7 +135,7 @@ export function createGuard({ allowPrivateHosts, nameServers }: GuardOptions): G
     },
 
     async close() {
-      for (const deadline of running) deadline.stop(new GuardFailed('the server is being stopped'))
+      for (const deadline of running) deadline.stop(new GuardFailed('the service is shutting down'))
     },
   }
 }
@@ -181,7 +181,7 @@ function response(answer: HopAnswer, deadline: Deadline): Response {
           return controller.close()
         }
         bytes += next.value.length
-        if (bytes > webFetchBytes) throw new GuardFailed(`the body of the answer is longer than ${webFetchBytes} bytes`)
+        if (bytes > webFetchBytes) throw new GuardFailed(`the response body exceeds ${webFetchBytes} bytes`)
         controller.enqueue(new Uint8Array(next.value))
       } catch (error) {
         const reason = marked(deadline.reasonOf(error), { sent: true })
@@ -202,7 +202,7 @@ function redirected(hop: Hop, { status, headers }: HopAnswer): Hop | undefined {
   if (![301, 302, 303, 307, 308].includes(status) || location === null) return undefined
   // The header contains UTF-8, as browsers assume.
   const url = URL.parse(Buffer.from(location, 'latin1').toString(), hop.url)
-  if (!url) throw new GuardRefused('the server redirects to something that is no URL')
+  if (!url) throw new GuardRefused('the server redirects to an invalid URL')
   const becomesGet = status === 303 ? !['GET', 'HEAD'].includes(hop.method) : status < 303 && hop.method === 'POST'
   const staysHome = url.origin === new URL(hop.url).origin
   const headersThere = Object.entries(hop.headers).filter(
@@ -218,7 +218,7 @@ function redirected(hop: Hop, { status, headers }: HopAnswer): Hop | undefined {
 
 function tooManyRedirects(allowed: number): GuardRefused {
   return new GuardRefused(
-    allowed === 0 ? 'the server redirects, which is not followed here' : `the server redirects more than ${allowed} times`,
+    allowed === 0 ? 'the server redirects, and redirects are not followed' : `the server redirects more than ${allowed} times`,
   )
 }
 

@@ -23,7 +23,7 @@ export class GuardRefused extends Error {
   get forOperator(): string {
     return this.allow === undefined || this.sent
       ? this.message
-      : `${this.message}; to allow it, name ${this.allow} in TURNKEEP_ALLOW_PRIVATE_HOSTS`
+      : `${this.message}; to allow it, add ${this.allow} to TURNKEEP_ALLOW_PRIVATE_HOSTS`
   }
 }
 
@@ -35,21 +35,21 @@ export class GuardFailed extends Error {
 
 const byCode: Record<string, string> = {
   ECONNREFUSED: 'the server refused the connection',
-  ECONNRESET: 'the server closed the connection before its answer was whole',
-  EPIPE: 'the server closed the connection before its answer was whole',
-  UND_ERR_SOCKET: 'the server closed the connection before its answer was whole',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer is shorter or longer than it says',
-  UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too long',
+  ECONNRESET: 'the server closed the connection before sending a complete response',
+  EPIPE: 'the server closed the connection before sending a complete response',
+  UND_ERR_SOCKET: 'the server closed the connection before sending a complete response',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the response body does not match its Content-Length',
+  UND_ERR_HEADERS_OVERFLOW: 'the response headers are too large',
   EHOSTUNREACH: 'the server cannot be reached',
   ENETUNREACH: 'the server cannot be reached',
   ETIMEDOUT: 'the server cannot be reached',
-  ENOTFOUND: 'there is no host of that name',
-  ENODATA: 'there is no host of that name',
+  ENOTFOUND: 'the host name does not exist',
+  ENODATA: 'the host name does not exist',
 }
 const byPrefix: [RegExp, string][] = [
-  [/^HPE_/, 'the answer is not whole, or not HTTP'],
-  [/^(Z_|ERR__ERROR_|ERR_BROTLI|ERR_PADDING|ERR_ALLOC)/, 'the body of the answer cannot be decoded'],
-  [/CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$/, 'the connection is not secure'],
+  [/^HPE_/, 'the response is incomplete or not valid HTTP'],
+  [/^(Z_|ERR__ERROR_|ERR_BROTLI|ERR_PADDING|ERR_ALLOC)/, 'the response body cannot be decoded'],
+  [/CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$/, 'the TLS connection could not be established'],
 ]
 
 /** Describes an error by its code only, because the messages of sockets and DNS contain addresses. */
@@ -65,7 +65,7 @@ export function lookupFailure(error: unknown): GuardRefused | GuardFailed {
   const code = codeOf(error)
   return code === 'ENOTFOUND' || code === 'ENODATA' || code === ''
     ? failure(error)
-    : new GuardFailed(`the name of the host could not be looked up (${code})`)
+    : new GuardFailed(`the host name could not be resolved (${code})`)
 }
 
 function codeOf(error: unknown): string {

@@ -29,7 +29,7 @@ export function permittedPairs(pairs: string[]): Set<string> {
   return new Set(
     pairs.map((pair) => {
       const url = URL.parse(`http://${pair}`)
-      if (!url) throw new Error(`${pair} is no pair of host and port`)
+      if (!url) throw new Error(`${pair} is not a pair of host and port`)
       return `${bareHost(url)}:${pair.slice(pair.lastIndexOf(':') + 1)}`
     }),
   )
@@ -39,14 +39,14 @@ export function permittedPairs(pairs: string[]): Set<string> {
 export function readTarget(text: string, permitted: Set<string>): Target {
   if (text.length > maxUrl) throw new GuardRefused(`the address is longer than ${maxUrl} characters`)
   const url = URL.parse(text)
-  if (!url) throw new GuardRefused('the address is no URL')
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new GuardRefused('the address must begin with https://')
-  if (url.username !== '' || url.password !== '') throw new GuardRefused('the address must not hold a user name or password')
+  if (!url) throw new GuardRefused('the address is not a valid URL')
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new GuardRefused('the address must start with https://')
+  if (url.username !== '' || url.password !== '') throw new GuardRefused('the address must not contain a user name or password')
   const host = bareHost(url)
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
   const target = { url, host, port, permitted: permitted.has(`${host}:${port}`) }
   if (target.permitted) return target
-  if (url.protocol === 'http:') throw new GuardRefused('the address must begin with https://', pairOf(target))
+  if (url.protocol === 'http:') throw new GuardRefused('the address must start with https://', pairOf(target))
   if (!(isIP(host) ? isPublic(host) : isPublicName(host))) throw notAllowed(target)
   return target
 }
@@ -99,7 +99,7 @@ function found(answer: PromiseSettledResult<string[]>, family: number): Address[
 }
 
 export function notAllowed(target: Pick<Target, 'host' | 'port'>): GuardRefused {
-  const words = `the address ${target.host.slice(0, 255)} is not public, and its host and port are not among those that are allowed`
+  const words = `the address ${target.host.slice(0, 255)} is not public, and its host and port are not on the list of allowed private hosts`
   return new GuardRefused(words, pairOf(target))
 }
 

@@ -65,12 +65,15 @@ export type ModelErrorKind = 'unavailable' | 'refused' | 'too_long'
  */
 export class ModelError extends Error {
   readonly kind: ModelErrorKind
+  /** The message without the text of the provider: what the log may contain. */
+  readonly ownMessage: string
   /** The provider's Retry-After in milliseconds, if it sent one. */
   readonly retryAfterMs: number | undefined
 
-  constructor(kind: ModelErrorKind, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
-    super(message, { cause: options.cause })
+  constructor(kind: ModelErrorKind, message: string, options: { retryAfterMs?: number | undefined; cause?: unknown; said?: string } = {}) {
+    super(options.said ? `${message}: ${options.said}` : message, { cause: options.cause })
     this.kind = kind
+    this.ownMessage = message
     this.retryAfterMs = options.retryAfterMs
   }
 }

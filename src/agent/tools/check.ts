@@ -36,24 +36,23 @@ export function checkTools(tools: OpenTool[]): string | undefined {
   const names = tools.flatMap((tool) => (tool.type === 'mcp' ? tool.pinned.map(({ name }) => mcpToolName(tool.name, name)) : [tool.name]))
   const servers = tools.filter(({ type }) => type === 'mcp').map(({ name }) => name)
   const twice = [names, servers].map((all) => all.find((name, index) => all.indexOf(name) !== index)).find(Boolean)
-  if (twice !== undefined) return `Two tools are called ${twice}.`
-  if (names.length > maxTools) return `An agent has at most ${maxTools} tools.`
+  if (twice !== undefined) return `Two tools have the name ${twice}.`
+  if (names.length > maxTools) return `An agent can have at most ${maxTools} tools.`
   return tools.map(problemOf).find((problem) => problem !== undefined)
 }
 
 function problemOf(tool: OpenTool): string | undefined {
   if (tool.type === 'builtin') return undefined
-  if (!toolName.test(tool.name))
-    return `A tool is called ${JSON.stringify(tool.name.slice(0, 64))}: a name has 1 to 64 letters, digits, _ and -.`
+  if (!toolName.test(tool.name)) return `The tool name ${JSON.stringify(tool.name.slice(0, 64))} must have 1 to 64 letters, digits, _ or -.`
   const problem = tool.type === 'http' ? httpProblem(tool) : mcpProblem(tool)
   return problem && `The tool ${tool.name}: ${problem}.`
 }
 
 function httpProblem(tool: OpenHttpTool): string | undefined {
   const { description, timeoutSeconds, headers, secrets } = tool
-  if (Buffer.byteLength(description) > maxDescriptionBytes) return `its description is longer than ${maxDescriptionBytes} bytes`
+  if (Buffer.byteLength(description) > maxDescriptionBytes) return `its description exceeds ${maxDescriptionBytes} bytes`
   if (cleanText(description) !== description) return 'its description is not well-formed text'
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= maxSeconds)) return `its timeout is not between 1 and ${maxSeconds} seconds`
+  if (!(timeoutSeconds >= 1 && timeoutSeconds <= maxSeconds)) return `its timeout must be between 1 and ${maxSeconds} seconds`
   return parametersProblem(tool) ?? secretsProblem(tool) ?? addressProblem(tool) ?? headersProblem(headers, secrets)
 }
 
@@ -63,54 +62,54 @@ function mcpProblem({ url, headers }: OpenMcpServer): string | undefined {
 
 function parametersProblem({ parameters }: OpenHttpTool): string | undefined {
   if (parameters['type'] !== 'object') return 'its parameters must be a JSON Schema of type "object"'
-  if (Buffer.byteLength(JSON.stringify(parameters)) > maxSchemaBytes) return `its parameters are longer than ${maxSchemaBytes} bytes`
+  if (Buffer.byteLength(JSON.stringify(parameters)) > maxSchemaBytes) return `its parameters exceed ${maxSchemaBytes} bytes`
   return isUsable(parameters)
     ? undefined
-    : 'its parameters are not a usable JSON Schema: a pattern or a reference in it is none, or it is too deep'
+    : 'its parameters are not a valid JSON Schema: it is nested too deeply, or contains an invalid pattern or reference'
 }
 
 function secretsProblem({ secrets, parameters }: OpenHttpTool): string | undefined {
   const entries = Object.entries(secrets)
   if (entries.length > maxTexts) return `it has more than ${maxTexts} secrets`
   const odd = entries.find(([name]) => !toolName.test(name))
-  if (odd) return `the name ${JSON.stringify(odd[0].slice(0, 64))} of a secret is not 1 to 64 letters, digits, _ and -`
+  if (odd) return `the secret name ${JSON.stringify(odd[0].slice(0, 64))} must have 1 to 64 letters, digits, _ or -`
   for (const [name, value] of entries) {
     if (value.length < minSecret)
-      return `the secret ${name} is shorter than ${minSecret} letters, so that it could not be kept out of answers`
-    if (Buffer.byteLength(value) > maxValueBytes) return `the secret ${name} is longer than ${maxValueBytes} bytes`
+      return `the secret ${name} must have at least ${minSecret} characters, so that it can be removed from tool results`
+    if (Buffer.byteLength(value) > maxValueBytes) return `the secret ${name} exceeds ${maxValueBytes} bytes`
     if (cleanText(value) !== value) return `the secret ${name} is not well-formed text`
   }
   const both = entries.find(([name]) => propertiesOf(parameters).includes(name))
-  return both && `${both[0]} is a secret and a parameter too`
+  return both && `${both[0]} is both a secret and a parameter`
 }
 
 function addressProblem({ url, parameters, secrets }: OpenHttpTool): string | undefined {
   const { origin, path, rest } = partsOf(url)
   const plain = plainAddressProblem(fillText(url, () => 'x'))
-  if (/[{}]/.test(origin)) return 'its url has a placeholder in its scheme, host or port'
+  if (/[{}]/.test(origin)) return 'its url must not have a placeholder in the scheme, host or port'
   if (plain !== undefined) return plain
   const unknown = placeholdersIn(url).find((name) => !propertiesOf(parameters).includes(name) && !Object.hasOwn(secrets, name))
   if (unknown !== undefined) return `{${unknown}} in its url is neither a parameter nor a secret`
-  if (path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return 'its url has a step "." or ".." in it'
+  if (path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) return 'its url must not contain a "." or ".." path segment'
   if (
     rest
       .slice(1)
       .split('&')
       .some((pair) => /[{}]/.test(pair.split('=', 1)[0]!))
   )
-    return 'a placeholder in the query of its url must stand behind "name="'
+    return 'a placeholder in the query of its url must follow "name="'
   const names = queryNames(url).map((name) => name.toLowerCase())
   const taken = propertiesOf(parameters).find((name) => names.includes(name.toLowerCase()) && !placeholdersIn(url).includes(name))
-  return taken && `${taken} stands in its url and is a parameter too`
+  return taken && `${taken} is both in its url and a parameter`
 }
 
 function plainAddressProblem(url: string): string | undefined {
   const parsed = URL.parse(url)
   if (url.length > maxUrlCharacters || !parsed || !/^https?:\/\/[^/?#\\@]+([/?]|$)/i.test(url)) {
-    return 'its url is not an absolute https address without user name, or longer than 2,048 characters'
+    return 'its url must be an absolute https URL of at most 2,048 characters without a user name'
   }
   // Characters that a URL parser silently drops or changes.
-  return /[\s\\{}#]|\p{Cc}/u.test(url) ? 'its url holds a space, #, \\ or a brace that is no placeholder' : undefined
+  return /[\s\\{}#]|\p{Cc}/u.test(url) ? 'its url must not contain a space, #, \\, or a brace that is not part of a placeholder' : undefined
 }
 
 function headersProblem(headers: Record<string, string>, secrets: Record<string, string> | undefined): string | undefined {
@@ -118,15 +117,15 @@ function headersProblem(headers: Record<string, string>, secrets: Record<string,
   if (names.length > maxTexts) return `it has more than ${maxTexts} headers`
   const odd = Object.keys(headers).find((name) => !headerName.test(name))
   if (odd !== undefined)
-    return `${JSON.stringify(odd.slice(0, 64))} is no name of a header: that has 1 to 64 letters, digits and marks as -, and no space`
+    return `${JSON.stringify(odd.slice(0, 64))} is not a valid header name: use 1 to 64 letters, digits and characters such as -, without spaces`
   const ours = names.find((name, index) => ourHeaders.test(name) || (!secrets && mcpHeaders.test(name)) || names.indexOf(name) !== index)
-  if (ours !== undefined) return `the header ${ours} cannot be set, or is set twice`
+  if (ours !== undefined) return `the header ${ours} is reserved or set twice`
   for (const [name, value] of Object.entries(headers)) {
     const unknown = secrets && placeholdersIn(value).find((placeholder) => !Object.hasOwn(secrets, placeholder))
-    if (unknown !== undefined) return `{${unknown}} in its header ${name} is no secret`
+    if (unknown !== undefined) return `{${unknown}} in its header ${name} is not a secret`
     const filled = secrets ? fillText(value, (placeholder) => secrets[placeholder]!) : value
     if (!headerValue.test(filled) || filled.length > maxValueBytes)
-      return `the value of its header ${name} is no line of Latin letters, or too long`
+      return `the value of its header ${name} must be one line of Latin-1 characters and not too long`
   }
   return undefined
 }

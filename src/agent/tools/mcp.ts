@@ -68,7 +68,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     } catch (error) {
       if (error instanceof ToolServerError && error.cause instanceof GuardRefused)
         throw new ToolServerError(error.cause.forOperator, { cause: error.cause })
-      throw isTimeout(error) ? new ToolServerError(`the server did not answer within ${totalMs / 1000} seconds`) : error
+      throw isTimeout(error) ? new ToolServerError(`the server did not respond within ${totalMs / 1000} seconds`) : error
     } finally {
       void session?.close()
     }
@@ -99,12 +99,12 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
   }
 
   function failed({ server, tool }: McpCall, error: unknown, mayHaveActed: boolean): ToolResult {
-    const reason = isTimeout(error) ? `its server did not answer within ${totalMs / 1000} seconds` : undefined
+    const reason = isTimeout(error) ? `its server did not respond within ${totalMs / 1000} seconds` : undefined
     const said = reason ?? (error instanceof ToolServerError ? error.message : undefined)
     // An unexpected error may contain a secret, so only its name is logged.
     log.warn(
       { server: server.name, tool, reason: said ?? `unexpected ${error instanceof Error ? error.name : typeof error}` },
-      'an MCP tool failed',
+      'MCP tool call failed',
     )
     const wasAnswered = error instanceof ToolServerError && !(error instanceof OutcomeUnknown)
     const unknown = mayHaveActed && !wasAnswered ? '. Whether it took effect is not known' : ''
@@ -185,7 +185,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     toldOf.add(told)
     log.warn(
       { server: server.name, origin: new URL(server.url).origin, tool: pinned.name },
-      'a tool has changed since it was approved, and is not called until it is approved again',
+      'MCP tool has changed since it was approved; calls are blocked until it is approved again',
     )
   }
 

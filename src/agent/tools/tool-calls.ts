@@ -85,7 +85,7 @@ async function make({ step }: Step, call: StepCall, part: number, options: ToolC
   const idempotencyKey = `${requestId}:${step}:${part}`
   const { text, isError, passages } = await toolbox.call({ name: call.name, arguments: call.arguments, idempotencyKey, signal })
   const ms = Math.round(performance.now() - startedAt)
-  log.info({ request_id: requestId, tool: call.name, ms, outcome: isError ? 'error' : 'answered' }, 'a tool was called')
+  log.info({ request_id: requestId, tool: call.name, ms, outcome: isError ? 'error' : 'answered' }, 'tool called')
   await failpoints.reach('tool.after-call', message)
   return { text, isError, ms, citations: passages.map(({ documentId, title, section }) => ({ documentId, title, section })) }
 }

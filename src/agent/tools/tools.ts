@@ -98,7 +98,7 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
           return await tool.run({ ...request, args: read.args })
         } catch (error) {
           if (signal.aborted) throw signal.reason
-          log.error({ agent_id: options.agentId, tool: name, err: error }, 'a tool could not be called')
+          log.error({ agent_id: options.agentId, tool: name, err: error }, 'tool call failed: internal error')
           return refusal(
             error instanceof UnsealError ? 'the tool is not set up; its operator has to mend it' : 'the tool could not be called',
           )
@@ -127,7 +127,7 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
   async function runHttp(tool: HttpTool, agentId: string, call: Call): Promise<ToolResult> {
     const open = { ...tool, headers: openTexts(tool.headers, agentId, sealer), secrets: openTexts(tool.secrets, agentId, sealer) }
     const { text, isError, failure } = await callHttpTool({ ...call, tool: open }, guard)
-    if (failure !== undefined) log.warn({ agent_id: agentId, tool: tool.name, reason: failure }, 'a tool failed')
+    if (failure !== undefined) log.warn({ agent_id: agentId, tool: tool.name, reason: failure }, 'tool call failed')
     return { text, isError, passages: [] }
   }
 

@@ -1,4 +1,4 @@
-/** The fields that come again in what the admin API answers, as its description shows them. */
+/** Response fields that several schemas of the admin API share. */
 import type { TSchema } from 'typebox'
 import { Type } from '../edge/schema.ts'
 

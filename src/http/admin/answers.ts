@@ -1,6 +1,6 @@
 /**
- * What the admin API answers with, for `/admin/v1/openapi.json`: one schema for each noun, and the failures of a route. What an operator
- * sends is described by the schemas that validate it, beside each route.
+ * The response schemas of the admin API for `/admin/v1/openapi.json`: one per resource, plus the error responses of a route. Request schemas
+ * are next to the routes that they validate.
  */
 import type { TSchema } from 'typebox'
 import type { FailureCode } from '../../errors.ts'
@@ -57,25 +57,25 @@ export const ProviderTest = define(
     ok: Type.Boolean(),
     model: Type.Optional(Type.String()),
     latency_ms: Type.Number({ minimum: 0 }),
-    error: Type.Optional(Type.String({ description: "The provider's own words, shortened." })),
+    error: Type.Optional(Type.String({ description: 'The error message of the provider, truncated.' })),
   }),
 )
 
 const keyFields = {
   id: idOf('key'),
-  key_id: Type.String({ description: 'The public part of the key.' }),
+  key_id: Type.String({ description: 'The public part of the API key.' }),
   agent_id: idOf('agt'),
   name: orNull(Type.String()),
   permission: Type.Enum(['full', 'read-only']),
   rate_limit: Type.Object({ limit: Count, window_seconds: Count }),
   created_at: Time,
-  last_used_at: Type.Union([Time, Type.Null()], { description: 'Up to a minute behind; null before the first use.' }),
+  last_used_at: Type.Union([Time, Type.Null()], { description: 'Updated at most once a minute. Null if the key was never used.' }),
   revoked_at: TimeOrNull,
 }
 export const Key = define('Key', Type.Object(keyFields))
 export const ShownKey = define(
   'ShownKey',
-  Type.Object({ api_key: Type.String({ description: 'The whole key: shown in this answer and in no other.' }), ...keyFields }),
+  Type.Object({ api_key: Type.String({ description: 'The complete API key. Only this response contains it.' }), ...keyFields }),
 )
 
 const TurnUsage = Type.Object({
@@ -83,7 +83,7 @@ const TurnUsage = Type.Object({
   completion_tokens: Count,
   total_tokens: Count,
   charged_usd: AmountUsd,
-  estimated: Type.Boolean({ description: 'The provider told no usage: counted from the texts.' }),
+  estimated: Type.Boolean({ description: 'True if the provider reported no usage and the tokens were estimated from the text.' }),
 })
 const State = Type.Enum(['running', 'completed', 'failed', 'released'])
 
@@ -93,7 +93,7 @@ export const StoredConversation = define(
     id: idOf('conv'),
     agent_id: idOf('agt'),
     key_id: idOf('key'),
-    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null once erased.' }),
+    external_user_id: Type.Union([Type.String(), Type.Null()], { description: 'Null after erasure.' }),
     created_at: Time,
     last_message_at: TimeOrNull,
     message_count: Count,
@@ -102,10 +102,10 @@ export const StoredConversation = define(
 
 const ToolCall = Type.Object({
   name: Type.String(),
-  step: Type.Integer({ minimum: 1, description: 'The call of the model that asked for it, counted from 1.' }),
-  arguments: Type.String({ description: 'As the model wrote them.' }),
+  step: Type.Integer({ minimum: 1, description: 'The step in which the model requested the call, starting at 1.' }),
+  arguments: Type.String({ description: 'The arguments as the model wrote them.' }),
   result: Type.Union([Type.String(), Type.Null()], {
-    description: 'What the model was told, cut after 2,000 characters; null: no end of it is known.',
+    description: 'What was returned to the model, truncated to 2,000 characters. Null if the outcome of the call is unknown.',
   }),
   is_error: orNull(Type.Boolean()),
   ms: orNull(Type.Number()),
@@ -119,8 +119,8 @@ export const StoredMessage = define(
     content: Type.String(),
     created_at: Time,
     request_id: RequestId,
-    citations: Type.Array(Source, { description: 'The passages that a reply had before it; none of a message.' }),
-    tool_calls: Type.Array(ToolCall, { description: 'What was called for a reply, for 30 days; none of a message.' }),
+    citations: Type.Array(Source, { description: 'The passages that were in the prompt of this reply. Empty for user messages.' }),
+    tool_calls: Type.Array(ToolCall, { description: 'The tool calls of this reply, kept for 30 days. Empty for user messages.' }),
     turn: Type.Object({ state: State, agent_version: Version, usage: orNull(TurnUsage) }),
   }),
 )
@@ -165,7 +165,7 @@ export const TurnWithSteps = define('TurnWithSteps', Type.Object({ ...turnFields
 export const Erased = define('Erased', Type.Object({ conversations: Count, turns: Count, messages: Count }))
 
 const figures = {
-  turns: Type.Integer({ minimum: 0, description: 'Turns that ended: completed, failed and released.' }),
+  turns: Type.Integer({ minimum: 0, description: 'Turns that ended: completed, failed or released.' }),
   completed: Count,
   failed: Count,
   released: Count,
@@ -173,7 +173,9 @@ const figures = {
   completion_tokens: Count,
   charged_usd: AmountUsd,
   written_off_usd: AmountUsd,
-  p50_ms: Type.Union([Type.Number(), Type.Null()], { description: 'Of completed turns, nearest rank; null where there is none.' }),
+  p50_ms: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Latency of completed turns, by nearest rank. Null if no turn completed.',
+  }),
   p95_ms: orNull(Type.Number()),
   p50_first_delta_ms: orNull(Type.Number()),
   p95_first_delta_ms: orNull(Type.Number()),
@@ -187,17 +189,19 @@ export const AuditLine = define(
   'AuditLine',
   Type.Object({
     id: idOf('aud'),
-    who: Type.Enum(['admin', 'server'], { description: 'admin: a call of this API; server: the service itself (first start, retention).' }),
+    who: Type.Enum(['admin', 'server'], {
+      description: '`admin`: a call to this API. `server`: the service itself, at its first start or for retention.',
+    }),
     verb: Type.String({ examples: ['change'] }),
     noun: Type.String({ examples: ['agent'] }),
     subject_id: Type.String(),
-    fields: Type.Array(Type.String(), { description: 'Names of the changed fields, never a value.' }),
+    fields: Type.Array(Type.String(), { description: 'Names of the changed fields, without their values.' }),
     request_id: orNull(RequestId),
     created_at: Time,
   }),
 )
 
-/** For `addSchema`, before the routes. */
+/** Pass these to `addSchema` before adding the routes. */
 export const adminSchemas = [
   ...ChatEvents,
   Owner,
@@ -237,34 +241,36 @@ const json = (answered: Answered) => ({ 'application/json': { schema: answered.r
 export const pageOf = (item: Named): Answer => ({
   ref: Type.Object({
     data: Type.Array(item.ref),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'For the next page; null on the last one.' }),
+    next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'Pass as `cursor` to get the next page. Null on the last page.' }),
   }),
   example: pageExample(exampleOf(item)),
 })
 
-/** A 200 with this body, or one of these failures. */
+/** Describes a 200 response with this body, and the errors of the route. */
 export const answers = (answered: Answered, ...codes: FailureCode[]) => ({
-  200: { description: 'Done.', headers: describeHeaders(), content: json(answered) },
+  200: { description: 'OK.', headers: describeHeaders(), content: json(answered) },
   ...describeFailures(...always, ...codes),
 })
 
+/** Describes a 201 response with this body, and the errors of the route. */
 export const made = (answered: Answered, ...codes: FailureCode[]) => ({
-  201: { description: 'Made.', headers: describeHeaders(), content: json(answered) },
+  201: { description: 'Created.', headers: describeHeaders(), content: json(answered) },
   ...describeFailures(...always, ...codes),
 })
 
-/** Taken, and done later. */
+/** Describes a 202 response with this body, for work that finishes later. */
 export const accepted = (answered: Answered, ...codes: FailureCode[]) => ({
-  202: { description: 'Taken; see status.', headers: describeHeaders(), content: json(answered) },
+  202: { description: 'Accepted. `status` shows the progress.', headers: describeHeaders(), content: json(answered) },
   ...describeFailures(...always, ...codes),
 })
 
+/** Describes a 204 response without a body, and the errors of the route. */
 export const gone = (...codes: FailureCode[]): Record<number, object> => ({
-  204: Type.Null({ description: 'Done; there is nothing to say.', headers: describeHeaders() }),
+  204: Type.Null({ description: 'No content.', headers: describeHeaders() }),
   ...describeFailures(...always, ...codes),
 })
 
-/** The same 200 in another media type too. */
+/** Adds a second media type to a 200 response. */
 export const alsoAs = (mediaType: string, example: string, response: ReturnType<typeof answers>) => ({
   ...response,
   200: { ...response[200], content: { ...response[200].content, [mediaType]: { schema: Type.String(), example } } },

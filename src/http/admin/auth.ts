@@ -1,6 +1,7 @@
 /**
- * Who is the operator: whoever sends the admin token, or the cookie of a session of the console. The token is compared by digest and in constant
- * time, so that neither its length nor its beginning leaks; a session is one look-up in the store, and never stands in for a token that is wrong (`session.origin`).
+ * Authenticates the operator by the admin token or by the session cookie of the console. Tokens are compared by digest in constant time, so
+ * timing reveals neither the length nor a prefix. A session takes one lookup in the store, and is ignored if the request also sends a token:
+ * a wrong token is always rejected (`session.origin`).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -12,13 +13,13 @@ import { countHeader } from '../edge/headers.ts'
 type FindSession = AdminCalls['findSession']
 export type Session = NonNullable<Awaited<ReturnType<FindSession>>>
 
-/** In constant time for a wrong one. */
+/** Takes the same time for every wrong token. */
 export type TokenCheck = (token: string) => boolean
-/** Reads the Authorization header alone. Throws ApiError `unauthorized`. */
+/** Checks only the Authorization header. Throws ApiError `unauthorized`. */
 export type TokenAuth = (request: IncomingMessage) => void
 /**
- * Answers the session where it was a cookie; nothing where it was the token. Throws ApiError `unauthorized`, the same for every way of being
- * wrong, and `service_unavailable` where the store cannot say.
+ * Returns the session if the request has a session cookie, or undefined if it has the token. Throws ApiError `unauthorized`, with the same
+ * message for every reason, and `service_unavailable` if the store cannot be reached.
  */
 export type AdminAuth = (request: IncomingMessage) => Promise<Session | undefined>
 
@@ -29,9 +30,9 @@ export function createTokenCheck(adminToken: string): TokenCheck {
 
 export function createTokenAuth(isAdminToken: TokenCheck): TokenAuth {
   return (request) => {
-    // Of two such headers Node keeps the first; a proxy before us may have judged by the other.
+    // Of two such headers Node keeps the first, while a proxy in front may have checked the second.
     const header = countHeader(request, 'authorization') === 1 ? request.headers.authorization : undefined
-    // The scheme is matched without regard to case (`order.authentication`).
+    // The scheme is case-insensitive (`order.authentication`).
     const [, token = ''] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? []
     if (!isAdminToken(token)) throw new ApiError('unauthorized')
   }

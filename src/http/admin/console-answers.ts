@@ -1,4 +1,4 @@
-/** What the admin API answers for the console alone: who is signed in, how the service is, and what is tried out. */
+/** Response schemas of the admin API that mainly serve the console: the session, the service status, and trials. */
 import { Count, Price, Time, orNull } from './answer-fields.ts'
 import { define } from '../public/schemas.ts'
 import { Type } from '../edge/schema.ts'
@@ -7,9 +7,9 @@ export const Session = define(
   'Session',
   Type.Object({
     expires_at: Time,
-    version: Type.String({ description: "The server's." }),
+    version: Type.String({ description: 'Version of the server.' }),
     api_url: Type.Union([Type.String(), Type.Null()], {
-      description: 'Base address of the public API for callers; null: the origin of this page.',
+      description: 'Base URL of the public API. Null if it has the same origin as this page.',
     }),
   }),
 )
@@ -24,10 +24,16 @@ export const Status = define(
     draining: Type.Boolean(),
     store: Type.Object({ kind: Type.Enum(['sqlite', 'postgres']), state: Health }),
     limiter: Type.Object({ kind: Type.Enum(['memory', 'postgres', 'redis']), state: Health }),
-    workers: Type.Integer({ minimum: 1, description: 'Processes of this installation on this machine.' }),
+    workers: Type.Integer({ minimum: 1, description: 'Number of worker processes of this installation on this machine.' }),
     process: Type.Object(
-      { rss_bytes: Count, event_loop_p99_ms: Type.Number({ minimum: 0, description: 'Of the last ten to twenty seconds.' }) },
-      { description: 'The one that answers.' },
+      {
+        rss_bytes: Count,
+        event_loop_p99_ms: Type.Number({
+          minimum: 0,
+          description: '99th percentile of the event loop delay over the last 10 to 20 seconds.',
+        }),
+      },
+      { description: 'The process that handled this request.' },
     ),
     turns: Type.Object(
       {
@@ -35,7 +41,7 @@ export const Status = define(
         most: Count,
         waiting: Type.Object({ admission: Count, advance: Count, settlement: Count, failure: Count }),
       },
-      { description: 'In the process that answers.' },
+      { description: 'Turns in the process that handled this request.' },
     ),
     counted: Type.Object(
       {
@@ -45,10 +51,13 @@ export const Status = define(
         lost: Count,
         replayed: Count,
         recovered: Count,
-        refused: Type.Integer({ minimum: 0, description: 'Requests of either API that were answered with a failure of their own.' }),
+        refused: Type.Integer({
+          minimum: 0,
+          description: 'Requests to either API that were rejected with an error, not counting failed turns.',
+        }),
         model_retries: Count,
       },
-      { description: 'Since the start of the process that answers.' },
+      { description: 'Totals since the process that handled this request started.' },
     ),
   }),
 )
@@ -57,7 +66,10 @@ export const Verification = define(
   'Verification',
   Type.Object({
     ok: Type.Boolean(),
-    verified_at: Type.String({ format: 'date-time', description: 'When it was begun, UTC: the answer is of what was stored then.' }),
+    verified_at: Type.String({
+      format: 'date-time',
+      description: 'When the check started, UTC. The result describes the data stored at that time.',
+    }),
     ms: Type.Number({ minimum: 0 }),
     invariants: Type.Array(
       Type.Object({
@@ -65,7 +77,7 @@ export const Verification = define(
         name: Type.String(),
         sentence: Type.String(),
         ok: Type.Boolean(),
-        rows: Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: 'What breaks it; the first ones.' }),
+        rows: Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: 'The first rows that violate the invariant.' }),
       }),
     ),
   }),
@@ -74,7 +86,7 @@ export const Verification = define(
 export const ToolTrial = define(
   'ToolTrial',
   Type.Object({
-    result: Type.String({ description: 'What the model would be told.' }),
+    result: Type.String({ description: 'What would be returned to the model.' }),
     is_error: Type.Boolean(),
     ms: Type.Number({ minimum: 0 }),
   }),
@@ -85,6 +97,6 @@ export const ModelPrice = define(
   Type.Object({
     model: Type.String(),
     price: orNull(Price),
-    context_tokens: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null: not known.' }),
+    context_tokens: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null if unknown.' }),
   }),
 )

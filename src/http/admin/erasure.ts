@@ -1,4 +1,4 @@
-/** Erasure on the operator's word, on the wire. Answers how much is gone; a second time there is nothing left, and that is no error. Ruling `erase`. */
+/** The admin routes that erase text. They return how much was erased; erasing again returns zeros and is not an error (`erase`). */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
 import type { EraseOutcome, Erasure } from '../../turn/erasure.ts'
@@ -10,7 +10,7 @@ const EndUser = Type.Object(
   {
     external_user_id: Type.String({
       ...wellFormed({ minLength: 1, maxLength: 255 }),
-      description: 'Exactly as the callers give it.',
+      description: 'The `external_user_id` exactly as callers send it.',
       examples: ['customer-4711'],
     }),
   },
@@ -25,8 +25,8 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
         ...about(
           'Erasure',
           'eraseConversation',
-          'Erase the text of a conversation; figures and ledger stay',
-          'For good. While a turn of it runs: 409 `conflict`. A second time there is nothing left, and that is no error.',
+          'Erase the text of a conversation',
+          'Permanent. Usage figures and the ledger are kept. Returns 409 `conflict` while a turn of the conversation is running. Erasing it again is not an error.',
         ),
         params: ConversationParams,
         response: answers(Erased, 'not_found', 'conflict'),
@@ -42,8 +42,8 @@ export const erasureRoutes: FastifyPluginAsyncTypebox<{ erasure: Erasure }> = as
         ...about(
           'Erasure',
           'eraseEndUser',
-          'Erase an end user: every conversation with any key of the agent',
-          'For good. While a turn of theirs runs: 409 `conflict`. A second time there is nothing left, and that is no error.',
+          'Erase an end user',
+          'Permanently erases every conversation of the end user with any key of the agent. Usage figures and the ledger are kept. Returns 409 `conflict` while a turn of the end user is running. Erasing again is not an error.',
         ),
         params: AgentParams,
         querystring: EndUser,
@@ -62,9 +62,9 @@ function writeErased(outcome: EraseOutcome, what: string): object {
     case 'erased':
       return { conversations: outcome.conversations, turns: outcome.turns, messages: outcome.messages }
     case 'not_found':
-      throw new ApiError('not_found', `There is no such ${what}.`)
+      throw new ApiError('not_found', `This ${what} does not exist.`)
     case 'busy':
-      throw new ApiError('conflict', 'A turn is running; erase when it has ended.')
+      throw new ApiError('conflict', 'A turn is still running. Erase again after it has ended.')
     case 'unavailable':
       throw new ApiError('service_unavailable')
   }

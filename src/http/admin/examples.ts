@@ -1,6 +1,6 @@
 /**
- * The examples of /admin/v1/openapi.json: one small installation, a shop whose agent answers for its support. Answers by the name of their
- * schema; short bodies stand beside theirs. A test holds each against its schema, and sends every body to a real server.
+ * The examples in /admin/v1/openapi.json: a small installation of a shop with a support agent. Responses are listed by schema name; short
+ * request bodies are next to their schemas. A test checks each example against its schema and sends every request body to a real server.
  */
 import { exampleId } from '../public/answers.ts'
 
@@ -236,7 +236,7 @@ export const answerExamples: Record<string, object> = {
   ModelPrice: { model: 'openai/gpt-5.4-mini', price, context_tokens: 400_000 },
 }
 
-/** To be sent, as far as the other examples are there: the owner, the provider. */
+/** A request body. It refers to the owner and the provider of the other examples. */
 export const newAgentExample = {
   owner_id: owner,
   name: content.name,
@@ -256,7 +256,7 @@ export const newAgentExample = {
   ],
 }
 
-/** Of the answer of listLedger in its other form. */
+/** The CSV response of listLedger. */
 export const ledgerCsvExample = [
   'id,created_at,kind,amount_usd,written_off_usd,request_id,note',
   'led_01jd3v9qk8x2m5n7p4r6t8w0yg,2026-11-21T09:00:00.000Z,credit,10.00000000,0.00000000,,Invoice 2026-0117',

@@ -1,4 +1,4 @@
-/** What the admin routes share: schemas of fields that come again, and how amounts, times and pages are written on the wire. */
+/** Request fields that the admin routes share, and functions that read and write amounts, times and pages. */
 import type { Static } from 'typebox'
 import { ApiError } from '../../errors.ts'
 import { formatUsd, parseUsd } from '../../ledger/ledger.ts'
@@ -6,22 +6,22 @@ import type { Amount, Price } from '../../ledger/ledger.ts'
 import { wellFormedPattern } from '../edge/invalid-input.ts'
 import { Type } from '../edge/schema.ts'
 
-/** `text.well-formed`; lengths are code points. */
+/** `text.well-formed`. Lengths are in code points. */
 export const wellFormed = (limits: { minLength?: number; maxLength: number }) => Type.String({ ...limits, pattern: wellFormedPattern })
 
-// 200: any name of a person, a company or a machine, and still one line of a console.
+// 200 characters fit any name of a person, a company or a machine, and still fit on one line of a terminal.
 export const Name = wellFormed({ minLength: 1, maxLength: 200 })
 
-/** An id as a caller gives it, with the words of the place where it stands. */
+/** An id in a request, with its own description. */
 export const idGiven = (prefix: string, description: string) =>
   Type.String({ minLength: 1, maxLength: 100, description, examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
 export const OwnerParams = Type.Object({ id: idGiven('own', 'Id of the owner.') })
 export const ProviderParams = Type.Object({ id: idGiven('prv', 'Id of the provider.') })
 export const AgentParams = Type.Object({ id: idGiven('agt', 'Id of the agent.') })
-export const KeyParams = Type.Object({ id: idGiven('key', 'Id of the API key, which is not its public part.') })
+export const KeyParams = Type.Object({ id: idGiven('key', 'Id of the API key (`key_…`), not the public part of the key.') })
 export const ConversationParams = Type.Object({ id: idGiven('conv', 'Id of the conversation.') })
 
-/** A decimal string of USD; `readUsd` checks the rest and the bounds. */
+/** A decimal string of USD. `readUsd` validates the format and the range. */
 export const Usd = Type.String({ minLength: 1, maxLength: 24 })
 
 /** Throws ApiError `validation_error` naming the field. */
@@ -30,7 +30,7 @@ export function readUsd(field: string, text: string): Amount {
   if (amount === undefined) {
     throw new ApiError(
       'validation_error',
-      `${field} must be a decimal string of USD within a billion and with at most 8 places, as "10.50".`,
+      `${field} must be a decimal string of at most a billion USD with at most 8 decimal places, such as "10.50".`,
     )
   }
   return amount
@@ -46,32 +46,35 @@ export const writePrice = ({ promptPerMillion, completionPerMillion }: Price): o
 export const writeTime = (epochMs: number): string => new Date(epochMs).toISOString()
 export const writeTimeOrNull = (epochMs: number | null): string | null => (epochMs === null ? null : writeTime(epochMs))
 
-/** `readMoment` checks the rest. */
+/** `readMoment` validates the format. */
 export const Moment = Type.String({
   minLength: 10,
   maxLength: 40,
-  description: 'A date as 2026-11-21 (its beginning, UTC) or a time with its zone as 2026-11-21T12:00:00Z.',
+  description: 'A date such as 2026-11-21 (midnight UTC), or a time with a zone such as 2026-11-21T12:00:00Z.',
 })
 
-/** Epoch milliseconds. Throws ApiError `validation_error` naming the field. */
+/** Returns epoch milliseconds. Throws ApiError `validation_error` naming the field. */
 export function readMoment(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const known = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
   const moment = known ? Date.parse(text) : NaN
   if (Number.isNaN(moment) || moment < 0) {
-    throw new ApiError('validation_error', `${field} must be a date as 2026-11-21, or a time with its zone as 2026-11-21T12:00:00Z.`)
+    throw new ApiError(
+      'validation_error',
+      `${field} must be a date such as 2026-11-21, or a time with a zone such as 2026-11-21T12:00:00Z.`,
+    )
   }
   return moment
 }
 
-/** Query strings are text; `readPage` reads the number. */
+/** Query values are text; `readPage` converts the number. */
 export const pageQuery = {
-  limit: Type.Optional(Type.String({ description: 'So many of a page: 1 to 100; absent: 20.', examples: ['50'] })),
-  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before; absent: the first page.' })),
+  limit: Type.Optional(Type.String({ description: 'Page size, 1 to 100. Default: 20.', examples: ['50'] })),
+  cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the previous page. Omit it to get the first page.' })),
 }
 export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
 
-/** `paging`: `limit` is 1 to 100 and 20 where it is absent. Throws ApiError `validation_error`. */
+/** `paging`: `limit` is 1 to 100, by default 20. Throws ApiError `validation_error`. */
 export function readPage({ limit = '20', cursor }: Static<typeof PageQuery>): { limit: number; cursor: string | undefined } {
   if (!/^([1-9][0-9]?|100)$/.test(limit)) throw new ApiError('validation_error', 'limit must be a whole number from 1 to 100.')
   return { limit: Number(limit), cursor }

@@ -1,4 +1,4 @@
-/** /conversations and /turns, on the wire: what the operator alone may see of a turn, its failure's cause included. */
+/** The admin routes for conversations and turns. Only here can an operator see the details of a turn, including the cause of a failure. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { StoredConversation, StoredMessage, Turn as TurnAnswer, TurnWithSteps, about, answers, pageOf } from './answers.ts'
@@ -30,23 +30,26 @@ const closed = { additionalProperties: false } as const
 const ConversationQuery = Type.Object(
   {
     ...pageQuery,
-    agent_id: Type.Optional(idGiven('agt', 'Of this agent alone.')),
-    key_id: Type.Optional(idGiven('key', 'Of this API key alone, by its id.')),
+    agent_id: Type.Optional(idGiven('agt', 'Only the conversations of this agent.')),
+    key_id: Type.Optional(idGiven('key', 'Only the conversations of this API key, by its id (`key_…`).')),
     external_user_id: Type.Optional(
-      Type.String({ ...wellFormed({ minLength: 1, maxLength: 255 }), description: 'Of this end user alone, code point by code point.' }),
+      Type.String({
+        ...wellFormed({ minLength: 1, maxLength: 255 }),
+        description: 'Only the conversations of this end user; exact match.',
+      }),
     ),
     from: Type.Optional(Moment),
     to: Type.Optional(Moment),
   },
   closed,
 )
-const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'], { description: 'In this state alone.' })
+const TurnState = Type.Enum(['running', 'completed', 'failed', 'released'], { description: 'Only turns in this state.' })
 const TurnQuery = Type.Object(
   {
     ...pageQuery,
     status: Type.Optional(TurnState),
-    agent_id: Type.Optional(idGiven('agt', 'Of this agent alone.')),
-    conversation_id: Type.Optional(idGiven('conv', 'Of this conversation alone.')),
+    agent_id: Type.Optional(idGiven('agt', 'Only turns of this agent.')),
+    conversation_id: Type.Optional(idGiven('conv', 'Only turns of this conversation.')),
   },
   closed,
 )
@@ -54,7 +57,7 @@ const TurnParams = Type.Object({
   request_id: Type.String({
     minLength: 1,
     maxLength: 100,
-    description: 'The `request_id` that the caller was answered with.',
+    description: 'The `request_id` that the caller received.',
     examples: [exampleId],
   }),
 })
@@ -67,8 +70,8 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'History',
           'listConversations',
-          'List conversations of all keys, newest first',
-          '`from` and `to` are of their beginning; `to` is exclusive.',
+          'List conversations, newest first',
+          'Includes the conversations of all keys. `from` (inclusive) and `to` (exclusive) filter by creation time.',
         ),
         querystring: ConversationQuery,
         response: answers(pageOf(StoredConversation), 'validation_error'),
@@ -91,8 +94,8 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'History',
           'findConversation',
-          'Read a conversation without its messages',
-          'Of any key. Once erased it has no name of an end user.',
+          'Get a conversation, without its messages',
+          'A conversation of any key. After erasure, `external_user_id` is null.',
         ),
         params: ConversationParams,
         response: answers(StoredConversation, 'not_found'),
@@ -109,7 +112,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'History',
           'listMessages',
           'List the messages of a conversation, newest first',
-          'Each with its turn, what it cost, the passages it could lean on and the tools that were called.',
+          'Each message includes its turn, cost, citations and tool calls.',
         ),
         params: ConversationParams,
         querystring: PageQuery,
@@ -123,7 +126,7 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/turns',
     {
       schema: {
-        ...about('History', 'listTurns', 'List turns, newest first', 'Of all keys, whatever became of them.'),
+        ...about('History', 'listTurns', 'List turns, newest first', 'Includes the turns of all keys in every state.'),
         querystring: TurnQuery,
         response: answers(pageOf(TurnAnswer), 'validation_error'),
       },
@@ -141,8 +144,8 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'History',
           'findTurn',
-          'Read a turn with its steps',
-          'Its state, what it cost, why it failed, and its journal for as long as that is kept.',
+          'Get a turn with its steps',
+          'Returns the state, the cost, the cause of a failure and, for 30 days, the steps of the turn.',
         ),
         params: TurnParams,
         response: answers(TurnWithSteps, 'not_found'),
@@ -200,7 +203,7 @@ const writeTurn = (turn: Turn): object => ({
 
 type Usage = Pick<Message['turn'], 'promptTokens' | 'completionTokens' | 'usageEstimated' | 'charged'>
 
-/** Section 2's usage and whether it was counted by us (`billing.usage-missing`); null while there is none. */
+/** The usage of a turn and whether it was estimated (`billing.usage-missing`). Null if the turn has no usage yet. */
 function writeUsage({ promptTokens, completionTokens, usageEstimated, charged }: Usage): object | null {
   if (promptTokens === null || completionTokens === null || charged === null) return null
   return {

@@ -1,4 +1,4 @@
-/** API keys of an agent, on the wire. The whole key is in the answer that makes it and in no other. */
+/** The admin routes for the API keys of an agent. Only the response that creates or rotates a key contains the complete key. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { Key as KeyAnswer, ShownKey, about, answers, gone, made, pageOf } from './answers.ts'
@@ -11,7 +11,7 @@ type ApiKeyShown = Awaited<ReturnType<AdminCalls['createApiKey']>>
 const closed = { additionalProperties: false } as const
 
 const Permission = Type.Enum(['full', 'read-only'])
-// A day is the longest window that still tells abuse from use; a million requests in one is beyond any single process.
+// With a window longer than a day a rate limit no longer detects abuse. No single process serves a million requests in one.
 const RateLimit = Type.Object(
   { limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }), window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) },
   closed,
@@ -26,11 +26,11 @@ const KeyChange = Type.Object(
     permission: Type.Optional(Permission),
     rate_limit: Type.Optional(RateLimit),
   },
-  { ...closed, examples: [{ name: 'Web shop, read alone', permission: 'read-only' }] },
+  { ...closed, examples: [{ name: 'Web shop, read-only', permission: 'read-only' }] },
 )
-// 30 days: the slowest release of a caller's; longer, and the old secret was never meant to end.
+// 30 days are enough for a caller with slow releases to switch to the new secret.
 const maxGraceSeconds = 30 * 24 * 60 * 60
-/** May be left out: the former secret ends at once. */
+/** The body is optional. Without `grace_seconds` the old secret stops working immediately. */
 const Rotation = Type.Union(
   [Type.Object({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: maxGraceSeconds })) }, closed), Type.Null()],
   { examples: [{ grace_seconds: 3600 }] },
@@ -44,8 +44,8 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Keys',
           'createKey',
-          'Make an API key',
-          'The whole key is in this answer and in no other. Absent `rate_limit`: 120 requests in 60 seconds.',
+          'Create an API key',
+          'Only this response contains the complete key. Default `rate_limit`: 120 requests in 60 seconds.',
         ),
         params: AgentParams,
         body: NewKey,
@@ -63,7 +63,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/keys',
     {
       schema: {
-        ...about('Keys', 'listKeys', 'List the API keys of an agent, newest first', 'Without their secrets; revoked ones too.'),
+        ...about('Keys', 'listKeys', 'List the API keys of an agent, newest first', 'Includes revoked keys. Secrets are not returned.'),
         params: AgentParams,
         querystring: PageQuery,
         response: answers(pageOf(KeyAnswer), 'validation_error', 'not_found'),
@@ -76,12 +76,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/keys/:id',
     {
       schema: {
-        ...about(
-          'Keys',
-          'changeKey',
-          'Change an API key',
-          'Absent fields stay as they are. A revoked key cannot be changed: 409 `conflict`.',
-        ),
+        ...about('Keys', 'changeKey', 'Update an API key', 'Omitted fields are unchanged. Returns 409 `conflict` for a revoked key.'),
         params: KeyParams,
         body: KeyChange,
         response: answers(KeyAnswer, 'validation_error', 'not_found', 'conflict'),
@@ -103,7 +98,12 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/keys/:id',
     {
       schema: {
-        ...about('Keys', 'revokeKey', 'Revoke an API key, for good', 'On every process within a second. Conversations of the key stay.'),
+        ...about(
+          'Keys',
+          'revokeKey',
+          'Revoke an API key',
+          'Permanent. Takes effect on every process within a second. The conversations of the key are kept.',
+        ),
         params: KeyParams,
         response: gone('not_found'),
       },
@@ -121,8 +121,8 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Keys',
           'rotateKey',
-          'Make a new secret for the same key',
-          'The key keeps its id, its public part and its conversations. The former secret ends at once, or after `grace_seconds`.',
+          'Rotate the secret of an API key',
+          'The key keeps its id, its public part and its conversations. The old secret stops working immediately, or after `grace_seconds`.',
         ),
         params: KeyParams,
         body: Rotation,

@@ -1,4 +1,4 @@
-/** A whole ledger as CSV (RFC 4180), newest first, a page at a time: a long one neither fills memory nor waits for its end. */
+/** Writes a complete ledger as CSV (RFC 4180), newest first. Reads one page at a time, so a long ledger neither fills memory nor delays the start. */
 import type { Admin } from '../../admin/admin.ts'
 import { writeTime, writeUsd } from './fields.ts'
 
@@ -6,10 +6,10 @@ type Page = Awaited<ReturnType<Admin['listLedger']>>
 type List = (page: { limit: number; cursor: string | undefined }) => Promise<Page>
 
 const columns = ['id', 'created_at', 'kind', 'amount_usd', 'written_off_usd', 'request_id', 'note']
-// Some 100 kB at a time.
+// About 100 kB per page.
 const entriesEach = 1000
 
-/** Reads the first page before it resolves, so an ApiError of `list` comes as a rejection; later ones break the stream. */
+/** Reads the first page before it resolves, so an ApiError of `list` rejects. An error on a later page breaks off the stream. */
 export async function ledgerCsv(list: List): Promise<AsyncGenerator<string>> {
   const first = await list({ limit: entriesEach, cursor: undefined })
   return writePages(first, list)
@@ -31,5 +31,5 @@ const writeEntry = ({ id, createdAt, kind, amount, writtenOff, requestId, note }
 const line = (fields: string[]): string => `${fields.map(quote).join(',')}\r\n`
 const quote = (field: string): string => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)
 
-/** A note that a spreadsheet would run as a formula becomes text there; amounts, which may begin with a minus, are ours. */
+/** Prefixes a note that a spreadsheet would run as a formula. Amounts may start with a minus, but the service writes those itself. */
 const asText = (note: string): string => (/^[=+\-@\t\r]/.test(note) ? `'${note}` : note)

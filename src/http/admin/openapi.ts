@@ -1,4 +1,4 @@
-/** /admin/v1/openapi.json: the admin API, written from its routes' own schemas. Behind the admin token, since it is nobody else's business. */
+/** Serves /admin/v1/openapi.json, generated from the schemas of the admin routes. Requires the admin token, like the API itself. */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { adminSchemas } from './answers.ts'
@@ -7,32 +7,32 @@ import { contact, idempotencyKey, refNames } from '../public/openapi.ts'
 import { Type } from '../edge/schema.ts'
 
 const description = [
-  'Sets up and watches an installation. Amounts are decimal strings of USD with 8 places, times are UTC, lists are newest first.',
-  'Unknown fields are refused. Every change stands in the audit.',
+  'Configures and monitors an installation. Amounts are decimal strings of USD with 8 decimal places, times are UTC, and lists are sorted',
+  'newest first. Unknown fields are rejected. Every change is recorded in the audit log.',
 ].join(' ')
 
-// In the order in which an installation is set up, and then looked after.
+// In the order in which an operator sets up an installation and then runs it.
 const tags = {
-  Owners: 'Who pays: a balance, and a ledger of all that has moved it.',
-  Providers: 'Where the models are, with the keys to them.',
-  Agents: 'What callers talk to: a prompt, a model, tools and knowledge, in versions.',
-  Knowledge: 'The documents that an agent answers from.',
+  Owners: 'Owners pay for turns. Each has a balance and a ledger of every change to it.',
+  Providers: 'Model providers and their API keys.',
+  Agents: 'Agents: a system prompt, a model, tools and a knowledge base, with versions.',
+  Knowledge: 'The documents in the knowledge base of an agent.',
   Keys: 'API keys of an agent, each with its permission and rate limit.',
-  History: 'Conversations and turns as they are stored.',
-  Erasure: 'Text that is to be gone for good.',
-  Usage: 'Figures by hour and day.',
-  Audit: 'Who changed what.',
-  Session: 'Signing in and out at the console.',
-  Service: 'How the service is, and whether what it stores is sound.',
+  History: 'Stored conversations, messages and turns.',
+  Erasure: 'Permanent deletion of conversation text.',
+  Usage: 'Usage by hour and day.',
+  Audit: 'The audit log: who changed what.',
+  Session: 'Signing in to and out of the console.',
+  Service: 'Service status, and verification of the stored data.',
 }
 
-// Read where the calls are handled; what is described says more than a schema of all headers could check.
+// For the description only. The routes read and validate these headers themselves.
 const headersOf: Record<string, object> = {
   addLedgerEntry: Type.Object({
-    'Idempotency-Key': idempotencyKey('Unique per entry of this owner; never forgotten.', 'invoice-2026-0117'),
+    'Idempotency-Key': idempotencyKey('Unique per ledger entry of this owner. Never expires.', 'invoice-2026-0117'),
   }),
   playInPlayground: Type.Object({
-    'Idempotency-Key': Type.Optional(idempotencyKey('As of the public API; absent: every call is a new message.', 'playground-1')),
+    'Idempotency-Key': Type.Optional(idempotencyKey('As in the public API. If omitted, every call is a new message.', 'playground-1')),
   }),
 }
 
@@ -40,10 +40,11 @@ const session = {
   type: 'apiKey',
   in: 'cookie',
   name: 'turnkeep_session',
-  description: 'Of the console; beside the header `X-Turnkeep-Console: 1`, from its own origin alone, and only without `Authorization`.',
+  description:
+    'The session of the console. Requires the header `X-Turnkeep-Console: 1` and the same origin, and is ignored if `Authorization` is sent.',
 } as const
 
-/** Describes the routes that are added to `app` from now on, and serves the description there. */
+/** Describes every route added to `app` after this call, and serves the description at /openapi.json. */
 export async function describeAdminApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
   for (const schema of adminSchemas) app.addSchema(schema)
   await app.register(swagger, {

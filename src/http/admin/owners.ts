@@ -1,4 +1,4 @@
-/** /owners and their ledger, on the wire. Surfaces: the first rows of the admin table. */
+/** The admin routes for owners and their ledgers. */
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
@@ -20,7 +20,7 @@ const NewOwner = Type.Object(
   { ...closed, examples: [{ name: 'Example Shop', balance_usd: '10.00' }] },
 )
 const OwnerChange = Type.Object({ name: Type.Optional(Name) }, { ...closed, examples: [{ name: 'Example Shop Ltd.' }] })
-// 1,000: a sentence or two of bookkeeping, not a document.
+// A note is a sentence or two of bookkeeping, not a document.
 const Note = wellFormed({ maxLength: 1000 })
 const NewEntry = Type.Object(
   { amount_usd: Usd, note: Type.Optional(Note) },
@@ -35,8 +35,8 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Owners',
           'createOwner',
-          'Make an owner',
-          'An owner pays for the turns of its agents. `balance_usd` is its first credit; absent: 0.',
+          'Create an owner',
+          'An owner pays for the turns of its agents. `balance_usd` is the initial credit. Default: 0.',
         ),
         body: NewOwner,
         response: made(OwnerAnswer, 'validation_error'),
@@ -58,7 +58,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Owners',
           'listOwners',
           'List owners, newest first',
-          'Each with its balance, what running turns hold of it, and what is available.',
+          'Each owner includes its balance, the amount held for running turns, and the available amount.',
         ),
         querystring: PageQuery,
         response: answers(pageOf(OwnerAnswer), 'validation_error'),
@@ -74,8 +74,8 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Owners',
           'findOwner',
-          'Read an owner',
-          'The balance is the sum of the ledger; available is the balance less what running turns hold.',
+          'Get an owner',
+          'The balance is the sum of the ledger. The available amount is the balance minus the amount held for running turns.',
         ),
         params: OwnerParams,
         response: answers(OwnerAnswer, 'not_found'),
@@ -88,7 +88,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/owners/:id',
     {
       schema: {
-        ...about('Owners', 'changeOwner', 'Rename an owner', 'Its ledger and its agents stay as they are.'),
+        ...about('Owners', 'changeOwner', 'Rename an owner', 'The ledger and the agents of the owner are unchanged.'),
         params: OwnerParams,
         body: OwnerChange,
         response: answers(OwnerAnswer, 'validation_error', 'not_found'),
@@ -108,8 +108,8 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Owners',
           'addLedgerEntry',
-          'Credit or adjust a balance, once per Idempotency-Key',
-          'A positive amount is a credit, a negative one an adjustment. What would take the available balance below zero is refused with 409 `conflict`. The same key brings the same entry again, once.',
+          'Credit or debit a balance',
+          'A positive amount is a credit, a negative amount an adjustment. Returns 409 `conflict` if the available balance would become negative. A retry with the same `Idempotency-Key` returns the same entry.',
         ),
         params: OwnerParams,
         body: NewEntry,
@@ -137,8 +137,8 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Owners',
           'listLedger',
-          'Read a ledger, newest first',
-          'Credits, adjustments, and the charges of turns. With `Accept: text/csv` the whole ledger comes as CSV, without pages.',
+          'List ledger entries, newest first',
+          'Credits, adjustments and the charges of turns. With `Accept: text/csv` the response is the complete ledger as CSV, without pages.',
         ),
         params: OwnerParams,
         querystring: PageQuery,
@@ -148,7 +148,7 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { id } = request.params
       if (!wantsCsv(request.headers.accept)) return writePage(await request.admin.listLedger(id, readPage(request.query)), writeEntry)
-      // Read before the first byte leaves, so that an unknown owner is still a 404.
+      // Reads the first page before sending anything, so an unknown owner still gets a 404.
       const rows = await ledgerCsv((page) => request.admin.listLedger(id, page))
       return reply.type('text/csv; charset=utf-8').send(Readable.from(rows))
     },

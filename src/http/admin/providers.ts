@@ -1,4 +1,4 @@
-/** /providers, on the wire. A provider's key comes in here and goes out nowhere. */
+/** The admin routes for model providers. A provider's API key is accepted here and never returned. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { Provider as ProviderAnswer, ProviderTest as TestAnswer, about, answers, gone, made, pageOf } from './answers.ts'
@@ -8,10 +8,10 @@ import { Type } from '../edge/schema.ts'
 type Provider = Awaited<ReturnType<AdminCalls['findProvider']>>
 type ProviderTest = Awaited<ReturnType<AdminCalls['testProvider']>>
 
-// A slug: it stands before the first slash of a model.
+// The part of a model name before the first slash.
 const Slug = Type.String({ maxLength: 64, pattern: '^[a-z0-9][a-z0-9-]*$' })
 const BaseUrl = wellFormed({ minLength: 1, maxLength: 2000 })
-// Visible ASCII: it becomes a part of a header. A gateway's signed token may be long.
+// Visible ASCII, because it is sent in a header. Signed tokens of gateways can be long.
 const ApiKey = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x21-\\x7e]+$' })
 const ModelId = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\p{Cs}]+$' })
 
@@ -24,13 +24,13 @@ const NewProvider = Type.Object(
     base_url: Type.Optional(Type.Union([BaseUrl, Type.Null()])),
     api_key: ApiKey,
   },
-  { ...closed, examples: [{ name: 'openai', kind: 'openai', api_key: 'the-key-of-the-provider' }] },
+  { ...closed, examples: [{ name: 'openai', kind: 'openai', api_key: 'the-provider-api-key' }] },
 )
 const ProviderChange = Type.Object(
   { name: Type.Optional(Slug), base_url: Type.Optional(Type.Union([BaseUrl, Type.Null()])), api_key: Type.Optional(ApiKey) },
-  { ...closed, examples: [{ api_key: 'a-newer-key-of-the-provider' }] },
+  { ...closed, examples: [{ api_key: 'a-new-provider-api-key' }] },
 )
-/** May be left out. */
+/** The body is optional. */
 const TestWish = Type.Union([Type.Object({ model: Type.Optional(ModelId) }, closed), Type.Null()], {
   examples: [{ model: 'gpt-5.4-mini' }],
 })
@@ -43,8 +43,8 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Providers',
           'createProvider',
-          'Add a provider of models',
-          '`name` stands before the first slash of a model. `base_url` is needed for `openai-compatible` alone. The key is stored sealed and is in no answer.',
+          'Create a provider',
+          '`name` is the part of a model before the first slash. `base_url` is required only for `openai-compatible`. The key is stored encrypted and never returned.',
         ),
         body: NewProvider,
         response: made(ProviderAnswer, 'validation_error', 'conflict'),
@@ -60,7 +60,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/providers',
     {
       schema: {
-        ...about('Providers', 'listProviders', 'List providers, newest first', 'Without their keys.'),
+        ...about('Providers', 'listProviders', 'List providers, newest first', 'API keys are not returned.'),
         querystring: PageQuery,
         response: answers(pageOf(ProviderAnswer), 'validation_error'),
       },
@@ -72,7 +72,7 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/providers/:id',
     {
       schema: {
-        ...about('Providers', 'findProvider', 'Read a provider, without its key', 'Its key is stored sealed and is in no answer.'),
+        ...about('Providers', 'findProvider', 'Get a provider', 'The API key is stored encrypted and never returned.'),
         params: ProviderParams,
         response: answers(ProviderAnswer, 'not_found'),
       },
@@ -87,8 +87,8 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Providers',
           'changeProvider',
-          'Change a provider',
-          'Absent fields stay as they are. A provider that an agent names keeps its name: 409 `conflict`.',
+          'Update a provider',
+          'Omitted fields are unchanged. Returns 409 `conflict` when renaming a provider that an agent uses.',
         ),
         params: ProviderParams,
         body: ProviderChange,
@@ -108,8 +108,8 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Providers',
           'deleteProvider',
-          'Remove a provider that no agent uses',
-          'While an agent names it in its model: 409 `conflict`.',
+          'Delete a provider',
+          'Returns 409 `conflict` while an agent uses a model of this provider.',
         ),
         params: ProviderParams,
         response: gone('not_found', 'conflict'),
@@ -128,8 +128,8 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Providers',
           'testProvider',
-          'Make one tiny call',
-          'The call is real. What fails is a 200 with `ok: false` and the words of the provider.',
+          'Test a provider',
+          'Makes one small, real model call. If the call fails, the response is still a 200, with `ok: false` and the error message of the provider.',
         ),
         params: ProviderParams,
         body: TestWish,

@@ -1,6 +1,5 @@
 /**
- * The admin API, `/admin/v1`: every path but the sign-in behind the admin token or a session, which is asked for before anything else is looked at.
- * Surfaces: Admin API.
+ * The admin API, `/admin/v1`. Every path except sign-in requires the admin token or a session, which is checked before anything else.
  */
 import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
@@ -29,7 +28,7 @@ import type { StreamOptions } from '../public/event-stream.ts'
 export type AdminRoutesOptions = {
   admin: Admin
   auth: AdminAuth
-  /** For the playground. */
+  /** Runs the messages of the playground. */
   turns: Turns
   erasure: Erasure
   streams: StreamOptions
@@ -40,7 +39,7 @@ export type AdminRoutesOptions = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The admin room for this call, whose id stands beside what it changes (rule `audit`). Set within the admin API alone. */
+    /** The admin operations, bound to the id of this request, which the audit log records (`audit`). Only set in the admin API. */
     admin: AdminCalls
   }
 }
@@ -62,7 +61,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
     await known.register(erasureRoutes, { erasure })
     await known.register(playgroundRoutes, { turns, streams })
   })
-  // Every other path is a route too, so that a stranger is told 401 and never which paths and methods there are.
+  // All other paths are routes too, so that an unauthenticated request gets 401 and learns nothing about the existing paths and methods.
   await app.register(async (rest) => {
     rest.addHook('onRequest', async (request, reply) => {
       const methods = methodsOf(request.raw.url ?? '')

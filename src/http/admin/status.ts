@@ -1,4 +1,4 @@
-/** /status and /verify, on the wire: how the service is, and whether what it stores is sound. For the console's operations page; both only read. */
+/** The read-only admin routes for the status of the service and for verifying the stored data, used by the operations page of the console. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { maxVerificationMs } from '../../admin/verification.ts'
 import type { Verification, Verify } from '../../admin/verification.ts'
@@ -10,10 +10,10 @@ import { Type } from '../edge/schema.ts'
 
 export type StatusOptions = { status: () => Promise<Status>; verify: Verify }
 
-/** May be left out. */
+/** The body is optional. */
 const Nothing = Type.Union([Type.Object({}, { additionalProperties: false }), Type.Null()], { examples: [{}] })
 
-// The answer of one that was ended in time still leaves.
+// Extra time for the response to a verification that reached its time limit.
 const graceMs = 10_000
 
 export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (app, { status, verify }) => {
@@ -24,8 +24,8 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (ap
         ...about(
           'Service',
           'readStatus',
-          'How the service is',
-          'The state of store and rate limiter, and figures of the process that answers.',
+          'Get the status of the service',
+          'Returns the state of the store and the rate limiter, and figures of the process that handled the request.',
         ),
         response: answers(StatusAnswer),
       },
@@ -40,15 +40,15 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<StatusOptions> = async (ap
         ...about(
           'Service',
           'verifyStore',
-          'Check every invariant of the stored data',
-          'Runs `turnkeep verify` beside the server, which may take minutes. One at a time: who asks meanwhile gets the same answer. It is ended after five minutes, with a 503.',
+          'Verify the stored data',
+          'Checks every invariant, like `turnkeep verify`, in a separate process; this can take minutes. Only one check runs at a time: concurrent requests get the same result. After five minutes it is stopped and returns 503.',
         ),
         body: Nothing,
         response: answers(VerificationAnswer, 'validation_error', 'payload_too_large'),
       },
     },
     async (_request, reply) => {
-      // Nobody says anything for as long as the store is read, and a silent connection is closed sooner.
+      // No data is sent while the check runs, and the server would close the idle connection too early.
       reply.raw.setTimeout(maxVerificationMs + graceMs)
       return writeVerification(await verify())
     },

@@ -1,4 +1,4 @@
-/** /usage and /audit, on the wire: what was used and what was changed. */
+/** The admin routes for usage figures and the audit log. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../admin/admin.ts'
 import { AuditLine, Usage, about, answers, pageOf } from './answers.ts'
@@ -10,12 +10,12 @@ type Line = Awaited<ReturnType<AdminCalls['listAudit']>>['data'][number]
 
 const UsageQuery = Type.Object(
   {
-    bucket: Type.Optional(Type.Enum(['hour', 'day'], { description: 'UTC; day where absent.' })),
+    bucket: Type.Optional(Type.Enum(['hour', 'day'], { description: 'Bucket size, in UTC. Default: day.' })),
     from: Type.Optional(Moment),
     to: Type.Optional(Moment),
-    owner_id: Type.Optional(idGiven('own', 'Of this owner alone.')),
-    agent_id: Type.Optional(idGiven('agt', 'Of this agent alone.')),
-    key_id: Type.Optional(idGiven('key', 'Of this API key alone, by its id.')),
+    owner_id: Type.Optional(idGiven('own', 'Only turns of this owner.')),
+    agent_id: Type.Optional(idGiven('agt', 'Only turns of this agent.')),
+    key_id: Type.Optional(idGiven('key', 'Only turns of this API key, by its id (`key_…`).')),
   },
   { additionalProperties: false },
 )
@@ -28,8 +28,8 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Usage',
           'readUsage',
-          'Turns, tokens, charges and times by hour or day; a turn counts where it ended',
-          'Every bucket of the range, the first from `from` on; `to` is exclusive. Tokens, charges and times are of completed turns.',
+          'Get usage by hour or day',
+          'Returns turns, tokens, charges and latencies for every bucket from `from` to `to` (exclusive). A turn counts in the bucket in which it ended. Tokens, charges and latencies are those of completed turns.',
         ),
         querystring: UsageQuery,
         response: answers(Usage, 'validation_error'),
@@ -51,8 +51,8 @@ export const usageRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Audit',
           'listAudit',
-          'Who changed what, newest first',
-          'One line for each change: names of the changed fields, and never a value.',
+          'List the audit log, newest first',
+          'One entry per change, with the names of the changed fields and without their values.',
         ),
         querystring: PageQuery,
         response: answers(pageOf(AuditLine), 'validation_error'),

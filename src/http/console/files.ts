@@ -1,6 +1,6 @@
 /**
- * /console: the operator's page, from the files that the build left in packages/console/dist. A path is looked up among the names that lie there
- * and never put together into one. Nothing is read before somebody asks, and each file is read and compressed once. Surfaces, Addresses.
+ * Serves the console at /console from the files that the build wrote to packages/console/dist. A request path is looked up in the list of those
+ * files and never becomes part of a file path. Files are read on the first request, and each is read and compressed once.
  */
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { extname, join, relative } from 'node:path'
@@ -13,7 +13,7 @@ import { sendFile, versionOf } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
 
 export type ConsoleFilesOptions = {
-  /** Where the built page lies; absent: where `npm run build:console` puts it. */
+  /** Folder of the built console. Default: the output of `npm run build:console`. */
   folder?: string | undefined
 }
 
@@ -22,7 +22,7 @@ type Build = { madeAtMs: number; paths: ReadonlyMap<string, string>; files: Map<
 const builtFolder = fileURLToPath(new URL('../../../packages/console/dist', import.meta.url))
 const page = 'index.html'
 
-// Nothing is loaded from anywhere else and nothing is sent there. Styles alone may stand in the page: its components write theirs so.
+// Nothing is loaded from or sent to other origins. Only styles may be inline, because UI components set them.
 const securityHeaders = {
   'content-security-policy': [
     ["default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "img-src 'self' data:", "font-src 'self'"],
@@ -35,7 +35,7 @@ const securityHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-// What a browser would not run or show under another name. The texts among them are worth compressing.
+// The media types that browsers need. Text is compressed.
 const types: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -48,7 +48,7 @@ const types: Record<string, string> = {
 }
 const isText = (type: string): boolean => /^text\/|json|svg/.test(type)
 
-const notBuilt = 'The console is not built. In the folder of Turnkeep: npm ci, or npm run build:console; then load this page again.\n'
+const notBuilt = 'The console is not built. Run npm run build:console in the Turnkeep folder, then reload this page.\n'
 
 export const consoleFiles: FastifyPluginAsync<ConsoleFilesOptions> = async (app, { folder = builtFolder }) => {
   let build: Build | undefined
@@ -56,12 +56,12 @@ export const consoleFiles: FastifyPluginAsync<ConsoleFilesOptions> = async (app,
   for (const path of ['/console', '/console/*'])
     app.get(path, { schema: { hide: true } }, (request, reply) => {
       const { '*': asked = '' } = request.params as { '*'?: string }
-      // The page's own addresses have no extension, and its files have one.
+      // Pages of the console have no extension, its files do.
       return extname(asked) === '' ? sendPage(request, reply) : sendAsset(request, reply, asked)
     })
 
   async function sendPage(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    // A browser asks each time and gets 304 while nothing has changed.
+    // The browser revalidates each time and gets 304 while the page is unchanged.
     const file = await fileOf(await lookAgain(), page)
     if (file) return sendFile(request, reply, file, { ...securityHeaders, 'cache-control': 'no-cache' })
     return reply
@@ -74,12 +74,12 @@ export const consoleFiles: FastifyPluginAsync<ConsoleFilesOptions> = async (app,
   async function sendAsset(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
     const file = (await fileOf(build, name)) ?? (await fileOf(await lookAgain(), name))
     if (!file) throw new ApiError('not_found')
-    // Below assets/ the name holds a hash of the content.
+    // File names in assets/ contain a hash of the content.
     const cacheControl = name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache'
     return sendFile(request, reply, file, { ...securityHeaders, 'cache-control': cacheControl })
   }
 
-  /** The build that lies there now; it may have been made anew beside a running server. */
+  /** Returns the current build, which may have changed while the server runs. */
   async function lookAgain(): Promise<Build | undefined> {
     const made = await stat(join(folder, page)).catch(() => undefined)
     if (made && build?.madeAtMs === made.mtimeMs) return build
@@ -88,7 +88,7 @@ export const consoleFiles: FastifyPluginAsync<ConsoleFilesOptions> = async (app,
   }
 }
 
-/** Every file below the folder, by its name in an address. */
+/** Lists every file below the folder, by its path in a URL. */
 async function listFiles(folder: string): Promise<Map<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
@@ -102,7 +102,7 @@ async function fileOf(build: Build | undefined, name: string): Promise<ServedFil
   build.files.set(name, reading)
   return reading.catch((error: NodeJS.ErrnoException) => {
     build.files.delete(name)
-    // Built anew since it was listed.
+    // The console was rebuilt after the files were listed.
     if (error.code === 'ENOENT') return undefined
     throw error
   })
@@ -114,5 +114,5 @@ async function read(path: string): Promise<ServedFile> {
   return { type, bytes, gzipped: isText(type) ? await compress(bytes) : undefined, version: versionOf(bytes) }
 }
 
-// Beside the event loop: the page's script takes tens of milliseconds.
+// Asynchronous: compressing the script of the console takes tens of milliseconds.
 const compress = promisify(gzip)

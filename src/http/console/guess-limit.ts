@@ -1,20 +1,21 @@
 /**
- * Slows down who guesses the admin token at the sign-in: after some wrong ones an address is not heard for a while. In the memory of this
- * process, and bounded: rule `session.guesses`. There is no bound for all addresses together: with it a stranger could keep the operator out.
+ * Limits guesses of the admin token at sign-in: after several wrong tokens an address is blocked for a while (`session.guesses`). The counts are
+ * in the memory of this process, with a fixed maximum size. There is no limit over all addresses, because anyone could then lock the operator
+ * out.
  */
 import { isIPv6 } from 'node:net'
 
 export type GuessLimit = {
-  /** Seconds until the address is heard again; undefined: now. */
+  /** Seconds until the address may try again; undefined if it may try now. */
   waitSeconds(address: string): number | undefined
   wrong(address: string): void
   right(address: string): void
 }
 
-// Ten slips of the clipboard; at two a minute nobody guesses even a poor token.
+// Ten attempts allow for paste errors. At two attempts per minute no one guesses even a weak token.
 const maxWrong = 10
 const windowMs = 5 * 60 * 1000
-// Half a megabyte. Beyond it the address is forgotten whose first guess is the longest ago.
+// About half a megabyte. When the map is full, the address with the oldest first attempt is removed.
 const maxAddresses = 4096
 
 export function createGuessLimit(monotonicMs: () => number): GuessLimit {
@@ -33,7 +34,7 @@ export function createGuessLimit(monotonicMs: () => number): GuessLimit {
       const network = networkOf(address)
       const window = openWindow(network)
       if (window) return void window.wrong++
-      // Anew at the end: the first one of the map is the oldest.
+      // Reinserted at the end, so that the first entry of the map stays the oldest.
       windows.delete(network)
       if (windows.size >= maxAddresses) windows.delete(windows.keys().next().value!)
       windows.set(network, { endsAt: monotonicMs() + windowMs, wrong: 1 })
@@ -42,7 +43,7 @@ export function createGuessLimit(monotonicMs: () => number): GuessLimit {
   }
 }
 
-/** Of IPv6 the first half, which is one line's: whoever has one has all addresses behind it. */
+/** For IPv6, returns the /64 prefix: a single line has all addresses of its prefix. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]

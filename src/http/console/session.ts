@@ -1,6 +1,6 @@
 /**
- * Signing in and out at the console, on the wire: the admin token once, and then a cookie. The only route of the admin API that is heard without
- * either; who guesses there is slowed down. The secret is in the cookie alone and in no body.
+ * Signs in to and out of the console: exchanges the admin token for a session cookie. Signing in is the only admin route that needs neither
+ * token nor session, so wrong tokens are rate-limited. Only the cookie contains the session secret.
  */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ApiError } from '../../errors.ts'
@@ -17,44 +17,44 @@ import { Type } from '../edge/schema.ts'
 export type SessionOptions = {
   isAdminToken: TokenCheck
   guesses: GuessLimit
-  /** Callers' browsers reach this door over TLS, whatever a proxy says. */
+  /** Browsers reach this server over TLS, even if no proxy header says so. */
   byTls: boolean
-  /** Base address of the public API; null: this door's own. */
+  /** Base URL of the public API; null if this server serves it. */
   apiUrl: () => string | null
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose cookie it was; undefined where it was the token. Within the admin API alone. */
+    /** The session of the cookie; undefined if the request used the token. Only set in the admin API. */
     session: Session | undefined
   }
   interface FastifyContextConfig {
-    /** Heard without token and session: it is how one comes by one. */
+    /** Accepted without a token or session, because it opens the session. */
     opensSession?: true
   }
 }
 
-// Longer than any token that a header of the admin API could hold.
+// Longer than any token that fits in a request header.
 const SignIn = Type.Object(
   { token: Type.String({ minLength: 1, maxLength: 16_384 }) },
   { additionalProperties: false, examples: [{ token: 'the-admin-token' }] },
 )
 
-const tooMany = 'Too many wrong admin tokens came from this address. Try again later.'
+const tooMany = 'Too many wrong admin tokens from this address. Wait up to five minutes, then try again.'
 const slowedDown = {
   ...describeFailures('rate_limit_exceeded')[429]!,
   description: `\`rate_limit_exceeded\`: ${tooMany}`,
-  headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Seconds until this address is heard again.' }) },
+  headers: { ...describeHeaders(), 'Retry-After': Type.Integer({ description: 'Number of seconds until this address may try again.' }) },
 }
 
 const cookie = {
   ...describeHeaders(),
-  'Set-Cookie': Type.String({ description: '`turnkeep_session`, HttpOnly and SameSite=Strict; empty at the end.' }),
+  'Set-Cookie': Type.String({ description: '`turnkeep_session`, HttpOnly and SameSite=Strict. Empty when signing out.' }),
 }
 const signedIn = made(SessionAnswer, 'validation_error', 'payload_too_large')
 const signedOut: ReturnType<typeof gone> = {
   ...gone('not_found'),
-  204: Type.Null({ description: 'Done; there is nothing to say.', headers: cookie }),
+  204: Type.Null({ description: 'No content.', headers: cookie }),
 }
 
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (app, options) => {
@@ -69,8 +69,8 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
         ...about(
           'Session',
           'signIn',
-          'Sign in at the console',
-          'Sets the cookie `turnkeep_session`, which is believed only beside the header `X-Turnkeep-Console: 1`.',
+          'Sign in to the console',
+          'Sets the cookie `turnkeep_session`. The cookie is accepted only together with the header `X-Turnkeep-Console: 1`.',
         ),
         body: SignIn,
         security: [],
@@ -100,8 +100,8 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
         ...about(
           'Session',
           'showSession',
-          'Who is signed in, by the cookie',
-          'With the admin token itself, which has no session: 404 `not_found`.',
+          'Get the current session',
+          'Returns 404 `not_found` if the request uses the admin token, which has no session.',
         ),
         response: answers(SessionAnswer, 'not_found'),
       },
@@ -113,7 +113,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
     '/session',
     {
       schema: {
-        ...about('Session', 'signOut', 'Sign out, on every process at once', 'Takes the cookie back.'),
+        ...about('Session', 'signOut', 'Sign out of the console', 'Ends the session on every process immediately and clears the cookie.'),
         response: signedOut,
       },
     },
@@ -129,6 +129,6 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionOptions> = async (a
 }
 
 function known(session: Session | undefined): Session {
-  if (!session) throw new ApiError('not_found', 'The admin token itself has no session.')
+  if (!session) throw new ApiError('not_found', 'The admin token has no session.')
   return session
 }

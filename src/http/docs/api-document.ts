@@ -1,4 +1,4 @@
-/** What /openapi.json says, as much of it as the reference shows, read back in the form in which it is served. OpenAPI 3.1.0. */
+/** Reads the parts of /openapi.json that the reference page shows, in the form in which they are served. OpenAPI 3.1.0. */
 
 export type Schema = {
   $ref?: string
@@ -53,12 +53,12 @@ export const endpointsOf = ({ paths }: ApiDocument): Endpoint[] =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
 
-/** The schema itself where a reference stands. */
+/** Returns the schema that a reference points to. */
 export function resolve({ components }: ApiDocument, schema: Schema): Schema {
   return schema.$ref === undefined ? schema : components.schemas[schema.$ref.slice('#/components/schemas/'.length)]!
 }
 
-/** The codes that an operation may fail with, from the schemas of its answers. */
+/** Returns the error codes of an operation, from its response schemas. */
 export const codesOf = ({ responses }: Operation): string[] => [
   ...new Set(
     Object.values(responses).flatMap(
@@ -69,7 +69,7 @@ export const codesOf = ({ responses }: Operation): string[] => [
 
 export type Field = { name: string; schema: Schema; required: boolean }
 
-/** The fields of an object, those within it by their path: `message.content`, `data[].id`. */
+/** Returns the fields of an object. Nested fields have their path as name: `message.content`, `data[].id`. */
 export function fieldsOf(document: ApiDocument, schema: Schema, prefix = ''): Field[] {
   const { properties = {}, required = [] } = resolve(document, schema)
   return Object.entries(properties).flatMap(([key, property]) => {
@@ -83,7 +83,7 @@ export function fieldsOf(document: ApiDocument, schema: Schema, prefix = ''): Fi
 
 const formats: Record<string, string> = { uuid: '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41', 'date-time': '2026-01-31T09:30:00.000Z' }
 
-/** A value that the schema describes, made of its examples. */
+/** Builds an example value from the examples in the schema. */
 export function exampleOf(document: ApiDocument, given: Schema): unknown {
   const schema = resolve(document, given)
   const { properties, items, anyOf, examples, format } = schema

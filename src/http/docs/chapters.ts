@@ -1,4 +1,4 @@
-/** The chapters of the reference that belong to no single endpoint. Figures come from the description and the door, tables from docs/errors. */
+/** The sections of the reference page that do not describe an endpoint. Limits come from the API description and the code, errors from docs/errors. */
 import { exampleOf, fieldsOf } from './api-document.ts'
 import type { ApiDocument, Endpoint } from './api-document.ts'
 import { renderCode, renderSamples } from './endpoint.ts'
@@ -17,30 +17,30 @@ const text = (...paragraphs: string[]): Html => html`${paragraphs.map((one) => h
 
 export function renderFirstMinute(document: ApiDocument, baseUrl: string, chat: Endpoint): Html {
   const prose = text(
-    'Whoever runs this service gives you two things: the id of an **agent** and an **API key** that is bound to it. Put them into two variables of your shell; this page never asks for them.',
-    "Then send a message of one of your users. The answer is the reply of the agent, stored in the conversation of this `external_user_id` and charged to the balance of the agent's owner.",
-    'Send exactly the same once more. The same bytes come back: no model was called and nothing was charged, since the `Idempotency-Key` is the same. A new message needs a new key.',
+    'The operator of this service gives you two things: the id of an **agent** and an **API key** for it. Set them as two environment variables in your shell. This page never asks for them.',
+    "Then send a message from one of your users. The response is the agent's reply. It is stored in the conversation of this `external_user_id` and charged to the balance of the agent's owner.",
+    'Send the same request again. You get exactly the same response. Because the `Idempotency-Key` is the same, no model is called and nothing is charged. Use a new key for each new message.',
   )
   const variables = 'export AGENT_ID=agt_…\nexport API_KEY=svc_live_…'
   const { sh } = samplesOf(document, baseUrl, chat)
   return pair(
     prose,
-    html`<h3 class="label">Once</h3>
-      ${renderCode('sh', variables, 'the reader puts in an agent and a key')}
-      <h3 class="label">Twice</h3>
+    html`<h3 class="label">Set up once</h3>
+      ${renderCode('sh', variables, 'placeholders: the reader fills in the agent id and the key')}
+      <h3 class="label">Send twice</h3>
       ${renderCode('sh', sh)}
-      <h3 class="label">Both times</h3>
+      <h3 class="label">Both responses</h3>
       ${renderCode('json', JSON.stringify(exampleOf(document, chat.responses['200']!.content['application/json']!.schema), null, 2))}`,
   )
 }
 
-/** After the first minute: what the samples do by hand, done. */
+/** The client libraries, which handle keys and retries. */
 export const renderClients = (baseUrl: string): Html =>
   pair(
     html`${text(
-      'The samples of this page are plain `fetch` and `urllib`, so that you see what goes over the wire. A program takes a **client**: `@turnkeep/client` for TypeScript and JavaScript, `turnkeep.py` for Python. Neither has dependencies.',
-      'A client makes the `Idempotency-Key`, keeps it over all tries, obeys `Retry-After`, waits for a turn that runs, and finishes a stream that broke with what is stored, without a piece of text twice. What it throws has the code, the status, the `request_id` and the key of the message, with which the same message can be sent again later.',
-      'Whoever runs this service has both: they are in the folders `packages/client` and `clients/python` of its repository. The TypeScript one refuses to run in a browser, where the key must not be.',
+      'The samples on this page use plain `fetch` and `urllib` to show what is sent. In an application, use a **client library**: `@turnkeep/client` for TypeScript and JavaScript, `turnkeep.py` for Python. Neither has dependencies.',
+      'A client generates the `Idempotency-Key`, reuses it for every attempt, honors `Retry-After`, waits for a running turn, and completes a broken stream from the stored reply without repeating text. Its errors have the code, the status, the `request_id` and the key of the message, so that you can send the same message again later.',
+      'Both clients are in the repository of this service, in `packages/client` and `clients/python`. The TypeScript client refuses to run in a browser, because the key must not be there.',
     )}`,
     renderSamples('clients', clientSamples(baseUrl)),
   )
@@ -48,13 +48,13 @@ export const renderClients = (baseUrl: string): Html =>
 export const renderAuthentication = (): Html =>
   pair(
     html`${text(
-        'Every request carries an API key: `Authorization: Bearer svc_live_<key_id>.<secret>`. A key is bound to one agent; with another agent in the path the answer is `403 agent_mismatch`. Its permission is `full`, which sends messages and lists, or `read-only`, which lists.',
-        'A conversation is the pair of API key and `external_user_id`. No other key sees it, not even one of the same agent. When the secret of a key is rotated, its conversations stay.',
-        'Every key that is not valid gets one same `401 invalid_api_key`, and spends nothing of the rate window.',
+        'Every request needs an API key: `Authorization: Bearer svc_live_<key_id>.<secret>`. A key is bound to one agent; a request for a different agent gets `403 agent_mismatch`. A key with the permission `full` can send messages and list conversations; a `read-only` key can only list.',
+        'A conversation is identified by the API key and the `external_user_id`. No other key can see it, not even another key of the same agent. Rotating the secret of a key keeps its conversations.',
+        'Every invalid key gets the same `401 invalid_api_key`, which does not count against the rate limit.',
       )}
       <p class="warn">
-        <strong>A key belongs on a server.</strong> It must never reach a browser: there are no CORS headers, and
-        <code>EventSource</code> can neither send a body nor headers. Read the stream on your server and pass the text on.
+        <strong>Keep the key on your server.</strong> It must never reach a browser. The API sends no CORS headers, and
+        <code>EventSource</code> can send neither a body nor headers. Read the stream on your server and forward the text.
       </p>`,
     html`<h3 class="label">Header</h3>
       ${renderCode('http', 'Authorization: Bearer svc_live_k3m9x2p7q1w8z5t4.<secret>')}`,
@@ -75,23 +75,23 @@ export function renderRetries(document: ApiDocument, baseUrl: string, chat: Endp
   )
   return html`${pair(
       html`${text(
-        'One `Idempotency-Key` for each message: make it before the first try, keep it over all of them. Then whatever happens to connections and servers in between, the message is answered once, stored once and charged once.',
+        'Use one `Idempotency-Key` per message. Generate it before the first attempt and reuse it for every retry. Then the message is answered once, stored once and charged once, even if connections break or servers restart.',
       )}${renderMarkdown(
         [
-          '- The same key with the same `external_user_id` and `message` brings the stored result: the original `request_id`, message and usage, byte for byte.',
-          '- `/chat` and `/chat/stream` share their keys: a broken stream can be finished on `/chat`. On the stream a replay is `response.created`, then `response.completed`.',
-          '- The same key with another body is `409 idempotency_conflict`.',
-          '- While the first request runs, whether or not anyone is connected, a retry is `409 idempotency_in_progress`.',
-          '- Keys belong to the API key and live for 24 hours from the end of their turn.',
+          '- The same key with the same `external_user_id` and `message` returns the stored result: the original `request_id`, message and usage, byte for byte.',
+          '- `/chat` and `/chat/stream` share their keys, so you can complete a broken stream on `/chat`. On the stream, a replay is `response.created` followed by `response.completed`.',
+          '- The same key with a different body gets `409 idempotency_conflict`.',
+          '- While the first request is running, a retry gets `409 idempotency_in_progress`, even if the first caller has disconnected.',
+          '- Keys are scoped to the API key and expire 24 hours after their turn ends.',
         ].join('\n'),
         3,
       )}${text(
-        '**The rule for a program:** after a broken connection, and wherever the answer has a `Retry-After`, wait and send the same again with the same key. Everything else is final until somebody changes something.',
+        '**When to retry:** after a broken connection, and whenever the response has a `Retry-After` header, wait and send the same request with the same key. All other errors are final until you or the operator fix the cause.',
       )}`,
       html`${renderSamples('retry', retrySamples(document, baseUrl, chat))}
-        <p class="note">curl honours <code>Retry-After</code>; it also repeats what is final, eight times at most.</p>`,
+        <p class="note">curl honors <code>Retry-After</code>. It also retries errors that are final, at most eight times.</p>`,
     )}
-    <h3>Which error, which key</h3>
+    <h3>Retrying each error</h3>
     <div class="table">
       <table class="stack">
         <thead>
@@ -120,8 +120,8 @@ export function renderErrors(pages: ErrorPage[]): Html {
   }
   return html`${pair(
       text(
-        'Every failure is this envelope. The `code` is stable and for programs; the `message` is for people and may change. `request_id` is the same as in `X-Request-ID`, which is on every response: tell it to the operator, whose log has the cause under it.',
-        'On a stream that has begun the status is 200 already; the same codes come as its `error` event, which is the last one.',
+        'Every error has this JSON envelope. The `code` is stable and machine-readable; the `message` is for humans and may change. `request_id` has the same value as the `X-Request-ID` header of every response. Give it to the operator, who can find the cause in the log.',
+        'After a stream has started, its status is already 200. The same codes are then sent in an `error` event, which is the last event.',
       ),
       html`<h3 class="label">Envelope</h3>
         ${renderCode('json', JSON.stringify(envelope, null, 2))}`,
@@ -136,7 +136,7 @@ const renderError = ({ code, status, retryWith, clients, text: page }: ErrorPage
       <span class="hint">${retryWith === 'none' ? 'no retry' : renderInline(`retry with ${retryWith}`)}</span>
     </summary>
     <div class="prose">
-      <p class="note">The clients: ${renderInline(clients)}.</p>
+      <p class="note">Clients: ${renderInline(clients)}.</p>
       ${renderMarkdown(page, 3)}
     </div>
   </details>`
@@ -148,15 +148,15 @@ export function renderLimits(document: ApiDocument, chat: Endpoint, bodyLimitByt
   const rows = [
     ['`external_user_id`', `${user.minLength} to ${user.maxLength} characters`],
     ['`Idempotency-Key`', `${key.minLength} to ${key.maxLength} characters, no control characters`],
-    ['`message`', 'at least 1 character; at most 32,000, unless the agent is set otherwise'],
-    ['body', `${bodyLimitBytes / 2 ** 20} MiB of JSON in UTF-8`],
-    ['rate window', '120 requests in 60 seconds for each key, unless the key is set otherwise'],
-    ['idempotency record', '24 hours from the end of its turn'],
-    ['a whole turn', '110 seconds; callers should allow 120'],
+    ['`message`', '1 to 32,000 characters, unless the agent has a different limit'],
+    ['request body', `${bodyLimitBytes / 2 ** 20} MiB of JSON in UTF-8`],
+    ['rate limit window', '120 requests in 60 seconds per key, unless the key has a different limit'],
+    ['idempotency record', '24 hours after the turn ends'],
+    ['a whole turn', '110 seconds; use a timeout of 120 seconds'],
   ]
   return html`${renderMarkdown(['| | |', '|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n'), 3)}
   ${text(
-    'Characters are Unicode code points. The rate window is a ceiling against abuse and no quota: usage is metered by the balance. It opens with the first request of a key and ends all at once. Replays, `409`, `422` and listings spend one unit too; `401`, `403` and `429` spend none, but for `agent_disabled`.',
-    '`X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (Unix time in seconds) stand on every `200` of JSON and on `429`, and nowhere else. A missing header means unknown, not zero.',
+    'Characters are Unicode code points. The rate limit protects against abuse and is not a quota: the balance limits usage. The window is fixed and starts with the first request of a key. Replays, `409`, `422` and listings also count as requests; `401`, `403` (except `agent_disabled`) and `429` do not.',
+    '`X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (Unix time in seconds) are sent only with a JSON `200` and with `429`. A missing header means unknown, not zero.',
   )}`
 }

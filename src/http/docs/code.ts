@@ -1,4 +1,4 @@
-/** Code with its strings, comments and words of the language marked, for the style sheet. What a language does not have stays as it is. */
+/** Highlights the strings, comments and keywords of a code block for the style sheet. */
 import { html } from './html.ts'
 import type { Html } from './html.ts'
 
@@ -18,7 +18,7 @@ export function code(language: string, text: string): Html {
   let end = 0
   for (const match of text.matchAll(marked)) {
     const { s, k, c } = match.groups!
-    // The name of a field in JSON is a string and not a value.
+    // A JSON field name is a string, but is highlighted differently from a value.
     const kind = c !== undefined ? 'c' : s === undefined ? 'w' : k === undefined ? 's' : 'n'
     pieces.push(text.slice(end, match.index), html`<i class="${kind}">${match[0]}</i>`)
     end = match.index + match[0].length

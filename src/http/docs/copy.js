@@ -1,4 +1,4 @@
-// The page works without this. It adds a button that copies to each block of code, and lets all samples follow one choice of language.
+// Optional: the page works without this script. It adds a copy button to each code block and applies one language choice to all samples.
 for (const block of document.querySelectorAll('.code')) {
   const button = document.createElement('button')
   button.type = 'button'
@@ -14,7 +14,7 @@ for (const block of document.querySelectorAll('.code')) {
   block.append(button)
 }
 
-/** Where a page may not write to the clipboard (plain http of another machine): the text is selected for the reader to copy. */
+/** Fallback if the page may not use the clipboard (plain HTTP on another machine): selects the text so that the reader can copy it. */
 function select(pre) {
   getSelection().selectAllChildren(pre)
   return false
@@ -24,12 +24,12 @@ document.addEventListener('change', ({ target }) => {
   if (target.name?.endsWith('-language')) {
     const before = target.getBoundingClientRect().top
     for (const one of document.querySelectorAll(`input[value="${target.value}"]`)) one.checked = true
-    // Samples above have changed their height: what is read stays where it is.
+    // Samples above may have changed their height. Keep the current position on screen.
     scrollBy({ top: target.getBoundingClientRect().top - before, behavior: 'instant' })
   }
 })
 
-/** A link to an error opens its text. */
+/** Opens the details of an error when a link points to it. */
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)))
   if (target instanceof HTMLDetailsElement) target.open = true
@@ -47,7 +47,7 @@ const watcher = new IntersectionObserver(
 function mark(link) {
   for (const one of links.values()) one.removeAttribute('aria-current')
   link?.setAttribute('aria-current', 'true')
-  // On a phone the contents are one line that scrolls.
+  // On a phone the table of contents is one line that scrolls horizontally.
   if (link) document.querySelector('nav').scrollLeft = link.offsetLeft - 16
 }
 for (const section of document.querySelectorAll('main > section')) watcher.observe(section)

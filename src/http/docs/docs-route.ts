@@ -1,6 +1,6 @@
 /**
- * /docs: the reference for callers, one page with its style, script and icon, all from files of this repository. The page is made once, of the
- * very object that /openapi.json serves. Surfaces, Addresses.
+ * Serves /docs, the API reference: one page with its own style, script and icon. The page is rendered once, from the same object that
+ * /openapi.json serves.
  */
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
@@ -13,11 +13,11 @@ import { sendFile, versionOf } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
 
 export type DocsOptions = {
-  /** The base address to show; known once the door listens. */
+  /** Returns the base URL to show, which is known once the server listens. */
   baseUrl: () => string
 }
 
-// Nothing may be loaded from anywhere else, nothing runs that stands in the page itself, nothing may be sent away from it.
+// Nothing is loaded from or sent to other origins, and inline scripts and styles are blocked.
 const securityHeaders = {
   'content-security-policy':
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -40,12 +40,12 @@ export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl 
     return served('text/html; charset=utf-8', renderPage({ document, errorPages, baseUrl: baseUrl(), bodyLimitBytes, assets }))
   }
 
-  // A browser asks each time and gets 304 while nothing has changed.
+  // The browser revalidates each time and gets 304 while the page is unchanged.
   app.get('/docs', { schema: { hide: true } }, (request, reply) =>
     sendFile(request, reply, (page ??= makePage()), { ...securityHeaders, 'cache-control': 'no-cache' }),
   )
   for (const [name, file] of Object.entries(files)) {
-    // The address holds the version.
+    // The URL contains the version.
     app.get(`/docs/${name}`, { schema: { hide: true } }, (request, reply) =>
       sendFile(request, reply, file, { ...securityHeaders, 'cache-control': 'public, max-age=31536000, immutable' }),
     )

@@ -1,4 +1,4 @@
-/** One endpoint of the reference: what it takes, what it answers with, how it fails, and requests to copy. All from the description. */
+/** Renders one endpoint of the reference from the API description: parameters, response, errors and sample requests. */
 import { codesOf, exampleOf, fieldsOf, resolve } from './api-document.ts'
 import type { ApiDocument, Endpoint, Field, Schema } from './api-document.ts'
 import { code } from './code.ts'
@@ -23,20 +23,20 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
           body
             ? html`<h3>Body</h3>
                 ${renderFields(body)}
-                <p class="note">Other fields are refused.</p>`
+                <p class="note">Unknown fields are rejected.</p>`
             : nothing
         }
-        <h3>Answer: 200, <code>${type}</code></h3>
+        <h3>Response: 200, <code>${type}</code></h3>
         ${streams ? renderEvents(document, answer.schema) : renderFields(fieldsOf(document, answer.schema))}
         <p class="note">
           Headers: ${Object.keys(responses['200']!.headers).map((name, at) => html`${at > 0 ? ', ' : ''}<code>${name}</code>`)}.
         </p>
-        <h3>Failures</h3>
+        <h3>Errors</h3>
         <p class="codes">${codesOf(endpoint).map((name) => html`<a href="#${name}"><code>${name}</code></a> `)}</p>
       </div>
       <div class="side">
         ${renderSamples(operationId, samplesOf(document, baseUrl, endpoint))}
-        <h3 class="label">Answer</h3>
+        <h3 class="label">Response</h3>
         ${streams ? renderCode('sse', eventLines(document, answer.schema)) : renderCode('json', JSON.stringify(exampleOf(document, answer.schema), null, 2))}
       </div>
     </div>`
@@ -44,7 +44,7 @@ export function renderEndpoint(document: ApiDocument, baseUrl: string, endpoint:
 
 const titles: Record<Language, string> = { sh: 'curl', typescript: 'TypeScript', python: 'Python' }
 
-/** Radio buttons choose the language, so that it works without a script; the script makes all of a page follow one choice. */
+/** Radio buttons select the language, which works without JavaScript. The script of the page applies one choice to all samples. */
 export function renderSamples(id: string, samples: Samples): Html {
   const languages = Object.keys(titles) as Language[]
   return html`<fieldset class="samples">
@@ -54,7 +54,7 @@ export function renderSamples(id: string, samples: Samples): Html {
   </fieldset>`
 }
 
-/** `data-language` and `data-not-run` are what the test of the documents reads: how a block is run, or why it is not. */
+/** The documentation tests read `data-language` and `data-not-run`: how to run a block, or why it is not run. */
 export const renderCode = (language: string, text: string, notRun = ''): Html =>
   html`<div class="code">
     <pre
@@ -91,12 +91,12 @@ function typeOf({ type, const: constant, enum: values, anyOf, items, format }: S
   return format === undefined ? (type ?? '') : format
 }
 
-/** Lengths and ranges, in words. */
+/** Describes lengths and ranges in words. */
 function boundsOf({ minLength, maxLength, minimum, maximum, default: initial }: Schema): string {
   const bounds = [
-    minLength !== undefined && maxLength !== undefined ? `${minLength} to ${maxLength} characters.` : minLength ? 'Not empty.' : '',
+    minLength !== undefined && maxLength !== undefined ? `${minLength} to ${maxLength} characters.` : minLength ? 'Must not be empty.' : '',
     minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}.` : '',
-    initial === undefined ? '' : `Absent: ${initial}.`,
+    initial === undefined ? '' : `Default: ${initial}.`,
   ]
   return bounds
     .filter((text) => text !== '')
@@ -104,7 +104,7 @@ function boundsOf({ minLength, maxLength, minimum, maximum, default: initial }: 
     .join('')
 }
 
-/** The events of a stream, each with its name, when it comes, and its data. */
+/** Lists the events of a stream with their description and the fields of their data. */
 function renderEvents(document: ApiDocument, schema: Schema): Html {
   const rows = eventsOf(document, schema).map(
     ({ name, when, data }) =>
@@ -116,7 +116,7 @@ function renderEvents(document: ApiDocument, schema: Schema): Html {
         </dd>
       </div>`,
   )
-  return html`<p>Events, each with one line of JSON as its data:</p>
+  return html`<p>Each event has one line of JSON as its data:</p>
     <dl class="fields">${rows}</dl>`
 }
 
@@ -127,7 +127,7 @@ const eventsOf = (document: ApiDocument, schema: Schema): { name: string; when: 
     data: event.properties!['data']!,
   }))
 
-/** A stream that succeeds, as it comes over the wire. */
+/** Returns the raw text of a successful stream. */
 function eventLines(document: ApiDocument, schema: Schema): string {
   return eventsOf(document, schema)
     .filter(({ name }) => name !== 'error')

@@ -1,4 +1,4 @@
-/** docs/errors as the reference shows it: one page a code of the failure table, and the facts at its head. Read once, when the door opens. */
+/** Reads docs/errors for the reference page: one file per error code, with a table of facts at the top. Read once at startup. */
 import { readFileSync } from 'node:fs'
 import { failures } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
@@ -9,22 +9,22 @@ export type ErrorPage = {
   retryAfter: string
   retryWith: string
   charged: string
-  /** What the clients throw, and what they do before by themselves. */
+  /** What the client libraries do before they throw, and what they throw. */
   clients: string
-  /** Markdown below the facts. */
+  /** The Markdown text below the facts. */
   text: string
 }
 
 const folder = new URL('../../../docs/errors/', import.meta.url)
 
-/** In the order of the failure table. Throws where a page is missing or has no facts. */
+/** Returns the pages in the order of src/errors.ts. Throws if a page or one of its facts is missing. */
 export const readErrorPages = (): ErrorPage[] => (Object.keys(failures) as FailureCode[]).map(readErrorPage)
 
 function readErrorPage(code: FailureCode): ErrorPage {
   const text = readFileSync(new URL(`${code}.md`, folder), 'utf8')
   const fact = (name: string): string => {
     const value = text.split('\n').find((line) => line.startsWith(`| ${name} | `))
-    if (value === undefined) throw new Error(`docs/errors/${code}.md does not say: ${name}`)
+    if (value === undefined) throw new Error(`docs/errors/${code}.md is missing the fact: ${name}`)
     return value.slice(`| ${name} | `.length, -' |'.length)
   }
   return {

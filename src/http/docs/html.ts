@@ -1,6 +1,6 @@
-/** HTML as values: text is escaped when it is put into a template, and what is markup already has a type of its own. Knows no page. */
+/** Builds HTML safely: templates escape text, and finished markup has its own type. */
 
-/** Markup that may stand in a page as it is. */
+/** Finished markup, which templates insert without escaping. */
 export class Html {
   readonly markup: string
 
@@ -11,7 +11,7 @@ export class Html {
 
 type Piece = string | number | Html | readonly Piece[]
 
-/** A template whose strings are markup and whose values are text, unless they are Html; a list is joined. */
+/** A template tag. Its strings are markup; its values are escaped unless they are Html. Lists are joined. */
 export function html(strings: TemplateStringsArray, ...pieces: Piece[]): Html {
   return new Html(strings.map((text, at) => (at === 0 ? text : write(pieces[at - 1]!) + text)).join(''))
 }

@@ -1,16 +1,16 @@
 /**
- * The Markdown that our own documents are written in, as HTML: headings, paragraphs, lists, tables, fenced code, and within a line code, bold,
- * italics and links. Nothing else is known; what is not known stays text, escaped.
+ * Renders the subset of Markdown that docs/errors uses: headings, paragraphs, lists, tables and fenced code, with inline code, bold, italics and
+ * links. Anything else is shown as escaped text.
  */
 import { code } from './code.ts'
 import { Html, html } from './html.ts'
 
-/** `headingLevel` is the level that a heading of the first level gets. */
+/** `headingLevel` is the HTML level of a first-level heading. */
 export function renderMarkdown(text: string, headingLevel: number): Html {
   return html`${blocksOf(text).map((block) => renderBlock(block, headingLevel))}`
 }
 
-/** Code, bold, italics and links of one line. */
+/** Renders code, bold, italics and links within a line. */
 export function renderInline(text: string): Html {
   const parts = text.split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*|\[[^\]]+\]\([^)\s]+\))/)
   return html`${parts.map((part, at) => (at % 2 === 0 ? part : renderMarked(part)))}`
@@ -24,7 +24,7 @@ function renderMarked(part: string): Html {
   return html`<a href="${target!}">${renderInline(label!)}</a>`
 }
 
-/** Text between empty lines; a fence is one block whatever it holds. */
+/** Splits text at empty lines. A fenced code block is one block even if it contains empty lines. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = []
   for (const [block] of text.matchAll(/^```[\s\S]*?^```$|(?:^(?!```).*\S.*\n?)+/gm)) blocks.push(block.trimEnd())
@@ -50,7 +50,7 @@ function renderBlock(block: string, headingLevel: number): Html {
   return html`<p>${renderInline(block.replaceAll('\n', ' '))}</p>`
 }
 
-/** Cells hold no `|`. A head without text is left out. */
+/** Cells must not contain `|`. An empty header row is omitted. */
 function renderTable(lines: string[]): Html {
   const [head, , ...rows] = lines.map((line) =>
     line

@@ -1,6 +1,6 @@
 /**
- * The reference, one page: made of what /openapi.json says and of docs/errors, so that it cannot say anything else. Nothing is loaded from
- * elsewhere, nothing is asked for, and no key is ever typed in here.
+ * Renders the API reference as one page, generated from /openapi.json and docs/errors so that it cannot differ from them. The page loads nothing
+ * from other origins and never asks for a key.
  */
 import { codesOf, endpointsOf } from './api-document.ts'
 import type { ApiDocument, Endpoint } from './api-document.ts'
@@ -14,10 +14,10 @@ import { renderInline } from './markdown.ts'
 export type PageParts = {
   document: ApiDocument
   errorPages: ErrorPage[]
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   baseUrl: string
   bodyLimitBytes: number
-  /** Addresses of the page's own files, relative to the page. */
+  /** URLs of the page's own files, relative to the page. */
   assets: { style: string; script: string; icon: string }
 }
 
@@ -29,7 +29,7 @@ export function renderPage(parts: PageParts): string {
   const ofTag = (tag: string): Endpoint[] => endpoints.filter(({ tags }) => tags.includes(tag))
   const endpoint = (one: Endpoint): Html => renderEndpoint(document, baseUrl, one)
   const chapters: { id: string; title: string; body: Html }[] = [
-    { id: 'first-minute', title: 'The first minute', body: renderFirstMinute(document, baseUrl, chat) },
+    { id: 'quickstart', title: 'Quickstart', body: renderFirstMinute(document, baseUrl, chat) },
     { id: 'authentication', title: 'Authentication', body: renderAuthentication() },
     { id: 'clients', title: 'Clients', body: renderClients(baseUrl) },
     ...ofTag('Chat').map((one) => ({ id: one.operationId, title: one.summary, body: endpoint(one) })),
@@ -50,7 +50,7 @@ export function renderPage(parts: PageParts): string {
         <script src="${assets.script}" defer></script>
       </head>
       <body>
-        <a class="skip" href="#first-minute">To the text</a>
+        <a class="skip" href="#quickstart">Skip to content</a>
         <nav aria-label="Contents">
           <p class="name"><a href="#top">${info.title}</a> <span>${info.version}</span></p>
           <ul>
@@ -62,10 +62,10 @@ export function renderPage(parts: PageParts): string {
             <h1>${info.title}</h1>
             <p class="lead">${renderInline(info.description)}</p>
             <dl>
-              <dt>Base address</dt>
+              <dt>Base URL</dt>
               <dd><code>${baseUrl}</code></dd>
-              <dt>Machine-readable</dt>
-              <dd><a href="openapi.json">openapi.json</a>, OpenAPI 3.1.0, version ${info.version}: this page is made of it</dd>
+              <dt>OpenAPI</dt>
+              <dd><a href="openapi.json">openapi.json</a>, OpenAPI 3.1.0, version ${info.version}; this page is generated from it</dd>
             </dl>
           </header>
           ${chapters.map(
@@ -80,7 +80,7 @@ export function renderPage(parts: PageParts): string {
     </html> `.markup
 }
 
-/** The pages of the codes that these endpoints answer with, in the order of the failure table. */
+/** Returns the error pages of these endpoints, in the order of src/errors.ts. */
 function pagesFor(errorPages: ErrorPage[], ...endpoints: Endpoint[]): ErrorPage[] {
   const codes = new Set([...endpoints.flatMap(codesOf), 'method_not_allowed'])
   return errorPages.filter(({ code }) => codes.has(code))

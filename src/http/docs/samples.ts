@@ -1,6 +1,6 @@
 /**
- * Requests to copy, in curl, TypeScript and Python, made from an endpoint of the description. They take agent and key from the variables
- * AGENT_ID and API_KEY: not TURNKEEP_…, since a server that is started in the same shell would refuse such names as settings.
+ * Generates sample requests in curl, TypeScript and Python for an endpoint of the API description. They read the agent and the key from the
+ * variables AGENT_ID and API_KEY, not TURNKEEP_…, because a server started in the same shell would reject those as unknown settings.
  */
 import { exampleOf, resolve } from './api-document.ts'
 import type { ApiDocument, Endpoint } from './api-document.ts'
@@ -10,7 +10,7 @@ export type Samples = Record<Language, string>
 
 const variables: Record<string, string> = { agent_id: 'AGENT_ID', conversation_id: 'CONVERSATION_ID' }
 
-/** The path with each parameter written by `insert`. */
+/** Returns the path with each parameter replaced by what `insert` returns. */
 const fill = (path: string, insert: (variable: string) => string): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => insert(variables[name]!))
 const inShell = (path: string): string => fill(path, (name) => `$${name}`)
@@ -24,12 +24,12 @@ export function samplesOf(document: ApiDocument, baseUrl: string, endpoint: Endp
   return endpoint.operationId.startsWith('stream') ? streaming(request) : sending(request)
 }
 
-/** A loop that sends a message until it is answered for good, for the section about retries. */
+/** For the section about retries: code that sends a message until the answer is final. */
 export function retrySamples(document: ApiDocument, baseUrl: string, endpoint: Endpoint): Samples {
   const { url, body, key } = { url: `${baseUrl}${endpoint.path}`, body: bodyOf(document, endpoint), key: keyOf(endpoint) }
   return {
     sh: curl({ url, body, key }, '--fail-with-body --retry 8 --retry-all-errors --max-time 120 '),
-    typescript: `// Again with the same key after a broken connection and wherever there is a Retry-After; everything else is final.
+    typescript: `// Retries with the same key after a broken connection and whenever there is a Retry-After. Other errors are final.
 async function send(body: object, idempotencyKey: string): Promise<any> {
   for (let tries = 1; ; tries++) {
     const response = await fetch(\`${inTypescript(url)}\`, {
@@ -44,7 +44,7 @@ async function send(body: object, idempotencyKey: string): Promise<any> {
     }).catch(() => undefined)
     if (response?.ok) return response.json()
     const seconds = response ? response.headers.get('retry-after') : '2'
-    if (seconds === null || tries === 60) throw new Error(response ? await response.text() : 'no connection')
+    if (seconds === null || tries === 60) throw new Error(response ? await response.text() : 'Could not connect.')
     await new Promise((resolve) => setTimeout(resolve, Number(seconds) * 1000))
   }
 }
@@ -53,7 +53,7 @@ const answer = await send(${typescriptLiteral(body)}, '${key}')
 console.log(answer.message.content)`,
     python: `import json, os, time, urllib.error, urllib.request
 
-# Again with the same key after a broken connection and wherever there is a Retry-After; everything else is final.
+# Retries with the same key after a broken connection and whenever there is a Retry-After. Other errors are final.
 def send(body, idempotency_key):
     request = urllib.request.Request(
         f"${inPython(url)}",
@@ -75,16 +75,16 @@ def send(body, idempotency_key):
         except OSError:
             seconds = 2
         time.sleep(int(seconds))
-    raise RuntimeError("no answer")
+    raise RuntimeError("No response")
 
 answer = send(${pythonLiteral(body)}, "${key}")
 print(answer["message"]["content"])`,
   }
 }
 
-/** The client in each language, for the section about clients; for a shell the key made by hand, and curl's own retries. */
+/** For the section about clients: the client libraries, and for the shell a generated key with curl's retries. */
 export const clientSamples = (baseUrl: string): Samples => ({
-  sh: `KEY=$(cat /proc/sys/kernel/random/uuid) # one for each message, kept over its retries
+  sh: `KEY=$(cat /proc/sys/kernel/random/uuid) # one per message, reused for every retry
 curl --fail-with-body --retry 8 --retry-all-errors --max-time 120 ${baseUrl}/v1/agents/$AGENT_ID/chat \\
   -H "Authorization: Bearer $API_KEY" \\
   -H "Idempotency-Key: $KEY" \\
@@ -97,7 +97,7 @@ const client = new Turnkeep({
   agentId: process.env.AGENT_ID!,
   apiKey: process.env.API_KEY!,
 })
-// The id of the message in your own database is a good key: it survives a crash of your process too.
+// The id of the message in your own database is a good key, because it also survives a crash of your process.
 const reply = await client.chat({ externalUserId: 'user-42', message: 'Hello' }, { idempotencyKey: 'message-4711' })
 console.log(reply.message.content)
 
@@ -111,7 +111,7 @@ client = Turnkeep(
     agent_id=os.environ["AGENT_ID"],
     api_key=os.environ["API_KEY"],
 )
-# The id of the message in your own database is a good key: it survives a crash of your process too.
+# The id of the message in your own database is a good key, because it also survives a crash of your process.
 reply = client.chat(external_user_id="user-42", message="Hello", idempotency_key="message-4712")
 print(reply.message.content)
 
@@ -141,7 +141,7 @@ function streaming(request: Sending): Samples {
   return {
     sh: curl(request, '-N '),
     typescript: `${fetching(request)}
-if (!response.ok) throw new Error(await response.text()) // before the stream began: JSON with its status
+if (!response.ok) throw new Error(await response.text()) // an error before the stream started: JSON with its status
 
 let rest = ''
 for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
@@ -149,7 +149,7 @@ for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
   rest = blocks.pop()!
   for (const block of blocks) {
     const event = /^event: (.*)$/m.exec(block)?.[1]
-    if (event === undefined) continue // a comment that keeps the connection awake
+    if (event === undefined) continue // a comment that keeps the connection open
     const data = JSON.parse(/^data: (.*)$/m.exec(block)![1])
     if (event === 'response.output_text.delta') process.stdout.write(data.delta)
     if (event === 'response.completed') console.log('\\n', data.usage) // data.message.content is the whole text
@@ -183,7 +183,7 @@ function listing(url: string): Samples {
 const page: any = await response.json()
 if (!response.ok) throw new Error(\`\${page.error.code}: \${page.error.message}\`)
 for (const item of page.data) console.log(item)
-// The next page: the same with &cursor= and encodeURIComponent(page.next_cursor), until that is null.`,
+// For the next page, add &cursor= and encodeURIComponent(page.next_cursor), until next_cursor is null.`,
     python: `import json, os, urllib.request
 
 request = urllib.request.Request(
@@ -194,7 +194,7 @@ with urllib.request.urlopen(request) as response:
     page = json.load(response)
 for item in page["data"]:
     print(item)
-# The next page: the same with &cursor= and urllib.parse.quote(page["next_cursor"]), until that is None.`,
+# For the next page, add &cursor= and urllib.parse.quote(page["next_cursor"]), until next_cursor is None.`,
   }
 }
 
@@ -208,7 +208,7 @@ const fetching = ({ url, body }: Sending): string => `const response = await fet
   method: 'POST',
   headers: {
     Authorization: \`Bearer \${process.env.API_KEY}\`,
-    'Idempotency-Key': crypto.randomUUID(), // one for each message, kept over its retries
+    'Idempotency-Key': crypto.randomUUID(), // one per message, reused for every retry
     'Content-Type': 'application/json',
   },
   body: JSON.stringify(${typescriptLiteral(body)}),
@@ -221,7 +221,7 @@ request = urllib.request.Request(
     f"${inPython(url)}",
     headers={
         "Authorization": f"Bearer {os.environ['API_KEY']}",
-        "Idempotency-Key": str(uuid.uuid4()),  # one for each message, kept over its retries
+        "Idempotency-Key": str(uuid.uuid4()),  # one per message, reused for every retry
         "Content-Type": "application/json",
     },
     data=json.dumps(${pythonLiteral(body)}).encode(),
@@ -242,7 +242,7 @@ function bodyOf(document: ApiDocument, { requestBody }: Endpoint): Record<string
   return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(document, schema)]))
 }
 
-/** The stream's message is another one than that of `/chat`, or it would be a replay. */
+/** The streaming sample uses a different key than the `/chat` sample, because it would otherwise be a replay. */
 function keyOf({ operationId, parameters }: Endpoint): string {
   const example = parameters.find(({ name }) => name === 'Idempotency-Key')?.example ?? 'my-first-message'
   return operationId.startsWith('stream') ? example.replace(/\d+$/, (number) => String(Number(number) + 1)) : example

@@ -1,23 +1,22 @@
 /**
- * The access log: one line for each answer, when its connection is done with it. Knows what the door notes of a request and nothing else: never a
- * body, a header's value, a query string or a path as it was sent, so no text of a caller can reach the log. docs/operate/metrics.md lists
- * the fields.
+ * Writes the access log: one line per response, after the response is finished. It only sees what the HTTP layer notes about a request, never a
+ * body, header value, query string or raw path, so text from a caller cannot reach the log. docs/operate/metrics.md lists the fields.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { ApiError, FailureCode } from '../../errors.ts'
 import type { BeginResult } from '../../turn/outcome.ts'
 
-/** All of it ours: ids we gave out, a route's pattern, words of our tables. */
+/** Contains only values of the service itself: ids, route patterns and error codes. */
 export type Noted = {
-  /** As in the answer's `X-Request-ID`. */
+  /** Same as the `X-Request-ID` header of the response. */
   requestId?: string
-  /** The pattern; absent where there is no such route. */
+  /** The route pattern; undefined if no route matched. */
   route?: string | undefined
-  /** Of the authenticated key. */
+  /** Id of the authenticated API key. */
   keyId?: string
   agentId?: string
-  /** Of the failure that was answered, in an envelope or as the `error` event. */
+  /** Error code of the response, sent as JSON or as the `error` event. */
   code?: FailureCode
   replay?: boolean
   transport?: 'stream'
@@ -25,7 +24,7 @@ export type Noted = {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** What the access log will say of this request. */
+    /** What the access log will contain for this request. */
     noted?: Noted
   }
 }
@@ -34,7 +33,7 @@ export function note(request: IncomingMessage, noted: Noted): void {
   Object.assign((request.noted ??= {}), noted)
 }
 
-/** What a message became: whose answer it is, whether it is a replay, and how a stream ended. */
+/** Notes the outcome of a message: the request id of its turn, whether it was a replay, and the error of a failed turn. */
 export function noteBeginResult(request: IncomingMessage, begun: BeginResult, transport?: 'stream'): void {
   const streamed = transport && begun.kind !== 'replayed_failure' ? { transport } : {}
   switch (begun.kind) {
@@ -52,9 +51,9 @@ export function noteBeginResult(request: IncomingMessage, begun: BeginResult, tr
 }
 
 export type AccessLog = {
-  /** Logs every answer of this server from now on. */
+  /** Logs every response of this server from now on. */
   watch(server: Server): void
-  /** Logs the answer to bytes that never became a request. */
+  /** Logs the response to bytes that never became a request. */
   refused(refusal: ApiError, requestId: string): void
 }
 
@@ -63,7 +62,7 @@ export function createAccessLog(log: Logger): AccessLog {
     if (!log.isLevelEnabled('info')) return
     const startedAt = performance.now()
     const writtenBefore = request.socket.bytesWritten
-    // The one event that every response has, also one whose caller has left.
+    // The only event that every response emits, even if the caller has disconnected.
     response.once('close', () => {
       const { noted = {}, method, socket } = request
       log.info(

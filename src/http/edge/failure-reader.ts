@@ -1,11 +1,11 @@
-/** What anything thrown under a request becomes: an ApiError. The only place where an unknown error is logged; its text never leaves. */
+/** Converts anything thrown while handling a request to an ApiError. Unknown errors are logged here, and only here; callers never see their text. */
 import type { FastifyError, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { describeInvalid } from './invalid-input.ts'
 
-/** Counts what it reads. */
+/** The returned function also counts each error in the metrics. */
 export function createFailureReader(log: Logger, metrics: Metrics): (error: unknown, request: FastifyRequest) => ApiError {
   return (error, request) => {
     const failure = failureOf(error, request)
@@ -18,12 +18,12 @@ export function createFailureReader(log: Logger, metrics: Metrics): (error: unkn
     if (isFastifyError(error)) {
       const [invalid] = error.validation ?? []
       if (invalid) return new ApiError('validation_error', describeInvalid(error.validationContext ?? 'body', invalid))
-      // Fastify's own refusals of a URL, a media type or a length: none of them is reached in the ruled order of checks.
+      // Fastify's own errors for a URL, media type or length. The checks of this service run first, so these should not occur.
       if (error.statusCode !== undefined && error.statusCode < 500) return new ApiError('bad_request')
     }
     log.error(
-      { err: error, requestId: request.id, method: request.method, route: request.routeOptions.url },
-      'a request failed by our fault',
+      { err: error, request_id: request.id, method: request.method, route: request.routeOptions.url },
+      'request failed: internal error',
     )
     return new ApiError('internal_error')
   }

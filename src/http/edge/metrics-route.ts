@@ -1,9 +1,9 @@
-/** GET /metrics, for Prometheus: behind the admin token where the port is the public API's too. Surfaces, Addresses. */
+/** GET /metrics for Prometheus. Requires the admin token if the public API uses the same port. */
 import type { FastifyPluginAsync } from 'fastify'
 import type { MetricsPage } from '../../observability/metrics.ts'
 import type { TokenAuth } from '../admin/auth.ts'
 
-/** `auth` is absent where nobody but the operator reaches the port. */
+/** `auth` is undefined on a separate admin port, which only the operator can reach. */
 export type MetricsRouteOptions = { metrics: MetricsPage; auth: TokenAuth | undefined }
 
 export const metricsRoute: FastifyPluginAsync<MetricsRouteOptions> = async (app, { metrics, auth }) => {

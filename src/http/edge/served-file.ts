@@ -1,14 +1,14 @@
-/** A file of ours as it goes over the wire: as it is or compressed, and not again to whoever has it. RFC 9110, 12.5.3 and 13.1.2. */
+/** Sends a static file, compressed if the client accepts gzip, or 304 if the client has the current version. RFC 9110, 12.5.3 and 13.1.2. */
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** `gzipped` is absent where it would not be smaller. */
+/** `gzipped` is undefined for content that does not compress. */
 export type ServedFile = { type: string; bytes: Buffer; gzipped?: Buffer | undefined; version: string }
 
-/** What tells one content from another. */
+/** Returns a hash of the content. */
 export const versionOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64url').slice(0, 16)
 
-/** 304 where the caller has this version already; a weak tag, since it stands for the plain and the compressed bytes. */
+/** Sends the file, or 304 if the client has this version. The ETag is weak because it covers both the plain and the compressed bytes. */
 export function sendFile(
   { headers }: FastifyRequest,
   reply: FastifyReply,

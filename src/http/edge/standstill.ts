@@ -1,19 +1,19 @@
 /**
- * Whether the process has stood still a moment ago: stopped by a signal or with its machine, or kept busy by something of ours. What was late then
- * is no fault of a caller, whose bytes lay here unread. Holds no process open.
+ * Detects that the process was suspended (by a signal or with its machine) or its event loop was blocked. A request that was late then was not
+ * slow: its bytes arrived but were not read. Does not keep the process alive.
  */
 import type { Server } from 'node:http'
 
 export interface Standstill {
   watch(server: Server): void
-  /** True from the first moment after it until everything that waited has been looked at. */
+  /** True from the end of a standstill until everything that waited has been handled. */
   isJustOver(): boolean
 }
 
-// A busy machine keeps a timer waiting for tenths of a second.
+// On a busy machine a timer can be late by several tenths of a second.
 const tickMs = 500
 const longMs = 2000
-// Timers come before sockets are read, so those that fell due during the standstill see it; a round or two of the loop is enough.
+// Timers run before sockets are read, so timers that expired during the standstill see it. One or two turns of the event loop suffice.
 const justMs = 1000
 
 export function createStandstill(monotonicMs: () => number): Standstill {

@@ -1,4 +1,4 @@
-/** /healthz and /readyz, for whoever watches the process. Surfaces, Addresses. */
+/** GET /healthz and GET /readyz, for monitoring and load balancers. */
 import type { FastifyPluginAsync } from 'fastify'
 
 export type Readiness = { draining: boolean; store: 'ok' | 'unavailable'; limiter: 'ok' | 'unavailable' }
@@ -6,7 +6,7 @@ export type Readiness = { draining: boolean; store: 'ok' | 'unavailable'; limite
 export const statusRoutes: FastifyPluginAsync<{ ready: () => Promise<Readiness> }> = async (app, { ready }) => {
   app.get('/healthz', async () => ({ status: 'alive' }))
 
-  // Store and limiter stand in the body and never turn it red, or a load balancer would hide our own 503.
+  // The state of store and limiter is in the body only: with a failing status a load balancer would replace the service's own 503.
   app.get('/readyz', async (_request, reply) => {
     const { draining, store, limiter } = await ready()
     return reply.code(draining ? 503 : 200).send({ status: draining ? 'draining' : 'ready', store, limiter })

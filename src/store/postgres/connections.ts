@@ -58,7 +58,7 @@ export function createConnections(url: string, log: Log): Connections {
         idleTimeoutMillis: 0,
       })
       // A connection that breaks while nothing is asked of it tells it here, and without a listener would end the process.
-      pool.on('error', (error) => log.warn({ cause: error.message }, 'an idle connection to the database broke'))
+      pool.on('error', (error) => log.warn({ cause: error.message }, 'lost an idle database connection'))
       pool.on('connect', (client) => {
         client.on('error', () => undefined)
         clients.add(client)
@@ -97,7 +97,7 @@ export function createConnections(url: string, log: Log): Connections {
   async function greet(): Promise<void> {
     for (const outcome of await Promise.allSettled(ofTurns.map((purpose) => pools[purpose].connect()))) {
       if (outcome.status === 'fulfilled') outcome.value.release()
-      else log.warn({ cause: asStoreError(outcome.reason).message }, 'a connection to the database could not be made at the start')
+      else log.warn({ cause: asStoreError(outcome.reason).message }, 'could not open a database connection at startup')
     }
   }
 
@@ -124,7 +124,7 @@ async function refuseWhileCommitsWait(connection: Connection): Promise<void> {
       wait_event = 'SyncRep' and query_start < clock_timestamp() - interval '500 milliseconds'
       or query ~ '^select [a-z_]+_v[0-9]+' and query_start < clock_timestamp() - interval '2500 milliseconds')`)
   if (Number(rows[0].stuck) < maxStuck) return
-  throw new StoreUnavailable('the database does not end what it has begun: it waits for a standby or for its disk')
+  throw new StoreUnavailable('the database does not finish a transaction: it is waiting for a standby or for its disk')
 }
 
 async function once<Result>(pool: Pool, until: number, work: Work<Result>): Promise<Result> {

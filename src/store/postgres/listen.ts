@@ -36,7 +36,11 @@ export function listen(url: string, onChange: () => void, log: Log): Listener {
       wasThere = true
       onChange()
     } catch (error) {
-      if (wasThere && !closed) log.warn({ cause: String(error) }, 'changes made by other processes are not heard of at once; tried again')
+      if (wasThere && !closed)
+        log.warn(
+          { cause: String(error) },
+          'lost the connection that listens for changes by other processes, reconnecting; changes may arrive late',
+        )
       wasThere = false
       fresh.end().catch(() => undefined)
       reconnectLater(fresh)

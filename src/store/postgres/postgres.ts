@@ -46,10 +46,7 @@ const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, w
 export async function openPostgresStore({ url, failpoints: spec = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
   const failpoints = createFailpoints(spec)
   const connections = createConnections(url, log)
-  const waiting = setTimeout(
-    () => log.warn({ maxSeconds: firstContactMs / 1000 }, 'the database cannot be used yet: waiting for it'),
-    tellAfterMs,
-  )
+  const waiting = setTimeout(() => log.warn({ maxSeconds: firstContactMs / 1000 }, 'waiting for the database'), tellAfterMs)
   try {
     const { pooled, settings } = await connections.ask('look-up', firstContactMs, async (connection) => {
       const server = await readServer(connection)
@@ -58,14 +55,21 @@ export async function openPostgresStore({ url, failpoints: spec = '', deadlines,
     })
     clearTimeout(waiting)
     if (settings.synchronous_commit === 'off' || settings.fsync === 'off')
-      log.warn(settings, 'this database tells of commits that are not on its disk: a crash of it may lose answered turns')
+      log.warn(
+        settings,
+        'the database confirms commits before they are on disk (synchronous_commit or fsync is off): a crash may lose answered turns',
+      )
     await failpoints.reach('start.before-migrations')
     const newer = await connections.ask('look-up', openMs, (connection) => migrate(connection, migrations ?? readMigrations()))
     await failpoints.reach('start.after-migrations')
     await connections.ask('look-up', openMs, (connection) => refuseHalfCopied(sqlOf(connection)))
     await connections.greet()
-    if (newer.length > 0) log.warn({ newer }, 'the database has been migrated by a newer Turnkeep, which this one can work beside')
-    if (pooled) log.info({}, 'a pooler stands before the database: statements go without names, and changes are heard of within a second')
+    if (newer.length > 0) log.warn({ newer }, 'the database was migrated by a newer version of Turnkeep that is compatible with this one')
+    if (pooled)
+      log.info(
+        {},
+        'connected through a connection pooler: statements are not prepared, and changes by other processes arrive within a second',
+      )
     return createStore(url, connections, { pooled, failpoints, deadlines: { ...defaultDeadlines, ...deadlines }, log })
   } catch (error) {
     clearTimeout(waiting)

@@ -64,7 +64,7 @@ export class ChatAnswer implements AnswerReader {
   /** A proxy may end a truncated stream normally, so only a finish reason or [DONE] makes the answer complete. */
   end(): void {
     if (this.#whole) this.#readWhole(Buffer.concat(this.#whole).toString())
-    else if (this.#finishReason === undefined) throw new ModelError('unavailable', "the model's stream ended before its finish")
+    else if (this.#finishReason === undefined) throw new ModelError('unavailable', 'the model stream ended before it was complete')
   }
 
   /** Returns the answer. Call it only after `take` returned `finished` or `done`, or after `end` returned. */
@@ -85,7 +85,7 @@ export class ChatAnswer implements AnswerReader {
   #readEvent(data: string): void {
     if (data === '' || this.#progress === 'done') return
     if (data === '[DONE]') {
-      if (this.#progress === 'waiting') throw new ModelError('unavailable', "the model's stream was done before it said anything")
+      if (this.#progress === 'waiting') throw new ModelError('unavailable', 'the model stream ended without any content')
       this.#progress = 'done'
       return
     }
@@ -159,12 +159,12 @@ export class ChatAnswer implements AnswerReader {
 
   #failed(report: Fields): ModelError {
     const kind = reportsLength(report) ? 'too_long' : 'unavailable'
-    return new ModelError(kind, `the model's server failed: ${operatorText(JSON.stringify(report), this.#secret)}`)
+    return new ModelError(kind, 'the model server reported an error', { said: operatorText(JSON.stringify(report), this.#secret) })
   }
 
   #grow(size: number, limit = answerLimit(this.#maxOutputTokens)): void {
     this.#size += size
-    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer is larger than ${limit} characters`)
+    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer exceeds ${limit} characters`)
   }
 }
 
@@ -211,5 +211,4 @@ function parse(data: string): unknown {
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null
 const holdsSomething = (value: unknown): boolean => (typeof value === 'string' || Array.isArray(value) ? value.length > 0 : isObject(value))
-const notUnderstood = (what: string): ModelError =>
-  new ModelError('unavailable', `the model's server sent an answer that is not understood: ${what}`)
+const notUnderstood = (what: string): ModelError => new ModelError('unavailable', `the model server sent an invalid response: ${what}`)

@@ -125,19 +125,23 @@ export class PartsAnswer {
   #grow(size: number): void {
     this.#size += size
     const limit = answerLimit(this.#options.maxOutputTokens)
-    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer is larger than ${limit} characters`)
+    if (this.#size > limit) throw new ModelError('unavailable', `the model's answer exceeds ${limit} characters`)
   }
 }
 
 /** Interprets an error of a package, for the case that the exchange itself did not fail. */
 export function failed(error: unknown, secret: string): ModelError {
   const kind = reportsLength(error) ? 'too_long' : 'unavailable'
-  return new ModelError(kind, `the model's server failed: ${operatorText(wordsOf(error), secret)}`, { cause: error })
+  return new ModelError(kind, 'the model server reported an error', { said: operatorText(wordsOf(error), secret), cause: error })
 }
 
 /** `raw` is the provider's own reason, such as Gemini's MALFORMED_FUNCTION_CALL; a retry may succeed. */
 const notWhole = (raw: string | undefined, secret: string): ModelError =>
-  new ModelError('unavailable', `the model's stream ended before its finish${raw === undefined ? '' : `: ${operatorText(raw, secret)}`}`)
+  new ModelError(
+    'unavailable',
+    'the model stream ended before it was complete',
+    raw === undefined ? {} : { said: operatorText(raw, secret) },
+  )
 
 /**
  * Returns undefined if the stream was truncated: the packages then report `interrupted`, `error`, or `other` without a reason of the

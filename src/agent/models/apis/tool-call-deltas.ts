@@ -35,7 +35,7 @@ export class ToolCallDeltas {
   }
 
   #readDelta(delta: unknown, each: 'piece' | 'whole'): number {
-    if (!isObject(delta)) throw new ModelError('unavailable', "the model's server sent a tool call that is not understood")
+    if (!isObject(delta)) throw new ModelError('unavailable', 'the model server sent an invalid tool call')
     const called = isObject(delta.function) ? delta.function : {}
     const id = typeof delta.id === 'string' ? delta.id : ''
     const name = typeof called.name === 'string' ? called.name : ''

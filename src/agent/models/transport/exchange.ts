@@ -117,7 +117,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const ours = 'code' in error && error.code === 'UND_ERR_INVALID_ARG'
     this.#interrupt(
-      new ModelError(ours ? 'refused' : 'unavailable', `the call of the model's server failed: ${error.message}`, { cause: error }),
+      new ModelError(ours ? 'refused' : 'unavailable', `the request to the model server failed: ${error.message}`, { cause: error }),
     )
   }
 
@@ -134,7 +134,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #arm(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#interrupt(new ModelError('unavailable', `the model was silent for ${ms} ms (${this.#progress})`)), ms)
+    return setTimeout(() => this.#interrupt(new ModelError('unavailable', `the model sent no data for ${ms} ms (${this.#progress})`)), ms)
   }
 
   #end(): void {

@@ -78,10 +78,7 @@ class Events implements AnswerReader {
 
   begin(mediaType: string, advance: (progress: Progress) => void): void {
     if (mediaType !== 'text/event-stream')
-      throw new ModelError(
-        'unavailable',
-        `the model's server sent an answer that is not understood: content type ${mediaType.slice(0, 100)}`,
-      )
+      throw new ModelError('unavailable', `the model server sent an invalid response: content type ${mediaType.slice(0, 100)}`)
     this.#advance = advance
     const body = new ReadableStream<Uint8Array>({ start: (controller) => void (this.#body = controller) })
     this.#response.resolve(new Response(body, { headers: { 'content-type': mediaType } }))

@@ -40,7 +40,8 @@ export class HttpRefusal {
     const body = Buffer.concat(this.#pieces).toString('utf8', 0, bodyBytes)
     const text = operatorText(body, this.#secret)
     const kind = refusesLength(this.#status, body) ? 'too_long' : refused ? 'refused' : 'unavailable'
-    return new ModelError(kind, `the model's server answered ${this.#status}: ${text}`, {
+    return new ModelError(kind, `the model server returned status ${this.#status}`, {
+      said: text,
       retryAfterMs: retryAfterMs(this.#headers),
     })
   }

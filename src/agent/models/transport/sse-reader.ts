@@ -139,4 +139,4 @@ function firstLineEnd(bytes: Buffer, from: number): number {
   return lf === -1 || (cr !== -1 && cr < lf) ? cr : lf
 }
 
-const tooLarge = (): ModelError => new ModelError('unavailable', "the model's stream holds a line or an event that is too large")
+const tooLarge = (): ModelError => new ModelError('unavailable', 'the model stream contains a line or an event that is too large')

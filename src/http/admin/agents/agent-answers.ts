@@ -1,10 +1,10 @@
-/** What the admin API answers of agents, their tools and their knowledge; the rest is in admin/answers.ts. */
+/** Response schemas of the admin API for agents, tools and documents. The others are in admin/answers.ts. */
 import { Count, Price, Time, TimeOrNull, Version, idOf, orNull } from '../answer-fields.ts'
 import { define } from '../../public/schemas.ts'
 import { Type } from '../../edge/schema.ts'
 
-const Texts = Type.Record(Type.String(), Type.Null(), { description: 'The names alone: values come in and never go out.' })
-const schemaOfArguments = Type.Unsafe<object>({ type: 'object', description: 'JSON Schema.' })
+const Texts = Type.Record(Type.String(), Type.Null(), { description: 'Names only. Values are never returned.' })
+const schemaOfArguments = Type.Unsafe<object>({ type: 'object', description: 'JSON Schema of the arguments.' })
 const described = { name: Type.String(), description: Type.String(), side_effects: Type.Boolean() }
 
 export const Tool = define(
@@ -27,7 +27,7 @@ export const Tool = define(
       headers: Texts,
       allowed: orNull(Type.Array(Type.String())),
       pinned: Type.Array(Type.Object(described), {
-        description: 'What the server offered when it was saved or approved, and nothing else is called.',
+        description: 'The tools of the MCP server that were approved when the agent was saved or refreshed. Only these can be called.',
       }),
     }),
     Type.Object({ type: Type.Literal('builtin'), name: Type.String() }),
@@ -47,7 +47,7 @@ export const ToolDifferences = define(
         now: Type.Optional(PinnedTool),
       }),
     ),
-    version: Type.Integer({ minimum: 1, description: "The agent's version now: a new one where differences were approved." }),
+    version: Type.Integer({ minimum: 1, description: 'Current version of the agent. A new version if differences were approved.' }),
   }),
 )
 
@@ -62,15 +62,17 @@ export const Document = define(
     media_type: orNull(Type.String()),
     url: orNull(Type.String()),
     status: Type.Enum(['queued', 'indexing', 'ready', 'failed'], {
-      description: 'A document that is replaced serves its former content until it is ready.',
+      description: 'While a document is being replaced, searches still find its old content until the new content is ready.',
     }),
-    reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it failed.' }),
-    progress: Type.Union([Type.Integer({ minimum: 0, maximum: 100 }), Type.Null()], { description: 'Per cent, while it is indexed.' }),
-    chunks: Type.Integer({ minimum: 0, description: 'Passages that may be found.' }),
+    reason: Type.Union([Type.String(), Type.Null()], { description: 'Why indexing failed.' }),
+    progress: Type.Union([Type.Integer({ minimum: 0, maximum: 100 }), Type.Null()], {
+      description: 'Percentage, while the document is being indexed.',
+    }),
+    chunks: Type.Integer({ minimum: 0, description: 'Number of passages that searches can find.' }),
     bytes: Count,
     source_sha256: Type.Union([Type.String(), Type.Null()], {
       description:
-        'In hex, of the bytes of the file or of the text as they were put in. Null of an address, and of what is from before digests were kept.',
+        'SHA-256 of the uploaded file or text, in hex. Null for a URL, and for a document that was stored before digests were recorded.',
     }),
     created_at: Time,
     updated_at: Time,
@@ -78,10 +80,10 @@ export const Document = define(
   }),
 )
 
-const headings = 'The headings it stands under, as "Returns › Deadlines"'
+const headings = 'The headings above the passage, such as "Returns › Deadlines"'
 const source = { document_id: idOf('doc'), title: Type.String() }
-/** Where a passage is from. */
-export const Source = Type.Object({ ...source, section: Type.String({ description: `${headings}; empty where there are none.` }) })
+/** The source of a passage. */
+export const Source = Type.Object({ ...source, section: Type.String({ description: `${headings}. Empty if there are none.` }) })
 
 export const Found = define(
   'Passages',
@@ -89,9 +91,9 @@ export const Found = define(
     data: Type.Array(
       Type.Object({
         ...source,
-        section: Type.Optional(Type.String({ description: `${headings}; absent where there are none.` })),
+        section: Type.Optional(Type.String({ description: `${headings}. Absent if there are none.` })),
         text: Type.String(),
-        score: Type.Number({ description: 'Higher is better; to be compared within one search only.' }),
+        score: Type.Number({ description: 'Higher is better. Only comparable within one search.' }),
       }),
     ),
   }),
@@ -111,7 +113,7 @@ const agentContent = {
   knowledge: Type.Object({
     max_tokens: Count,
     top_k: Count,
-    embedding_model: Type.Union([Type.String(), Type.Null()], { description: 'Null: by words alone.' }),
+    embedding_model: Type.Union([Type.String(), Type.Null()], { description: 'Null: keyword search only.' }),
     language: orNull(Type.String()),
   }),
   tools: Type.Array(Tool.ref),

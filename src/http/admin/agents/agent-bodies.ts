@@ -1,4 +1,4 @@
-/** What an operator sends of an agent: fields and bounds, which are also what the description says. Defaults and prices are the admin room's. */
+/** Request bodies for agents: their fields and limits. The admin module sets defaults and prices. */
 import type { Static } from 'typebox'
 import { newAgentExample } from '../examples.ts'
 import { Name, Usd, idGiven, wellFormed } from '../fields.ts'
@@ -9,8 +9,8 @@ import { Type } from '../../edge/schema.ts'
 const whole = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum })
 const closed = { additionalProperties: false } as const
 
-// The bounds keep the largest hold below two million tokens, which ledger.ts says still fits a column at the highest price: system prompt
-// 200,000 (four bytes a code point) + tools 100,000 (admin/agent-tools.ts) + history + knowledge + message 500,000 (the largest body) + output.
+// These limits keep the largest hold below two million tokens, which at the highest price still fits a database column (ledger.ts): system
+// prompt 200,000 (four bytes per code point) + tools 100,000 (agent-tools.ts) + history + knowledge + message 500,000 (largest body) + output.
 export const Model = Type.String({ minLength: 3, maxLength: 300, pattern: '^[^/\\s]+/[^\\u0000-\\u001f\\p{Cs}]+$' })
 const fields = {
   name: Name,
@@ -31,7 +31,7 @@ const options = {
           Type.Integer({
             minimum: 0,
             maximum: 800_000,
-            description: 'Absent at creation: 8,000, or what a smaller window of the model leaves, where its window is known.',
+            description: 'Default: 8,000, or less if the known context window of the model is too small for that.',
           }),
         ),
       },
@@ -45,12 +45,13 @@ const options = {
         top_k: Type.Optional(whole(0, 50)),
         embedding_model: Type.Optional(
           Type.Union([Model, Type.Null()], {
-            description: '"<provider name>/<model id>": passages are found by meaning too. null: by words alone.',
+            description: '"<provider name>/<model id>" to also search by meaning, or null to search by keywords only.',
           }),
         ),
         language: Type.Optional(
           Type.Union([Type.String({ minLength: 1, maxLength: 40 }), Type.Null()], {
-            description: 'Of the documents, so that "shipping" is found by "ship". null: english; none: words as they are written.',
+            description:
+              'Language of the documents, so that a search for "ship" also finds "shipping". null: english. "none": only exact words.',
           }),
         ),
       },
@@ -60,7 +61,7 @@ const options = {
   tools: Type.Optional(Tools),
 }
 export const NewAgent = Type.Object(
-  { owner_id: idGiven('own', 'Whose balance pays.'), ...fields, ...options },
+  { owner_id: idGiven('own', 'The owner who pays for the turns.'), ...fields, ...options },
   { ...closed, examples: [newAgentExample] },
 )
 export const AgentChange = Type.Object(
@@ -68,14 +69,21 @@ export const AgentChange = Type.Object(
   { ...closed, examples: [{ system_prompt: 'You answer questions about orders. Be brief.', temperature: 0.2 }] },
 )
 export const Rollback = Type.Object({ version: whole(1, 2 ** 31) }, { ...closed, examples: [{ version: 1 }] })
-/** May be left out. */
+/** The body is optional. */
 export const Refresh = Type.Union(
   [
-    Type.Object({ approve: Type.Optional(Type.Boolean({ description: 'Pins what the servers offer now, in a new version.' })) }, closed),
+    Type.Object(
+      {
+        approve: Type.Optional(
+          Type.Boolean({ description: 'Approves the tools that the servers offer now and saves them in a new version.' }),
+        ),
+      },
+      closed,
+    ),
     Type.Null(),
   ],
   { examples: [{ approve: true }] },
 )
 
-/** The fields that may be left out, at creation and in a change. */
+/** The fields that are optional both when creating and when updating an agent. */
 export type AgentOptions = Static<ReturnType<typeof Type.Object<typeof options>>>

@@ -1,4 +1,4 @@
-/** /agents and their versions, on the wire. What may be sent is in agent-bodies.ts. */
+/** The admin routes for agents and their versions. Request bodies are defined in agent-bodies.ts. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
 import { ApiError } from '../../../errors.ts'
@@ -22,8 +22,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'createAgent',
-          'Make an agent',
-          'Makes its first version. Absent fields have defaults, which stand in the answer; a model without a known price needs `price`.',
+          'Create an agent',
+          'Creates the first version. The response contains the defaults of omitted fields. `price` is required if the price of the model is not known.',
         ),
         body: NewAgent,
         response: made(AgentAnswer, 'validation_error'),
@@ -40,7 +40,12 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents',
     {
       schema: {
-        ...about('Agents', 'listAgents', 'List agents, newest first', 'Each in its present version; deleted ones are left out.'),
+        ...about(
+          'Agents',
+          'listAgents',
+          'List agents, newest first',
+          'Returns the current version of each agent. Deleted agents are not included.',
+        ),
         querystring: PageQuery,
         response: answers(pageOf(AgentAnswer), 'validation_error'),
       },
@@ -55,8 +60,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'findAgent',
-          'Read an agent',
-          'Its present version. Of headers and secrets of its tools the names alone are told.',
+          'Get an agent',
+          'Returns the current version. Of the headers and secrets of its tools, only the names are returned.',
         ),
         params: AgentParams,
         response: answers(AgentAnswer, 'not_found'),
@@ -72,8 +77,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'changeAgent',
-          'Change an agent: a new version, save for enabled',
-          'Absent fields stay as they are. A turn that runs keeps the version that it began with.',
+          'Update an agent',
+          'Creates a new version, unless only `enabled` changes. Omitted fields are unchanged. Running turns keep the version they started with.',
         ),
         params: AgentParams,
         body: AgentChange,
@@ -95,8 +100,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'deleteAgent',
-          'Delete an agent; running turns finish',
-          'Its keys stay valid and are answered with 404 `agent_not_found`; conversations, figures and ledger stay.',
+          'Delete an agent',
+          'Running turns finish. Requests with the keys of the agent get 404 `agent_not_found`. Conversations, usage figures and the ledger are kept.',
         ),
         params: AgentParams,
         response: gone('not_found'),
@@ -112,7 +117,12 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/versions',
     {
       schema: {
-        ...about('Agents', 'listAgentVersions', 'List versions, newest first', 'Each with its whole content.'),
+        ...about(
+          'Agents',
+          'listAgentVersions',
+          'List the versions of an agent, newest first',
+          'Each version includes its complete content.',
+        ),
         params: AgentParams,
         querystring: PageQuery,
         response: answers(pageOf(VersionAnswer), 'validation_error', 'not_found'),
@@ -128,8 +138,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'rollBackAgent',
-          'Make a new version with the content of an old one',
-          'Nothing is taken away: the new version stands behind all others.',
+          'Roll back an agent to an earlier version',
+          'Creates a new version with the content of the earlier one. No version is deleted.',
         ),
         params: AgentParams,
         body: Rollback,
@@ -146,8 +156,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'refreshTools',
-          'Ask the MCP servers again: what differs from what was approved',
-          'With `approve` what the servers offer now is pinned in a new version; without it nothing is changed.',
+          'Compare the tools of the MCP servers with the approved ones',
+          'Returns the differences. With `approve`, the tools that the servers offer now are saved in a new version. Otherwise nothing changes.',
         ),
         params: AgentParams,
         body: Refresh,

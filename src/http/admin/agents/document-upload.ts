@@ -1,6 +1,6 @@
 /**
- * A file as multipart/form-data brings it: received whole, within its limit, before anything of it is stored, so that a caller who is cut off
- * leaves nothing behind. The one route with a larger body than 1 MiB; every other keeps to it. Never writes to disk.
+ * Receives a file sent as multipart/form-data. The complete file is received, within the size limit, before anything is stored, so a broken
+ * upload leaves nothing behind. Only these routes accept a body over 1 MiB. Never writes to disk.
  */
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -11,7 +11,7 @@ export type Upload = { fileName: string; contentType: string; bytes: Buffer }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set where the body was multipart/form-data; `request.body` has the rest of it, and the file's name. */
+    /** Set if the body was multipart/form-data. `request.body` then has the other fields and the file name. */
     upload: Upload | undefined
   }
   interface FastifyContextConfig {
@@ -19,30 +19,31 @@ declare module 'fastify' {
   }
 }
 
-// Surfaces: a manual of some thousand pages. It stands in memory while it comes in.
+// Enough for a manual of about a thousand pages. The file is in memory while it is received.
 const maxFile = 20 * 1024 * 1024
-// Boundaries, part headers and a title.
+// Room for boundaries, part headers and the title.
 const maxFrame = 64 * 1024
-// 160 MiB of files under way in a process; an operator's own script that sends more at once is told to come again.
+// At most 160 MiB of uploads in memory per process. A script that sends more files in parallel has to retry.
 const maxUploads = 8
-// As long as file systems take it.
+// The limit of common file systems.
 const maxName = 255
 const wellFormed = new RegExp(wellFormedPattern, 'u')
 const limits = { files: 1, fields: 1, fileSize: maxFile, fieldNameSize: 100, fieldSize: 4096, headerPairs: 20 }
 
 export const isMultipart = ({ headers }: FastifyRequest): boolean => /^\s*multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '')
 
-/** Routes of `app` with `config.takesFile` receive a file. Its checks come before those of the body's schema. */
+/** Lets the routes of `app` with `config.takesFile` receive a file. The file is checked before the body schema. */
 export async function receiveUploads(app: FastifyInstance): Promise<void> {
   let underWay = 0
   await app.register(multipart, { limits })
   app.decorateRequest('upload', undefined)
   app.addHook('preValidation', async (request, reply) => {
     if (!request.routeOptions.config.takesFile || !isMultipart(request)) return
-    if (underWay >= maxUploads) throw new ApiError('service_unavailable', 'Too many files are being received. Send it again.')
+    if (underWay >= maxUploads)
+      throw new ApiError('service_unavailable', 'Too many files are being uploaded at the same time. Retry the upload.')
     if (Number(request.headers['content-length']) > maxFile + maxFrame) throw tooLarge()
     underWay++
-    // Whoever stops sending half-way is answered elsewhere (refusals.ts), and the reader of the parts is told nothing of it.
+    // If the caller stops sending, refusals.ts answers the request. The multipart parser does not notice that, so this ends its wait.
     const answered = Promise.withResolvers<never>()
     const stop = (): void => answered.reject(new ApiError('bad_request'))
     reply.raw.once('close', stop)
@@ -63,14 +64,14 @@ async function receive(request: FastifyRequest, reply: FastifyReply): Promise<vo
     for await (const part of request.parts()) {
       if (part.type === 'file') {
         if (part.fieldname !== 'file') throw unknownField(part.fieldname)
-        // Undefined where the sender named none, whatever its type says.
+        // Undefined if the sender gave no name, although its type does not allow that.
         const fileName: string | undefined = part.filename
         if (!fileName || fileName.length > maxName || !wellFormed.test(fileName))
-          throw invalid('The name of the file must have 1 to 255 characters, and none of them U+0000.')
+          throw invalid('The file name must have 1 to 255 characters and must not contain U+0000.')
         request.upload = { fileName, contentType: part.mimetype, bytes: await part.toBuffer() }
         body['file'] = fileName
       } else {
-        if (part.fieldname === 'file') throw invalid('file must be sent as a file, with a name.')
+        if (part.fieldname === 'file') throw invalid('file must be sent as a file with a file name.')
         if (part.fieldname !== 'title') throw unknownField(part.fieldname)
         if (part.valueTruncated) throw invalid('title is too long.')
         body['title'] = part.value
@@ -83,7 +84,7 @@ async function receive(request: FastifyRequest, reply: FastifyReply): Promise<vo
   request.body = body
 }
 
-/** What the reader of multipart/form-data says; it reads bytes of the caller and nothing else. */
+/** Maps an error of the multipart parser. Only the bytes that the caller sent can cause one. */
 function refusalOf(error: unknown): ApiError {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
@@ -92,14 +93,14 @@ function refusalOf(error: unknown): ApiError {
     case 'FST_FILES_LIMIT':
       return invalid('Send one file at a time.')
     case 'FST_FIELDS_LIMIT':
-      return invalid('Beside the file there may be one title.')
+      return invalid('Only one title may be sent with the file.')
     case 'FST_PROTO_VIOLATION':
       return unknownField()
-    // The connection is gone; nobody will read this.
+    // The connection is gone, so no one receives this error.
     case 'FST_MP_PREMATURE_CLOSE':
       return new ApiError('bad_request')
     default:
-      return invalid('The body is not whole, or not multipart/form-data with its boundary.')
+      return invalid('The body is incomplete or not valid multipart/form-data with a boundary.')
   }
 }
 

@@ -1,4 +1,4 @@
-/** /agents/{id}/documents and /agents/{id}/search, on the wire: what may be put in, and how far its reading has come. */
+/** The admin routes for the documents of an agent and for searching them. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
@@ -18,39 +18,39 @@ const closed = { additionalProperties: false } as const
 
 const File = Type.String({
   format: 'binary',
-  description: 'multipart/form-data only: one file of at most 20 MiB; md, txt, html, pdf or docx, by its name or content type.',
+  description: 'multipart/form-data only. One file of at most 20 MiB: md, txt, html, pdf or docx, recognized by its name or content type.',
 })
 const textExample = { title: 'Shipping and returns', text: '# Returns\n\nGoods may be returned within 30 days.' }
-// The body as a whole is at most 1 MiB; a file may have 20.
+// A JSON body is at most 1 MiB, a file at most 20 MiB.
 const DocumentBody = Type.Object(
   {
     title: Type.Optional(
       Type.String({
         ...wellFormed({ minLength: 1, maxLength: 500 }),
-        description: 'What replies and searches name it by; required with text.',
+        description: 'Title shown in citations and search results. Required with `text`.',
       }),
     ),
     text: Type.Optional(
-      Type.String({ ...wellFormed({ minLength: 1, maxLength: 1_000_000 }), description: 'JSON only: Markdown or plain text.' }),
+      Type.String({ ...wellFormed({ minLength: 1, maxLength: 1_000_000 }), description: 'JSON only. Markdown or plain text.' }),
     ),
     url: Type.Optional(
       Type.String({
         ...wellFormed({ minLength: 1, maxLength: 2000 }),
-        description: 'JSON only: an https address, fetched once, by the service.',
+        description: 'JSON only. An https URL, which the service fetches once.',
       }),
     ),
     file: Type.Optional(File),
   },
   {
     ...closed,
-    description: 'Exactly one of text, url and file.',
+    description: 'Exactly one of `text`, `url` and `file`.',
   },
 )
 const { file: _, ...ofJson } = DocumentBody.properties
-/** For the description: what each media type takes. One schema checks both, so that each wrong mixture has its own words. */
+/** For the description: the fields of each media type. One schema validates both, so that each wrong combination gets its own message. */
 export const documentBodies = {
   content: {
-    'application/json': { schema: Type.Object(ofJson, { ...closed, examples: [textExample], description: 'Either text or url.' }) },
+    'application/json': { schema: Type.Object(ofJson, { ...closed, examples: [textExample], description: 'Either `text` or `url`.' }) },
     'multipart/form-data': {
       schema: Type.Object(
         { title: ofJson.title, file: File },
@@ -60,7 +60,7 @@ export const documentBodies = {
   },
 }
 const DocumentParams = Type.Object({ ...AgentParams.properties, document_id: idGiven('doc', 'Id of the document.') })
-// Some pages of text: a search is a question, a message or a few words.
+// Several pages of text. A search is a question, a message or a few words.
 const SearchBody = Type.Object(
   {
     query: wellFormed({ minLength: 1, maxLength: 32_000 }),
@@ -68,7 +68,7 @@ const SearchBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 50,
-        description: "So many of the best. Absent: what fits the agent's own top_k and max_tokens.",
+        description: 'Maximum number of passages. Default: what fits the `top_k` and `max_tokens` of the agent.',
       }),
     ),
   },
@@ -89,8 +89,8 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Knowledge',
           'createDocument',
-          'Put a document in: a file, a text, or an address',
-          'Answered at once; what is in it is found when its status is `ready`. A file comes as multipart/form-data, a text or an address as JSON.',
+          'Add a document',
+          'Send a file as multipart/form-data, or a text or URL as JSON. Returns immediately. Searches find the document when its `status` is `ready`.',
         ),
         consumes,
         params: AgentParams,
@@ -112,7 +112,7 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'Knowledge',
           'listDocuments',
           'List the documents of an agent, newest first',
-          'With the status of each; one that failed says why.',
+          'Each document includes its status and, if indexing failed, the reason.',
         ),
         params: AgentParams,
         querystring: PageQuery,
@@ -126,7 +126,7 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/agents/:id/documents/:document_id',
     {
       schema: {
-        ...about('Knowledge', 'findDocument', 'Read how far a document has come', 'Queued, indexing, ready, or failed with its reason.'),
+        ...about('Knowledge', 'findDocument', 'Get a document', 'The status is queued, indexing, ready, or failed with a reason.'),
         params: DocumentParams,
         response: answers(DocumentAnswer, 'not_found'),
       },
@@ -142,8 +142,8 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Knowledge',
           'replaceDocument',
-          'Replace a document; the former content is found until the new one is ready',
-          'It keeps its id. What may be sent is what may be put in.',
+          'Replace a document',
+          'Takes the same body as adding a document. The id stays the same. Searches find the old content until the new content is ready.',
         ),
         consumes,
         params: DocumentParams,
@@ -165,8 +165,8 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Knowledge',
           'deleteDocument',
-          'Take a document out: nothing of it is found from then on',
-          'A second time it is 404 `not_found`.',
+          'Delete a document',
+          'Searches no longer find it. Deleting it again returns 404 `not_found`.',
         ),
         params: DocumentParams,
         response: gone('not_found'),
@@ -185,8 +185,8 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Knowledge',
           'searchDocuments',
-          'Search as the agent does',
-          'The passages that the agent would be given for this text, the best first.',
+          'Search the documents of an agent',
+          'Returns the passages that the agent would get for this text, best first.',
         ),
         params: AgentParams,
         body: SearchBody,
@@ -197,13 +197,13 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-/** Throws ApiError `validation_error` where it is not exactly one thing. */
+/** Throws ApiError `validation_error` unless the body has exactly one source. */
 function readSource({ title, text, url, file }: Static<typeof DocumentBody>, { upload }: Pick<FastifyRequest, 'upload'>): Source {
   if (upload) return { kind: 'file', ...upload, title }
-  if (file !== undefined) throw invalid('A file is sent as multipart/form-data.')
-  if (text !== undefined && url !== undefined) throw invalid('Give text or url, not both.')
+  if (file !== undefined) throw invalid('Send a file as multipart/form-data.')
+  if (text !== undefined && url !== undefined) throw invalid('Send either text or url, not both.')
   if (url !== undefined) return { kind: 'url', url, title }
-  if (text === undefined) throw invalid('Give text or url, or a file as multipart/form-data.')
+  if (text === undefined) throw invalid('Send text or url, or a file as multipart/form-data.')
   if (title === undefined) throw invalid('title is required with text.')
   return { kind: 'text', title, text }
 }
@@ -229,7 +229,7 @@ const writeDocument = (document: Document): object => ({
   indexed_at: writeTimeOrNull(document.indexedAt),
 })
 
-/** `section` stands where the passage is under a heading. */
+/** Includes `section` only if the passage is under a heading. */
 const writePassage = ({ documentId, title, section, text, score }: Passage): object => ({
   document_id: documentId,
   title,

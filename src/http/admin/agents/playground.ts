@@ -1,6 +1,6 @@
 /**
- * The console's playground: a message of the operator's own, by the real pipeline, stored, billed and streamed as any other. No rate limit:
- * its key is nobody's. Surfaces: POST /agents/{id}/playground.
+ * The playground of the console: sends a message as the operator. The message runs, is stored, billed and streamed like any other. There is no
+ * rate limit, because no caller has the key that it uses.
  */
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
@@ -24,7 +24,7 @@ const Message = Type.Object(
   { additionalProperties: false, examples: [{ message: 'What does the premium plan cost?' }] },
 )
 
-/** Whose conversation it is where nobody is named. */
+/** The `external_user_id` to use if the request has none. */
 const usualUser = 'playground'
 
 const schema = {
@@ -32,13 +32,13 @@ const schema = {
     'Agents',
     'playInPlayground',
     'Send a message as the operator and stream the reply',
-    'The events of the public stream. An `Idempotency-Key` header may be sent; without one every call is a new message.',
+    'Streams the same events as the public API. The `Idempotency-Key` header is optional; without it every call is a new message.',
   ),
   params: AgentParams,
   body: Message,
   response: {
     200: {
-      description: 'The stream is established.',
+      description: 'The stream of events.',
       headers: describeHeaders(),
       content: { 'text/event-stream': { schema: ChatEvent.ref, examples: chatEvents } },
     },

@@ -1,6 +1,6 @@
 /**
- * An agent's tools on the wire. Values of headers and secrets come in here and go out nowhere: where one is stored, its name is answered with
- * null, and null sent back keeps it. Bounds of the shape alone; what a tool may be is the admin room's to say. Surfaces: a tool.
+ * Reads and writes the tools of an agent. Values of headers and secrets are accepted but never returned: a response has null for each stored
+ * value, and sending null keeps it. The schemas here check only shape and size; the admin module validates the tools themselves.
  */
 import type { Static } from 'typebox'
 import type { AdminCalls } from '../../../admin/admin.ts'
@@ -14,27 +14,37 @@ type Pinned = Extract<Shown, { type: 'mcp' }>['pinned'][number]
 
 const closed = { additionalProperties: false } as const
 
-// Of which letters names are made is the admin room's to say, which does so in words: a pattern is refused without any.
+// No pattern here: the admin module checks the characters of a name, and its message says what is wrong.
 const ToolName = Type.String({ ...wellFormed({ minLength: 1, maxLength: 64 }), description: 'Letters, digits, _ and -.' })
 const Url = wellFormed({ minLength: 1, maxLength: 2000 })
 const Value = Type.Union([wellFormed({ minLength: 1, maxLength: 4096 }), Type.Null()], { description: 'null keeps the stored value.' })
-// A record of any string leaves out the names with a line break, whose values nobody would have looked at.
+// A record of plain strings would skip names that contain a line break, so their values would not be validated.
 const Texts = Type.Record(Type.String({ pattern: '^[\\s\\S]{0,100}$' }), Value, { ...closed, maxProperties: 20 })
-const Headers = Type.Unsafe<Static<typeof Texts>>({ ...Texts, description: 'By the name of a header.' })
-const Secrets = Type.Unsafe<Static<typeof Texts>>({ ...Texts, description: 'By the name that {name} says: letters, digits, _ and -.' })
+const Headers = Type.Unsafe<Static<typeof Texts>>({ ...Texts, description: 'Header values by header name.' })
+const Secrets = Type.Unsafe<Static<typeof Texts>>({
+  ...Texts,
+  description: 'Secret values by the name used in {name}: letters, digits, _ and -.',
+})
 
 const Http = Type.Object(
   {
     type: Type.Literal('http'),
     name: ToolName,
     description: wellFormed({ minLength: 1, maxLength: 8000 }),
-    parameters: Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the arguments, an object.' }),
+    parameters: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'JSON Schema of the arguments. The top level must be an object.',
+    }),
     method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
-    url: Type.String({ ...Url, description: '{name} is an argument of the model or a secret, percent-encoded as one component.' }),
+    url: Type.String({
+      ...Url,
+      description: '{name} is replaced by an argument of the call or a secret, percent-encoded as one URL component.',
+    }),
     headers: Type.Optional(Headers),
     secrets: Type.Optional(Secrets),
     timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 60 })),
-    side_effects: Type.Optional(Type.Boolean({ description: 'Absent: true. A call that may change something is never made twice.' })),
+    side_effects: Type.Optional(
+      Type.Boolean({ description: 'Whether a call can change something. Such a call is never made twice. Default: true.' }),
+    ),
   },
   closed,
 )
@@ -51,23 +61,23 @@ const Mcp = Type.Object(
 const BuiltIn = Type.Object({ type: Type.Literal('builtin'), name: Type.Enum(['now', 'search_knowledge']) }, closed)
 
 type GivenTool = Static<typeof Http> | Static<typeof Mcp> | Static<typeof BuiltIn>
-// By its type, so that what is wrong is said of the one that was meant.
+// Selected by `type`, so that an error refers to the kind of tool that the request meant.
 const Tool = Type.Unsafe<GivenTool>({
   type: 'object',
   required: ['type'],
-  // Before the discriminator, which does not say what there is.
+  // Checked before the discriminator, whose error message does not list the allowed values.
   properties: { type: { enum: ['http', 'mcp', 'builtin'] } },
   discriminator: { propertyName: 'type' },
   oneOf: [Http, Mcp, BuiltIn],
 })
 
-/** 32 entries: more is more than a model chooses well from. */
+/** At most 32 entries: models choose poorly from longer lists. */
 export const Tools = Type.Array(Tool, { maxItems: 32 })
 
-// For every call of a tool: `fault.tool-hostile`.
+// The timeout of a tool call: `fault.tool-hostile`.
 const defaultTimeoutSeconds = 10
 
-/** In an order of our own, so that the same said in another order is the same. */
+/** Returns the fields in a fixed order, so that the same tool with its fields in another order compares equal. */
 export function readTool(tool: GivenTool): Given {
   switch (tool.type) {
     case 'http': {

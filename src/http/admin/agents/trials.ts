@@ -1,4 +1,4 @@
-/** What the console asks before an agent is saved, or changed: the price of a model, and what one of the agent's tools answers. Both change nothing here. */
+/** Routes that the console uses while an agent is edited: trying a tool and getting the price of a model. Neither changes stored data. */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Model } from './agent-bodies.ts'
 import { about, answers } from '../answers.ts'
@@ -10,11 +10,12 @@ const closed = { additionalProperties: false } as const
 
 const Trial = Type.Object(
   {
-    // An MCP server's name, two underscores and the name that it gives its tool.
-    tool: Type.String({ ...wellFormed({ minLength: 1, maxLength: 300 }), description: 'By the name that the model sees.' }),
+    // A tool of an MCP server is named <server>__<tool>.
+    tool: Type.String({ ...wellFormed({ minLength: 1, maxLength: 300 }), description: 'Name of the tool as the model sees it.' }),
     arguments: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: "As the model would write them; what does not fit the tool's schema is told as it is to a model.",
+        description:
+          'Arguments as the model would write them. If they do not match the schema of the tool, the result is the error that a model would get.',
       }),
     ),
   },
@@ -29,8 +30,8 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'tryTool',
-          'Call a tool of the saved version, for real',
-          'What the tool changes is changed. The call carries an `Idempotency-Key`, `<X-Request-ID of the answer>:1:1`. A tool that fails is a 200 with `is_error`.',
+          'Call a tool',
+          'Calls a tool of the saved version for real, with all its side effects. The call has the `Idempotency-Key` `<X-Request-ID of the response>:1:1`. If the tool fails, the response is a 200 with `is_error`.',
         ),
         params: AgentParams,
         body: Trial,
@@ -51,8 +52,8 @@ export const trialRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...about(
           'Agents',
           'priceModel',
-          'What an agent on this model is billed by where it is given no price',
-          'By the built-in price list. Where the model is not in it `price` is null, and an agent on it has to be given one.',
+          'Get the price of a model',
+          'Returns the price from the built-in price list, which applies to an agent without its own price. `price` is null if the model is not in the list; an agent with this model then needs its own price.',
         ),
         querystring: Type.Object(
           { model: Type.String({ ...Model, description: '"<provider name>/<model id>".', examples: ['openai/gpt-5.4-mini'] }) },

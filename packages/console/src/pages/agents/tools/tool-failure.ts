@@ -4,14 +4,14 @@ import { ApiFailure } from '../../../api/client.ts'
 
 // In this order: a sentence on a header may name the url, one on the url a parameter. The server's words stand in src/agent/tools/check.ts.
 const told: [words: RegExp, field: string][] = [
-  [/^A tool is called|^Two tools/, 'name'],
-  [/\b(the value of its|in its|the) header |is no name of a header|more than \d+ headers/i, 'headers'],
-  [/ in its url |its url (is|has|holds)|stands in its url|a placeholder in the query of its url/, 'url'],
+  [/^The tool name|^Two tools/, 'name'],
+  [/\b(the value of its|in its|the) header |is not a valid header name|more than \d+ headers/i, 'headers'],
+  [/ in its url |its url must|a placeholder in the query of its url/, 'url'],
   [/\bsecrets?\b/i, 'secrets'],
   [/its parameters/, 'parameters'],
   [/its description/, 'description'],
   [/its timeout/, 'timeout_seconds'],
-  [/^The MCP server|address|host/, 'url'],
+  [/^The MCP server|address|host|URL/, 'url'],
 ]
 
 /** `among`: the fields there are. Undefined where the failure is of none of them, and stands by itself. */
