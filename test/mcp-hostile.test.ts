@@ -97,7 +97,7 @@ describe('endless responses', () => {
   void test('a read-only call and one that was not sent are not reported as possibly executed', async () => {
     server.offer([tool('look', { annotations: { readOnlyHint: true } })])
     const reading = await refusedBy((_seen, response) => void response.destroy())
-    assert.match(reading, /closed the connection before its answer was whole \([A-Z_]+\)\.$/)
+    assert.match(reading, /closed the connection before sending a complete response \([A-Z_]+\)\.$/)
     server.offer([tool('look')])
     const pinned = await caller.pin(server)
     await caller.mcp.close()
@@ -127,7 +127,7 @@ describe('endless responses', () => {
       response.writeHead(200, json)
       poured.resolve(pour(response, 'x'.repeat(65_536)))
     })
-    assert.match(text, /longer than 1048576 bytes/)
+    assert.match(text, /exceeds 1048576 bytes/)
     assert.ok((await poured.promise) < heldOnTheWay)
   })
 
@@ -138,7 +138,7 @@ describe('endless responses', () => {
       response.writeHead(200, sse)
       poured.resolve(pour(response, note.repeat(50)))
     })
-    assert.match(text, /longer than 1048576 bytes/)
+    assert.match(text, /exceeds 1048576 bytes/)
     assert.ok((await poured.promise) < heldOnTheWay)
   })
 
@@ -148,7 +148,7 @@ describe('endless responses', () => {
       response.writeHead(200, { ...json, 'content-encoding': 'gzip' })
       response.end(bomb)
     })
-    assert.match(text, /longer than 1048576 bytes/)
+    assert.match(text, /exceeds 1048576 bytes/)
   })
 
   void test('a line of 2 MiB in a stream is an error', async () => {
@@ -156,7 +156,7 @@ describe('endless responses', () => {
       response.writeHead(200, sse)
       response.end(`data: ${'x'.repeat(2_097_152)}\n\n`)
     })
-    assert.match(text, /too large|longer than/)
+    assert.match(text, /too large|exceeds/)
   })
 })
 
@@ -202,7 +202,7 @@ describe('invalid responses', () => {
     [
       'a reset after its headers',
       (_seen, response) => void response.writeHead(200, json).write('{', () => response.destroy()),
-      /(not whole|closed the connection|request failed).*Whether it took effect is not known\.$/,
+      /(incomplete|closed the connection|request failed).*Whether it took effect is not known\.$/,
     ],
     ['an immediate reset', (_seen, response) => void response.destroy(), /closed the connection.*Whether it took effect is not known\.$/],
   ]
@@ -324,8 +324,8 @@ describe('requests by the server', () => {
     try {
       const outcome = await stranger.ask(server, 'look', { pinned: await caller.pin(server) })
       const arrived = server.seen.length
-      assert.deepEqual([outcome.isError, outcome.text], [true, 'Error: the call of the tool failed: the address must begin with https://.'])
-      await assert.rejects(stranger.pin(server), /must begin with https.*in TURNKEEP_ALLOW_PRIVATE_HOSTS$/)
+      assert.deepEqual([outcome.isError, outcome.text], [true, 'Error: the call of the tool failed: the address must start with https://.'])
+      await assert.rejects(stranger.pin(server), /must start with https.*to TURNKEEP_ALLOW_PRIVATE_HOSTS$/)
       assert.equal(server.seen.length, arrived)
     } finally {
       await stranger.close()

@@ -353,7 +353,7 @@ void test('fault.private-address: a tool that redirects to a private address, or
     const url = server.url(`/redirect?status=302&to=${encodeURIComponent(to)}`)
     const { text, isError } = await call(boxOf({ url }), {})
     assert.equal(isError, true, to)
-    assert.match(text, /not public|must begin with https|redirects more than 3 times/)
+    assert.match(text, /not public|must start with https|redirects more than 3 times/)
   }
   for (const url of ['https://127.0.0.1/', 'https://localhost/', 'https://metadata.google.internal/']) {
     assert.match((await call(boxOf({ url }), {})).text, /is not public/)

@@ -42,7 +42,7 @@ export const toolMutants: Mutant[] = [
     rule: 'tools.guard',
     removes: 'https alone',
     edits: [
-      edit(target, "  if (url.protocol === 'http:') throw new GuardRefused('the address must begin with https://', pairOf(target))\n"),
+      edit(target, "  if (url.protocol === 'http:') throw new GuardRefused('the address must start with https://', pairOf(target))\n"),
     ],
     caughtBy: { file: guardTest, title: 'tools.guard: an address that is refused by itself' },
   },

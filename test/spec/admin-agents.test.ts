@@ -87,7 +87,7 @@ void test('agents: an agent whose model has no known price cannot be created wit
 })
 
 const refusals: Record<string, [Json, RegExp]> = {
-  'an unknown owner': [{ owner_id: 'own_x' }, /no owner/],
+  'an unknown owner': [{ owner_id: 'own_x' }, /owner_id does not exist/],
   'no owner': [{ owner_id: undefined }, /owner_id/],
   'no system prompt': [{ system_prompt: undefined }, /system_prompt/],
   'NUL in the system prompt': [{ system_prompt: 'a\u0000' }, /system_prompt/],

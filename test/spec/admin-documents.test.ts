@@ -159,7 +159,7 @@ const badBodies: Record<string, [Json | undefined, RegExp]> = {
   'an http URL': [{ url: 'http://example.com/' }, /https/],
   'a file URL': [{ url: 'file:///etc/passwd' }, /https/],
   'a URL with a password': [{ url: 'https://me:secret@example.com/' }, /password/],
-  'a private address': [{ url: 'https://10.0.0.1/' }, /not public.*name 10\.0\.0\.1:443 in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/],
+  'a private address': [{ url: 'https://10.0.0.1/' }, /not public.*add 10\.0\.0\.1:443 to TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/],
   'a loopback address': [{ url: 'https://localhost:8443/' }, /not public/],
   'an invalid URL': [{ url: 'somewhere' }, /url/],
 }

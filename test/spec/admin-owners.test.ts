@@ -176,7 +176,7 @@ void test('ledger: a zero amount, an amount out of bounds or an invalid note is 
   }
   await refused(add(owner.id, { amount_usd: '1', note: 'a\u0000' }), 422, 'validation_error', /note/)
   assert.equal((await add(owner.id, { amount_usd: '1000000000' })).status, 201)
-  await refused(add(owner.id, { amount_usd: '0.00000001' }), 409, 'conflict', /at most/)
+  await refused(add(owner.id, { amount_usd: '0.00000001' }), 409, 'conflict', /must not exceed/)
 })
 
 void test('ledger: Accept text/csv returns the whole ledger, quoted', async () => {

@@ -128,38 +128,35 @@ const refusals: Record<string, [Json, RegExp]> = {
   'an unknown built-in': [{ type: 'builtin', name: 'delete_everything' }, /now, search_knowledge/],
   'an unknown field': [http({ tenant: 'x' }), /unknown field: tenant/],
   'pins of its own': [server({ pinned: [] }), /unknown field: pinned/],
-  'a name with a space': [http({ name: 'order status' }), /called "order status": a name has 1 to 64 letters, digits, _ and -\.$/],
-  'a name of an MCP server with a dot': [server({ name: 'a.shop' }), /called "a\.shop": a name has 1 to 64 letters, digits, _ and -\.$/],
+  'a name with a space': [http({ name: 'order status' }), /name "order status" must have 1 to 64 letters, digits, _ or -\.$/],
+  'a name of an MCP server with a dot': [server({ name: 'a.shop' }), /name "a\.shop" must have 1 to 64 letters, digits, _ or -\.$/],
   'no description': [http({ description: undefined }), /tools\.0\.description is required/],
   'another method': [http({ method: 'TRACE' }), /GET, POST, PUT, PATCH, DELETE/],
   'parameters that are not an object': [http({ parameters: { type: 'string' } }), /parameters must be a JSON Schema of type "object"/],
   'a placeholder without a parameter': [http({ url: 'https://example.com/{nobody}?key={key}' }), /\{nobody\}/],
   'a placeholder as host': [http({ url: 'https://{order}/?key={key}' }), /scheme, host or port/],
-  'a secret that is a parameter': [http({ parameters: parameters({ order: {}, key: {} }) }), /key is a secret and a parameter/],
+  'a secret that is a parameter': [http({ parameters: parameters({ order: {}, key: {} }) }), /key is both a secret and a parameter/],
   'a reserved header': [http({ headers: { Host: 'example.com' } }), /host/],
   'a line break in a header': [http({ headers: { 'X-A': 'a\r\nX-B: b' } }), /X-A/],
-  'a header with a strange name': [http({ headers: { 'X Y': 'x' } }), /"X Y" is no name of a header/],
-  'a header of an MCP server with a strange name': [server({ headers: { 'X Y': 'x' } }), /"X Y" is no name of a header/],
+  'a header with a strange name': [http({ headers: { 'X Y': 'x' } }), /"X Y" is not a valid header name/],
+  'a header of an MCP server with a strange name': [server({ headers: { 'X Y': 'x' } }), /"X Y" is not a valid header name/],
   'a header with a line break in its name and no value': [http({ headers: { 'X\nY': { a: 1 } } }), /tools\.0\.headers/],
   'null for a header with a strange name': [http({ headers: { 'X\nY': null } }), /"X\\nY" .*no stored value/],
-  'a secret with a strange name': [http({ secrets: { key: secret, 'a b': secret } }), /the name "a b" of a secret is not 1 to 64/],
-  'a secret of three letters': [
-    http({ secrets: { key: 'abc' } }),
-    /shorter than 4 letters, so that it could not be kept out of answers\.$/,
-  ],
+  'a secret with a strange name': [http({ secrets: { key: secret, 'a b': secret } }), /secret name "a b" must have 1 to 64/],
+  'a secret of three letters': [http({ secrets: { key: 'abc' } }), /at least 4 characters, so that it can be removed from tool results\.$/],
   'http to a host that is not allowed': [
     http({ url: 'http://example.com/{order}?key={key}' }),
-    /name example\.com:80 in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/,
+    /add example\.com:80 to TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/,
   ],
   'a private address': [
     http({ url: 'https://169.254.169.254/{order}?key={key}' }),
-    /not public.*; to allow it, name 169\.254\.169\.254:443 in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/,
+    /not public.*; to allow it, add 169\.254\.169\.254:443 to TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/,
   ],
   'a user name in its address': [http({ url: 'https://me:secret@example.com/{order}?key={key}' }), /user name/],
   'a timeout of more than a minute': [http({ timeout_seconds: 61 }), /timeout_seconds/],
   'null for a header that is not stored': [http({ headers: { Authorization: null } }), /Authorization .*no stored value/],
   'null for a secret that is not stored': [http({ secrets: { key: null } }), /key .*no stored value/],
-  'a private MCP server': [server({ url: 'http://127.0.0.1:1/mcp' }), /name 127\.0\.0\.1:1 in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/],
+  'a private MCP server': [server({ url: 'http://127.0.0.1:1/mcp' }), /add 127\.0\.0\.1:1 to TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/],
   'an unreachable MCP server': [server({ url: `http://127.0.0.1:${away}/mcp` }), /MCP server shop: .*(refused|reached)/],
   'an MCP tool that is not offered': [server({ allowed: ['fly'] }), /fly/],
 }
@@ -175,7 +172,7 @@ for (const [what, [given, words]] of Object.entries(refusals)) {
 }
 
 void test('tools: duplicate names, more than 32 tools and more definitions than a prompt can hold are refused', async () => {
-  await refused(create(http(), http()), 422, 'validation_error', /Two tools are called order_status/)
+  await refused(create(http(), http()), 422, 'validation_error', /Two tools have the name order_status/)
   await refused(create(...Array.from({ length: 33 }, (_, n) => http({ name: `t${n}` }))), 422, 'validation_error', /tools/)
   const long = Array.from({ length: 32 }, (_, n) => http({ name: `t${n}`, description: 'w'.repeat(8000) }))
   await refused(create(...long), 422, 'validation_error', /100000/)
@@ -196,8 +193,8 @@ void test('tools: null keeps the stored value of the same tool and name, and sav
   await refused(patch(agent.id, { ...shown[0], name: 'another' }), 422, 'validation_error', /no stored value/)
   await refused(patch(agent.id, { ...shown[0], headers: { 'X-Other': null } }), 422, 'validation_error', /X-Other/)
   const elsewhere = { url: 'https://elsewhere.example.com/{order}' }
-  await refused(patch(agent.id, { ...shown[0], ...elsewhere }), 422, 'validation_error', /given again, since the address leads to another/)
-  await refused(patch(agent.id, { ...shown[1], url: mcp.url.replace('127.0.0.1', 'localhost') }), 422, 'validation_error', /given again/)
+  await refused(patch(agent.id, { ...shown[0], ...elsewhere }), 422, 'validation_error', /sent again, because the URL points to another/)
+  await refused(patch(agent.id, { ...shown[1], url: mcp.url.replace('127.0.0.1', 'localhost') }), 422, 'validation_error', /sent again/)
   await refused(patch(agent.id, { ...shown[0], headers: { constructor: null } }), 422, 'validation_error', /constructor/)
   assert.equal((await app.made('GET', `/agents/${agent.id}`)).version, 2)
   const inherited = await patch(agent.id, { ...shown[0], headers: { constructor: 'value of its own' } })
@@ -309,8 +306,8 @@ void test('knowledge: an embedding model needs a provider that offers embeddings
   await app.made('POST', '/providers', { name, kind: 'anthropic', api_key: 'k' })
   const { agentId } = app.caller
   const set = (knowledge: Json): Promise<Answer> => app.admin('PATCH', `/agents/${agentId}`, { knowledge })
-  await refused(set({ embedding_model: 'nobody/m' }), 422, 'validation_error', /no provider .*nobody\/m/)
-  await refused(set({ embedding_model: `${name}/m` }), 422, 'validation_error', /makes no embeddings/)
+  await refused(set({ embedding_model: 'nobody/m' }), 422, 'validation_error', /provider .*nobody\/m does not exist/)
+  await refused(set({ embedding_model: `${name}/m` }), 422, 'validation_error', /cannot create embeddings/)
   await refused(set({ embedding_model: 'demo/demo' }), 422, 'validation_error', /demo/)
   await refused(set({ embedding_model: 'm' }), 422, 'validation_error', /embedding_model/)
   await refused(set({ language: 'klingon' }), 422, 'validation_error', /english, .*german/)

@@ -92,7 +92,7 @@ void test('fault.private-address tools.guard: a tool that leads to a private add
   ]
   for (const to of places) {
     const told = await toldOf(to, server.url(`/redirect?status=302&to=${encodeURIComponent(to)}`))
-    for (const text of told) assert.match(text, /^Error: .*(not public|must begin with https)/, to)
+    for (const text of told) assert.match(text, /^Error: .*(not public|must start with https)/, to)
   }
   assert.equal(visitors, 0)
 })

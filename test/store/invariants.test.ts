@@ -291,6 +291,6 @@ describe('turnkeep verify', () => {
     rmSync(empty, { recursive: true, force: true })
     assert.equal(status, 2)
     assert.equal(stdout, '')
-    assert.match(stderr, /^turnkeep: there is no database in .*\n$/)
+    assert.match(stderr, /^turnkeep: no database in .*\n$/)
   })
 })
