@@ -68,7 +68,7 @@ function distinct(bugs: PlantedBug[]): CaughtBy[] {
 
 function wayOf(by: CaughtBy): string {
   if (by.harness === 'simulation') return 'simulation'
-  const minutes = by.minutes === undefined ? '' : `, ${by.minutes} minutes`
+  const minutes = by.minutes === undefined ? '' : `, ${by.minutes} minute${by.minutes === 1 ? '' : 's'}`
   return `chaos on ${by.store}, faults: ${by.faults ?? 'all'}${minutes}`
 }
 
