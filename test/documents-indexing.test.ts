@@ -236,7 +236,7 @@ void test('documents: a file of every type is found, with its passage and locati
 void test('documents: an unreadable document fails with the reason immediately, and the next one in the queue is read', async (t) => {
   const library = await Library.make(t)
   const reasons: [name: string, reason: RegExp][] = [
-    ['scanned.pdf', /its pages are pictures or empty/],
+    ['scanned.pdf', /its pages are images or empty/],
     ['encrypted.pdf', /needs a password/],
     ['damaged.pdf', /is damaged/],
     ['many-pages.pdf', /has 2001 pages/],
@@ -297,9 +297,9 @@ void test('documents: a URL is fetched through the guard, including redirects, w
   assert.deepEqual([fares.title, fares.bytes], ['Ferries & fares – Harbour Line', file('page.html').length])
   assert.equal((await library.ready('doc_log')).title, 'Our log book')
   await library.ready('doc_old')
-  assert.match(await library.failed('doc_far'), /^The address may not be fetched: .*redirects more than 3 times\.$/)
+  assert.match(await library.failed('doc_far'), /^This URL is not allowed: .*redirects more than 3 times\.$/)
   assert.equal(await library.failed('doc_gone'), 'The address answered with the status 404 and no document.')
-  assert.match(await library.failed('doc_liar'), /^By its content type this is a PDF, but it is none/)
+  assert.match(await library.failed('doc_liar'), /^According to its content type, this file is a PDF, but its content is something else\.$/)
   assert.equal(seen.filter((path) => path === '/nowhere').length, 1)
   assert.match((await library.find('islands'))[0]!.text, /Großoog/)
 })
@@ -316,10 +316,7 @@ void test('documents: no connection is made to a forbidden address; a temporary 
   await library.put('doc_metadata', { source: 'url', url: 'https://169.254.169.254/latest/meta-data/', title: 'x' })
   const closed = library.index()
   for (const id of ['doc_closed', 'doc_metadata'])
-    assert.match(
-      await library.failed(id),
-      /^The address may not be fetched: .*; to allow it, name \S+:\d+ in TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/,
-    )
+    assert.match(await library.failed(id), /^This URL is not allowed: .*; to allow it, add \S+:\d+ to TURNKEEP_ALLOW_PRIVATE_HOSTS\.$/)
   assert.equal(calls, 0)
   await closed.stop()
   await library.put('doc_open', { source: 'url', url: `${url}/`, title: 'x' })
@@ -337,7 +334,7 @@ void test('documents: a response of more than 20 MiB is refused, and a slow one 
   const library = await Library.make(t)
   await library.put('doc_large', { source: 'url', url: `${url}/large`, title: 'x' })
   const indexer = library.index({}, { allowed: [host] })
-  assert.equal(await library.failed('doc_large'), 'The document at this address is larger than 20 MiB.')
+  assert.equal(await library.failed('doc_large'), 'The document at this URL is larger than 20 MiB.')
   await library.put('doc_drips', { source: 'url', url: `${url}/drips`, title: 'x' })
   await until('it is fetched', async () => (await library.status('doc_drips')) === 'indexing')
   const startedAt = performance.now()
@@ -377,7 +374,7 @@ void test('documents: an embedding provider that refuses or is unreachable fails
   library.index({ retriesMs: { embedding: [10], address: [] } })
   await library.putFile('handbook.md', 'doc_refused')
   const refused = await library.failed('doc_refused')
-  assert.match(refused, /^The embedding model vectors\/small makes no vectors of this text: .*Incorrect API key/)
+  assert.match(refused, /^The embedding model vectors\/small rejected this text: .*Incorrect API key/)
   assert.ok(!refused.includes('sk-secret'))
   server.break({ status: 503 })
   await library.putFile('handbook.md', 'doc_away')

@@ -200,7 +200,7 @@ void test('documents: a full heap is reported as the reason, whether V8 ends the
     ['0.5', 'the process'],
   ]) {
     const { extractor } = await openTakenOver(t, `export function decodeText() { const all = []; for (;;) all.push(${filling}) }`)
-    await assert.rejects(extractor.read(document(Buffer.from('x'))), /^Error: This document needs more memory to be read/, who)
+    await assert.rejects(extractor.read(document(Buffer.from('x'))), /^Error: Reading this document needs too much memory/, who)
     await extractor.close()
   }
 })

@@ -48,7 +48,7 @@ inConsole(
     await page.getByText('2 files uploaded').waitFor()
     const scanned = page.getByRole('row', { name: /scanned\.pdf/ })
     await scanned.getByText('Failed').waitFor()
-    await scanned.getByText(/its pages are pictures or empty/).waitFor()
+    await scanned.getByText(/its pages are images or empty/).waitFor()
     await page.getByRole('button', { name: 'Delete scanned.pdf' }).click()
     await page.getByRole('button', { name: 'Delete document' }).click()
     await scanned.waitFor({ state: 'detached' })

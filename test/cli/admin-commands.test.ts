@@ -66,7 +66,7 @@ describe('turnkeep owner', () => {
     const { code, stdout, stderr } = await turnkeep(['owner', 'show', 'own_nobody'])
     assert.equal(code, 1)
     assert.equal(stdout, '')
-    assert.match(stderr, /^turnkeep: There is no such owner\. \(not_found, 404, request [0-9a-f-]{36}\)\n$/)
+    assert.match(stderr, /^turnkeep: This owner does not exist\. \(not_found, 404, request [0-9a-f-]{36}\)\n$/)
   })
 })
 
@@ -139,7 +139,7 @@ describe('turnkeep document', () => {
     assert.equal((await json('document', 'show', app.caller.agentId, id)).title, 'Piped')
     assert.equal((await turnkeep(['document', 'delete', app.caller.agentId, id])).code, 0)
     const gone = await turnkeep(['document', 'show', app.caller.agentId, id])
-    assert.deepEqual([gone.code, /There is no such document/.test(gone.stderr)], [1, true])
+    assert.deepEqual([gone.code, /This document does not exist/.test(gone.stderr)], [1, true])
     await app.made('DELETE', `/agents/${app.caller.agentId}/documents/${page.id}`)
   })
 

@@ -31,17 +31,17 @@ const mediaTypes: Record<string, Kind> = {
   'application/pdf': 'pdf',
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
 }
-const words: Record<Kind, string> = { text: 'a text', html: 'an HTML page', pdf: 'a PDF', docx: 'a DOCX file' }
+const words: Record<Kind, string> = { text: 'a text file', html: 'an HTML page', pdf: 'a PDF', docx: 'a DOCX file' }
 const known = 'Documents are Markdown, text, HTML, PDF or DOCX.'
 
 /** The first bytes of other kinds of files that people often send by mistake. Decoding as text refuses most others. */
 const strangers: { begins: string; is: string }[] = [
-  { begins: '\x89PNG\r\n', is: 'a PNG picture' },
-  { begins: '\xff\xd8\xff', is: 'a JPEG picture' },
-  { begins: 'GIF8', is: 'a GIF picture' },
-  { begins: 'II*\0', is: 'a TIFF picture' },
-  { begins: 'MM\0*', is: 'a TIFF picture' },
-  { begins: 'RIFF', is: 'a picture or a recording' },
+  { begins: '\x89PNG\r\n', is: 'a PNG image' },
+  { begins: '\xff\xd8\xff', is: 'a JPEG image' },
+  { begins: 'GIF8', is: 'a GIF image' },
+  { begins: 'II*\0', is: 'a TIFF image' },
+  { begins: 'MM\0*', is: 'a TIFF image' },
+  { begins: 'RIFF', is: 'an image or a recording' },
   { begins: '\x7fELF', is: 'a program' },
   { begins: 'MZ\x90\0', is: 'a program' },
   { begins: '\x1f\x8b', is: 'a gzip archive' },
