@@ -237,7 +237,7 @@ void test('documents: an unreadable document fails with the reason immediately, 
   const library = await Library.make(t)
   const reasons: [name: string, reason: RegExp][] = [
     ['scanned.pdf', /its pages are images or empty/],
-    ['encrypted.pdf', /needs a password/],
+    ['encrypted.pdf', /is protected by a password/],
     ['damaged.pdf', /is damaged/],
     ['many-pages.pdf', /has 2001 pages/],
   ]
@@ -298,7 +298,7 @@ void test('documents: a URL is fetched through the guard, including redirects, w
   assert.equal((await library.ready('doc_log')).title, 'Our log book')
   await library.ready('doc_old')
   assert.match(await library.failed('doc_far'), /^This URL is not allowed: .*redirects more than 3 times\.$/)
-  assert.equal(await library.failed('doc_gone'), 'The address answered with the status 404 and no document.')
+  assert.equal(await library.failed('doc_gone'), 'The URL returned status 404.')
   assert.match(await library.failed('doc_liar'), /^According to its content type, this file is a PDF, but its content is something else\.$/)
   assert.equal(seen.filter((path) => path === '/nowhere').length, 1)
   assert.match((await library.find('islands'))[0]!.text, /Großoog/)

@@ -65,7 +65,7 @@ async function reason(bytes: Buffer, given: Given = {}): Promise<string> {
     (thrown: unknown) => thrown,
   )
   assert.ok(error instanceof DocumentRefused, String(error))
-  assert.match(error.message, /^This .*\.$|^According to its (?:name|content type), this file is .*\.$/s)
+  assert.match(error.message, /^(?:This|Reading this) .*\.$|^According to its (?:name|content type), this file is .*\.$/s)
   return error.message
 }
 
