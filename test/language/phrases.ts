@@ -5,13 +5,13 @@
 export type Phrase = { pattern: RegExp; instead: string; left: number }
 
 export const phrases: Phrase[] = [
-  { pattern: /\bstands? (in|at)\b(?! for)/i, instead: 'is in, is at', left: 77 },
+  { pattern: /\bstands? (in|at)\b(?! for)/i, instead: 'is in, is at', left: 76 },
   { pattern: /\btold\b|\btells? of\b/i, instead: 'log, notify, report, return', left: 706 },
   { pattern: /\banew\b/i, instead: 'again; or rebuild, reload, regenerate', left: 60 },
   { pattern: /\bmend(s|ed|ing)?\b/i, instead: 'fix, fixed; no problems found', left: 25 },
-  { pattern: /\bis none\b|\bwhat is no\b/i, instead: 'is not; for example "invalid JSON"', left: 77 },
-  { pattern: /\b(so|of so) many\b/i, instead: 'up to N, page size', left: 37 },
-  { pattern: /\b(nobody|somebody)('s)?\b/i, instead: 'no one, another process; usually the name of the actor', left: 194 },
+  { pattern: /\bis none\b|\bwhat is no\b/i, instead: 'is not; for example "invalid JSON"', left: 74 },
+  { pattern: /\b(so|of so) many\b/i, instead: 'up to N, page size', left: 31 },
+  { pattern: /\b(nobody|somebody)('s)?\b/i, instead: 'no one, another process; usually the name of the actor', left: 193 },
   { pattern: /\b(faults?|errors?) of ours\b|\bby our fault\b/i, instead: 'internal error', left: 15 },
   { pattern: /\busual troubles?\b/i, instead: 'common problems', left: 0 },
   { pattern: /\b(bring|brings|bringing|brought) about\b/i, instead: 'apply, create or update', left: 1 },
@@ -20,7 +20,7 @@ export const phrases: Phrase[] = [
   { pattern: /\b(spoken|speech)\b/i, instead: 'chat, generate, reply', left: 2 },
   { pattern: /\bbegun\b/i, instead: 'started', left: 202 },
   { pattern: /\bdoors?\b/i, instead: 'HTTP layer, edge', left: 374 },
-  { pattern: /\b(rooms|houses?)\b|\b(this|other|every|no|the|a) room\b/i, instead: 'module, package, architecture', left: 126 },
+  { pattern: /\b(rooms|houses?)\b|\b(this|other|every|no|the|a) room\b/i, instead: 'module, package, architecture', left: 111 },
   { pattern: /\blives\b(?! in)/i, instead: 'process run, restart; or is, runs', left: 68 },
   { pattern: /\blook(s|ed|ing)? after\b/i, instead: 'maintain, inspect', left: 0 },
   { pattern: /\bown dates\b/i, instead: 'custom range', left: 1 },
