@@ -78,17 +78,17 @@ async function fill(store: Store, chunks: number): Promise<{ agentId: string; wr
       contentId: null,
       bytes: 1,
     } as const
-    await store.write('putDocument', given)
-    const { fence } = (await store.write('claimDocument', { holder: 'bench', leaseMs: 600_000 }))!
+    await store.write.putDocument(given)
+    const { fence } = (await store.write.claimDocument({ holder: 'bench', leaseMs: 600_000 }))!
     for (let from = 0; from < chunksADocument; from += chunksAWrite) {
       const count = Math.min(chunksAWrite, chunksADocument - from)
       const made = Array.from({ length: count }, () => ({ headings: textOf(3), text: textOf(150), vector: vectorOf() }))
       const startedAt = performance.now()
-      await store.write('addChunks', { documentId: id, fence, from, chunks: made })
+      await store.write.addChunks({ documentId: id, fence, from, chunks: made })
       writes.push(performance.now() - startedAt)
     }
     const finished = { documentId: id, fence, title: given.title, bytes: 1, chunks: chunksADocument, language: null, embeddingModel }
-    await store.write('finishDocument', finished)
+    await store.write.finishDocument(finished)
   }
   return { agentId, writes }
 }
@@ -129,7 +129,7 @@ async function measure(name: string, store: Store): Promise<void> {
     )
     await ask(words, agentId)
     print(name, what, 'words', await timed(searches, () => ask(words, agentId)))
-    const { revision } = await store.read('knowledgeState', agentId)
+    const { revision } = await store.read.knowledgeState(agentId)
     const nearest = () => vectors.search({ agentId, embeddingModel, revision, vector: vectorOf(), limit: 30 })
     print(name, what, 'vectors, the first search (loads them)', await timed(1, nearest))
     print(name, what, 'vectors', await timed(searches, nearest))

@@ -28,6 +28,9 @@ import type { NewDocument, StoredDocument } from '../src/store/queries/knowledge
 import { StoreUnavailable } from '../src/store/store.ts'
 import { openForReading } from '../src/store/sqlite/database.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite.ts'
+import { callMethod, methodsOf } from '../src/store/methods.ts'
+import { writes } from '../src/store/queries/writes.ts'
+import type { Writes } from '../src/store/queries/writes.ts'
 import { Bench } from './store/conformance.ts'
 import { embeddingDimensions, startEmbeddingServer } from './support/embedding-server.ts'
 import type { IndexingProcess } from './support/indexing-process.ts'
@@ -119,15 +122,15 @@ class Library {
   async embedBy(baseUrl: string): Promise<void> {
     const id = `prv_${randomUUID().slice(0, 8)}`
     const sealedApiKey = createSealer([key]).seal('sk-secret', id)
-    await this.store.write('createProvider', { id, name: 'vectors', kind: 'openai-compatible', baseUrl, sealedApiKey })
+    await this.store.write.createProvider({ id, name: 'vectors', kind: 'openai-compatible', baseUrl, sealedApiKey })
     await this.revise({ embeddingModel: 'vectors/small' })
   }
 
   async revise(changes: Partial<{ embeddingModel: string | null; language: string | null }>): Promise<void> {
     this.#revised = { ...this.#revised, ...changes }
-    const { present } = (await this.store.read('findAgent', this.bench.agentId))!
+    const { present } = (await this.store.read.findAgent(this.bench.agentId))!
     const next = { after: present.version, provider: null, content: { ...present, config: JSON.stringify(this.#revised) } }
-    assert.equal((await this.store.write('changeAgent', { id: this.bench.agentId, next })).kind, 'changed')
+    assert.equal((await this.store.write.changeAgent({ id: this.bench.agentId, next })).kind, 'changed')
   }
 
   async put(id: string, given: Partial<NewDocument> & { content?: Buffer }): Promise<void> {
@@ -136,11 +139,11 @@ class Library {
     const parts = Array.from({ length: Math.ceil((content?.length ?? 0) / partBytes) }, (_, part) => part)
     for (const part of parts) {
       const bytes = content!.subarray(part * partBytes, (part + 1) * partBytes)
-      await this.store.write('putContentPart', { contentId: contentId!, part, bytes })
+      await this.store.write.putContentPart({ contentId: contentId!, part, bytes })
     }
     const nothing = { title: 'A title', source: 'file' as const, mediaType: null, fileName: null, url: null }
     const document = { ...nothing, ...described, id, agentId: this.bench.agentId, contentId, bytes: content?.length ?? 0 }
-    assert.equal(await this.store.write('putDocument', document), 'put')
+    assert.equal(await this.store.write.putDocument(document), 'put')
   }
 
   async putFile(name: string, id = `doc_${name}`): Promise<string> {
@@ -149,7 +152,7 @@ class Library {
   }
 
   async document(id: string): Promise<StoredDocument> {
-    const found = await this.store.read('findDocument', this.bench.agentId, id)
+    const found = await this.store.read.findDocument(this.bench.agentId, id)
     assert.ok(found, `${id} is gone`)
     return found
   }
@@ -382,7 +385,7 @@ void test('documents: an embedding provider that refuses or is unreachable fails
   // Without the model, or in another language, all of them are reindexed; they failed as configured, so an operator's change is what
   // retries them.
   await library.revise({ embeddingModel: null, language: 'en' })
-  assert.equal(await library.store.write('requeueDocuments', { agentId: library.bench.agentId }), 2)
+  assert.equal(await library.store.write.requeueDocuments({ agentId: library.bench.agentId }), 2)
   await library.ready('doc_refused')
   await library.ready('doc_away')
 })
@@ -403,12 +406,12 @@ void test('documents: a document that is replaced or deleted during indexing is 
   assert.equal(await server.calls[0]!.ended, 'aborted')
   await until('the new text is being indexed', () => server.calls.length === 2)
   assert.deepEqual(server.calls[1]!.texts.length, 1)
-  assert.ok(await library.store.write('deleteDocument', { agentId: library.bench.agentId, id }))
+  assert.ok(await library.store.write.deleteDocument({ agentId: library.bench.agentId, id }))
   assert.equal(await server.calls[1]!.ended, 'aborted')
   server.mend()
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The ferry goes at nine.') })
   await library.ready('doc_two')
-  assert.equal(await library.store.read('findDocument', library.bench.agentId, id), undefined)
+  assert.equal(await library.store.read.findDocument(library.bench.agentId, id), undefined)
   assert.equal(library.logged.filter(({ message }) => message.startsWith('document indexing canceled')).length, 2)
 })
 
@@ -454,7 +457,7 @@ void test('documents: what a deletion leaves is cleaned up in batches, and serve
   await library.ready(await library.putFile('log-book.pdf', 'doc_log'))
   await library.ready(await library.putFile('handbook.md', 'doc_kept'))
   assert.equal(await place.count('chunks'), 307)
-  await library.store.write('deleteDocument', { agentId: library.bench.agentId, id: 'doc_log' })
+  await library.store.write.deleteDocument({ agentId: library.bench.agentId, id: 'doc_log' })
   assert.deepEqual(await library.find('KX-18423'), [])
   await until('its chunks are gone', async () => (await place.count('chunks')) === 7)
   await until('its row is gone', async () => (await place.count('documents')) === 1)
@@ -466,10 +469,10 @@ void test('documents: an idle indexer does not query the store', async (t) => {
   const asked: string[] = []
   const counted: OwnStore = {
     ...library.store,
-    write: (name, ...args) => {
+    write: methodsOf<Writes>(writes, (name, args) => {
       asked.push(name)
-      return library.store.write(name, ...args)
-    },
+      return callMethod<Writes>(library.store.write, name, args)
+    }),
   }
   await library.put('doc_one', { fileName: 'a.md', content: Buffer.from('The harbour is open.') })
   library.index({ restMs: 30_000, maxRestMs: 30_000 }, { store: counted })

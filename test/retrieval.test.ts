@@ -65,8 +65,8 @@ void test('knowledge: recall@5 of words, of vectors and of both, on a real text 
       contentId: null,
       bytes: text.length,
     } as const
-    assert.equal(await store.write('putDocument', put), 'put')
-    const { fence } = (await store.write('claimDocument', { holder: 'test', leaseMs: 600_000 }))!
+    assert.equal(await store.write.putDocument(put), 'put')
+    const { fence } = (await store.write.claimDocument({ holder: 'test', leaseMs: 600_000 }))!
     for (let from = 0; from < chunks.length; from += 16) {
       const batch = chunks.slice(from, from + 16)
       const vectors = await embeddings.embed(
@@ -75,10 +75,10 @@ void test('knowledge: recall@5 of words, of vectors and of both, on a real text 
         never,
       )
       const made = batch.map((chunk, index) => ({ ...chunk, vector: vectors[index]! }))
-      assert.ok(await store.write('addChunks', { documentId: id, fence, from, chunks: made }))
+      assert.ok(await store.write.addChunks({ documentId: id, fence, from, chunks: made }))
     }
     const finished = { documentId: id, fence, title, bytes: text.length, chunks: chunks.length, language: null, embeddingModel }
-    assert.ok(await store.write('finishDocument', finished))
+    assert.ok(await store.write.finishDocument(finished))
   }
   const vectors = createVectorSearch({ store, log: undefined })
   // A loaded machine may take longer for a vector than a turn waits: computed beforehand.
@@ -87,14 +87,14 @@ void test('knowledge: recall@5 of words, of vectors and of both, on a real text 
   const remembered: Embeddings = { embed: async (_, texts) => texts.map((text) => asked.get(text)!) }
   const knowledge = createKnowledge({ store, embeddings: remembered })
   t.after(() => Promise.all([vectors.close(), knowledge.close()]))
-  const { revision } = await store.read('knowledgeState', agentId)
+  const { revision } = await store.read.knowledgeState(agentId)
 
   const byWords = (query: string) =>
     knowledge.search({ agentId, query, limit: shown, maxTokens: 100_000, language: null, embeddingModel: null })
   const byBoth = (query: string) => knowledge.search({ agentId, query, limit: shown, maxTokens: 100_000, language: null, embeddingModel })
   const byVectors = async (query: string) => {
     const chunkIds = (await vectors.search({ agentId, embeddingModel, revision, vector: asked.get(query)!, limit: shown }))!
-    const found = await store.read('readChunks', { agentId, chunkIds })
+    const found = await store.read.readChunks({ agentId, chunkIds })
     return found.toSorted((a, b) => chunkIds.indexOf(a.chunkId) - chunkIds.indexOf(b.chunkId))
   }
   const recall = async (which: Question[], search: (query: string) => Promise<Found[]>): Promise<number> => {

@@ -87,7 +87,7 @@ async function holds({ folder, databaseUrl }: Server): Promise<void> {
 async function verifyPostgres(url: string) {
   const store = await openPostgresStore({ url, log: { warn: (facts, message) => console.error(message, facts), info: () => undefined } })
   try {
-    return await store.read('verify')
+    return await store.read.verify()
   } finally {
     await store.close()
   }

@@ -46,7 +46,7 @@ export function createAccess({
   failpoints = noFailpoints,
   log,
 }: AccessOptions): Access {
-  const keys = createKeyCache({ load: (keyId) => store.read('findApiKey', keyId), monotonicMs })
+  const keys = createKeyCache({ load: (keyId) => store.read.findApiKey(keyId), monotonicMs })
   store.onChange(keys.clear)
   let warnedAt = -Infinity
   let blindToldAt = -Infinity

@@ -24,10 +24,7 @@ export function createLastUse({ store, monotonicMs, log, writeEveryMs = 60_000 }
     const uses = seen
     seen = new Map()
     try {
-      await store.write(
-        'touchApiKeys',
-        [...uses].map(([id, at]) => ({ id, agoMs: monotonicMs() - at })),
-      )
+      await store.write.touchApiKeys([...uses].map(([id, at]) => ({ id, agoMs: monotonicMs() - at })))
     } catch (error) {
       log.warn({ err: error }, 'could not store the last use of API keys, retrying in a minute')
       for (const [id, at] of uses) if (!seen.has(id)) seen.set(id, at)

@@ -4,6 +4,11 @@
  */
 import { ApiError } from '../errors.ts'
 import type { Author } from '../store/queries/audit.ts'
+import { reads } from '../store/queries/reads.ts'
+import type { Reads } from '../store/queries/reads.ts'
+import { writes } from '../store/queries/writes.ts'
+import type { Writes } from '../store/queries/writes.ts'
+import { callMethod, methodsOf } from '../store/methods.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 
@@ -12,8 +17,8 @@ export type AdminStore = Pick<Store, 'read' | 'write'>
 /** The only place of this room that writes: rule `audit`. */
 export function adminStore(store: Pick<Store, 'read' | 'writeAs'>, newAuthor: () => Author): AdminStore {
   return {
-    read: (name, ...args) => store.read(name, ...args).catch(refuseUnavailable),
-    write: (name, ...args) => store.writeAs(newAuthor(), name, ...args).catch(refuseUnavailable),
+    read: methodsOf<Reads>(reads, (name, args) => callMethod<Reads>(store.read, name, args).catch(refuseUnavailable)),
+    write: methodsOf<Writes>(writes, (name, args) => callMethod<Writes>(store.writeAs(newAuthor()), name, args).catch(refuseUnavailable)),
   }
 }
 

@@ -42,7 +42,7 @@ export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiK
   return {
     async createApiKey({ agentId, name, permission, rateLimit = defaultRateLimit }) {
       const { keyId, secret, text } = makeApiKey(randomBytes)
-      const record = await store.write('createApiKey', {
+      const record = await store.write.createApiKey({
         id: newId('key'),
         keyId,
         agentId,
@@ -56,18 +56,18 @@ export function createApiKeysAdmin({ store, newId, randomBytes }: Options): ApiK
       return { ...record, text }
     },
     async listApiKeys(agentId, page) {
-      if (!(await store.read('findAgent', agentId))) throw new ApiError('not_found', 'This agent does not exist.')
-      return pageOf(await store.read('listApiKeys', agentId, pageRequest(page)), page)
+      if (!(await store.read.findAgent(agentId))) throw new ApiError('not_found', 'This agent does not exist.')
+      return pageOf(await store.read.listApiKeys(agentId, pageRequest(page)), page)
     },
-    changeApiKey: async (id, change) => changed(await store.write('changeApiKey', id, change)),
+    changeApiKey: async (id, change) => changed(await store.write.changeApiKey(id, change)),
     async revokeApiKey(id) {
-      if ((await store.write('revokeApiKey', id)) === 'not_found') throw noSuchKey()
+      if ((await store.write.revokeApiKey(id)) === 'not_found') throw noSuchKey()
     },
     async rotateApiKey(id, graceSeconds) {
-      const record = await store.read('findApiKeyRecord', id)
+      const record = await store.read.findApiKeyRecord(id)
       if (!record) throw noSuchKey()
       const { secret, text } = makeApiKey(randomBytes, record.keyId)
-      return { ...changed(await store.write('rotateApiKey', id, digestSecret(secret), graceSeconds * 1000)), text }
+      return { ...changed(await store.write.rotateApiKey(id, digestSecret(secret), graceSeconds * 1000)), text }
     },
   }
 }

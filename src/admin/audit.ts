@@ -10,5 +10,5 @@ export type AuditAdmin = {
 }
 
 export const createAuditAdmin = ({ store }: { store: AdminStore }): AuditAdmin => ({
-  listAudit: async (page) => pageOf(await store.read('listAudit', pageRequest(page)), page),
+  listAudit: async (page) => pageOf(await store.read.listAudit(pageRequest(page)), page),
 })

@@ -39,24 +39,24 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
     async listConversations({ agentId, keyId, externalUserId, from, to }, page) {
       if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
       // An unknown key has no conversations; its own text matches no id.
-      const apiKeyId = keyId === undefined ? undefined : ((await store.read('findApiKeyId', keyId)) ?? keyId)
+      const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
       const request = { ...pageRequest(page), agentId, apiKeyId, externalUserId, from, to }
-      return pageOf(await store.read('listAllConversations', request), page)
+      return pageOf(await store.read.listAllConversations(request), page)
     },
     async findConversation(id) {
-      const conversation = await store.read('findConversation', id)
+      const conversation = await store.read.findConversation(id)
       if (!conversation) throw new ApiError('not_found', 'This conversation does not exist.')
       return conversation
     },
     async listMessages(conversationId, page) {
-      const messages = await store.read('listAllMessages', { ...pageRequest(page), conversationId })
+      const messages = await store.read.listAllMessages({ ...pageRequest(page), conversationId })
       if (!messages) throw new ApiError('not_found', 'This conversation does not exist.')
       const { data, nextCursor } = pageOf(messages, page)
       return { data: data.map(({ steps, ...message }) => ({ ...message, toolCalls: toolCallsOf(steps) })), nextCursor }
     },
-    listTurns: async (filter, page) => pageOf(await store.read('listTurns', filter, pageRequest(page)), page),
+    listTurns: async (filter, page) => pageOf(await store.read.listTurns(filter, pageRequest(page)), page),
     async findTurn(requestId) {
-      const turn = await store.read('findTurn', requestId)
+      const turn = await store.read.findTurn(requestId)
       if (!turn) throw new ApiError('not_found', 'This turn does not exist.')
       return { ...turn, steps: showSteps(turn.steps) }
     },

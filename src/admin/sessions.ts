@@ -31,12 +31,12 @@ export function createSessionsAdmin({ store, newId, randomBytes, adminToken }: O
   return {
     async openSession() {
       const secret = Buffer.from(randomBytes(secretBytes)).toString('base64url')
-      const session = await store.write('openSession', { id: newId('ses'), digest: digest(secret), lifetimeMs })
+      const session = await store.write.openSession({ id: newId('ses'), digest: digest(secret), lifetimeMs })
       return { secret, session, lifetimeSeconds: lifetimeMs / 1000 }
     },
-    findSession: async (secret) => (secretForm.test(secret) ? store.read('findSession', digest(secret)) : undefined),
+    findSession: async (secret) => (secretForm.test(secret) ? store.read.findSession(digest(secret)) : undefined),
     async closeSession(id) {
-      await store.write('closeSession', id)
+      await store.write.closeSession(id)
     },
   }
 }

@@ -49,7 +49,7 @@ export function createVersions({ store, sealer, models }: { store: Store; sealer
   }
 
   async function readConfig(key: string, agentId: string, version: number): Promise<AgentConfig> {
-    const row = await store.read('agentVersion', agentId, version)
+    const row = await store.read.agentVersion(agentId, version)
     if (!row) throw new Error(`agent ${agentId} has no version ${version}`)
     const config = parseAgentConfig(row)
     const oldest = configs.size >= maxVersions ? configs.keys().next().value : undefined

@@ -43,7 +43,7 @@ export async function makeDemo(options: FirstStartOptions): Promise<Demo | undef
   const key = parseApiKey(folder.read('demo.key') ?? '')
   if (key && (await isRevoked(store, key.keyId))) return undefined
   const kept = key && (await agentOfKey(store, key))
-  if (kept !== undefined) return (await store.read('findAgent', kept)) ? { agentId: kept } : undefined
+  if (kept !== undefined) return (await store.read.findAgent(kept)) ? { agentId: kept } : undefined
   const agentId = (await findDemoAgent(admin)) ?? (await makeDemoAgent(options))
   if (agentId === undefined) return undefined
   await addSampleDocuments(knowledge, agentId)
@@ -53,14 +53,14 @@ export async function makeDemo(options: FirstStartOptions): Promise<Demo | undef
 
 /** Whoever revoked the demo's key does not want another one at the next start. */
 async function isRevoked(store: Store, keyId: string): Promise<boolean> {
-  const id = await store.read('findApiKeyId', keyId)
-  const record = id === undefined ? undefined : await store.read('findApiKeyRecord', id)
+  const id = await store.read.findApiKeyId(keyId)
+  const record = id === undefined ? undefined : await store.read.findApiKeyRecord(id)
   return record !== undefined && record.revokedAt !== null
 }
 
 /** The agent of a live key; undefined where the key opens nothing. */
 async function agentOfKey(store: Store, key: { keyId: string; secret: string }): Promise<string | undefined> {
-  const stored = await store.read('findApiKey', key.keyId)
+  const stored = await store.read.findApiKey(key.keyId)
   const digest = digestSecret(key.secret)
   return stored?.secrets.some((secret) => timingSafeEqual(secret.digest, digest)) ? stored.agentId : undefined
 }

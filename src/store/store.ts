@@ -6,7 +6,7 @@
 import type { Reads } from './queries/reads.ts'
 import type { Author } from './queries/audit.ts'
 import type { Writes } from './queries/writes.ts'
-import type { Sql } from './sql.ts'
+import type { Methods } from './methods.ts'
 import type {
   Admission,
   AdmissionOutcome,
@@ -58,16 +58,12 @@ export interface Store {
    */
   claimOrphans(claim: { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }): Promise<Claims>
 
-  /** A cold read in one snapshot, by its name in queries/reads.ts. */
-  read<Name extends keyof Reads>(name: Name, ...args: Arguments<Reads[Name]>): Promise<Awaited<ReturnType<Reads[Name]>>>
-  /** A cold write in one transaction, by its name in queries/writes.ts. */
-  write<Name extends keyof Writes>(name: Name, ...args: Arguments<Writes[Name]>): Promise<Awaited<ReturnType<Writes[Name]>>>
-  /** As `write`; where something changed, its lines stand in the audit, by the same transaction. */
-  writeAs<Name extends keyof Writes>(
-    author: Author,
-    name: Name,
-    ...args: Arguments<Writes[Name]>
-  ): Promise<Awaited<ReturnType<Writes[Name]>>>
+  /** Reads outside the turn path, each in one snapshot: queries/reads.ts. */
+  read: Methods<Reads>
+  /** Writes outside the turn path, each in one transaction: queries/writes.ts. */
+  write: Methods<Writes>
+  /** As `write`. If something changed, the audit lines are stored by the same transaction. */
+  writeAs(author: Author): Methods<Writes>
   /**
    * `erase`: takes what was erased out of the store's own files. `log` is quick and leaves nothing but rare remnants, `file` takes those too.
    * `busy`: a reader still needs what is to go; ask again. `too_large`: the file would stand still for too long, only an operator can decide that.
@@ -79,5 +75,3 @@ export interface Store {
   ping(): Promise<void>
   close(): Promise<void>
 }
-
-type Arguments<Operation> = Operation extends (sql: Sql, ...args: infer Rest) => unknown ? Rest : never

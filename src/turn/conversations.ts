@@ -42,13 +42,13 @@ export function createConversations({ store }: { store: Store }): Conversations 
   return {
     async list({ apiKeyId, externalUserId, ...wanted }) {
       const request = { ...pageRequest(wanted), apiKeyId, externalUserId }
-      const page = pageOf(await store.read('listConversations', request).catch(refuseUnavailable), wanted)
+      const page = pageOf(await store.read.listConversations(request).catch(refuseUnavailable), wanted)
       return { ...page, data: page.data.map(({ id, ...conversation }) => ({ conversationId: id, ...conversation })) }
     },
 
     async messages({ apiKeyId, conversationId, ...wanted }) {
       const request = { ...pageRequest(wanted), apiKeyId, conversationId }
-      const messages = await store.read('listMessages', request).catch(refuseUnavailable)
+      const messages = await store.read.listMessages(request).catch(refuseUnavailable)
       return messages ? { kind: 'found', ...pageOf(messages, wanted) } : { kind: 'not_found' }
     },
   }

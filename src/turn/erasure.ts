@@ -62,7 +62,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
 
   async function erase(conversationIds: string[], author: Omit<Author, 'lineIds'>, idleMs?: number): Promise<EraseOutcome> {
     const lineIds = conversationIds.map(() => newId('aud'))
-    const outcome = await store.writeAs({ ...author, lineIds } as Author, 'eraseConversations', { conversationIds, idleMs })
+    const outcome = await store.writeAs({ ...author, lineIds } as Author).eraseConversations({ conversationIds, idleMs })
     if (outcome.kind === 'busy') return outcome
     const { conversationIds: erased, turns, messages } = outcome
     if (erased.length > 0) {
@@ -93,14 +93,14 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
 
   async function sweepNow(): Promise<void> {
     if (retentionDays !== undefined) await eraseIdle(retentionDays * dayMs)
-    await untilNone(() => store.write('clearExpired', { limit: rowsEach }))
+    await untilNone(() => store.write.clearExpired({ limit: rowsEach }))
     await forget('file')
   }
 
   async function eraseIdle(idleMs: number): Promise<void> {
     let after: IdleConversation | undefined
     await untilNone(async () => {
-      const found = await store.read('findIdleConversations', { idleMs, limit: conversationsEach, after })
+      const found = await store.read.findIdleConversations({ idleMs, limit: conversationsEach, after })
       after = found.at(-1)
       // What came to life meanwhile is left to a later round.
       if (found.length > 0)
@@ -131,7 +131,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
   return {
     async eraseConversation(conversationId, { requestId }) {
       try {
-        if (!(await store.read('conversationExists', conversationId))) return { kind: 'not_found' }
+        if (!(await store.read.conversationExists(conversationId))) return { kind: 'not_found' }
         return await erase([conversationId], { who: 'admin', requestId })
       } catch (error) {
         return unavailable(error)
@@ -139,7 +139,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
     },
     async eraseEndUser({ agentId, externalUserId }, { requestId }) {
       try {
-        const ids = await store.read('findConversationsOfEndUser', agentId, externalUserId)
+        const ids = await store.read.findConversationsOfEndUser(agentId, externalUserId)
         return ids ? await erase(ids, { who: 'admin', requestId }) : { kind: 'not_found' }
       } catch (error) {
         return unavailable(error)

@@ -74,7 +74,7 @@ owners:
 
   test('a document from before digests were stored is sent again once', async () => {
     const { id } = await fixture.one('/agents', 'A')
-    await app.app.store.write('putDocument', {
+    await app.app.store.write.putDocument({
       id: 'doc_from_before',
       agentId: id,
       title: 'Old',

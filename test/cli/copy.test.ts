@@ -123,7 +123,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const server = await openPostgresStore({ url, log })
     await refused(folder, url, /a Turnkeep server works with this database/)
-    await server.write('createOwner', { id: 'own_x', name: 'X', credit: undefined })
+    await server.write.createOwner({ id: 'own_x', name: 'X', credit: undefined })
     await server.close()
     await refused(folder, url, /has data already, .*\(owners\)/)
     await withClient(url, (client) => client.query('delete from owners'))

@@ -274,9 +274,9 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
       await restored.drop()
       await rm(folder, { recursive: true, force: true })
     })
-    await store.write('createOwner', { id: 'own_before', name: 'x', credit: undefined })
+    await store.write.createOwner({ id: 'own_before', name: 'x', credit: undefined })
     const file = join(folder, 'a.dump')
-    const check = async (): Promise<void> => void (await store.write('createOwner', { id: 'own_late', name: 'x', credit: undefined }))
+    const check = async (): Promise<void> => void (await store.write.createOwner({ id: 'own_late', name: 'x', credit: undefined }))
     const { PATH } = process.env
     await dumpPostgres({ url: database.url, file, environment: { PATH }, onProgress: () => undefined }, check)
     await promisify(execFile)(join(findBin()!, 'pg_restore'), ['--no-owner', '--exit-on-error', `--dbname=${restored.url}`, file])

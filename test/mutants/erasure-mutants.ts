@@ -42,13 +42,7 @@ export const erasureMutants: Mutant[] = [
   {
     rule: 'audit',
     removes: 'a change has its line',
-    edits: [
-      edit(
-        'src/store/queries/audit.ts',
-        '  if (!author || !describe) return result\n',
-        "  if (!author || !describe || name === 'rotateApiKey') return result\n",
-      ),
-    ],
+    edits: [edit('src/store/queries/writes.ts', '  if (author && audit) await', "  if (author && audit && name !== 'rotateApiKey') await")],
     caughtBy: { file: 'spec/usage.test.ts', title: 'audit: every change has one entry with its field names and request id' },
   },
   {

@@ -188,7 +188,7 @@ const balance = command(
   fc.record({ place, amount: fc.constantFrom(-60_000, -20_000, 40_000, 200_000), entry: fc.nat(1_000_000_000) }),
   (simulation, { place, amount, entry }) =>
     operate(simulation, place, ({ store }) =>
-      store.write('appendLedgerEntry', {
+      store.write.appendLedgerEntry({
         id: `led_operator_${entry}`,
         ownerId,
         idempotencyKey: `entry ${entry}`,
@@ -208,9 +208,9 @@ const editAgent = command(
   }),
   (simulation, { place, price, enabled }) =>
     operate(simulation, place, async ({ store }) => {
-      const agent = await store.read('findAgent', agentId)
+      const agent = await store.read.findAgent(agentId)
       const next = { after: agent!.present.version, provider: null, content: contentOf(BigInt(price)) }
-      await store.write('changeAgent', { id: agentId, enabled, next })
+      await store.write.changeAgent({ id: agentId, enabled, next })
     }),
   up,
 )
@@ -219,8 +219,8 @@ const eraseUser = command(
   fc.record({ place, user: fc.nat(2) }),
   (simulation, { place, user }) =>
     operate(simulation, place, async ({ store }) => {
-      const conversationIds = await store.read('findConversationsOfEndUser', agentId, `user ${user}`)
-      await store.write('eraseConversations', { conversationIds: conversationIds ?? [] })
+      const conversationIds = await store.read.findConversationsOfEndUser(agentId, `user ${user}`)
+      await store.write.eraseConversations({ conversationIds: conversationIds ?? [] })
     }),
   up,
 )

@@ -22,14 +22,14 @@ type Watched = { store: Store; reads: string[]; before: () => Promise<void>; aft
 /** The real store; its reads are counted, and a test may delay one before or after it. */
 function watch(store: Store): Watched {
   const watched: Watched = { store, reads: [], before: async () => {}, after: async () => {} }
-  const read = async (name: 'findApiKey', keyId: string) => {
+  const findApiKey: Store['read']['findApiKey'] = async (keyId) => {
     watched.reads.push(keyId)
     await watched.before()
-    const value = await store.read(name, keyId)
+    const value = await store.read.findApiKey(keyId)
     await watched.after()
     return value
   }
-  watched.store = { ...store, read: read as unknown as Store['read'] }
+  watched.store = { ...store, read: { ...store.read, findApiKey } }
   return watched
 }
 
@@ -66,7 +66,7 @@ async function makeKey(store: OwnStore, agentId: string, changes: { permission?:
     rateWindowSeconds: 30,
     ...changes,
   }
-  await store.write('createApiKey', { ...fields, digest: digestSecret(made.secret) })
+  await store.write.createApiKey({ ...fields, digest: digestSecret(made.secret) })
   return { id, ...made }
 }
 
@@ -84,7 +84,7 @@ void test('keys: a live key authenticates with the data of its row and its agent
     rateWindowSeconds: 30,
   }
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey })
-  await store.write('deleteAgent', bench.agentId)
+  await store.write.deleteAgent(bench.agentId)
   assert.deepEqual(await enter(access, key.text), { kind: 'authenticated', apiKey }, 'a deleted agent leaves its keys valid')
 })
 
@@ -100,7 +100,7 @@ void test('order.authentication: unknown id, wrong secret, malformed, revoked, m
   const { store, bench, access, watched } = await setUp(t)
   const { text, keyId, id } = await makeKey(store, bench.agentId)
   const revoked = await makeKey(store, bench.agentId)
-  await store.write('revokeApiKey', revoked.id)
+  await store.write.revokeApiKey(revoked.id)
   const wrongSecret = makeApiKey(randomBytes, keyId).text
   const unknown = makeApiKey(randomBytes).text
   const otherDigest = `svc_live_${keyId}.${Buffer.from(digestSecret(text)).toString('base64url')}`
@@ -152,7 +152,7 @@ void test("conversation.identity: both secrets of a key authenticate as the same
   const { store, bench, access, clock } = await setUp(t)
   const old = await makeKey(store, bench.agentId)
   const fresh = makeApiKey(randomBytes, old.keyId)
-  await store.write('rotateApiKey', old.id, digestSecret(fresh.secret), 500)
+  await store.write.rotateApiKey(old.id, digestSecret(fresh.secret), 500)
   const [byOld, byFresh] = [await enter(access, old.text), await enter(access, fresh.text)]
   assert.equal(byOld.kind, 'authenticated')
   assert.deepEqual(byOld, byFresh)
@@ -193,7 +193,7 @@ void test('keys: a revocation through this store applies to the next request, ho
   const { store, bench, access } = await setUp(t)
   const { text, id } = await makeKey(store, bench.agentId)
   assert.equal((await enter(access, text)).kind, 'authenticated')
-  await store.write('revokeApiKey', id)
+  await store.write.revokeApiKey(id)
   assert.deepEqual(await enter(access, text), refused)
 })
 
@@ -205,7 +205,7 @@ void test('keys: a read that is running during a revocation is neither cached no
   watched.after = () => (wasRead.resolve(), goOn.promise)
   const before = enter(access, text)
   await wasRead.promise
-  await store.write('revokeApiKey', id)
+  await store.write.revokeApiKey(id)
   watched.after = async () => {}
   assert.deepEqual(await enter(access, text), refused)
   goOn.resolve()
@@ -234,7 +234,7 @@ void test('keys: a key works as soon as it is created, also after a failed looku
   const later = makeApiKey(randomBytes)
   assert.deepEqual(await enter(access, later.text), refused)
   const row = { id: 'key_later', keyId: later.keyId, agentId: bench.agentId, name: null, rateLimit: 1, rateWindowSeconds: 1 }
-  await store.write('createApiKey', { ...row, permission: 'full', digest: digestSecret(later.secret) })
+  await store.write.createApiKey({ ...row, permission: 'full', digest: digestSecret(later.secret) })
   assert.equal((await enter(access, later.text)).kind, 'authenticated')
 })
 

@@ -22,7 +22,7 @@ function check(title: string, body: (bench: Bench) => Promise<void>, balance = 1
 }
 
 const append = (bench: Bench, amount: bigint, idempotencyKey: string = randomUUID(), note: string | null = null) =>
-  bench.store.write('appendLedgerEntry', {
+  bench.store.write.appendLedgerEntry({
     id: `led_${randomUUID()}`,
     ownerId: bench.ownerId,
     idempotencyKey,
@@ -68,7 +68,7 @@ check('one_entry_per_key: 20 concurrent calls with one key and body create one e
 check('ledger: a balance has an upper bound, and an unknown owner has no balance', async (bench) => {
   assert.equal((await append(bench, maxAmount)).kind, 'above_largest_balance')
   assert.equal((await append(bench, maxAmount - 1_000_000n)).kind, 'appended')
-  const unknown = await bench.store.write('appendLedgerEntry', {
+  const unknown = await bench.store.write.appendLedgerEntry({
     id: 'led_x',
     ownerId: 'own_x',
     idempotencyKey: 'k',
@@ -80,10 +80,10 @@ check('ledger: a balance has an upper bound, and an unknown owner has no balance
 })
 
 check('agents: of 20 changes based on one version, one is written and 19 are stale', async (bench) => {
-  const { present } = (await bench.store.read('findAgent', bench.agentId))!
+  const { present } = (await bench.store.read.findAgent(bench.agentId))!
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      bench.store.write('changeAgent', {
+      bench.store.write.changeAgent({
         id: bench.agentId,
         next: { after: 1, provider: null, content: { ...contentOf(present), name: `n${n}` } },
       }),
@@ -91,7 +91,7 @@ check('agents: of 20 changes based on one version, one is written and 19 are sta
   )
   assert.equal(kinds(outcomes, 'changed'), 1)
   assert.equal(kinds(outcomes, 'stale'), 19)
-  const versions = await bench.store.read('listAgentVersions', bench.agentId, allVersions)
+  const versions = await bench.store.read.listAgentVersions(bench.agentId, allVersions)
   assert.deepEqual(
     versions.map(({ version, name }) => [version, name]),
     [
@@ -110,15 +110,15 @@ const contentOf = ({
 }: AgentContent & Record<string, unknown>): AgentContent => content
 
 check('agents: versions are newest first, page by page', async (bench) => {
-  const { present } = (await bench.store.read('findAgent', bench.agentId))!
+  const { present } = (await bench.store.read.findAgent(bench.agentId))!
   for (let after = 1; after < 12; after++) {
-    await bench.store.write('changeAgent', {
+    await bench.store.write.changeAgent({
       id: bench.agentId,
       next: { after, provider: null, content: { ...contentOf(present), name: `${after}` } },
     })
   }
-  const first = await bench.store.read('listAgentVersions', bench.agentId, { ...allVersions, limit: 5 })
-  const second = await bench.store.read('listAgentVersions', bench.agentId, { limit: 100, before: first.at(-1)! })
+  const first = await bench.store.read.listAgentVersions(bench.agentId, { ...allVersions, limit: 5 })
+  const second = await bench.store.read.listAgentVersions(bench.agentId, { limit: 100, before: first.at(-1)! })
   assert.deepEqual(
     [...first, ...second].map(({ version }) => version),
     [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1],
@@ -127,38 +127,38 @@ check('agents: versions are newest first, page by page', async (bench) => {
 
 check('agents: a deleted agent is gone from every read but its versions, and a running turn still settles', async (bench) => {
   const turn = await bench.admitted()
-  assert.equal(await bench.store.write('deleteAgent', bench.agentId), true)
-  assert.equal(await bench.store.write('deleteAgent', bench.agentId), false)
-  assert.equal(await bench.store.read('findAgent', bench.agentId), undefined)
-  assert.deepEqual(await bench.store.read('listAgents', allVersions), [])
-  assert.deepEqual(await bench.store.write('changeAgent', { id: bench.agentId, enabled: false }), { kind: 'not_found' })
-  assert.equal((await bench.store.read('agentVersion', bench.agentId, 1))?.version, 1)
+  assert.equal(await bench.store.write.deleteAgent(bench.agentId), true)
+  assert.equal(await bench.store.write.deleteAgent(bench.agentId), false)
+  assert.equal(await bench.store.read.findAgent(bench.agentId), undefined)
+  assert.deepEqual(await bench.store.read.listAgents(allVersions), [])
+  assert.deepEqual(await bench.store.write.changeAgent({ id: bench.agentId, enabled: false }), { kind: 'not_found' })
+  assert.equal((await bench.store.read.agentVersion(bench.agentId, 1))?.version, 1)
   assert.equal((await bench.settle(turn)).kind, 'settled')
 })
 
 check('providers: a provider in use cannot be renamed or deleted, and names are unique', async (bench) => {
   const { store } = bench
   const make = (name: string) =>
-    store.write('createProvider', { id: `prv_${name}`, name, kind: 'openai', baseUrl: null, sealedApiKey: new Uint8Array([1]) })
+    store.write.createProvider({ id: `prv_${name}`, name, kind: 'openai', baseUrl: null, sealedApiKey: new Uint8Array([1]) })
   const made = await Promise.all(Array.from({ length: 20 }, () => make('one')))
   assert.equal(made.filter((provider) => provider !== undefined).length, 1)
   await make('two')
   await makeAgentOn(store, bench, 'one/some/model')
 
-  assert.deepEqual(await store.write('deleteProvider', 'prv_one'), { kind: 'in_use', agentId: 'agt_one' })
-  assert.deepEqual(await store.write('changeProvider', 'prv_one', { name: 'other' }), { kind: 'in_use', agentId: 'agt_one' })
-  assert.deepEqual(await store.write('changeProvider', 'prv_two', { name: 'one' }), { kind: 'name_taken' })
-  assert.equal(await store.read('modelOnProvider', 'one'), 'one/some/model')
-  assert.equal(await store.read('modelOnProvider', 'on'), undefined)
+  assert.deepEqual(await store.write.deleteProvider('prv_one'), { kind: 'in_use', agentId: 'agt_one' })
+  assert.deepEqual(await store.write.changeProvider('prv_one', { name: 'other' }), { kind: 'in_use', agentId: 'agt_one' })
+  assert.deepEqual(await store.write.changeProvider('prv_two', { name: 'one' }), { kind: 'name_taken' })
+  assert.equal(await store.read.modelOnProvider('one'), 'one/some/model')
+  assert.equal(await store.read.modelOnProvider('on'), undefined)
 
-  await store.write('deleteAgent', 'agt_one')
-  assert.deepEqual(await store.write('deleteProvider', 'prv_one'), { kind: 'deleted' })
-  assert.deepEqual(await store.write('deleteProvider', 'prv_one'), { kind: 'not_found' })
+  await store.write.deleteAgent('agt_one')
+  assert.deepEqual(await store.write.deleteProvider('prv_one'), { kind: 'deleted' })
+  assert.deepEqual(await store.write.deleteProvider('prv_one'), { kind: 'not_found' })
 })
 
 async function makeAgentOn(store: TestStore, bench: Bench, model: string): Promise<void> {
-  const { present } = (await store.read('findAgent', bench.agentId))!
-  const outcome = await store.write('createAgent', {
+  const { present } = (await store.read.findAgent(bench.agentId))!
+  const outcome = await store.write.createAgent({
     id: 'agt_one',
     ownerId: bench.ownerId,
     provider: model.split('/')[0]!,
@@ -168,18 +168,18 @@ async function makeAgentOn(store: TestStore, bench: Bench, model: string): Promi
 }
 
 check('agents: an agent with an unknown owner or provider is not created', async (bench) => {
-  const { present } = (await bench.store.read('findAgent', bench.agentId))!
+  const { present } = (await bench.store.read.findAgent(bench.agentId))!
   const given = { id: 'agt_x', ownerId: bench.ownerId, provider: 'nobody', content: contentOf(present) }
-  assert.deepEqual(await bench.store.write('createAgent', given), { kind: 'provider_not_found' })
-  assert.deepEqual(await bench.store.write('createAgent', { ...given, ownerId: 'own_x', provider: null }), { kind: 'owner_not_found' })
+  assert.deepEqual(await bench.store.write.createAgent(given), { kind: 'provider_not_found' })
+  assert.deepEqual(await bench.store.write.createAgent({ ...given, ownerId: 'own_x', provider: null }), { kind: 'owner_not_found' })
 })
 
 check('conversation.identity: a key has at most two live secrets, and a revoked key has none', async (bench) => {
   const { store } = bench
-  const { keyId } = (await store.read('findApiKeyRecord', bench.apiKeyId))!
+  const { keyId } = (await store.read.findApiKeyRecord(bench.apiKeyId))!
   const live = async (): Promise<string[]> =>
-    ((await store.read('findApiKey', keyId))?.secrets ?? []).map(({ digest }) => Buffer.from(digest).toString().trim())
-  const rotate = (digest: string, graceMs: number) => store.write('rotateApiKey', bench.apiKeyId, Buffer.from(digest), graceMs)
+    ((await store.read.findApiKey(keyId))?.secrets ?? []).map(({ digest }) => Buffer.from(digest).toString().trim())
+  const rotate = (digest: string, graceMs: number) => store.write.rotateApiKey(bench.apiKeyId, Buffer.from(digest), graceMs)
 
   await rotate('second', 60_000)
   await rotate('third', 60_000)
@@ -189,15 +189,15 @@ check('conversation.identity: a key has at most two live secrets, and a revoked 
   await rotate('fourth', 0)
   assert.deepEqual(await live(), ['fourth'])
 
-  assert.equal(await store.write('revokeApiKey', bench.apiKeyId), 'revoked')
+  assert.equal(await store.write.revokeApiKey(bench.apiKeyId), 'revoked')
   assert.deepEqual(await live(), [])
-  const { revokedAt } = (await store.read('findApiKeyRecord', bench.apiKeyId))!
+  const { revokedAt } = (await store.read.findApiKeyRecord(bench.apiKeyId))!
   await store.moveClock(1000)
-  assert.equal(await store.write('revokeApiKey', bench.apiKeyId), 'revoked_before')
-  assert.equal((await store.read('findApiKeyRecord', bench.apiKeyId))!.revokedAt, revokedAt)
+  assert.equal(await store.write.revokeApiKey(bench.apiKeyId), 'revoked_before')
+  assert.equal((await store.read.findApiKeyRecord(bench.apiKeyId))!.revokedAt, revokedAt)
   assert.deepEqual(await rotate('fifth', 0), { kind: 'revoked' })
-  assert.deepEqual(await store.write('changeApiKey', bench.apiKeyId, { name: 'x' }), { kind: 'revoked' })
-  assert.equal(await store.write('revokeApiKey', 'key_x'), 'not_found')
+  assert.deepEqual(await store.write.changeApiKey(bench.apiKeyId, { name: 'x' }), { kind: 'revoked' })
+  assert.equal(await store.write.revokeApiKey('key_x'), 'not_found')
 })
 
 check('turns: a turn shows its hold, its steps in order, its cost and its failure', async (bench) => {
@@ -211,7 +211,7 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
       { step: 1, part: 0, kind: 'model', payload: '{"a":1}' },
     ],
   })
-  const running = (await store.read('findTurn', done.requestId))!
+  const running = (await store.read.findTurn(done.requestId))!
   assert.deepEqual(
     running.steps.map(({ part, kind, payload }) => [part, kind, payload]),
     [
@@ -225,20 +225,20 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
   assert.equal(running.usage, null)
 
   await bench.settle(done, { charged: 593n, writtenOff: 7n, usageEstimated: true })
-  const completed = (await store.read('findTurn', done.requestId))!
+  const completed = (await store.read.findTurn(done.requestId))!
   assert.deepEqual(completed.usage, { promptTokens: 20, completionTokens: 5, estimated: true, charged: 593n, writtenOff: 7n })
   assert.equal(completed.hold, 0n)
 
   await store.moveClock(1)
   const lost = await bench.admitted()
   await bench.fail(lost, 'failed')
-  assert.deepEqual((await store.read('findTurn', lost.requestId))!.failure, { code: 'internal_error', cause: 'test' })
-  const ids = async (filter: object): Promise<string[]> => (await store.read('listTurns', filter, allVersions)).map(({ id }) => id)
+  assert.deepEqual((await store.read.findTurn(lost.requestId))!.failure, { code: 'internal_error', cause: 'test' })
+  const ids = async (filter: object): Promise<string[]> => (await store.read.listTurns(filter, allVersions)).map(({ id }) => id)
   assert.deepEqual(await ids({}), [lost.requestId, done.requestId])
   assert.deepEqual(await ids({ state: 'completed' }), [done.requestId])
   assert.deepEqual(await ids({ state: 'failed', agentId: bench.agentId }), [lost.requestId])
   assert.deepEqual(await ids({ agentId: 'agt_x' }), [])
-  assert.equal(await store.read('findTurn', randomUUID()), undefined)
+  assert.equal(await store.read.findTurn(randomUUID()), undefined)
 })
 
 void test('admin: an unreachable store is service_unavailable, for reads and writes', async (t) => {

@@ -44,9 +44,9 @@ export class Bench {
     const id = randomUUID().slice(0, 8)
     const bench = new Bench(store, id, historyMaxTokens)
     const { ownerId, agentId, apiKeyId } = bench
-    await store.write('createOwner', { id: ownerId, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
-    await store.write('createAgent', { id: agentId, ownerId, provider: null, content: bench.#content({}) })
-    await store.write('createApiKey', {
+    await store.write.createOwner({ id: ownerId, name: 'o', credit: { ledgerEntryId: `led_${id}`, amount: balance } })
+    await store.write.createAgent({ id: agentId, ownerId, provider: null, content: bench.#content({}) })
+    await store.write.createApiKey({
       id: apiKeyId,
       keyId: `${id}abcdefgh`,
       agentId,
@@ -77,7 +77,7 @@ export class Bench {
   /** The agent's next version. */
   async revise(changes: Partial<AgentContent>): Promise<void> {
     const next = { after: this.#version++, provider: null, content: this.#content(changes) }
-    assert.equal((await this.store.write('changeAgent', { id: this.agentId, next })).kind, 'changed')
+    assert.equal((await this.store.write.changeAgent({ id: this.agentId, next })).kind, 'changed')
   }
 
   admission(changes: Partial<Admission> = {}): Admission {
@@ -151,12 +151,12 @@ export class Bench {
   }
 
   async money(): Promise<{ balance: bigint; held: bigint }> {
-    const owner = await this.store.read('findOwner', this.ownerId)
+    const owner = await this.store.read.findOwner(this.ownerId)
     return { balance: owner!.balance, held: owner!.held }
   }
 
   async verify(): Promise<void> {
-    const broken = (await this.store.read('verify')).filter((result) => result.rows.length > 0)
+    const broken = (await this.store.read.verify()).filter((result) => result.rows.length > 0)
     assert.deepEqual(broken, [])
   }
 }
@@ -282,7 +282,7 @@ export function conformance(check: Check): void {
     const other = await bench.admitted({ externalUserId: 'ann' })
     assert.equal((await bench.admit(admission)).kind, 'conversation_busy')
     await bench.settle(other)
-    await store.write('changeAgent', { id: bench.agentId, enabled: false })
+    await store.write.changeAgent({ id: bench.agentId, enabled: false })
     assert.equal((await bench.admit(admission)).kind, 'agent_disabled')
   })
 
@@ -351,10 +351,10 @@ export function conformance(check: Check): void {
     const answered = rich.admission({ externalUserId: 'ann' })
     await rich.settle(await rich.admitted(answered))
     await rich.admitted({ externalUserId: 'ann' })
-    await store.write('changeAgent', { id: rich.agentId, enabled: false })
+    await store.write.changeAgent({ id: rich.agentId, enabled: false })
     assert.equal((await rich.admit(answered)).kind, 'replay')
     assert.equal((await rich.admit({ externalUserId: 'ann' })).kind, 'agent_disabled')
-    await store.write('deleteAgent', rich.agentId)
+    await store.write.deleteAgent(rich.agentId)
     assert.equal((await rich.admit({ externalUserId: 'ann' })).kind, 'agent_not_found')
     assert.equal((await rich.admit(answered)).kind, 'replay')
   })
@@ -375,7 +375,7 @@ export function conformance(check: Check): void {
       await bench.fail(await bench.admitted(stored['released']), 'released')
       const erased = await bench.admitted(stored['erased'])
       await bench.settle(erased)
-      await store.write('eraseConversations', { conversationIds: [erased.conversationId] })
+      await store.write.eraseConversations({ conversationIds: [erased.conversationId] })
       const running = await bench.admitted(stored['running'])
 
       await bench.revise({ maxMessageLength: 4 })
@@ -395,21 +395,21 @@ export function conformance(check: Check): void {
       await poor.revise({ maxMessageLength: 4 })
       assert.deepEqual(await poor.admit(), tooLong(4), 'a balance that is too low')
       assert.equal((await poor.admit({ message: 'four' })).kind, 'insufficient_balance')
-      await store.write('changeAgent', { id: bench.agentId, enabled: false })
+      await store.write.changeAgent({ id: bench.agentId, enabled: false })
       assert.deepEqual(await bench.admit(), tooLong(4), 'an agent that is off')
       assert.equal((await bench.admit({ message: 'four' })).kind, 'agent_disabled')
-      await store.write('changeAgent', { id: bench.agentId, enabled: true })
+      await store.write.changeAgent({ id: bench.agentId, enabled: true })
       await bench.revise({ maxMessageLength: 5 })
       assert.equal((await again('released')).kind, 'admitted', 'it fits again')
 
-      await store.write('deleteAgent', bench.agentId)
+      await store.write.deleteAgent(bench.agentId)
       assert.deepEqual(await bench.admit({ messageLength: 32_001 }), tooLong(32_000), 'a deleted agent says nothing')
       assert.equal((await bench.admit({ messageLength: 32_000 })).kind, 'agent_not_found')
       assert.deepEqual(await bench.admit({ agentId: 'agt_none', messageLength: 32_001 }), tooLong(32_000))
       assert.equal((await bench.settle(running)).kind, 'settled')
       await store.moveClock(dayMs)
       assert.deepEqual(await again('completed', { messageLength: 32_001 }), tooLong(32_000), 'its record is no more')
-      const turns = await store.read('listTurns', { agentId: bench.agentId }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })
+      const turns = await store.read.listTurns({ agentId: bench.agentId }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })
       assert.equal(turns.length, 6, 'the five and the one that fitted')
       await bench.verify()
     },

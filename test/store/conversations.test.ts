@@ -5,6 +5,9 @@ import { ApiError } from '../../src/errors.ts'
 import type { AnyConversationsWanted } from '../../src/store/queries/conversations.ts'
 import { pageOf, pageRequest } from '../../src/store/queries/paging.ts'
 import type { Page } from '../../src/store/queries/paging.ts'
+import { methodsOf } from '../../src/store/methods.ts'
+import { reads } from '../../src/store/queries/reads.ts'
+import type { Reads } from '../../src/store/queries/reads.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createConversations } from '../../src/turn/conversations.ts'
@@ -169,7 +172,7 @@ void test('paging: a cursor that this service did not create is validation_error
     messages({ apiKeyId: 'key_a', conversationId: 'conv_a', limit: 1, cursor }),
   ]
   for (const answer of ask(createConversations({ store }), 'made up')) await assert.rejects(answer, isCode('validation_error'))
-  const gone: Store = { ...store, read: () => Promise.reject(new StoreUnavailable('gone')) }
+  const gone: Store = { ...store, read: methodsOf<Reads>(reads, () => Promise.reject(new StoreUnavailable('gone'))) }
   for (const answer of ask(createConversations({ store: gone }), undefined)) await assert.rejects(answer, isCode('service_unavailable'))
 })
 
@@ -186,7 +189,7 @@ void test('conversations: the operator lists the conversations of all keys by ea
     const wanted = { limit: 2 }
     return pages(async (cursor) => {
       const request = { ...pageRequest({ ...wanted, cursor }), ...none, ...filter }
-      return pageOf(await store.read('listAllConversations', request), wanted)
+      return pageOf(await store.read.listAllConversations(request), wanted)
     })
   }
   const idsOf = async (filter: Parameters<typeof listed>[0]) => (await listed(filter)).map(({ id }) => id).toSorted()
@@ -201,7 +204,7 @@ void test('conversations: the operator lists the conversations of all keys by ea
     [b.agentId, b.apiKeyId, null, 0],
   )
 
-  const messages = await store.read('listAllMessages', { ...pageRequest({ limit: 10 }), conversationId: annOfB })
+  const messages = await store.read.listAllMessages({ ...pageRequest({ limit: 10 }), conversationId: annOfB })
   const turn = {
     state: 'completed',
     agentVersion: 1,
@@ -219,5 +222,5 @@ void test('conversations: the operator lists the conversations of all keys by ea
       { role: 'user', content: 'hello', turn },
     ],
   )
-  assert.equal(await store.read('listAllMessages', { ...pageRequest({ limit: 10 }), conversationId: 'conv_unknown' }), undefined)
+  assert.equal(await store.read.listAllMessages({ ...pageRequest({ limit: 10 }), conversationId: 'conv_unknown' }), undefined)
 })

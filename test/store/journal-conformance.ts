@@ -24,7 +24,7 @@ const kindsOf = (outcomes: { kind: string }[]): string[] => outcomes.map(({ kind
 const places = (journal: JournalEntry[]): string[] => journal.map(({ step, part, kind }) => `${step}.${part} ${kind}`)
 
 async function stepsOf({ store }: Bench, turn: AdmittedTurn) {
-  return (await store.read('findTurn', turn.requestId))!.steps
+  return (await store.read.findTurn(turn.requestId))!.steps
 }
 
 /** What recovery receives for this turn, once its lease has expired. */
@@ -88,7 +88,7 @@ export function journalConformance(check: Check): void {
     assert.deepEqual(kindsOf(await store.advanceMany([item(bench, d, 1n), item(bench, b, 0n)])), ['insufficient_balance', 'advanced'])
     // A failed turn is not continued.
     await bench.fail(d, 'released')
-    assert.equal((await store.read('findTurn', d.requestId))!.state, 'released')
+    assert.equal((await store.read.findTurn(d.requestId))!.state, 'released')
     await bench.verify()
   })
 
@@ -147,9 +147,9 @@ export function journalConformance(check: Check): void {
     const dearer = { promptPerMillion: first.price.promptPerMillion * 3n, completionPerMillion: first.price.completionPerMillion * 3n }
     await bench.revise({ price: dearer, historyMaxTokens: 0, maxMessageLength: 1 })
 
-    await store.write('changeAgent', { id: bench.agentId, enabled: false })
+    await store.write.changeAgent({ id: bench.agentId, enabled: false })
     assert.equal((await bench.admit(admission)).kind, 'agent_disabled', 'it passes the rest of the admission as any other')
-    await store.write('changeAgent', { id: bench.agentId, enabled: true })
+    await store.write.changeAgent({ id: bench.agentId, enabled: true })
     const again = await bench.admitted({ ...admission, requestId: randomUUID(), conversationId: 'conv_unused' })
     const { requestId, agentVersion, price, hold, run, fence, attempt, history, journal } = again
     const same = { requestId, agentVersion, price, hold, history }
@@ -213,7 +213,7 @@ export function journalConformance(check: Check): void {
     const recovered = await claimed(bench, last)
     assert.deepEqual(recovered.journal, kept)
     await bench.settle(recovered)
-    const [reply, message] = (await store.read('listAllMessages', { ...page, conversationId: last.conversationId }))!
+    const [reply, message] = (await store.read.listAllMessages({ ...page, conversationId: last.conversationId }))!
     assert.deepEqual(places(reply!.steps), places(kept), 'what led to the reply, and no more')
     assert.deepEqual(message!.steps, [])
     await bench.verify()
@@ -236,13 +236,13 @@ export function journalConformance(check: Check): void {
       await store.moveClock(23.9 * hourMs)
       await bench.fail(await bench.admitted(admission), 'released')
     }
-    assert.equal(await store.write('clearExpired', { limit: 1000 }), 0)
+    assert.equal(await store.write.clearExpired({ limit: 1000 }), 0)
     const turn = await bench.admitted(admission)
     assert.deepEqual(turn.journal, stepOf(1))
-    assert.equal(await store.write('clearExpired', { limit: 1000 }), 0, 'nor while it runs')
+    assert.equal(await store.write.clearExpired({ limit: 1000 }), 0, 'nor while it runs')
     await bench.fail(turn, 'released')
     await store.moveClock(3 * dayMs)
-    assert.equal(await store.write('clearExpired', { limit: 1000 }), 3)
+    assert.equal(await store.write.clearExpired({ limit: 1000 }), 3)
     assert.deepEqual(await stepsOf(bench, turn), [])
     await bench.verify()
   })
@@ -264,7 +264,7 @@ export function journalConformance(check: Check): void {
       await bench.settle(plain)
 
       const { conversationId } = turn
-      const listed = (await store.read('listAllMessages', { ...page, conversationId }))!
+      const listed = (await store.read.listAllMessages({ ...page, conversationId }))!
       assert.deepEqual(
         listed.map(({ role, citations: cited, steps }) => ({ role, cited, steps: places(steps) })),
         [
@@ -274,13 +274,13 @@ export function journalConformance(check: Check): void {
           { role: 'user', cited: [], steps: [] },
         ],
       )
-      const shown = (await store.read('listMessages', { ...page, apiKeyId: bench.apiKeyId, conversationId }))!
+      const shown = (await store.read.listMessages({ ...page, apiKeyId: bench.apiKeyId, conversationId }))!
       for (const message of shown) assert.deepEqual(Object.keys(message), ['id', 'role', 'content', 'createdAt', 'requestId'])
       assert.deepEqual(await bench.admit({ ...admission, requestId: randomUUID() }), { kind: 'replay', reply: settled.reply })
       assert.equal(JSON.stringify(settled.reply, (_, value: unknown) => String(value)).includes('doc_1'), false)
 
-      assert.equal((await store.write('eraseConversations', { conversationIds: [conversationId] })).kind, 'erased')
-      assert.deepEqual(await store.read('listAllMessages', { ...page, conversationId }), [])
+      assert.equal((await store.write.eraseConversations({ conversationIds: [conversationId] })).kind, 'erased')
+      assert.deepEqual(await store.read.listAllMessages({ ...page, conversationId }), [])
       assert.deepEqual(await stepsOf(bench, turn), [])
       await bench.verify()
     },

@@ -23,20 +23,20 @@ class DocumentsFixture {
   put(id: string, changes: Partial<NewDocument> = {}) {
     const { agentId } = this
     const given = { id, agentId, title: id, source: 'text', mediaType: null, fileName: null, url: null, contentId: null, bytes: 3 } as const
-    return this.store.write('putDocument', { ...given, ...changes })
+    return this.store.write.putDocument({ ...given, ...changes })
   }
 
   claim(holder = 'a') {
-    return this.store.write('claimDocument', { holder, leaseMs })
+    return this.store.write.claimDocument({ holder, leaseMs })
   }
 
   add(documentId: string, fence: number, texts: string[], from = 0) {
     const chunks = texts.map((text) => ({ headings: '', text, vector: null }))
-    return this.store.write('addChunks', { documentId, fence, from, chunks })
+    return this.store.write.addChunks({ documentId, fence, from, chunks })
   }
 
   finish(documentId: string, fence: number, chunks: number, language: string | null = null) {
-    return this.store.write('finishDocument', { documentId, fence, title: documentId, bytes: 3, chunks, language, embeddingModel: null })
+    return this.store.write.finishDocument({ documentId, fence, title: documentId, bytes: 3, chunks, language, embeddingModel: null })
   }
 
   /** Created, claimed, written and published. */
@@ -50,17 +50,17 @@ class DocumentsFixture {
   }
 
   async find(query: string, languages: (string | null)[] = [null]) {
-    const found = await this.store.read('searchChunks', { agentId: this.agentId, query, limit: 10, languages })
+    const found = await this.store.read.searchChunks({ agentId: this.agentId, query, limit: 10, languages })
     return found.map(({ text }) => text)
   }
 
   document(id: string) {
-    return this.store.read('findDocument', this.agentId, id)
+    return this.store.read.findDocument(this.agentId, id)
   }
 
   async clearAll(limit = 100) {
     const steps: number[] = []
-    for (let done = 1; done > 0;) steps.push((done = await this.store.write('clearKnowledge', { limit })))
+    for (let done = 1; done > 0;) steps.push((done = await this.store.write.clearKnowledge({ limit })))
     return steps
   }
 }
@@ -101,7 +101,7 @@ void test('knowledge: a document is queued, claimed, written and published; the 
   assert.deepEqual([claimed.status, claimed.progress, claimed.attempt, claimed.contentId], ['indexing', 0, 1, null])
   assert.deepEqual(claimed.knowledge, { language: null, embeddingModel: null })
   assert.equal(await fixture.claim('b'), undefined, 'it is claimed once')
-  assert.ok(await store.write('reportProgress', { documentId: 'doc_a', fence: claimed.fence, progress: 40.4, leaseMs }))
+  assert.ok(await store.write.reportProgress({ documentId: 'doc_a', fence: claimed.fence, progress: 40.4, leaseMs }))
   assert.equal((await fixture.document('doc_a'))?.progress, 40)
   assert.ok(await fixture.add('doc_a', claimed.fence, ['parrots are green', 'zebras are striped']))
   assert.deepEqual(await fixture.find('parrot zebra'), [], 'nothing of it is found before all of it is there')
@@ -111,11 +111,11 @@ void test('knowledge: a document is queued, claimed, written and published; the 
   assert.deepEqual([ready.status, ready.progress, ready.chunks, ready.indexedAt !== null], ['ready', null, 2, true])
   await fixture.put('doc_b')
   assert.deepEqual(
-    (await store.read('listDocuments', fixture.agentId, top)).map(({ id }) => id),
+    (await store.read.listDocuments(fixture.agentId, top)).map(({ id }) => id),
     ['doc_b', 'doc_a'],
   )
-  assert.deepEqual(await store.read('listDocuments', 'agt_other', top), [])
-  assert.equal(await store.read('findDocument', 'agt_other', 'doc_a'), undefined)
+  assert.deepEqual(await store.read.listDocuments('agt_other', top), [])
+  assert.equal(await store.read.findDocument('agt_other', 'doc_a'), undefined)
 })
 
 void test('knowledge: two concurrent claims get two documents, the oldest first', async (t) => {
@@ -136,16 +136,16 @@ void test('knowledge: after its lease has expired another process claims a docum
   const first = (await fixture.claim())!
   assert.ok(await fixture.add('doc_a', first.fence, ['of the first claim']))
   await store.moveClock(leaseMs - 1_000)
-  assert.ok(await store.write('reportProgress', { documentId: 'doc_a', fence: first.fence, progress: 50, leaseMs }))
+  assert.ok(await store.write.reportProgress({ documentId: 'doc_a', fence: first.fence, progress: 50, leaseMs }))
   await store.moveClock(leaseMs - 1_000)
   assert.equal(await fixture.claim('b'), undefined, 'a report of progress renews the lease')
   await store.moveClock(leaseMs)
   const second = (await fixture.claim('b'))!
   assert.deepEqual([second.attempt, second.fence > first.fence], [2, true])
-  assert.equal(await store.write('reportProgress', { documentId: 'doc_a', fence: first.fence, progress: 60, leaseMs }), false)
+  assert.equal(await store.write.reportProgress({ documentId: 'doc_a', fence: first.fence, progress: 60, leaseMs }), false)
   assert.equal(await fixture.add('doc_a', first.fence, ['late'], 1), false)
   assert.equal(await fixture.finish('doc_a', first.fence, 2), false)
-  assert.equal(await store.write('failDocument', { documentId: 'doc_a', fence: first.fence, reason: 'late' }), false)
+  assert.equal(await store.write.failDocument({ documentId: 'doc_a', fence: first.fence, reason: 'late' }), false)
   assert.ok(await fixture.add('doc_a', second.fence, ['of the second claim']))
   assert.ok(await fixture.finish('doc_a', second.fence, 1))
   assert.ok(await fixture.finish('doc_a', second.fence, 1), 'asked again it is done')
@@ -186,7 +186,7 @@ void test('knowledge.serving: the old text of a document is served while the new
   assert.equal((await fixture.find('parrot')).length, 2)
   const failing = (await fixture.claim())!
   await fixture.add('doc_a', failing.fence, ['parrots that never come'])
-  assert.ok(await store.write('failDocument', { documentId: 'doc_a', fence: failing.fence, reason: 'It cannot be read.' }))
+  assert.ok(await store.write.failDocument({ documentId: 'doc_a', fence: failing.fence, reason: 'It cannot be read.' }))
   assert.deepEqual((await fixture.find('parrot')).toSorted(), ['more parrots of old', 'parrots of old'])
   const failed = (await fixture.document('doc_a'))!
   assert.deepEqual([failed.status, failed.reason, failed.chunks], ['failed', 'It cannot be read.', 2])
@@ -207,22 +207,22 @@ void test('knowledge.serving: a deleted document is no longer found, whatever is
   await fixture.put('doc_a')
   const { fence } = (await fixture.claim())!
   await fixture.add('doc_a', fence, ['parrot that is being made'])
-  assert.equal(await store.write('deleteDocument', { agentId: 'agt_other', id: 'doc_a' }), false)
-  assert.equal(await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' }), true)
-  assert.equal(await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' }), false)
+  assert.equal(await store.write.deleteDocument({ agentId: 'agt_other', id: 'doc_a' }), false)
+  assert.equal(await store.write.deleteDocument({ agentId: fixture.agentId, id: 'doc_a' }), true)
+  assert.equal(await store.write.deleteDocument({ agentId: fixture.agentId, id: 'doc_a' }), false)
   assert.deepEqual(await fixture.find('parrot'), ['parrot too'])
   assert.equal(await fixture.document('doc_a'), undefined)
   assert.deepEqual(
-    (await store.read('listDocuments', fixture.agentId, top)).map(({ id }) => id),
+    (await store.read.listDocuments(fixture.agentId, top)).map(({ id }) => id),
     ['doc_b'],
   )
   assert.equal(await fixture.add('doc_a', fence, ['late'], 1), false)
   assert.equal(await fixture.finish('doc_a', fence, 1), false)
   assert.equal(await fixture.put('doc_a'), 'document_not_found')
-  const [found] = await store.read('searchChunks', { agentId: fixture.agentId, query: 'parrot', limit: 1, languages: [null] })
+  const [found] = await store.read.searchChunks({ agentId: fixture.agentId, query: 'parrot', limit: 1, languages: [null] })
   await fixture.clearAll()
   assert.deepEqual(await fixture.find('parrot'), ['parrot too'])
-  assert.equal((await store.read('readChunks', { agentId: fixture.agentId, chunkIds: [found!.chunkId] })).length, 1)
+  assert.equal((await store.read.readChunks({ agentId: fixture.agentId, chunkIds: [found!.chunkId] })).length, 1)
   assert.equal(await fixture.put('doc_a'), 'put', 'its rows are gone')
 })
 
@@ -232,7 +232,7 @@ void test('knowledge: one cleanup removes no more than it is asked to, and clean
     'doc_a',
     Array.from({ length: 25 }, (_, n) => `parrot number ${n}`),
   )
-  await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' })
+  await store.write.deleteDocument({ agentId: fixture.agentId, id: 'doc_a' })
   const steps = await fixture.clearAll(10)
   assert.deepEqual(steps, [10, 10, 6, 1, 0], 'chunks by tens, the generation with the last of them, the document, nothing')
 })
@@ -240,11 +240,11 @@ void test('knowledge: one cleanup removes no more than it is asked to, and clean
 void test('knowledge: contents are stored in parts; unreferenced ones are deleted after an hour', async (t) => {
   const { store, fixture } = await setUp(t)
   const part = (value: number): Uint8Array => new Uint8Array(256 * 1024).fill(value)
-  const read = async (contentId: string, index: number) => (await store.read('readContentPart', contentId, index))?.[0]
+  const read = async (contentId: string, index: number) => (await store.read.readContentPart(contentId, index))?.[0]
   for (const [index, value] of [1, 2, 3].entries())
-    await store.write('putContentPart', { contentId: 'cnt_a', part: index, bytes: part(value) })
-  await store.write('putContentPart', { contentId: 'cnt_a', part: 1, bytes: part(9) })
-  await store.write('putContentPart', { contentId: 'cnt_left', part: 0, bytes: part(4) })
+    await store.write.putContentPart({ contentId: 'cnt_a', part: index, bytes: part(value) })
+  await store.write.putContentPart({ contentId: 'cnt_a', part: 1, bytes: part(9) })
+  await store.write.putContentPart({ contentId: 'cnt_left', part: 0, bytes: part(4) })
   await fixture.put('doc_a', { contentId: 'cnt_a' })
   assert.equal((await fixture.claim())?.contentId, 'cnt_a')
   await store.moveClock(hourMs - 60_000)
@@ -254,13 +254,13 @@ void test('knowledge: contents are stored in parts; unreferenced ones are delete
   await fixture.clearAll()
   assert.equal(await read('cnt_left', 0), undefined)
   assert.deepEqual([await read('cnt_a', 0), await read('cnt_a', 1), await read('cnt_a', 2), await read('cnt_a', 3)], [1, 9, 3, undefined])
-  await store.write('putContentPart', { contentId: 'cnt_b', part: 0, bytes: part(5) })
+  await store.write.putContentPart({ contentId: 'cnt_b', part: 0, bytes: part(5) })
   await fixture.put('doc_a', { contentId: 'cnt_b' })
   await store.moveClock(hourMs + 1)
   await fixture.clearAll()
   assert.deepEqual([await read('cnt_a', 0), await read('cnt_a', 2), await read('cnt_b', 0)], [undefined, undefined, 5])
   await assert.rejects(
-    store.write('putContentPart', { contentId: 'cnt_c', part: 0, bytes: new Uint8Array(256 * 1024 + 1) }),
+    store.write.putContentPart({ contentId: 'cnt_c', part: 0, bytes: new Uint8Array(256 * 1024 + 1) }),
     /content_parts_are_small/,
   )
 })
@@ -271,56 +271,56 @@ void test('knowledge: a document can only be added to an existing agent and unde
   assert.equal(await fixture.put('doc_a', { agentId: 'agt_unknown' }), 'agent_not_found')
   await fixture.put('doc_a')
   assert.equal(await fixture.put('doc_a', { agentId: other.agentId }), 'document_not_found')
-  assert.equal((await store.read('knowledgeState', fixture.agentId)).documents, 1)
-  assert.equal((await store.read('knowledgeState', other.agentId)).documents, 0)
+  assert.equal((await store.read.knowledgeState(fixture.agentId)).documents, 1)
+  assert.equal((await store.read.knowledgeState(other.agentId)).documents, 0)
 })
 
 void test('knowledge: nothing is indexed for a deleted agent', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.put('doc_a')
-  await store.write('deleteAgent', fixture.agentId)
+  await store.write.deleteAgent(fixture.agentId)
   assert.equal(await fixture.claim(), undefined)
   assert.equal(await fixture.put('doc_b'), 'agent_not_found')
-  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0)
+  assert.equal(await store.write.requeueDocuments({ agentId: fixture.agentId }), 0)
 })
 
 void test('knowledge: a new language queues the documents that were indexed for another; documents of both are found meanwhile', async (t) => {
   const { store, fixture } = await setUp(t)
   await fixture.index('doc_a', ['Die Lieferungen kommen an'])
   await fixture.index('doc_b', ['Rückgaben und Lieferungen'])
-  const agent = (await store.read('findAgent', fixture.agentId))!
+  const agent = (await store.read.findAgent(fixture.agentId))!
   const { id: _, agentId: __, version, createdAt: ___, ...content } = agent.present
   const next = { after: version, provider: null, content: { ...content, config: JSON.stringify({ language: 'german' }) } }
-  assert.equal((await store.write('changeAgent', { id: fixture.agentId, next })).kind, 'changed')
-  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 2)
-  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0, 'queued once')
+  assert.equal((await store.write.changeAgent({ id: fixture.agentId, next })).kind, 'changed')
+  assert.equal(await store.write.requeueDocuments({ agentId: fixture.agentId }), 2)
+  assert.equal(await store.write.requeueDocuments({ agentId: fixture.agentId }), 0, 'queued once')
   const claimed = (await fixture.claim())!
   assert.equal(claimed.knowledge.language, 'german')
   await fixture.add(claimed.id, claimed.fence, [claimed.id === 'doc_a' ? 'Die Lieferungen kommen an' : 'Rückgaben und Lieferungen'])
   await assert.rejects(fixture.finish(claimed.id, claimed.fence, 1, null), /another language/)
   assert.ok(await fixture.finish(claimed.id, claimed.fence, 1, 'german'))
-  const { languages } = await store.read('knowledgeState', fixture.agentId)
+  const { languages } = await store.read.knowledgeState(fixture.agentId)
   assert.deepEqual(languages.toSorted(), ['german', null])
   assert.equal((await fixture.find('Lieferungen', languages)).length, 2, 'each by its own stems')
   assert.equal((await fixture.find('Lieferung', ['german'])).length, 1)
-  assert.equal(await store.write('requeueDocuments', { agentId: fixture.agentId }), 0, 'one is queued still, the other is as it should be')
+  assert.equal(await store.write.requeueDocuments({ agentId: fixture.agentId }), 0, 'one is queued still, the other is as it should be')
 })
 
 void test('knowledge: the revision rises with every change to search results and names what changed; a reader that missed a deletion reloads', async (t) => {
   const { store, fixture } = await setUp(t)
   const vector = (...values: number[]): Float32Array => Float32Array.from(values)
-  const changes = (after: number) => store.read('listIndexChanges', { agentId: fixture.agentId, after, limit: 10 })
+  const changes = (after: number) => store.read.listIndexChanges({ agentId: fixture.agentId, after, limit: 10 })
   const index = async (id: string, vectors: (Float32Array | null)[]) => {
     await fixture.put(id)
     const { fence } = (await fixture.claim())!
     const chunks = vectors.map((one, n) => ({ headings: '', text: `parrot ${n}`, vector: one }))
-    await store.write('addChunks', { documentId: id, fence, from: 0, chunks })
+    await store.write.addChunks({ documentId: id, fence, from: 0, chunks })
     const finished = { documentId: id, fence, title: id, bytes: 1, chunks: vectors.length, language: null, embeddingModel: 'p/m' }
-    await store.write('finishDocument', finished)
+    await store.write.finishDocument(finished)
   }
   await index('doc_a', [vector(3, 4), null, vector(0, 0)])
   await index('doc_b', [vector(0, 2)])
-  const { revision } = await store.read('knowledgeState', fixture.agentId)
+  const { revision } = await store.read.knowledgeState(fixture.agentId)
   const all = await changes(0)
   assert.deepEqual(
     all.changes.map(({ documentId, chunks, embeddingModel }) => [documentId, chunks, embeddingModel]),
@@ -332,7 +332,7 @@ void test('knowledge: the revision rises with every change to search results and
   assert.equal(all.changes.at(-1)!.revision, revision)
   assert.deepEqual((await changes(revision)).changes, [])
   const asked = { agentId: fixture.agentId, documents: all.changes, dimensions: 2, from: 0, to: 10 }
-  const page = await store.read('readVectors', asked)
+  const page = await store.read.readVectors(asked)
   const floats = new Float32Array(new Uint8Array(page.vectors).buffer)
   assert.deepEqual(page.documentIds, ['doc_a', 'doc_b'], 'a chunk without a direction has no vector')
   assert.deepEqual(
@@ -340,17 +340,17 @@ void test('knowledge: the revision rises with every change to search results and
     [6, 8, 0, 10],
     'of unit length',
   )
-  assert.deepEqual((await store.read('readVectors', { ...asked, to: 1 })).chunkIds.length, 2)
-  assert.equal((await store.read('readVectors', { ...asked, from: 1 })).chunkIds.length, 0)
-  assert.deepEqual((await store.read('readVectors', { ...asked, dimensions: 3 })).chunkIds, [], 'another model’s length')
-  await store.write('deleteDocument', { agentId: fixture.agentId, id: 'doc_a' })
+  assert.deepEqual((await store.read.readVectors({ ...asked, to: 1 })).chunkIds.length, 2)
+  assert.equal((await store.read.readVectors({ ...asked, from: 1 })).chunkIds.length, 0)
+  assert.deepEqual((await store.read.readVectors({ ...asked, dimensions: 3 })).chunkIds, [], 'another model’s length')
+  await store.write.deleteDocument({ agentId: fixture.agentId, id: 'doc_a' })
   const deleted = await changes(revision)
   assert.deepEqual(
     deleted.changes.map(({ documentId, generation }) => [documentId, generation]),
     [['doc_a', 0]],
   )
   assert.equal(deleted.clearedRevision, 0)
-  assert.deepEqual((await store.read('readVectors', asked)).documentIds, ['doc_b'])
+  assert.deepEqual((await store.read.readVectors(asked)).documentIds, ['doc_b'])
   await fixture.clearAll()
   const cleared = await changes(revision)
   assert.deepEqual(cleared.changes, [])

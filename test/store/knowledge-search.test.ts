@@ -35,12 +35,12 @@ async function setUp(t: TestContext, embeddings: Embeddings = working) {
       contentId: null,
       bytes: 1,
     } as const
-    assert.equal(await store.write('putDocument', given), 'put')
-    const { fence } = (await store.write('claimDocument', { holder: 'test', leaseMs: 60_000 }))!
+    assert.equal(await store.write.putDocument(given), 'put')
+    const { fence } = (await store.write.claimDocument({ holder: 'test', leaseMs: 60_000 }))!
     const chunks = texts.map((text) => ({ headings, text, vector: meaningOf(text) }))
-    await store.write('addChunks', { documentId: id, fence, from: 0, chunks })
+    await store.write.addChunks({ documentId: id, fence, from: 0, chunks })
     const finished = { documentId: id, fence, title: id, bytes: 1, chunks: texts.length, language: null, embeddingModel }
-    assert.ok(await store.write('finishDocument', finished))
+    assert.ok(await store.write.finishDocument(finished))
   }
   const find = async (query: string, changes: object = {}) => {
     const found = await knowledge.search({ agentId, query, limit: 6, maxTokens: 10_000, language: null, embeddingModel, ...changes })
@@ -71,11 +71,11 @@ void test('knowledge: vectors follow the documents: replaced, deleted, and clean
   assert.equal((await find('northern'))[0], 'to the north of it')
   await index('doc_a', ['northwards now', 'to the east of it'])
   assert.deepEqual((await find('northern')).slice(0, 2), ['northwards now', 'to the east of it'])
-  await store.write('deleteDocument', { agentId, id: 'doc_a' })
+  await store.write.deleteDocument({ agentId, id: 'doc_a' })
   assert.match((await find('northern'))[0]!, /to the south of it/)
   await index('doc_c', ['to the east of it again'])
-  await store.write('deleteDocument', { agentId, id: 'doc_b' })
-  while ((await store.write('clearKnowledge', { limit: 100 })) > 0);
+  await store.write.deleteDocument({ agentId, id: 'doc_b' })
+  while ((await store.write.clearKnowledge({ limit: 100 })) > 0);
   assert.deepEqual(await find('southern'), ['to the east of it again'])
 })
 
@@ -116,7 +116,7 @@ void test('knowledge: vectors in memory are limited: the most recently used stay
   ] as const) {
     const search = createVectorSearch({ store, log, maxBytes })
     for (const asker of [agentId, other.agentId, agentId, agentId]) {
-      const { revision } = await store.read('knowledgeState', asker)
+      const { revision } = await store.read.knowledgeState(asker)
       const found = await search.search({ agentId: asker, embeddingModel, revision, vector: meaningOf('north'), limit: 5 })
       assert.equal(found?.length, expected)
     }

@@ -12,19 +12,22 @@ void test("keys: a thousand uses are one write, at the time of the last one, by 
   let monotonic = 0
   let writes = 0
   const counted: Pick<typeof store, 'write'> = {
-    write: (name, ...args) => {
-      writes++
-      return store.write(name, ...args)
+    write: {
+      ...store.write,
+      touchApiKeys: (uses) => {
+        writes++
+        return store.write.touchApiKeys(uses)
+      },
     },
   }
   const lastUse = createLastUse({ store: counted, monotonicMs: () => monotonic, log: pino({ level: 'silent' }) })
   for (; monotonic < 1000; monotonic++) lastUse.saw(bench.apiKeyId)
   monotonic += 29_000
-  const before = await store.read('storeTime')
+  const before = await store.read.storeTime()
   await lastUse.stop()
   assert.equal(writes, 1)
-  const used = (await store.read('findApiKeyRecord', bench.apiKeyId))!.lastUsedAt!
-  assert.ok(used >= before - 29_001 && used <= (await store.read('storeTime')) - 29_001, `${before - used} ms ago`)
+  const used = (await store.read.findApiKeyRecord(bench.apiKeyId))!.lastUsedAt!
+  assert.ok(used >= before - 29_001 && used <= (await store.read.storeTime()) - 29_001, `${before - used} ms ago`)
   await lastUse.stop()
   assert.equal(writes, 1, 'nothing new, nothing written')
 })
@@ -34,12 +37,12 @@ void test('keys: a last use that could not be written is written the next time',
   const bench = await Bench.make(store, 1_000n)
   let fails = true
   const failing: Pick<typeof store, 'write'> = {
-    write: (name, ...args) => (fails ? Promise.reject(new Error('no')) : store.write(name, ...args)),
+    write: { ...store.write, touchApiKeys: (uses) => (fails ? Promise.reject(new Error('no')) : store.write.touchApiKeys(uses)) },
   }
   const lastUse = createLastUse({ store: failing, monotonicMs: () => 0, log: pino({ level: 'silent' }) })
   lastUse.saw(bench.apiKeyId)
   await lastUse.stop()
   fails = false
   await lastUse.stop()
-  assert.notEqual((await store.read('findApiKeyRecord', bench.apiKeyId))!.lastUsedAt, null)
+  assert.notEqual((await store.read.findApiKeyRecord(bench.apiKeyId))!.lastUsedAt, null)
 })

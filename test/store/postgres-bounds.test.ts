@@ -45,7 +45,7 @@ void test(
       { role: 'assistant', content },
     ])
     const page = { limit: 10, before: { createdAt: 2 ** 52, id: '' } }
-    const listed = await store.read('listMessages', { ...page, apiKeyId: bench.apiKeyId, conversationId: next.conversationId })
+    const listed = await store.read.listMessages({ ...page, apiKeyId: bench.apiKeyId, conversationId: next.conversationId })
     assert.deepEqual(new Set(listed?.map((one) => one.content)), new Set([message, content]))
     // The journal's texts are JSON, in which anything may be quoted.
     const payload = JSON.stringify({ text: odd, nul: '\0', half: '\ud83d' })
@@ -82,9 +82,9 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
   const largest = 10n ** 17n
   const bench = await Bench.make(store, largest - 1n)
   const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 1n, note: null, maxBalance: largest }
-  assert.equal((await store.write('appendLedgerEntry', credit)).kind, 'appended')
+  assert.equal((await store.write.appendLedgerEntry(credit)).kind, 'appended')
   const more = { ...credit, id: 'led_2', idempotencyKey: 'k2' }
-  assert.equal((await store.write('appendLedgerEntry', more)).kind, 'above_largest_balance')
+  assert.equal((await store.write.appendLedgerEntry(more)).kind, 'above_largest_balance')
   const turn = await bench.admitted()
   const hold = largest - 3n
   assert.deepEqual(await bench.advance(turn, { hold: largest + 1n }), { kind: 'insufficient_balance' })
@@ -96,7 +96,7 @@ void test('postgres: amounts up to the largest are exact, and a sum beyond 2^53 
   const settled = await bench.settle(turns[0]!, { charged: hold, writtenOff: largest })
   assert.equal((settled as { reply: StoredReply }).reply.charged, hold)
   assert.deepEqual(await bench.money(), { balance: 3n, held: 0n })
-  const [entry] = await store.read('listLedger', bench.ownerId, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
+  const [entry] = await store.read.listLedger(bench.ownerId, { limit: 1, before: { createdAt: 2 ** 52, id: '' } })
   assert.deepEqual([entry!.amount, entry!.writtenOff], [-hold, largest])
 })
 
@@ -113,7 +113,7 @@ void test(
       /** Each writes its entry into the audit log; there are more of them than connections. */
       const writes = Array.from({ length: 4 }, () => {
         const author = { who: 'admin' as const, requestId: randomUUID(), lineIds: [randomUUID()] }
-        return store.writeAs(author, 'createOwner', { id: `own_${randomUUID()}`, name: 'n', credit: undefined })
+        return store.writeAs(author).createOwner({ id: `own_${randomUUID()}`, name: 'n', credit: undefined })
       })
       const written = Promise.allSettled(writes)
       await until(
@@ -121,9 +121,9 @@ void test(
         async () =>
           (await database.rows(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length > 0,
       )
-      assert.ok(await store.read('findOwner', bench.ownerId))
+      assert.ok(await store.read.findOwner(bench.ownerId))
       const askedAt = performance.now()
-      const stuck = await Promise.allSettled(Array.from({ length: 6 }, () => store.read('findProvider', 'none')))
+      const stuck = await Promise.allSettled(Array.from({ length: 6 }, () => store.read.findProvider('none')))
       assert.ok(performance.now() - askedAt < 1_000 + slackMs)
       for (const look of stuck) assert.ok(look.status === 'rejected' && look.reason instanceof StoreUnavailable)
       for (let turns = 0; turns < 20; turns++) {
@@ -131,7 +131,7 @@ void test(
         await store.renewLeases([turn], 15_000)
         assert.equal((await bench.settle(turn)).kind, 'settled')
       }
-      await store.read('usageByBucket', { from: 0, to: 1, bucketMs: 1 })
+      await store.read.usageByBucket({ from: 0, to: 1, bucketMs: 1 })
       await client.query('rollback')
       for (const { status } of await written) assert.equal(status, 'fulfilled')
     })

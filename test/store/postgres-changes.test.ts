@@ -39,13 +39,13 @@ void test(
     await bench.revise({ maxMessageLength: 2000 })
     assert.equal((await settled()) - before, 1)
 
-    await store.write('clearExpired', { limit: 10 })
-    await store.write('touchApiKeys', [{ id: bench.apiKeyId, agoMs: 1 }])
-    await store.write('eraseConversations', { conversationIds: [] })
+    await store.write.clearExpired({ limit: 10 })
+    await store.write.touchApiKeys([{ id: bench.apiKeyId, agoMs: 1 }])
+    await store.write.eraseConversations({ conversationIds: [] })
     const turn = await bench.admitted()
     await bench.settle(turn)
     const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, maxBalance: 10n ** 17n }
-    await store.write('appendLedgerEntry', credit)
+    await store.write.appendLedgerEntry(credit)
     assert.equal((await settled()) - before, 1, 'nobody keeps any of it')
     assert.ok(own > 0, 'a store tells its own writes too')
   },

@@ -100,15 +100,15 @@ void test(
           running.push(...claims.turns)
         },
         () =>
-          store.write('eraseConversations', {
+          store.write.eraseConversations({
             conversationIds: several(4, () => any([...conversations, 'conv_none'])),
             idleMs: any([undefined, 0]),
           }),
-        () => store.write('clearExpired', { limit: 50 }),
+        () => store.write.clearExpired({ limit: 50 }),
         () => {
           const id = `led_${randomUUID()}`
           const { ownerId } = any(benches)
-          return store.write('appendLedgerEntry', {
+          return store.write.appendLedgerEntry({
             id,
             ownerId,
             idempotencyKey: id,
@@ -117,8 +117,8 @@ void test(
             maxBalance: 10n ** 17n,
           })
         },
-        () => store.write('renameOwner', any(benches).ownerId, 'renamed'),
-        () => store.write('changeAgent', { id: any(benches).agentId, enabled: true }),
+        () => store.write.renameOwner(any(benches).ownerId, 'renamed'),
+        () => store.write.changeAgent({ id: any(benches).agentId, enabled: true }),
       ]
       // Most operations are turns; the operator's changes come now and then.
       const often = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 6]

@@ -51,7 +51,7 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
         assert.equal(again.journal.length, 1)
         assert.equal((await bench.settle(again)).kind, 'settled')
         const newest = { limit: 2, before: { createdAt: 2 ** 52, id: '' } }
-        const [reply] = (await store.read('listAllMessages', { ...newest, conversationId: again.conversationId }))!
+        const [reply] = (await store.read.listAllMessages({ ...newest, conversationId: again.conversationId }))!
         assert.equal(reply!.steps.length, 1)
         assert.equal((await bench.admit({ ...admission, requestId: randomUUID() })).kind, 'replay')
         const second = await bench.admitted({
@@ -78,7 +78,7 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
   /** A connection that does not read the clock reports what it has read with its next call, a second after its last report. */
   const told = async (): Promise<void> => {
     await pass(1100)
-    await Promise.all(Array.from({ length: 8 }, () => store.read('findOwner', bench.ownerId)))
+    await Promise.all(Array.from({ length: 8 }, () => store.read.findOwner(bench.ownerId)))
   }
   for (let round = 0; round < rounds; round++) await everything(`early-${round}`)
 

@@ -22,6 +22,7 @@ const log = { warn() {}, info() {} }
 const migrations = process.env.MIGRATIONS ? JSON.parse(process.env.MIGRATIONS) : undefined
 const store = await openPostgresStore({ url: process.env.DATABASE_URL, migrations, log })
 process.stdout.write('open')
+
 process.stdin.on('end', () => store.close()).resume()`
 
 function startProcess(url: string, migrations?: Migration[]): ChildProcess {

@@ -111,7 +111,7 @@ void test(
     await terminateAll(database)
     await until('it is logged', () => warnings.includes('lost an idle database connection'))
     await bench.settle(await bench.admitted())
-    await store.read('verify')
+    await store.read.verify()
     await bench.verify()
   },
 )

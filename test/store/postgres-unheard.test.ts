@@ -111,7 +111,7 @@ for (const [words, cut] of Object.entries(losses)) {
 
       lost = lose('insert into ledger')
       const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, maxBalance: 10n ** 17n }
-      assert.equal((await store.write('appendLedgerEntry', credit)).kind, 'appended')
+      assert.equal((await store.write.appendLedgerEntry(credit)).kind, 'appended')
       await lost
       const entries = await database.row(`select count(*) from ledger where idempotency_key = 'k'`)
       assert.equal(entries.count, '1')
@@ -129,26 +129,26 @@ void test(
     store.onChange(() => void heard++)
     // It may have started to listen before the test waits for it: so it is sent something to receive.
     await until('it listens', async () => {
-      await direct.write('changeAgent', { id: bench.agentId, enabled: true })
+      await direct.write.changeAgent({ id: bench.agentId, enabled: true })
       return heard > 0
     })
-    const { present } = (await direct.read('findAgent', bench.agentId))!
+    const { present } = (await direct.read.findAgent(bench.agentId))!
     const next = { after: present.version, provider: null, content: { ...present, name: 'changed' } }
     const before = heard
     const lost = proxy.cutAt('pg_notify', { lose: 'answer' })
     const askedAt = performance.now()
-    await assert.rejects(store.write('changeAgent', { id: bench.agentId, next }), StoreUnavailable)
+    await assert.rejects(store.write.changeAgent({ id: bench.agentId, next }), StoreUnavailable)
     await lost
     assert.ok(performance.now() - askedAt < slackMs)
-    const changed = (await direct.read('findAgent', bench.agentId))!
+    const changed = (await direct.read.findAgent(bench.agentId))!
     assert.deepEqual([changed.present.name, changed.present.version], ['changed', present.version + 1])
     await until('who made it hears of it too', () => heard > before)
     // Lost on the way there: the same result, and nothing was done.
     const again = { after: changed.present.version, provider: null, content: { ...present, name: 'again' } }
     const away = proxy.cutAt('pg_notify', { lose: 'request' })
-    await assert.rejects(store.write('changeAgent', { id: bench.agentId, next: again }), StoreUnavailable)
+    await assert.rejects(store.write.changeAgent({ id: bench.agentId, next: again }), StoreUnavailable)
     await away
-    assert.equal((await direct.read('findAgent', bench.agentId))!.present.name, 'changed')
+    assert.equal((await direct.read.findAgent(bench.agentId))!.present.name, 'changed')
   },
 )
 
@@ -258,7 +258,7 @@ void test(
       [deadlines.settlementMs, async () => ((await store.settleMany([settlement]))[0] as { error?: Error }).error],
       [deadlines.settlementMs, () => store.renewLeases([turn], leaseMs).catch((error: Error) => error)],
       [deadlines.admissionMs, () => store.ping().catch((error: Error) => error)],
-      [1_000, () => store.read('findOwner', bench.ownerId).catch((error: Error) => error)],
+      [1_000, () => store.read.findOwner(bench.ownerId).catch((error: Error) => error)],
     ] as [number, () => Promise<unknown>][]) {
       const askedAt = performance.now()
       assert.ok((await call()) instanceof StoreUnavailable, String(call))

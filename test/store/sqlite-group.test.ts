@@ -54,7 +54,7 @@ void test('sqlite: in a group with a failing item every other item is stored, on
   const again = await openSqliteStore({ folder })
   t.after(() => again.close())
   assert.deepEqual(
-    (await again.read('verify')).filter(({ rows }) => rows.length > 0),
+    (await again.read.verify()).filter(({ rows }) => rows.length > 0),
     [],
   )
 })

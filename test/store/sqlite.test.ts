@@ -65,11 +65,11 @@ void test('sqlite: running_has_lease: at start every turn of a dead process can 
 void test('sqlite: a lookup does not wait for an earlier report, and a close waits for both', async (t) => {
   const folder = await ownFolder(t)
   const store = await openSqliteStore({ folder })
-  const hours = (count: number) => store.read('usageByBucket', { from: 0, to: count, bucketMs: 1 })
+  const hours = (count: number) => store.read.usageByBucket({ from: 0, to: count, bucketMs: 1 })
   await hours(1)
   const answered: string[] = []
   const report = hours(100_000).then(({ buckets }) => answered.push(`a report of ${buckets.length}`))
-  const lookUps = [1, 2, 3].map((n) => store.read('findApiKey', 'nobody').then(() => answered.push(`look-up ${n}`)))
+  const lookUps = [1, 2, 3].map((n) => store.read.findApiKey('nobody').then(() => answered.push(`look-up ${n}`)))
   await Promise.all(lookUps)
   const closed = store.close().then(() => answered.push('closed'))
   await report

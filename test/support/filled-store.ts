@@ -46,7 +46,7 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
   }
   const knowing = await openSqliteStore({ folder })
   const knowledge = createKnowledge({ store: knowing })
-  const agentId = String((await knowing.read('listAgents', { limit: 1, before: { createdAt: 2 ** 53, id: '' } }))[0]!.id)
+  const agentId = String((await knowing.read.listAgents({ limit: 1, before: { createdAt: 2 ** 53, id: '' } }))[0]!.id)
   for (let document = 0; document < 20; document++) {
     const text = `# Guide ${document}\n\n## Returns\n${texts[2]}\n\n## Parcels\n${texts[6]}\n\n${texts[document % texts.length]}`
     await knowledge.index({ documentId: `doc_${document}`, agentId, title: `Guide ${document}`, text })
@@ -61,14 +61,14 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
     fileName: 'a.txt',
     url: null,
   } as const
-  await knowing.write('putContentPart', { contentId: 'cnt_0', part: 0, bytes: randomBytes(3000) })
+  await knowing.write.putContentPart({ contentId: 'cnt_0', part: 0, bytes: randomBytes(3000) })
   for (const language of [null, undefined]) {
-    await knowing.write('putDocument', { ...uploaded, contentId: 'cnt_0', bytes: 3000 })
-    const { fence } = (await knowing.write('claimDocument', { holder: 'filled', leaseMs: 1000 }))!
+    await knowing.write.putDocument({ ...uploaded, contentId: 'cnt_0', bytes: 3000 })
+    const { fence } = (await knowing.write.claimDocument({ holder: 'filled', leaseMs: 1000 }))!
     const chunks = [{ headings: 'Returns › 退款', text: texts[2]!, vector: Float32Array.from([3, 4]) }]
-    await knowing.write('addChunks', { documentId: 'doc_0', fence, from: 0, chunks })
+    await knowing.write.addChunks({ documentId: 'doc_0', fence, from: 0, chunks })
     const finished = { documentId: 'doc_0', fence, title: 'Guide 0', bytes: 3000, chunks: 1, embeddingModel: 'p/m' }
-    if (language === null) await knowing.write('finishDocument', { ...finished, language })
+    if (language === null) await knowing.write.finishDocument({ ...finished, language })
   }
   await knowing.close()
   // A start gives up all leases; what a process that was killed leaves has one.

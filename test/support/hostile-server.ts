@@ -117,6 +117,7 @@ function answerAs(url: URL, call: HostileCall, response: ServerResponse, wrote: 
       return drip(response)
     case '/hang-within':
       return void response.writeHead(200, { 'content-type': type }).write('beginning')
+
     case '/huge':
       return flood(response, Buffer.alloc(65_536, 'x'), 16_384, wrote)
     case '/bomb':
@@ -143,6 +144,7 @@ function answerAs(url: URL, call: HostileCall, response: ServerResponse, wrote: 
       return send('text', { 'content-encoding': 'compress' })
     case '/cut':
       response.writeHead(200, { 'content-type': type }).write('beginning')
+
       return void setImmediate(() => response.socket?.destroy())
     case '/short':
       return raw('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 1000\r\n\r\nshort')

@@ -50,7 +50,7 @@ export async function lengthenConversation(folder: string, turns: number): Promi
     db.close()
   }
   const store = await openSqliteStore({ folder })
-  const broken = (await store.read('verify')).filter(({ rows }) => rows.length > 0)
+  const broken = (await store.read.verify()).filter(({ rows }) => rows.length > 0)
   await store.close()
   if (broken.length > 0) throw new Error(`the long conversation breaks ${broken.map(({ name }) => name).join(', ')}`)
 }

@@ -179,7 +179,7 @@ export class TestApp extends TestClient {
 
   /** Every invariant holds. */
   async verify(): Promise<void> {
-    const results = await this.app.store.read('verify')
+    const results = await this.app.store.read.verify()
     const broken = results.filter((result) => result.rows.length > 0)
     assert.deepEqual(broken, [], 'an invariant is broken')
   }

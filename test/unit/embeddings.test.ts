@@ -39,7 +39,7 @@ async function open(t: TestContext, options: ModelsOptions = {}): Promise<Scenar
     ...createEmbeddings({ store, sealer, models }),
     async addProvider(name, kind, baseUrl, sealedTo) {
       const id = `prv_${made++}`
-      await store.write('createProvider', { id, name, kind, baseUrl, sealedApiKey: sealer.seal(apiKey, sealedTo ?? id) })
+      await store.write.createProvider({ id, name, kind, baseUrl, sealedApiKey: sealer.seal(apiKey, sealedTo ?? id) })
     },
   }
   await house.addProvider('own', 'openai-compatible', server.baseUrl)

@@ -67,7 +67,7 @@ void test('overload.queue: the queue is bounded: the rest of a flood is refused 
   assert.equal(asked.length, 40 + 128)
   assert.equal(turns.rejected, 4960)
   const count = async (): Promise<number> =>
-    (await store.read('listTurns', { state: undefined, agentId: undefined }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })).length
+    (await store.read.listTurns({ state: undefined, agentId: undefined }, { limit: 100, before: { createdAt: 2 ** 52, id: '' } })).length
   assert.equal(await count(), 40, 'nothing is stored of what was refused')
 
   // A moment later everything is as before the flood, and a refused key can be used again.

@@ -166,16 +166,19 @@ describe('fault proxy', () => {
     t.after(() => proxy.close())
     using first = await RawSocket.open(proxy.port)
     first.write('hello')
+
     await first.until('HELLO')
 
     await proxy.refuse()
     await assert.rejects(RawSocket.open(proxy.port), { code: 'ECONNREFUSED' })
     first.write('again')
+
     await first.until('AGAIN')
 
     await proxy.pass()
     using second = await RawSocket.open(proxy.port)
     second.write('end')
+
     await second.rest()
     assert.ok(second.ended, 'the end of the server comes as an end')
     proxy.reset()
@@ -194,7 +197,9 @@ describe('fault proxy', () => {
     proxy.blackhole()
     using during = await RawSocket.open(proxy.port)
     before.write('two')
+
     during.write('three')
+
     await pass(100)
     assert.deepEqual([before.received, during.received], ['ONE ', ''])
     await proxy.pass()
@@ -212,6 +217,7 @@ describe('fault proxy', () => {
     assert.ok(performance.now() - from >= 95, 'there and back')
     await proxy.pass()
     raw.write('d')
+
     await raw.until('ABCD')
   })
 
@@ -222,8 +228,10 @@ describe('fault proxy', () => {
       const cut = proxy.cutAfter(7, how)
       using raw = await RawSocket.open(proxy.port)
       raw.write('hello')
+
       await raw.until('HELLO')
       raw.write('world')
+
       await cut
       assert.equal(await raw.rest(), 'HELLOWO')
       assert.equal(raw.ended, how === 'fin')

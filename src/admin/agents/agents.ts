@@ -68,7 +68,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
   const toolsOf = createToolsOfAgents({ sealer, tools, guard })
 
   async function stored(id: string): Promise<StoredAgent> {
-    const agent = await store.read('findAgent', id)
+    const agent = await store.read.findAgent(id)
     if (!agent) throw noSuchAgent()
     return agent
   }
@@ -86,9 +86,9 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       const differs = !isDeepStrictEqual(content, contentOf(fieldsOf(present)))
       if (!differs && (enabled ?? agent.enabled) === agent.enabled) return { kind: 'changed', agent }
       const next = differs ? { after: present.version, provider: providerOf(content.model), content } : undefined
-      const outcome = await store.write('changeAgent', { id, enabled, next })
+      const outcome = await store.write.changeAgent({ id, enabled, next })
       if (outcome.kind === 'changed' && !isDeepStrictEqual(indexedAs(present), indexedAs(outcome.agent.present)))
-        await store.write('requeueDocuments', { agentId: id })
+        await store.write.requeueDocuments({ agentId: id })
       if (outcome.kind !== 'stale') return outcome
     }
   }
@@ -99,7 +99,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       throw new ApiError('validation_error', `knowledge.language must be one of ${languages.join(', ')}, or null for english.`)
     if (typeof embeddingModel !== 'string') return
     const name = splitModel(embeddingModel)
-    const provider = name && (await store.read('findProvider', name.provider))
+    const provider = name && (await store.read.findProvider(name.provider))
     if (!provider) throw new ApiError('validation_error', `The provider of the embedding model ${embeddingModel} does not exist.`)
     if (!canEmbed(provider.kind))
       throw new ApiError(
@@ -114,7 +114,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
       await refuseKnowledge(given)
       const known = await findKnown(store, given.model)
       const fields = newFields({ ...given, tools: given.tools && (await toolsOf.resolve(given.tools, [], id, new Map())) }, known)
-      const outcome = await store.write('createAgent', { id, ownerId, provider: providerOf(fields.model), content: contentOf(fields) })
+      const outcome = await store.write.createAgent({ id, ownerId, provider: providerOf(fields.model), content: contentOf(fields) })
       switch (outcome.kind) {
         case 'created':
           return show(outcome.agent)
@@ -126,7 +126,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     },
 
     async listAgents(page) {
-      const { data, nextCursor } = pageOf(await store.read('listAgents', pageRequest(page)), page)
+      const { data, nextCursor } = pageOf(await store.read.listAgents(pageRequest(page)), page)
       return { data: data.map(show), nextCursor }
     },
 
@@ -146,18 +146,18 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     },
 
     async deleteAgent(id) {
-      if (!(await store.write('deleteAgent', id))) throw noSuchAgent()
+      if (!(await store.write.deleteAgent(id))) throw noSuchAgent()
     },
 
     async listAgentVersions(id, page) {
       await stored(id)
-      const { data, nextCursor } = pageOf(await store.read('listAgentVersions', id, pageRequest(page)), page)
+      const { data, nextCursor } = pageOf(await store.read.listAgentVersions(id, pageRequest(page)), page)
       return { data: data.map(showVersion), nextCursor }
     },
 
     async rollBackAgent(id, version) {
       await stored(id)
-      const old = await store.read('agentVersion', id, version)
+      const old = await store.read.agentVersion(id, version)
       if (!old) throw new ApiError('not_found', `This agent has no version ${version}.`)
       const outcome = await change(id, undefined, () => contentOf(fieldsOf(old)))
       if (outcome.kind === 'changed') return show(outcome.agent)

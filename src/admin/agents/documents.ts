@@ -51,11 +51,11 @@ type Options = {
 
 export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options): DocumentsAdmin {
   async function refuseUnknownAgent(agentId: string): Promise<void> {
-    if (!(await store.read('findAgent', agentId))) throw noSuchAgent()
+    if (!(await store.read.findAgent(agentId))) throw noSuchAgent()
   }
 
   async function stored(agentId: string, id: string): Promise<StoredDocument> {
-    const document = await store.read('findDocument', agentId, id)
+    const document = await store.read.findDocument(agentId, id)
     if (!document) throw noSuchDocument()
     return document
   }
@@ -65,7 +65,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
     // Its parts are written before the row that names them: a crash between leaves parts that nobody refers to, which the store clears away.
     const contentId = bytes && (await putContent(bytes))
     const content = { contentId: contentId ?? null, bytes: bytes?.length ?? 0, sha256: bytes ? sha256Of(bytes) : null }
-    const outcome = await store.write('putDocument', { id, agentId, ...described, ...content })
+    const outcome = await store.write.putDocument({ id, agentId, ...described, ...content })
     switch (outcome) {
       case 'put':
         return stored(agentId, id)
@@ -80,7 +80,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
 
   async function putContent(bytes: Uint8Array): Promise<string> {
     const contentId = newId('cnt')
-    for (const part of partsOf(contentId, bytes)) await store.write('putContentPart', part)
+    for (const part of partsOf(contentId, bytes)) await store.write.putContentPart(part)
     return contentId
   }
 
@@ -98,7 +98,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
 
     async listDocuments(agentId, page) {
       await refuseUnknownAgent(agentId)
-      return pageOf(await store.read('listDocuments', agentId, pageRequest(page)), page)
+      return pageOf(await store.read.listDocuments(agentId, pageRequest(page)), page)
     },
 
     async findDocument(agentId, id) {
@@ -108,11 +108,11 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
 
     async deleteDocument(agentId, id) {
       await refuseUnknownAgent(agentId)
-      if (!(await store.write('deleteDocument', { agentId, id }))) throw noSuchDocument()
+      if (!(await store.write.deleteDocument({ agentId, id }))) throw noSuchDocument()
     },
 
     async searchDocuments(agentId, { query, limit }) {
-      const agent = await store.read('findAgent', agentId)
+      const agent = await store.read.findAgent(agentId)
       if (!agent) throw noSuchAgent()
       const { topK, maxTokens, language, embeddingModel } = fieldsOf(agent.present).knowledge
       const asked = limit === undefined ? { limit: topK, maxTokens: knowledgeBudget(maxTokens) } : { limit, maxTokens: Infinity }

@@ -19,7 +19,7 @@ export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): P
   return {
     async openPlayground(agentId) {
       for (;;) {
-        const found = await store.read('findPlaygroundKey', agentId)
+        const found = await store.read.findPlaygroundKey(agentId)
         switch (found.kind) {
           case 'found':
             return found.apiKeyId
@@ -27,7 +27,7 @@ export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): P
             throw new ApiError('not_found', 'This agent does not exist.')
           case 'no_key_yet':
             // The secret that comes with it is dropped here: its digest is stored nowhere.
-            await store.write('createPlaygroundKey', { id: newId('key'), keyId: makeApiKey(randomBytes).keyId, agentId })
+            await store.write.createPlaygroundKey({ id: newId('key'), keyId: makeApiKey(randomBytes).keyId, agentId })
         }
       }
     },

@@ -23,7 +23,7 @@ type Options = { store: AdminStore; tools: Pick<Tools, 'open'>; closing: AbortSi
 export function createToolTrials({ store, tools, closing }: Options): ToolTrialsAdmin {
   return {
     async tryTool(agentId, { tool, arguments: given, requestId }) {
-      const agent = await store.read('findAgent', agentId)
+      const agent = await store.read.findAgent(agentId)
       if (!agent) throw new ApiError('not_found', 'This agent does not exist.')
       const { tools: configured, knowledge } = fieldsOf(agent.present)
       const toolbox = tools.open({ agentId, tools: configured, knowledge })

@@ -21,7 +21,7 @@ export type LedgerAdmin = {
 export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: Ids['newId'] }): LedgerAdmin {
   return {
     async addLedgerEntry(given) {
-      const outcome = await store.write('appendLedgerEntry', { ...given, id: newId('led'), maxBalance: maxAmount })
+      const outcome = await store.write.appendLedgerEntry({ ...given, id: newId('led'), maxBalance: maxAmount })
       switch (outcome.kind) {
         case 'appended':
           return outcome.entry
@@ -39,8 +39,8 @@ export function createLedgerAdmin({ store, newId }: { store: AdminStore; newId: 
       }
     },
     async listLedger(ownerId, page) {
-      if (!(await store.read('findOwner', ownerId))) throw new ApiError('not_found', 'This owner does not exist.')
-      return pageOf(await store.read('listLedger', ownerId, pageRequest(page)), page)
+      if (!(await store.read.findOwner(ownerId))) throw new ApiError('not_found', 'This owner does not exist.')
+      return pageOf(await store.read.listLedger(ownerId, pageRequest(page)), page)
     },
   }
 }

@@ -21,11 +21,11 @@ export function createOwnersAdmin({ store, newId }: { store: AdminStore; newId: 
   return {
     createOwner({ name, balance = 0n }) {
       const credit = balance > 0n ? { ledgerEntryId: newId('led'), amount: balance } : undefined
-      return store.write('createOwner', { id: newId('own'), name, credit })
+      return store.write.createOwner({ id: newId('own'), name, credit })
     },
-    listOwners: async (page) => pageOf(await store.read('listOwners', pageRequest(page)), page),
-    findOwner: async (id) => known(await store.read('findOwner', id)),
-    renameOwner: async (id, name) => known(await store.write('renameOwner', id, name)),
+    listOwners: async (page) => pageOf(await store.read.listOwners(pageRequest(page)), page),
+    findOwner: async (id) => known(await store.read.findOwner(id)),
+    renameOwner: async (id, name) => known(await store.write.renameOwner(id, name)),
   }
 }
 

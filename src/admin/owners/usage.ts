@@ -32,13 +32,13 @@ export function createUsageAdmin({ store }: { store: AdminStore }): UsageAdmin {
   return {
     async readUsage({ ownerId, agentId, keyId, bucket, from, to }) {
       const { bucketMs, maxMs, longest, shownMs } = spans[bucket]
-      const end = to ?? (await store.read('storeTime')) + 1
+      const end = to ?? (await store.read.storeTime()) + 1
       const start = from ?? end - shownMs
       if (start >= end) throw new ApiError('validation_error', 'from must be before to.')
       if (end - start > maxMs)
         throw new ApiError('validation_error', `from and to must be at most ${longest} apart when bucket is ${bucket}.`)
-      const apiKeyId = keyId === undefined ? undefined : ((await store.read('findApiKeyId', keyId)) ?? keyId)
-      return store.read('usageByBucket', { ownerId, agentId, apiKeyId, from: start, to: end, bucketMs })
+      const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
+      return store.read.usageByBucket({ ownerId, agentId, apiKeyId, from: start, to: end, bucketMs })
     },
   }
 }

@@ -26,6 +26,6 @@ export function createModelPrices({ store }: { store: AdminStore }): ModelPrices
 /** Of the provider that the model names, as it is set up now. */
 export async function findKnown(store: Pick<AdminStore, 'read'>, model: string | undefined): Promise<KnownModel> {
   const name = model === undefined ? undefined : splitModel(model)
-  const provider = name && (await store.read('findProvider', name.provider))
+  const provider = name && (await store.read.findProvider(name.provider))
   return provider ? knownModel(provider, name.modelId) : { price: undefined, contextWindow: undefined }
 }

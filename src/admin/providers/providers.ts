@@ -38,7 +38,7 @@ type Options = { store: AdminStore; sealer: Sealer; models: Models; newId: Ids['
 
 export function createProvidersAdmin({ store, sealer, models, newId }: Options): ProvidersAdmin {
   async function stored(id: string): Promise<StoredProvider> {
-    const provider = await store.read('findProviderById', id)
+    const provider = await store.read.findProviderById(id)
     if (!provider) throw noSuchProvider()
     return provider
   }
@@ -48,13 +48,13 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
       refuseBuiltInName(name)
       refuseBaseUrl(kind, baseUrl)
       const id = newId('prv')
-      const provider = await store.write('createProvider', { id, name, kind, baseUrl, sealedApiKey: sealer.seal(apiKey, id) })
+      const provider = await store.write.createProvider({ id, name, kind, baseUrl, sealedApiKey: sealer.seal(apiKey, id) })
       if (!provider) throw nameTaken(name)
       return withoutKey(provider)
     },
 
     async listProviders(page) {
-      const { data, nextCursor } = pageOf(await store.read('listProviders', pageRequest(page)), page)
+      const { data, nextCursor } = pageOf(await store.read.listProviders(pageRequest(page)), page)
       return { data: data.map(withoutKey), nextCursor }
     },
 
@@ -64,7 +64,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
       const { kind } = await stored(id)
       if (name !== undefined) refuseBuiltInName(name)
       if (baseUrl !== undefined) refuseBaseUrl(kind, baseUrl)
-      const outcome = await store.write('changeProvider', id, {
+      const outcome = await store.write.changeProvider(id, {
         ...(name === undefined ? {} : { name }),
         ...(baseUrl === undefined ? {} : { baseUrl }),
         ...(apiKey === undefined ? {} : { sealedApiKey: sealer.seal(apiKey, id) }),
@@ -82,7 +82,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
     },
 
     async deleteProvider(id) {
-      const outcome = await store.write('deleteProvider', id)
+      const outcome = await store.write.deleteProvider(id)
       switch (outcome.kind) {
         case 'deleted':
           return
@@ -95,7 +95,7 @@ export function createProvidersAdmin({ store, sealer, models, newId }: Options):
 
     async testProvider(id, modelId) {
       const provider = await stored(id)
-      const used = modelId === undefined ? await store.read('modelOnProvider', provider.name) : undefined
+      const used = modelId === undefined ? await store.read.modelOnProvider(provider.name) : undefined
       return testProvider({ provider, modelId: modelId ?? (used && splitModel(used)?.modelId), sealer, models })
     },
   }

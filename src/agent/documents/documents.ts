@@ -122,14 +122,14 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
 
   async function clearSome(): Promise<boolean> {
     if (performance.now() < clearAt) return false
-    const done = await store.write('clearKnowledge', { limit: clearedAtOnce })
+    const done = await store.write.clearKnowledge({ limit: clearedAtOnce })
     if (done === 0) clearAt = performance.now() + clearEveryMs
     return done > 0
   }
 
   async function indexNext(): Promise<boolean> {
     if (stopping.signal.aborted) return false
-    const document = await store.write('claimDocument', { holder, leaseMs })
+    const document = await store.write.claimDocument({ holder, leaseMs })
     if (!document) return false
     const startedAt = performance.now()
     const { claim, end } = hold(document)
@@ -151,7 +151,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     const told = { documentId: id, agentId }
     if (stopping.signal.aborted) {
       // Setting the lease to 0 lets another process claim the document immediately. If this write fails, the lease expires.
-      await store.write('reportProgress', { documentId: id, fence, progress: 0, leaseMs: 0 })
+      await store.write.reportProgress({ documentId: id, fence, progress: 0, leaseMs: 0 })
       return log.info(told, 'document indexing interrupted: the process is stopping')
     }
     if (error instanceof ClaimLost)
@@ -164,7 +164,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     if (refused) log.info({ ...told, reason: error.message }, 'document rejected')
     else log.error({ ...told, err: error }, 'document indexing failed: internal error')
     const reason = refused ? error.message : 'Indexing failed because of an internal error. See the server log for details.'
-    await store.write('failDocument', { documentId: id, fence, reason })
+    await store.write.failDocument({ documentId: id, fence, reason })
   }
 
   /**
@@ -180,7 +180,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     async function tell(): Promise<void> {
       ;[toldProgress, warnedAt] = [progress, performance.now()]
       try {
-        if (!(await store.write('reportProgress', { documentId, fence, progress, leaseMs }))) lost.abort(new ClaimLost())
+        if (!(await store.write.reportProgress({ documentId, fence, progress, leaseMs }))) lost.abort(new ClaimLost())
       } catch (error) {
         // The next renewal may succeed. If the lease expires first, the fence rejects further writes.
         log.warn({ documentId, err: error }, 'could not renew the lease of a document')

@@ -56,13 +56,13 @@ export async function indexDocument(
       const added = chunks
         .slice(part, part + addedAtOnce)
         .map((chunk, index): NewChunk => ({ ...chunk, vector: vectors?.[part + index] ?? null }))
-      if (!(await store.write('addChunks', { documentId, fence, from: from + part, chunks: added }))) throw new ClaimLost()
+      if (!(await store.write.addChunks({ documentId, fence, from: from + part, chunks: added }))) throw new ClaimLost()
     }
     claim.progress(readShare + (1 - readShare) * ((from + chunks.length) / read.chunks))
   }
   claim.signal.throwIfAborted()
   const finished = { documentId, fence, title, bytes: read.bytes, chunks: read.chunks, embeddingModel, language }
-  if (!(await store.write('finishDocument', finished))) throw new ClaimLost()
+  if (!(await store.write.finishDocument(finished))) throw new ClaimLost()
   return { chunks: read.chunks }
 
   async function readContent(): Promise<ReadDocument> {
@@ -80,7 +80,7 @@ export async function indexDocument(
   async function* partsOf(contentId: string): AsyncGenerator<Uint8Array> {
     for (let part = 0, size = 0; ; part++) {
       claim.signal.throwIfAborted()
-      const bytes = await store.read('readContentPart', contentId, part)
+      const bytes = await store.read.readContentPart(contentId, part)
       if (!bytes) return
       size += bytes.length
       if (size > maxFileBytes)

@@ -77,7 +77,7 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
 
   async function readState(agentId: string): Promise<KnowledgeState> {
     const asked = { readAt: performance.now(), changes }
-    const state = await store.read('knowledgeState', agentId)
+    const state = await store.read.knowledgeState(agentId)
     if (known.size >= maxKnown) known.clear()
     // If something changed during the read, the result is not cached.
     if (asked.changes === changes) known.set(agentId, { state, readAt: asked.readAt })
@@ -113,21 +113,21 @@ export function createKnowledge({ store, embeddings, log }: KnowledgeOptions): K
     const { agentId, query, limit, language, embeddingModel } = asked
     const languages = [...new Set([language, ...state.languages])]
     const depth = embeddings && embeddingModel !== null ? Math.max(limit, minFused) : limit
-    const byWords = store.read('searchChunks', { agentId, query, limit: depth, languages })
+    const byWords = store.read.searchChunks({ agentId, query, limit: depth, languages })
     const [words, meaning] = await Promise.all([byWords, searchMeaning(asked, state)])
     if (!meaning) return words.slice(0, limit)
     const best = fuse([words.map(({ chunkId }) => chunkId), meaning]).slice(0, depth)
     const found = new Map(words.map((chunk) => [chunk.chunkId, chunk]))
     const missing = best.map(({ id }) => id).filter((id) => !found.has(id))
     // A chunk that was deleted after its vector was read is missing from the answer.
-    for (const chunk of missing.length > 0 ? await store.read('readChunks', { agentId, chunkIds: missing }) : [])
+    for (const chunk of missing.length > 0 ? await store.read.readChunks({ agentId, chunkIds: missing }) : [])
       found.set(chunk.chunkId, chunk)
     return best.flatMap(({ id, score }) => (found.has(id) ? [{ ...found.get(id)!, score }] : [])).slice(0, limit)
   }
 
   return {
     async index({ text, ...document }) {
-      await store.write('indexDocument', { ...document, text, chunks: chunkDocument(text) })
+      await store.write.indexDocument({ ...document, text, chunks: chunkDocument(text) })
     },
 
     async search(asked) {

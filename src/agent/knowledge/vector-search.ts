@@ -96,7 +96,7 @@ export function createVectorSearch({
     let deletionsKnown = copy.revision
     for (;;) {
       const asked = { agentId: copy.agentId, after: copy.revision, limit: changesAPage }
-      const { changes, clearedRevision } = await store.read('listIndexChanges', asked)
+      const { changes, clearedRevision } = await store.read.listIndexChanges(asked)
       if (clearedRevision > deletionsKnown) {
         deletionsKnown = clearedRevision
         if (copy.revision > 0) {
@@ -128,7 +128,7 @@ export function createVectorSearch({
     if (!makeRoomFor(copy)) return
     for (const page of pagesOf(fresh)) {
       const asked = { agentId: copy.agentId, dimensions, ...page }
-      const { chunkIds, documentIds, vectors } = await store.read('readVectors', asked)
+      const { chunkIds, documentIds, vectors } = await store.read.readVectors(asked)
       if (chunkIds.length > 0) tell({ kind: 'add', set: copy.key, dimensions, chunkIds, documentIds, vectors })
       for (const id of documentIds) copy.documents.set(id, (copy.documents.get(id) ?? 0) + 1)
     }

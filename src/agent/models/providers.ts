@@ -40,7 +40,7 @@ export function createProviders<Opened>({ store, sealer, open }: ProvidersOption
   async function readProvider(name: string): Promise<Opened> {
     const readAt = performance.now()
     const asked = changes
-    const row = await store.read('findProvider', name)
+    const row = await store.read.findProvider(name)
     if (!row) throw new ModelError('refused', `there is no provider named ${name}`)
     const opened = open({ kind: row.kind, baseUrl: row.baseUrl, apiKey: sealer.open(row.sealedApiKey, row.id) })
     // If something changed during the read, the result still goes to the callers that were waiting for it, but is not cached.

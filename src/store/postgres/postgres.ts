@@ -4,7 +4,13 @@
  */
 import { createFailpoints } from '../../failpoints.ts'
 import type { Failpoints } from '../../failpoints.ts'
-import { unseen } from '../queries/writes.ts'
+import type { Author } from '../queries/audit.ts'
+import { reads } from '../queries/reads.ts'
+import type { Reads } from '../queries/reads.ts'
+import { writes } from '../queries/writes.ts'
+import type { Writes } from '../queries/writes.ts'
+import { methodsOf } from '../methods.ts'
+import type { Methods } from '../methods.ts'
 import { SchemaRefused } from '../schema-refused.ts'
 import type { SharedStore } from '../store.ts'
 import { createQueries, sqlOf } from './queries.ts'
@@ -86,21 +92,19 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
   // Behind a pooler a connection is another one at each transaction: what it once listened to is not ours.
   const listener = pooled ? undefined : listen(url, tell, log)
   const cold = createQueries(connections, failpoints)
+  const writesOf = (author: Author | undefined): Methods<Writes> =>
+    methodsOf<Writes>(writes, async (name, args) => {
+      const value = await cold.write({ name, args, author })
+      if (writes[name].changesCaches) tell()
+      return value
+    })
   let vacuumedAt = 0
 
   return {
     ...createTurnPath({ connections, failpoints, named: !pooled, deadlines }),
-    read: (name, ...args) => cold.read(name, args) as never,
-    async write(name, ...args) {
-      const value = await cold.write({ name, args, author: undefined })
-      if (!unseen.has(name)) tell()
-      return value as never
-    },
-    async writeAs(author, name, ...args) {
-      const value = await cold.write({ name, args, author })
-      if (!unseen.has(name)) tell()
-      return value as never
-    },
+    read: methodsOf<Reads>(reads, (name, args) => cold.read(name, args)),
+    write: writesOf(undefined),
+    writeAs: writesOf,
     async forget(depth) {
       if (depth === 'file') vacuumedAt = await vacuumErased(connections, vacuumedAt)
       return 'forgotten'

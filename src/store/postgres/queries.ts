@@ -2,12 +2,10 @@
  * Cold reads and writes on PostgreSQL: a read in one snapshot that cannot write, a write in one transaction. Writes of all processes come one
  * after the other, as the embedded store's do, so that what one of them found still stands when it writes; turns never wait for that lock.
  */
-import { performWrite } from '../queries/audit.ts'
-import type { Author } from '../queries/audit.ts'
 import { reads, reports, searches } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
-import { unseen, writePoints } from '../queries/writes.ts'
-import type { Writes } from '../queries/writes.ts'
+import { performWrite, writes } from '../queries/writes.ts'
+import type { WriteCall } from '../queries/writes.ts'
 import type { Failpoints } from '../../failpoints.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Row, Sql, SqlValue } from '../sql.ts'
@@ -40,7 +38,7 @@ export const beginSnapshot = 'begin isolation level repeatable read, read only'
 
 export type AdminQueries = {
   read(name: keyof Reads, args: unknown[]): Promise<unknown>
-  write(call: { name: keyof Writes; args: unknown[]; author: Author | undefined }): Promise<unknown>
+  write(call: WriteCall): Promise<unknown>
 }
 
 export function createQueries(connections: Connections, failpoints: Failpoints): AdminQueries {
@@ -63,12 +61,12 @@ export function createQueries(connections: Connections, failpoints: Failpoints):
         await connection.query(
           `begin; set local lock_timeout = ${writeMs / 2}; ${leaving}; select pg_advisory_xact_lock(${adminWriteLockId})`,
         )
-        const value = await performWrite(sqlOf(connection), { name, args: args as never, author })
-        const statement = unseen.has(name) ? 'commit' : `select pg_notify('${changed}', ''); commit`
+        const value = await performWrite(sqlOf(connection), { name, args, author })
+        const statement = writes[name].changesCaches ? `select pg_notify('${changed}', ''); commit` : 'commit'
         const committed =
           failpoints.spec === ''
             ? connection.query(statement)
-            : commitBetween(writePoints(name), { connection, failpoints, key: name, statement })
+            : commitBetween(writes[name].failpoints, { connection, failpoints, key: name, statement })
         await committed.catch((error: unknown) => {
           if (!isConnectionLost(error)) throw error
           // Made again it would find its own change and tell it as somebody else's. Until here it is asked again: nothing of it is stored.

@@ -1,14 +1,11 @@
 /**
- * The audit: one line for each change, written in the transaction that made it, read newest first. Holds names and ids alone, never a value:
- * no secret and no text of anybody. `lines` says of every cold write what its line is; a write that has none is listed too, on purpose.
+ * The audit: one line for each change, stored in the transaction of that change and listed newest first. A line contains names and ids only,
+ * never a value, a secret or a user's text. queries/writes.ts says which line each write adds.
  */
 import type { Row, Sql } from '../sql.ts'
-import { agentVersion } from './agents.ts'
 import type { AgentContent } from './agents.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
-import { writes } from './writes.ts'
-import type { Writes } from './writes.ts'
 
 /** Who asked for a write. `lineIds` are the ids of its lines: one, or one for each of the things that the write changes. */
 export type Author = { lineIds: string[] } & ({ who: 'admin'; requestId: string } | { who: 'server'; requestId: null })
@@ -25,72 +22,13 @@ export type AuditLine = {
   createdAt: number
 }
 
-type Line = { verb: string; noun: string; subjectId: string; fields?: string[] }
-type Tail<Operation> = Operation extends (sql: Sql, ...args: infer Rest) => unknown ? Rest : never
-type Describe<Name extends keyof Writes> = (
-  result: Awaited<ReturnType<Writes[Name]>>,
-  args: Tail<Writes[Name]>,
-  sql: Sql,
-) => Line[] | Promise<Line[]>
+/** A line before it is stored: what was done to which row, and the stored names of the fields that changed. */
+export type AuditEntry = { verb: string; noun: string; subjectId: string; fields: string[] }
 
-const nothing: Line[] = []
-
-const lines: { [Name in keyof Writes]: Describe<Name> | null } = {
-  createOwner: (owner) => [{ verb: 'create', noun: 'owner', subjectId: owner.id }],
-  renameOwner: (owner) => (owner ? [{ verb: 'change', noun: 'owner', subjectId: owner.id, fields: ['name'] }] : nothing),
-  // The same key again answers the first call's entry, and changes nothing.
-  appendLedgerEntry: (outcome, [given]) =>
-    outcome.kind === 'appended' && outcome.entry.id === given.id
-      ? [{ verb: 'append', noun: 'ledger_entry', subjectId: outcome.entry.id }]
-      : nothing,
-  createProvider: (provider) => (provider ? [{ verb: 'create', noun: 'provider', subjectId: provider.id }] : nothing),
-  changeProvider: (outcome, [id, change]) =>
-    outcome.kind === 'changed' ? [{ verb: 'change', noun: 'provider', subjectId: id, fields: Object.keys(change) }] : nothing,
-  deleteProvider: (outcome, [id]) => (outcome.kind === 'deleted' ? [{ verb: 'delete', noun: 'provider', subjectId: id }] : nothing),
-  createAgent: (outcome) => (outcome.kind === 'created' ? [{ verb: 'create', noun: 'agent', subjectId: outcome.agent.id }] : nothing),
-  async changeAgent(outcome, [{ id, enabled, next }], sql) {
-    if (outcome.kind !== 'changed') return nothing
-    const before = next && (await agentVersion(sql, id, next.after))
-    const content = next && before ? differing(before, next.content) : []
-    return [{ verb: 'change', noun: 'agent', subjectId: id, fields: [...content, ...(enabled === undefined ? [] : ['enabled'])] }]
-  },
-  deleteAgent: (found, [id]) => (found ? [{ verb: 'delete', noun: 'agent', subjectId: id }] : nothing),
-  createApiKey: (apiKey) => (apiKey ? [{ verb: 'create', noun: 'key', subjectId: apiKey.id }] : nothing),
-  changeApiKey: (outcome, [id, change]) =>
-    outcome.kind === 'changed' ? [{ verb: 'change', noun: 'key', subjectId: id, fields: Object.keys(change) }] : nothing,
-  revokeApiKey: (outcome, [id]) => (outcome === 'revoked' ? [{ verb: 'revoke', noun: 'key', subjectId: id }] : nothing),
-  rotateApiKey: (outcome, [id]) => (outcome.kind === 'changed' ? [{ verb: 'rotate', noun: 'key', subjectId: id }] : nothing),
-  eraseConversations: (outcome) =>
-    outcome.kind === 'erased' ? outcome.conversationIds.map((subjectId) => ({ verb: 'erase', noun: 'conversation', subjectId })) : nothing,
-  putDocument: (outcome, [{ id }]) => (outcome === 'put' ? [{ verb: 'put', noun: 'document', subjectId: id }] : nothing),
-  deleteDocument: (found, [{ id }]) => (found ? [{ verb: 'delete', noun: 'document', subjectId: id }] : nothing),
-  openSession: (session) => [{ verb: 'open', noun: 'session', subjectId: session.id }],
-  closeSession: (found, [id]) => (found ? [{ verb: 'close', noun: 'session', subjectId: id }] : nothing),
-  // What the service does by itself as time goes on, and what is part of it.
-  clearExpired: null,
-  touchApiKeys: null,
-  createPlaygroundKey: null,
-  putContentPart: null,
-  claimDocument: null,
-  reportProgress: null,
-  addChunks: null,
-  finishDocument: null,
-  failDocument: null,
-  requeueDocuments: null,
-  clearKnowledge: null,
-  indexDocument: null,
-}
-
-/** Runs a cold write by its name and, where an author asked for it and something changed, writes its lines. Call it inside one transaction. */
-export async function performWrite<Name extends keyof Writes>(
-  sql: Sql,
-  { name, args, author }: { name: Name; args: Tail<Writes[Name]>; author: Author | undefined },
-): Promise<Awaited<ReturnType<Writes[Name]>>> {
-  const result = (await (writes[name] as (sql: Sql, ...rest: unknown[]) => unknown)(sql, ...args)) as Awaited<ReturnType<Writes[Name]>>
-  const describe = lines[name]
-  if (!author || !describe) return result
+/** Stores the lines of one write, with the ids that its author brought. Call it inside the transaction of the write. */
+export async function addAuditLines(sql: Sql, author: Author, entries: AuditEntry[]): Promise<void> {
   const now = await sql.now()
-  for (const [index, { verb, noun, subjectId, fields = [] }] of (await describe(result, args, sql)).entries()) {
+  for (const [index, { verb, noun, subjectId, fields }] of entries.entries()) {
     await sql.run(
       'insert into audit (id, who, verb, noun, subject_id, fields, request_id, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)',
       author.lineIds[index]!,
@@ -103,7 +41,6 @@ export async function performWrite<Name extends keyof Writes>(
       now,
     )
   }
-  return result
 }
 
 /** Newest first. */
@@ -130,7 +67,7 @@ const readLine = (row: Row): AuditLine => ({
 })
 
 /** The names of what differs between two versions; what is derived from other fields is left out, and the config's own fields are told one by one. */
-function differing(before: AgentContent, after: AgentContent): string[] {
+export function differingFields(before: AgentContent, after: AgentContent): string[] {
   const flat = ({ config, name, model, price, historyMaxTokens, maxOutputTokens, maxMessageLength }: AgentContent) => ({
     name,
     model,

@@ -1,77 +1,145 @@
-/** Every cold write, by name; each runs in one transaction. */
+/**
+ * Every write outside the turn path, by name. Each runs in one transaction. One entry says all there is to know about a write: its function,
+ * its audit lines, whether processes must reload what they cache, and the failpoints around its commit.
+ */
 import type { FailpointName } from '../../failpoints.ts'
+import type { Sql } from '../sql.ts'
+import { agentVersion, changeAgent, createAgent, deleteAgent } from './agents.ts'
+import { changeApiKey, createApiKey, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
+import { addAuditLines, differingFields } from './audit.ts'
+import type { AuditEntry, Author } from './audit.ts'
+import { clearExpired, eraseConversations } from './erasure.ts'
 import { clearKnowledge } from './knowledge/clearing.ts'
 import { deleteDocument, putContentPart, putDocument, requeueDocuments } from './knowledge/documents.ts'
 import { addChunks, claimDocument, failDocument, finishDocument, indexDocument, reportProgress } from './knowledge/indexing.ts'
-import { changeAgent, createAgent, deleteAgent } from './agents.ts'
-import { changeApiKey, createApiKey, revokeApiKey, rotateApiKey, touchApiKeys } from './api-key-records.ts'
-import { clearExpired, eraseConversations } from './erasure.ts'
 import { appendLedgerEntry } from './ledger.ts'
 import { createOwner, renameOwner } from './owners.ts'
 import { createPlaygroundKey } from './playground.ts'
 import { changeProvider, createProvider, deleteProvider } from './providers.ts'
 import { closeSession, openSession } from './sessions.ts'
 
+type Write<Args extends unknown[], Result> = {
+  run: (sql: Sql, ...args: Args) => Result
+  /** The audit lines of a write by an author, empty if nothing changed. Null: never in the audit. */
+  audit: ((result: Awaited<Result>, args: Args, sql: Sql) => AuditEntry[] | Promise<AuditEntry[]>) | null
+  /** Whether it changes what processes cache: agents, keys, providers and what a search finds. */
+  changesCaches: boolean
+  failpoints: [beforeCommit: FailpointName, afterCommit: FailpointName]
+}
+type About<Args extends unknown[], Result> = Omit<Write<Args, Result>, 'run' | 'failpoints'> & Partial<Write<Args, Result>>
+
+const write = <Args extends unknown[], Result>(
+  run: (sql: Sql, ...args: Args) => Result,
+  about: About<Args, Result>,
+): Write<Args, Result> => ({ failpoints: ['write.before-commit', 'write.after-commit'], ...about, run })
+
+/** `[entry]` if something changed. */
+const when = (changed: unknown, verb: string, noun: string, subjectId: string, fields: string[] = []): AuditEntry[] =>
+  changed ? [{ verb, noun, subjectId, fields }] : []
+
 export const writes = {
-  changeAgent,
-  createAgent,
-  deleteAgent,
-  changeApiKey,
-  createApiKey,
-  revokeApiKey,
-  rotateApiKey,
-  touchApiKeys,
-  createPlaygroundKey,
-  clearExpired,
-  eraseConversations,
-  appendLedgerEntry,
-  createOwner,
-  renameOwner,
-  changeProvider,
-  createProvider,
-  deleteProvider,
-  openSession,
-  closeSession,
-  putContentPart,
-  putDocument,
-  claimDocument,
-  reportProgress,
-  addChunks,
-  finishDocument,
-  failDocument,
-  deleteDocument,
-  requeueDocuments,
-  clearKnowledge,
-  indexDocument,
+  createOwner: write(createOwner, { audit: (owner) => when(owner, 'create', 'owner', owner.id), changesCaches: false }),
+  renameOwner: write(renameOwner, {
+    audit: (owner, [id]) => when(owner, 'change', 'owner', id, ['name']),
+    changesCaches: false,
+  }),
+  appendLedgerEntry: write(appendLedgerEntry, {
+    // A repeated idempotency key returns the first entry and changes nothing.
+    audit: (outcome, [given]) =>
+      outcome.kind === 'appended' ? when(outcome.entry.id === given.id, 'append', 'ledger_entry', outcome.entry.id) : [],
+    changesCaches: false,
+  }),
+
+  createProvider: write(createProvider, {
+    audit: (provider, [{ id }]) => when(provider, 'create', 'provider', id),
+    changesCaches: true,
+  }),
+  changeProvider: write(changeProvider, {
+    audit: (outcome, [id, change]) => when(outcome.kind === 'changed', 'change', 'provider', id, Object.keys(change)),
+    changesCaches: true,
+  }),
+  deleteProvider: write(deleteProvider, {
+    audit: (outcome, [id]) => when(outcome.kind === 'deleted', 'delete', 'provider', id),
+    changesCaches: true,
+  }),
+
+  createAgent: write(createAgent, {
+    audit: (outcome) => (outcome.kind === 'created' ? when(true, 'create', 'agent', outcome.agent.id) : []),
+    changesCaches: true,
+  }),
+  changeAgent: write(changeAgent, {
+    async audit(outcome, [{ id, enabled, next }], sql) {
+      if (outcome.kind !== 'changed') return []
+      const before = next && (await agentVersion(sql, id, next.after))
+      const content = next && before ? differingFields(before, next.content) : []
+      return when(true, 'change', 'agent', id, [...content, ...(enabled === undefined ? [] : ['enabled'])])
+    },
+    changesCaches: true,
+  }),
+  deleteAgent: write(deleteAgent, { audit: (found, [id]) => when(found, 'delete', 'agent', id), changesCaches: true }),
+
+  createApiKey: write(createApiKey, { audit: (apiKey, [{ id }]) => when(apiKey, 'create', 'key', id), changesCaches: true }),
+  changeApiKey: write(changeApiKey, {
+    audit: (outcome, [id, change]) => when(outcome.kind === 'changed', 'change', 'key', id, Object.keys(change)),
+    changesCaches: true,
+  }),
+  revokeApiKey: write(revokeApiKey, { audit: (outcome, [id]) => when(outcome === 'revoked', 'revoke', 'key', id), changesCaches: true }),
+  rotateApiKey: write(rotateApiKey, {
+    audit: (outcome, [id]) => when(outcome.kind === 'changed', 'rotate', 'key', id),
+    changesCaches: true,
+  }),
+  createPlaygroundKey: write(createPlaygroundKey, { audit: null, changesCaches: true }),
+  touchApiKeys: write(touchApiKeys, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['touch-keys.before-commit', 'touch-keys.after-commit'],
+  }),
+
+  eraseConversations: write(eraseConversations, {
+    audit: (outcome) => (outcome.kind === 'erased' ? outcome.conversationIds.flatMap((id) => when(true, 'erase', 'conversation', id)) : []),
+    changesCaches: false,
+    failpoints: ['erase.before-commit', 'erase.after-commit'],
+  }),
+  clearExpired: write(clearExpired, { audit: null, changesCaches: false }),
+
+  putContentPart: write(putContentPart, { audit: null, changesCaches: false }),
+  putDocument: write(putDocument, {
+    audit: (outcome, [{ id }]) => when(outcome === 'put', 'put', 'document', id),
+    changesCaches: true,
+  }),
+  deleteDocument: write(deleteDocument, { audit: (found, [{ id }]) => when(found, 'delete', 'document', id), changesCaches: true }),
+  requeueDocuments: write(requeueDocuments, { audit: null, changesCaches: true }),
+  claimDocument: write(claimDocument, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['claim-document.before-commit', 'claim-document.after-commit'],
+  }),
+  reportProgress: write(reportProgress, { audit: null, changesCaches: false }),
+  addChunks: write(addChunks, {
+    audit: null,
+    changesCaches: false,
+    failpoints: ['add-chunks.before-commit', 'add-chunks.after-commit'],
+  }),
+  finishDocument: write(finishDocument, {
+    audit: null,
+    changesCaches: true,
+    failpoints: ['finish-document.before-commit', 'finish-document.after-commit'],
+  }),
+  failDocument: write(failDocument, { audit: null, changesCaches: false }),
+  clearKnowledge: write(clearKnowledge, { audit: null, changesCaches: false }),
+  indexDocument: write(indexDocument, { audit: null, changesCaches: true }),
+
+  openSession: write(openSession, { audit: (session) => when(session, 'open', 'session', session.id), changesCaches: false }),
+  closeSession: write(closeSession, { audit: (found, [id]) => when(found, 'close', 'session', id), changesCaches: false }),
 }
-export type Writes = typeof writes
+export type Writes = { [Name in keyof typeof writes]: (typeof writes)[Name]['run'] }
 
-/** The failpoints around the commit of a write. */
-export const writePoints = (name: keyof Writes): [before: FailpointName, after: FailpointName] =>
-  ownPoints[name] ?? ['write.before-commit', 'write.after-commit']
+export type WriteCall = { name: keyof Writes; args: unknown[]; author: Author | undefined }
 
-const ownPoints: Partial<Record<keyof Writes, [FailpointName, FailpointName]>> = {
-  touchApiKeys: ['touch-keys.before-commit', 'touch-keys.after-commit'],
-  eraseConversations: ['erase.before-commit', 'erase.after-commit'],
-  claimDocument: ['claim-document.before-commit', 'claim-document.after-commit'],
-  addChunks: ['add-chunks.before-commit', 'add-chunks.after-commit'],
-  finishDocument: ['finish-document.before-commit', 'finish-document.after-commit'],
+/** Runs a write and adds its audit lines if it has an author. Call it inside one transaction. */
+export async function performWrite(sql: Sql, { name, args, author }: WriteCall): Promise<unknown> {
+  const { run, audit } = writes[name] as unknown as Write<unknown[], unknown>
+  const result = await run(sql, ...args)
+  if (author && audit) await addAuditLines(sql, author, await audit(result, args, sql))
+  return result
 }
-
-/** After these nobody need read anew what is kept in memory: agents, keys, providers, what a search finds. */
-export const unseen: ReadonlySet<keyof Writes> = new Set<keyof Writes>([
-  'touchApiKeys',
-  'clearExpired',
-  'eraseConversations',
-  'appendLedgerEntry',
-  'createOwner',
-  'renameOwner',
-  'openSession',
-  'closeSession',
-  'putContentPart',
-  'claimDocument',
-  'reportProgress',
-  'addChunks',
-  'failDocument',
-  'clearKnowledge',
-])

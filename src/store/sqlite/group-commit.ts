@@ -8,10 +8,8 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Failpoints, FailpointName } from '../../failpoints.ts'
-import { performWrite } from '../queries/audit.ts'
-import type { Author } from '../queries/audit.ts'
-import { writePoints } from '../queries/writes.ts'
-import type { Writes } from '../queries/writes.ts'
+import { performWrite, writes } from '../queries/writes.ts'
+import type { WriteCall } from '../queries/writes.ts'
 import type { Sql } from '../sql.ts'
 import type { TurnPath } from './turn-path.ts'
 import { forget } from './forget.ts'
@@ -28,7 +26,6 @@ const commitPoints: Record<string, [FailpointName, FailpointName]> = {
   release: ['give-up.before-commit', 'give-up.after-commit'],
 }
 
-type AdminWrite = { name: keyof Writes; args: never; author: Author | undefined }
 type Item = { operation: string; argument: unknown; keep(outcome: WireOutcome): void }
 
 /** What it needs of the connection. */
@@ -155,13 +152,13 @@ export class Writer {
   }
 
   #operate({ operation, argument }: Item): unknown {
-    if (operation === 'write') return performWrite(this.#sql, argument as AdminWrite)
+    if (operation === 'write') return performWrite(this.#sql, argument as WriteCall)
     return (this.#hot[operation as keyof TurnPath] as (item: unknown) => unknown)(argument)
   }
 }
 
 /** What is committed: a hot operation, or a cold write by its name. */
-const keyOf = ({ operation, argument }: Item): string => (operation === 'write' ? (argument as AdminWrite).name : operation)
+const keyOf = ({ operation, argument }: Item): string => (operation === 'write' ? (argument as WriteCall).name : operation)
 
 const pointsAround = ({ operation, argument }: Item): [FailpointName, FailpointName] | undefined =>
-  operation === 'write' ? writePoints((argument as AdminWrite).name) : commitPoints[operation]
+  operation === 'write' ? writes[(argument as WriteCall).name].failpoints : commitPoints[operation]

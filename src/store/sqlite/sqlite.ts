@@ -2,11 +2,16 @@
  * The embedded store: one SQLite file, a writer thread, a reader thread and one more each for searches and reports, one process a data folder. Fulfils store.ts;
  * its clock is the writer's. Durability: WAL with synchronous=full, a commit is on the disk before anyone is told.
  */
-import { reports, searches } from '../queries/reads.ts'
+import { reads, reports, searches } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
-import { unseen } from '../queries/writes.ts'
+import type { Author } from '../queries/audit.ts'
+import { writes } from '../queries/writes.ts'
+import type { Writes } from '../queries/writes.ts'
+import { methodsOf } from '../methods.ts'
+import type { Methods } from '../methods.ts'
 import type { Sql } from '../sql.ts'
-import type { Store } from '../store.ts'
+import type { Each, Store } from '../store.ts'
+import type { Claims } from '../turn-records.ts'
 import { openForReading, sqlOf } from './database.ts'
 import { createLateThread } from './late-thread.ts'
 import type { LateThread } from './late-thread.ts'
@@ -66,12 +71,18 @@ type Parts = {
 export function storeOver({ writer, reader, searcher, reporter, lock, clockOffset }: Parts): SqliteStore {
   const readerOf = (name: keyof Reads): LateThread => (reports.has(name) ? reporter : searches.has(name) ? searcher : reader)
   const listeners: (() => void)[] = []
-  const each = async (operation: string, items: unknown[]): Promise<never[]> => {
+  const each = async <Outcome>(operation: string, items: unknown[]): Promise<Each<Outcome>[]> => {
     const outcomes = await writer.call(operation, items)
-    return outcomes.map(
-      (outcome: WireOutcome) => ('error' in outcome ? { kind: 'error', error: fromWire(outcome.error) } : outcome.value) as never,
+    return outcomes.map((outcome: WireOutcome): Each<Outcome> =>
+      'error' in outcome ? { kind: 'error', error: fromWire(outcome.error) } : (outcome.value as Outcome),
     )
   }
+  const writesOf = (author: Author | undefined): Methods<Writes> =>
+    methodsOf<Writes>(writes, async (name, args) => {
+      const value = await writer.ask('write', { name, args, author })
+      if (writes[name].changesCaches) for (const listener of listeners) listener()
+      return value
+    })
   return {
     admitMany: (items) => each('admit', items),
     settleMany: (items) => each('settle', items),
@@ -91,19 +102,11 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
     async releaseLeases(leases) {
       for (const outcome of await writer.call('release', leases)) if ('error' in outcome) throw fromWire(outcome.error)
     },
-    claimOrphans: (claim) => writer.ask('claim', claim) as never,
-    read: (name, ...args) => readerOf(name).ask('read', { name, args }) as never,
-    async write(name, ...args) {
-      const value = await writer.ask('write', { name, args })
-      if (!unseen.has(name)) for (const listener of listeners) listener()
-      return value as never
-    },
-    async writeAs(author, name, ...args) {
-      const value = await writer.ask('write', { name, args, author })
-      if (!unseen.has(name)) for (const listener of listeners) listener()
-      return value as never
-    },
-    forget: (depth) => writer.ask('forget', depth) as never,
+    claimOrphans: (claim) => writer.ask('claim', claim) as Promise<Claims>,
+    read: methodsOf<Reads>(reads, (name, args) => readerOf(name).ask('read', { name, args })),
+    write: writesOf(undefined),
+    writeAs: writesOf,
+    forget: (depth) => writer.ask('forget', depth) as ReturnType<Store['forget']>,
     onChange: (listener) => void listeners.push(listener),
     async ping() {
       await Promise.all([writer.ask('ping', null), reader.ask('ping', null)])
