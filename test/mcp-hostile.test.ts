@@ -82,7 +82,7 @@ describe('endless responses', () => {
       const { text, isError } = await hasty.ask(slow, 'look')
       assert.deepEqual(
         [isError, text],
-        [true, 'Error: the call of the tool failed: its server did not respond within 7 seconds. Whether it took effect is not known.'],
+        [true, 'Error: the tool call failed: its server did not respond within 7 seconds. Whether it took effect is not known.'],
         where,
       )
       await slow.until(() => closed && slow.callsOf('notifications/cancelled').length === 1)
@@ -114,7 +114,7 @@ describe('endless responses', () => {
       await asking.ask(brief, 'look', { pinned })
       await brief.close()
       const { text } = await asking.ask(brief, 'look', { pinned })
-      assert.match(text, /^Error: the call of the tool failed: the server refused the connection/)
+      assert.match(text, /^Error: the tool call failed: the server refused the connection/)
       assert.doesNotMatch(text, /took effect/)
     } finally {
       await asking.close()
@@ -162,13 +162,13 @@ describe('endless responses', () => {
 
 describe('invalid responses', () => {
   const broken: [string, Handler, RegExp][] = [
-    ['not JSON', (_seen, response) => answer(response, 200, '{"jsonrpc":'), /no JSON/],
+    ['not JSON', (_seen, response) => answer(response, 200, '{"jsonrpc":'), /invalid JSON\b/],
     ['another content type', (_seen, response) => answer(response, 200, '<p>hi', { 'content-type': 'text/html' }), /neither JSON nor/],
-    ['not JSON-RPC', (seen, response) => answer(response, 200, { id: seen.id, answer: 42 }), /no JSON-RPC/],
+    ['not JSON-RPC', (seen, response) => answer(response, 200, { id: seen.id, answer: 42 }), /invalid JSON-RPC/],
     [
       'another version of JSON-RPC',
       (seen, response) => answer(response, 200, { jsonrpc: '1.0', id: seen.id, result: said('x') }),
-      /no JSON-RPC/,
+      /invalid JSON-RPC/,
     ],
     ['a result without content', (seen, response) => answer(response, 200, result(seen.id, { content: 'x' })), /parse/],
     [
@@ -252,7 +252,7 @@ describe('invalid responses', () => {
         error: { code: -32602, message: `no\n such\u0007 thing for ${secret}, tok_0123456789abcdef ${'!'.repeat(9999)}` },
       }),
     )
-    assert.match(text, /^Error: the call of the tool failed: no such thing for \[secret\], \[secret\] !+\.$/)
+    assert.match(text, /^Error: the tool call failed: no such thing for \[secret\], \[secret\] !+\.$/)
     assert.ok(text.length < 600)
   })
 
@@ -301,7 +301,7 @@ describe('requests by the server', () => {
     const refuse: Handler = (_seen, response) =>
       answer(response, 401, {}, { 'www-authenticate': `Bearer resource_metadata="${server.url}/.well-known/oauth-protected-resource"` })
     const text = await refusedBy(refuse)
-    assert.equal(text, 'Error: the call of the tool failed: the server answered 401: it wants other credentials in its headers.')
+    assert.equal(text, 'Error: the tool call failed: the server returned status 401: check the credentials in its headers.')
     for (const rpc of ['server/discover', 'initialize']) server.on(rpc, refuse)
     await assert.rejects(caller.pin(server, null, { authorization: 'Bearer other-0123456789' }), /answered 401/)
     assert.deepEqual([...new Set(server.seen.map(({ http, path }) => `${http} ${path}`))].toSorted(), ['DELETE /mcp', 'POST /mcp'])
@@ -324,7 +324,7 @@ describe('requests by the server', () => {
     try {
       const outcome = await stranger.ask(server, 'look', { pinned: await caller.pin(server) })
       const arrived = server.seen.length
-      assert.deepEqual([outcome.isError, outcome.text], [true, 'Error: the call of the tool failed: the address must start with https://.'])
+      assert.deepEqual([outcome.isError, outcome.text], [true, 'Error: the tool call failed: the address must start with https://.'])
       await assert.rejects(stranger.pin(server), /must start with https.*to TURNKEEP_ALLOW_PRIVATE_HOSTS$/)
       assert.equal(server.seen.length, arrived)
     } finally {

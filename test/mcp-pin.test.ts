@@ -170,7 +170,7 @@ describe('pin', () => {
   void test('a header that is invalid in HTTP is an error that does not show it', async () => {
     await assert.rejects(caller.pin(server, null, { authorization: 'Bearer tok_0123\nx' }), (error) => {
       assert.ok(error instanceof ToolServerError)
-      assert.match(error.message, /^a header of the server is none that HTTP allows$/)
+      assert.match(error.message, /^a header of the server is not valid in HTTP$/)
       return error.cause === undefined
     })
     assert.deepEqual(server.seen, [])

@@ -94,7 +94,7 @@ describe('a session', () => {
     const outcome = await caller.ask(server, 'act', { pinned })
     assert.deepEqual(
       [outcome.isError, outcome.text],
-      [true, 'Error: the call of the tool failed: the server answered 404, as if it did not know the session.'],
+      [true, 'Error: the tool call failed: the server returned status 404 for its own session id.'],
     )
     assert.equal(count('tools/call'), 2)
   })

@@ -83,7 +83,7 @@ void test('fault.tool-hostile: a long operation is awaited, and one that is too 
   const hasty = startCaller([server], { totalMs: 5000 })
   try {
     const late = await hasty.ask(server, tool, { pinned, args: { duration: 60, steps: 2 } })
-    assert.deepEqual([late.isError, late.text], [true, 'Error: the call of the tool failed: its server did not respond within 5 seconds.'])
+    assert.deepEqual([late.isError, late.text], [true, 'Error: the tool call failed: its server did not respond within 5 seconds.'])
     assert.match((await hasty.ask(server, 'echo', { pinned, args: { message: 'after' } })).text, /after/)
   } finally {
     await hasty.close()
@@ -102,7 +102,7 @@ void test('mcp: an unreachable server is an error result, and is used again when
   await server.halt()
   const gone = await caller.ask(server, 'echo', { pinned, args: { message: 'x' } })
   assert.equal(gone.isError, true)
-  assert.match(gone.text, /^Error: the call of the tool failed: the server refused the connection/)
+  assert.match(gone.text, /^Error: the tool call failed: the server refused the connection/)
   assert.ok(!gone.text.includes('127.0.0.1'))
   await server.restart()
   assert.equal((await caller.ask(server, 'echo', { pinned, args: { message: 'back' } })).text, 'Echo: back')

@@ -332,7 +332,7 @@ void test('fault.tool-hostile: a tool that hangs ends at its timeout, and only o
   const { text, isError } = await call(boxOf({ url: server.url('/hang'), timeoutSeconds: 0.3 }), {})
   assert.deepEqual(
     [isError, text],
-    [true, 'Error: the call of the tool failed: there was no whole answer within 0.3 s. Whether it took effect is not known.'],
+    [true, 'Error: the tool call failed: there was no whole answer within 0.3 s. Whether it took effect is not known.'],
   )
   const harmless = await call(boxOf({ url: server.url('/hang'), timeoutSeconds: 0.3, sideEffects: false }), {})
   assert.doesNotMatch(harmless.text, /took effect/)
@@ -342,7 +342,7 @@ void test('tools: servers that send wrong lengths, break off or do not send HTTP
   for (const path of ['/short', '/cut', '/no-http', '/closes', '/headers', '/not-gzip']) {
     const { text, isError } = await call(boxOf({ url: server.url(path) }), {})
     assert.equal(isError, true, path)
-    assert.match(text, /^Error: the call of the tool failed: /)
+    assert.match(text, /^Error: the tool call failed: /)
   }
   const gone = await call(boxOf({ url: 'https://nothing.invalid/' }), {})
   assert.equal(gone.isError, true)
@@ -362,7 +362,7 @@ void test('fault.private-address: a tool that redirects to a private address, or
 
 void test('tools: a call counts as possibly executed only if a request may have been sent', async () => {
   const { text } = await call(boxOf({ url: 'https://nothing.invalid/' }), {})
-  assert.match(text, /^Error: the call of the tool failed: /)
+  assert.match(text, /^Error: the tool call failed: /)
   assert.doesNotMatch(text, /took effect/)
   for (const path of ['/closes', `/redirect?status=302&to=${encodeURIComponent('https://10.0.0.7/')}`])
     assert.match((await call(boxOf({ url: server.url(path) }), {})).text, /\. Whether it took effect is not known\.$/, path)

@@ -45,7 +45,7 @@ export async function callHttpTool({ tool, args, idempotencyKey, signal }: HttpT
     if (!(error instanceof GuardRefused || error instanceof GuardFailed)) throw error
     const unknown = tool.sideEffects && error.sent ? ' Whether it took effect is not known.' : ''
     const failure = withoutSecrets(error.message, secrets)
-    return { text: `Error: the call of the tool failed: ${failure}.${unknown}`, isError: true, failure }
+    return { text: `Error: the tool call failed: ${failure}.${unknown}`, isError: true, failure }
   }
 }
 

@@ -2,6 +2,7 @@
  * The errors of an MCP server as one short line for the operator and the model, without secrets. Text from the server must go through
  * `withoutSecrets` before it becomes part of a message.
  */
+import { GuardFailed, GuardRefused } from '../guard/guard.ts'
 import { ToolServerError } from './tool-config.ts'
 
 /** The server no longer knows the session, and refused the request without processing it. */
@@ -27,4 +28,13 @@ export function oneLine(text: string): string {
     .replaceAll(/[\s\p{Cc}]+/gu, ' ')
     .trim()
     .toWellFormed()
+}
+
+/** The error of a request that failed. Messages of the guard are safe to show; those of a socket error contain addresses. */
+export function unreachable(error: unknown): unknown {
+  if (error instanceof ToolServerError) return error
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if (cause instanceof GuardRefused || cause instanceof GuardFailed)
+    return cause.sent ? new OutcomeUnknown(cause.message, { cause }) : new ToolServerError(cause.message, { cause })
+  return new OutcomeUnknown('the server cannot be reached, or it closed the connection before its response was complete', { cause: error })
 }

@@ -87,7 +87,7 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
       if (library.MCPClientError.isInstance(error) && error.cause instanceof ToolServerError) throw error.cause
       if (library.MCPClientError.isInstance(error))
         throw new ToolServerError(oneLine(withoutSecrets(error.message, secretsIn(headers))), { cause: error })
-      throw new ToolServerError('the server answered with what is not understood', { cause: error })
+      throw new ToolServerError('the server returned an unexpected response', { cause: error })
     }
   }
 }

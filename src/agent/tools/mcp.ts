@@ -108,7 +108,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     )
     const wasAnswered = error instanceof ToolServerError && !(error instanceof OutcomeUnknown)
     const unknown = mayHaveActed && !wasAnswered ? '. Whether it took effect is not known' : ''
-    return refusal(`the call of the tool failed: ${said ?? 'its server could not be asked'}${unknown}`)
+    return refusal(`the tool call failed: ${said ?? 'its server could not be called'}${unknown}`)
   }
 
   /**
