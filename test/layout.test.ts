@@ -59,6 +59,7 @@ const doors: Record<string, string[]> = {
   // The port, the backends that app.ts opens, the commands' operations on a whole store, and the types and pages of the admin queries.
   store: [
     'store.ts',
+    'methods.ts',
     'turn-records.ts',
     'sql.ts',
     'schema-refused.ts',

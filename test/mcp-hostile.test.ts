@@ -196,9 +196,9 @@ describe('invalid responses', () => {
     ],
     ['202, and nothing follows', (_seen, response) => void response.writeHead(202).end(), /neither JSON nor/],
     ['204', (_seen, response) => void response.writeHead(204).end(), /neither JSON nor/],
-    ['500', (_seen, response) => answer(response, 500, `<h1>Error ${secret}</h1>`), /answered 500/],
-    ['429', (_seen, response) => answer(response, 429, {}, { 'retry-after': '1' }), /answered 429/],
-    ['400', (_seen, response) => answer(response, 400, {}), /answered 400/],
+    ['500', (_seen, response) => answer(response, 500, `<h1>Error ${secret}</h1>`), /returned status 500/],
+    ['429', (_seen, response) => answer(response, 429, {}, { 'retry-after': '1' }), /returned status 429/],
+    ['400', (_seen, response) => answer(response, 400, {}), /returned status 400/],
     [
       'a reset after its headers',
       (_seen, response) => void response.writeHead(200, json).write('{', () => response.destroy()),
@@ -303,7 +303,7 @@ describe('requests by the server', () => {
     const text = await refusedBy(refuse)
     assert.equal(text, 'Error: the tool call failed: the server returned status 401: check the credentials in its headers.')
     for (const rpc of ['server/discover', 'initialize']) server.on(rpc, refuse)
-    await assert.rejects(caller.pin(server, null, { authorization: 'Bearer other-0123456789' }), /answered 401/)
+    await assert.rejects(caller.pin(server, null, { authorization: 'Bearer other-0123456789' }), /returned status 401/)
     assert.deepEqual([...new Set(server.seen.map(({ http, path }) => `${http} ${path}`))].toSorted(), ['DELETE /mcp', 'POST /mcp'])
   })
 

@@ -134,7 +134,7 @@ describe('pin', () => {
         `{"jsonrpc":"2.0","id":${JSON.stringify(seen.id)},"result":{"tools":[{"name":"look","inputSchema":{"type":"object","x":${nested}}}]}}`,
       ),
     )
-    await refused(/not understood|too deep/)
+    await refused(/unexpected response|too deep/)
   })
 
   void test('a duplicate name is an error, and so is a missing allowed one', async () => {

@@ -113,7 +113,7 @@ describe('a session', () => {
   void test('that cannot be opened is tried again by the next call', async () => {
     const pinned = await caller.pin(server)
     server.on('initialize', (_seen, response) => answer(response, 503, {}))
-    assert.match((await caller.ask(server, 'look', { pinned })).text, /answered 503/)
+    assert.match((await caller.ask(server, 'look', { pinned })).text, /returned status 503/)
     server.off('initialize')
     assert.equal((await caller.ask(server, 'look', { pinned })).text, 'did look')
     assert.equal(count('tools/call'), 1)

@@ -269,6 +269,11 @@ void test("tools: a server's new pins are never adopted silently: refresh report
   }
 })
 
+const emptyIfGone = (error: NodeJS.ErrnoException): Buffer => {
+  if (error.code === 'ENOENT') return Buffer.alloc(0)
+  throw error
+}
+
 void test('security: no value of a header or secret appears in a response, the log, the audit log, the API description or a database file', async () => {
   const agent = await make(http(), server())
   await patch(agent.id, http({ description: 'Changed.' }), server({ allowed: ['look'] }))
@@ -294,7 +299,8 @@ void test('security: no value of a header or secret appears in a response, the l
   assert.ok(line.fields.includes('tools'), JSON.stringify(line))
   let rows = 0
   for (const name of await app.data.files()) {
-    const content = await readFile(name)
+    // PostgreSQL removes log files that it no longer needs while this reads them.
+    const content = await readFile(name).catch(emptyIfGone)
     if (content.includes('order_status')) rows += 1
     for (const hidden of words) assert.equal(content.indexOf(hidden), -1, `${name} holds ${hidden}`)
   }
