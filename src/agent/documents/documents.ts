@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts'
 import { createExtractor } from './extractor.ts'
 import type { ExtractorOptions } from './extractor.ts'
 import { ClaimLost, indexDocument } from './index-document.ts'
-import type { Claim } from './index-document.ts'
+import { keepLease } from './lease.ts'
 import { DocumentRefused } from './limits.ts'
 import { ReadingBrokenOff } from './reading-process.ts'
 import type { Embeddings } from '../models/embeddings.ts'
@@ -54,10 +54,6 @@ const defaults: IndexerSettings = {
   extractor: {},
 }
 
-// Two renewals in a row can fail before the lease ends.
-const renewalsPerLease = 3
-// Often enough for an operator who watches the progress; each report is a write.
-const progressEveryMs = 1_000
 // Number of chunks deleted in one write, for which the writes of turns have to wait.
 const clearedAtOnce = 64
 // Deletions are cleaned up immediately; uploaded content that was never used is looked for this often.
@@ -132,78 +128,19 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     const document = await store.write.claimDocument({ holder, leaseMs })
     if (!document) return false
     const startedAt = performance.now()
-    const { claim, end } = hold(document)
-    const told = { documentId: document.id, agentId: document.agentId }
+    const lease = keepLease(document, { store, log, leaseMs, stopping: stopping.signal })
+    const ids = { documentId: document.id, agentId: document.agentId }
     try {
-      const { chunks } = await indexDocument(document, claim, { store, extractor, guard, embeddings, retriesMs })
-      log.info({ ...told, chunks, ms: Math.round(performance.now() - startedAt) }, 'document indexed')
+      const { chunks } = await indexDocument(document, lease.claim, { store, extractor, guard, embeddings, retriesMs })
+      log.info({ ...ids, chunks, ms: Math.round(performance.now() - startedAt) }, 'document indexed')
     } catch (error) {
-      await abandon(document, error)
+      await endFailed(document, error, { store, log, isStopping: stopping.signal.aborted })
     } finally {
-      await end()
+      await lease.end()
       extractor.release()
       clearAt = 0
     }
     return true
-  }
-
-  async function abandon({ id, agentId, fence }: ClaimedDocument, error: unknown): Promise<void> {
-    const told = { documentId: id, agentId }
-    if (stopping.signal.aborted) {
-      // Setting the lease to 0 lets another process claim the document immediately. If this write fails, the lease expires.
-      await store.write.reportProgress({ documentId: id, fence, progress: 0, leaseMs: 0 })
-      return log.info(told, 'document indexing interrupted: the process is stopping')
-    }
-    if (error instanceof ClaimLost)
-      return log.info(told, 'document indexing canceled: the document was replaced, deleted or claimed by another process')
-    // The lease expires and the document is indexed again, up to three times in total.
-    if (error instanceof StoreUnavailable) return log.warn({ ...told, err: error }, 'document indexing interrupted: store unavailable')
-    if (error instanceof ReadingBrokenOff)
-      return log.warn({ ...told, err: error }, 'document indexing interrupted: the reading process ended')
-    const refused = error instanceof DocumentRefused
-    if (refused) log.info({ ...told, reason: error.message }, 'document rejected')
-    else log.error({ ...told, err: error }, 'document indexing failed: internal error')
-    const reason = refused ? error.message : 'Indexing failed because of an internal error. See the server log for details.'
-    await store.write.failDocument({ documentId: id, fence, reason })
-  }
-
-  /**
-   * Renews the lease and reports the progress until `end` is called. `claim.signal` aborts when the document is lost or the indexer stops.
-   */
-  function hold({ id: documentId, fence }: ClaimedDocument): { claim: Claim; end(): Promise<void> } {
-    const lost = new AbortController()
-    let progress = 0
-    let toldProgress = 0
-    let warnedAt = performance.now()
-    let telling: Promise<void> | undefined
-
-    async function tell(): Promise<void> {
-      ;[toldProgress, warnedAt] = [progress, performance.now()]
-      try {
-        if (!(await store.write.reportProgress({ documentId, fence, progress, leaseMs }))) lost.abort(new ClaimLost())
-      } catch (error) {
-        // The next renewal may succeed. If the lease expires first, the fence rejects further writes.
-        log.warn({ documentId, err: error }, 'could not renew the lease of a document')
-      }
-    }
-
-    const timer = setInterval(
-      () => {
-        const due = progress !== toldProgress || performance.now() - warnedAt >= leaseMs / renewalsPerLease
-        if (due) telling ??= tell().finally(() => (telling = undefined))
-      },
-      Math.min(progressEveryMs, leaseMs / renewalsPerLease),
-    )
-    return {
-      claim: {
-        signal: AbortSignal.any([lost.signal, stopping.signal]),
-        progress: (share) => void (progress = Math.round(share * 100)),
-      },
-      async end() {
-        clearInterval(timer)
-        await telling
-      },
-    }
   }
 
   return {
@@ -220,4 +157,26 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
       await extractor.close()
     },
   }
+}
+
+type Ending = Pick<IndexerOptions, 'store' | 'log'> & { isStopping: boolean }
+
+/** Stores and logs why a document was not indexed. Stores nothing if it will be indexed again. */
+async function endFailed({ id, agentId, fence }: ClaimedDocument, error: unknown, { store, log, isStopping }: Ending): Promise<void> {
+  const ids = { documentId: id, agentId }
+  if (isStopping) {
+    // Setting the lease to 0 lets another process claim the document immediately. If this write fails, the lease expires.
+    await store.write.reportProgress({ documentId: id, fence, progress: 0, leaseMs: 0 })
+    return log.info(ids, 'document indexing interrupted: the process is stopping')
+  }
+  if (error instanceof ClaimLost)
+    return log.info(ids, 'document indexing canceled: the document was replaced, deleted or claimed by another process')
+  // The lease expires and the document is indexed again, up to three times in total.
+  if (error instanceof StoreUnavailable) return log.warn({ ...ids, err: error }, 'document indexing interrupted: store unavailable')
+  if (error instanceof ReadingBrokenOff) return log.warn({ ...ids, err: error }, 'document indexing interrupted: the reading process ended')
+  const refused = error instanceof DocumentRefused
+  if (refused) log.info({ ...ids, reason: error.message }, 'document rejected')
+  else log.error({ ...ids, err: error }, 'document indexing failed: internal error')
+  const reason = refused ? error.message : 'Indexing failed because of an internal error. See the server log for details.'
+  await store.write.failDocument({ documentId: id, fence, reason })
 }

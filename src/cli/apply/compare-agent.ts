@@ -11,11 +11,14 @@ import { compare, writeUsd } from './item.ts'
 import type { Differences } from './item.ts'
 
 export type ComparedAgent = { fields: Differences; body: Fields; uncompared: number }
+/** Names of providers: on the server, in the declaration, and those whose models have no known price. */
+export type ProviderNames = { there: string[]; declared: string[]; priceless: string[] }
+
 type Options = {
   client: AdminClient
   secrets: Secrets
   /** Names of the providers on the server, of the declared ones, and of the declared ones whose models have no default price. */
-  providers: { there: string[]; declared: string[]; priceless: string[] }
+  providers: ProviderNames
 }
 
 const plain = [

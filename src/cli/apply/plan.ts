@@ -9,9 +9,10 @@ import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { documentsPath, keysPath } from '../admin-api/paths.ts'
 import type { Environment } from '../../config/config.ts'
 import { compareAgent } from './compare-agent.ts'
+import type { ProviderNames } from './compare-agent.ts'
 import { readVariable } from './compare-tools.ts'
 import type { Secrets } from './compare-tools.ts'
-import type { Declaration, WantedAgent, WantedDocument, WantedKey } from './declaration.ts'
+import type { Declaration, WantedAgent, WantedDocument, WantedKey, WantedOwner } from './declaration.ts'
 import { compare, describe, writeUsd } from './item.ts'
 import type { Action, Differences, Item, Kind, Plan } from './item.ts'
 import { listAll, matchByName, matchDocuments } from './present.ts'
@@ -29,77 +30,98 @@ type Options = {
 }
 
 /** Throws CommandFailed with code 1 if the declaration cannot be applied to this server. */
-export async function makePlan(declaration: Declaration, { client, environment, prune, secretsAgain }: Options): Promise<Plan> {
-  const problems = new Problems()
-  const secrets: Secrets = { environment, again: secretsAgain, problems }
-  const plan: Plan = { items: [], known: new Set(), left: {}, uncompared: 0, notes: [] }
-  const secretFiles = new Set<string>()
-  const leave = (kind: Kind, rest: Present[]): void => void (plan.left[kind] = (plan.left[kind] ?? 0) + rest.length)
+export const makePlan = (declaration: Declaration, options: Options): Promise<Plan> => new Planner(options).make(declaration)
 
-  const listed = async (path: string): Promise<Present[]> => {
-    const all = await listAll(client, path)
-    for (const { id } of all) plan.known.add(id)
+class Planner {
+  readonly #options: Options
+  readonly #problems = new Problems()
+  readonly #secrets: Secrets
+  readonly #plan: Plan = { items: [], known: new Set(), left: {}, uncompared: 0, notes: [] }
+  readonly #secretFiles = new Set<string>()
+  #providerNames: ProviderNames = { there: [], declared: [], priceless: [] }
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#secrets = { environment: options.environment, again: options.secretsAgain, problems: this.#problems }
+  }
+
+  async make({ providers: declared, owners }: Declaration): Promise<Plan> {
+    const providers = await this.#list('/providers')
+    this.#providerNames = {
+      there: providers.map(({ name }) => name ?? ''),
+      declared: declared?.map(({ name }) => name) ?? [],
+      priceless: declared?.filter(({ kind }) => kind === 'openai-compatible').map(({ name }) => name) ?? [],
+    }
+    if (declared) {
+      const { pairs, rest } = matchByName('provider', declared, providers, this.#problems)
+      for (const { wanted, present } of pairs) this.#plan.items.push(this.#planProvider(wanted, present))
+      this.#leave('provider', rest)
+    }
+    if (owners) {
+      const { pairs, rest } = matchByName('owner', owners, await this.#list('/owners'), this.#problems)
+      this.#leave('owner', rest)
+      const agents = owners.some((owner) => owner.agents) ? await this.#list('/agents') : []
+      for (const { wanted, present } of pairs) await this.#planOwner(wanted, present, agents)
+    }
+    this.#problems.refuse(1)
+    return this.#plan
+  }
+
+  async #list(path: string): Promise<Present[]> {
+    const all = await listAll(this.#options.client, path)
+    for (const { id } of all) this.#plan.known.add(id)
     return all
   }
 
-  const providers = await listed('/providers')
-  const names = {
-    there: providers.map(({ name }) => name ?? ''),
-    declared: declaration.providers?.map(({ name }) => name) ?? [],
-    priceless: declaration.providers?.filter(({ kind }) => kind === 'openai-compatible').map(({ name }) => name) ?? [],
+  /** Counts what exists but is not declared, and stays as it is. */
+  #leave(kind: Kind, rest: Present[]): void {
+    this.#plan.left[kind] = (this.#plan.left[kind] ?? 0) + rest.length
   }
-  if (declaration.providers) {
-    const { pairs, rest } = matchByName('provider', declaration.providers, providers, problems)
-    for (const { wanted, present } of pairs) plan.items.push(planProvider(wanted, present))
-    leave('provider', rest)
-  }
-  if (declaration.owners) {
-    const { pairs, rest } = matchByName('owner', declaration.owners, await listed('/owners'), problems)
-    leave('owner', rest)
-    const agents = declaration.owners.some((owner) => owner.agents) ? await listed('/agents') : []
-    for (const { wanted, present } of pairs) {
-      const fields: Differences = {}
-      const { name, balance_usd: balance } = wanted
-      compare(fields, 'name', present?.name, name)
-      // Only the opening balance. After that, only ledger entries change the balance.
-      if (!present && balance !== undefined) compare(fields, 'balance_usd', null, writeUsd(balance))
-      const body = { name, ...(present || balance === undefined ? {} : { balance_usd: balance }) }
-      const owner: Item = { kind: 'owner', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
-      plan.items.push(owner)
-      if (!wanted.agents) continue
-      const own = agents.filter((agent) => present && agent.fields['owner_id'] === present.id)
-      const matched = matchByName('agent', wanted.agents, own, problems)
-      leave('agent', matched.rest)
-      for (const pair of matched.pairs) await planAgent(owner, pair.wanted, pair.present)
-    }
-  }
-  problems.refuse(1)
-  return plan
 
-  function planProvider(wanted: GivenProvider, present: Present | undefined): Item {
+  async #planOwner(wanted: WantedOwner, present: Present | undefined, agents: Present[]): Promise<void> {
+    const { name, balance_usd: balance } = wanted
+    const fields: Differences = {}
+    compare(fields, 'name', present?.name, name)
+    // Only the opening balance. After that, only ledger entries change the balance.
+    if (!present && balance !== undefined) compare(fields, 'balance_usd', null, writeUsd(balance))
+    const body = { name, ...(present || balance === undefined ? {} : { balance_usd: balance }) }
+    const owner: Item = { kind: 'owner', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
+    this.#plan.items.push(owner)
+    if (!wanted.agents) return
+    const own = agents.filter((agent) => present && agent.fields['owner_id'] === present.id)
+    const matched = matchByName('agent', wanted.agents, own, this.#problems)
+    this.#leave('agent', matched.rest)
+    for (const pair of matched.pairs) await this.#planAgent(owner, pair.wanted, pair.present)
+  }
+
+  #planProvider(wanted: GivenProvider, present: Present | undefined): Item {
     const { name, kind, base_url: baseUrl, api_key_env: variable } = wanted
     const fields: Differences = {}
     const body: Fields = {}
     if (present && present.fields['kind'] !== kind)
-      problems.add(
+      this.#problems.add(
         wanted.placeOf('kind'),
         `cannot change the kind of ${name} from ${String(present.fields['kind'])}: use another name for the new provider`,
       )
     if (compare(fields, 'name', present?.name, name)) body['name'] = name
     if (!present) compare(fields, 'kind', null, (body['kind'] = kind))
     if (compare(fields, 'base_url', present?.fields['base_url'] ?? null, baseUrl)) body['base_url'] = baseUrl
-    if (variable === undefined && !present) problems.add(wanted.place, `the new provider ${name} requires api_key_env`)
-    if (variable !== undefined && present && !secretsAgain) plan.uncompared++
-    if (variable !== undefined && (!present || secretsAgain)) {
-      body['api_key'] = readVariable(variable, wanted.placeOf('api_key_env'), secrets)
+    if (variable === undefined && !present) this.#problems.add(wanted.place, `the new provider ${name} requires api_key_env`)
+    if (variable !== undefined && present && !this.#secrets.again) this.#plan.uncompared++
+    if (variable !== undefined && (!present || this.#secrets.again)) {
+      body['api_key'] = readVariable(variable, wanted.placeOf('api_key_env'), this.#secrets)
       fields['api_key'] = { from: present ? 'stored' : null, to: `${present ? 'sent again, ' : ''}from $${variable}` }
     }
     return { kind: 'provider', name, id: present?.id, parent: undefined, fields, action: actionOf(present, fields), body }
   }
 
-  async function planAgent(parent: Item, wanted: WantedAgent, present: Present | undefined): Promise<void> {
-    const { fields, body, uncompared } = await compareAgent(wanted, present?.fields, { client, secrets, providers: names })
-    plan.uncompared += uncompared
+  async #planAgent(parent: Item, wanted: WantedAgent, present: Present | undefined): Promise<void> {
+    const { fields, body, uncompared } = await compareAgent(wanted, present?.fields, {
+      client: this.#options.client,
+      secrets: this.#secrets,
+      providers: this.#providerNames,
+    })
+    this.#plan.uncompared += uncompared
     const stored = present && { version: Number(present.fields['version']), enabled: present.fields['enabled'] === true }
     const state = { version: stored?.version, enabled: stored?.enabled }
     const agent: Item = {
@@ -112,28 +134,28 @@ export async function makePlan(declaration: Declaration, { client, environment, 
       body,
       ...state,
     }
-    plan.items.push(agent)
+    this.#plan.items.push(agent)
     if (wanted.keys) {
-      const matched = matchByName('key', wanted.keys, present ? await listed(keysPath(present.id)) : [], problems)
-      for (const pair of matched.pairs) plan.items.push(planKey(agent, pair.wanted, pair.present))
-      takeAway('key', agent, matched)
+      const matched = matchByName('key', wanted.keys, present ? await this.#list(keysPath(present.id)) : [], this.#problems)
+      for (const pair of matched.pairs) this.#plan.items.push(this.#planKey(agent, pair.wanted, pair.present))
+      this.#takeAway('key', agent, matched)
     }
     if (wanted.documents) {
-      const matched = matchDocuments(wanted.documents, present ? await listed(documentsPath(present.id)) : [], problems)
-      for (const pair of matched.pairs) plan.items.push(planDocument(agent, pair.wanted, pair.present))
-      takeAway('document', agent, matched)
+      const matched = matchDocuments(wanted.documents, present ? await this.#list(documentsPath(present.id)) : [], this.#problems)
+      for (const pair of matched.pairs) this.#plan.items.push(this.#planDocument(agent, pair.wanted, pair.present))
+      this.#takeAway('document', agent, matched)
     }
   }
 
-  function takeAway(kind: 'key' | 'document', parent: Item, { rest }: Matched<unknown>): void {
-    if (!prune) return leave(kind, rest)
+  #takeAway(kind: 'key' | 'document', parent: Item, { rest }: Matched<unknown>): void {
+    if (!this.#options.prune) return this.#leave(kind, rest)
     for (const { id, name } of rest) {
       const base = { action: 'delete' as const, name: name ?? id, id, parent, fields: {} }
-      plan.items.push(kind === 'key' ? { kind, ...base, body: {}, secretFile: undefined } : { kind, ...base, wanted: undefined })
+      this.#plan.items.push(kind === 'key' ? { kind, ...base, body: {}, secretFile: undefined } : { kind, ...base, wanted: undefined })
     }
   }
 
-  function planKey(parent: Item, wanted: WantedKey, present: Present | undefined): Item {
+  #planKey(parent: Item, wanted: WantedKey, present: Present | undefined): Item {
     const { name, permission, rate_limit: rate, secretFile } = wanted
     const fields: Differences = {}
     const body: Fields = {}
@@ -146,30 +168,30 @@ export async function makePlan(declaration: Declaration, { client, environment, 
     const differing = Object.entries(after ?? {}).filter(([field, to]) => compare(fields, `rate_limit.${field}`, before[field], to))
     if (differing.length > 0) body['rate_limit'] = after
     const item: Item = { kind: 'key', name, id: present?.id, parent, fields, action: actionOf(present, fields), body, secretFile }
-    if (secretFile !== undefined) checkSecretFile(item, secretFile, wanted)
+    if (secretFile !== undefined) this.#checkSecretFile(item, secretFile, wanted)
     return item
   }
 
   /** The file must not exist for a new key, and should exist for a key that exists. */
-  function checkSecretFile(item: Item, file: string, { placeOf }: WantedKey): void {
+  #checkSecretFile(item: Item, file: string, { placeOf }: WantedKey): void {
     const place = placeOf('secret_file')
     const size = statSync(file, { throwIfNoEntry: false })?.size
-    if (secretFiles.has(file)) problems.add(place, 'another key has the same secret_file')
-    secretFiles.add(file)
+    if (this.#secretFiles.has(file)) this.#problems.add(place, 'another key has the same secret_file')
+    this.#secretFiles.add(file)
     if (item.action === 'create') {
       // A run that was killed may have left an empty file.
-      if (size) problems.add(place, `cannot create ${describe(item)}: ${file} exists, and is never overwritten`)
+      if (size) this.#problems.add(place, `cannot create ${describe(item)}: ${file} exists, and is never overwritten`)
       if (!statSync(dirname(file), { throwIfNoEntry: false })?.isDirectory())
-        problems.add(place, `the folder ${dirname(file)} does not exist`)
+        this.#problems.add(place, `the folder ${dirname(file)} does not exist`)
     } else if (!size) {
       const rotate = `npx turnkeep key rotate ${item.id} > ${file}`
-      plan.notes.push(
+      this.#plan.notes.push(
         `The secret of ${describe(item)} is not in ${file}. It was shown only when the key was created. To create a new one: ${rotate}`,
       )
     }
   }
 
-  function planDocument(parent: Item, wanted: WantedDocument, present: Present | undefined): Item {
+  #planDocument(parent: Item, wanted: WantedDocument, present: Present | undefined): Item {
     const { name, title, content } = wanted
     const fields: Differences = {}
     compare(fields, 'title', present?.name, title)
