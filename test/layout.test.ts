@@ -288,7 +288,7 @@ function filesAt(path: string): string[] {
   return files
 }
 
-/** The whole name, so that `order.body` is not found in `order.body-size`. */
+/** The whole name: a rule is not found in a longer name that begins with it. */
 function names(text: string, rule: string): boolean {
   return new RegExp(`(?<![\\w.-])${rule.replace('.', '\\.')}(?![\\w-])`).test(text)
 }
