@@ -1,6 +1,6 @@
 /**
- * The whole service, put together: the only file that knows every room. Holds no rule itself.
- * A request's life: http → access → turn (admit → agent → settle) → http. Read src/turn/turn.ts next.
+ * Builds the whole service. This is the only file that knows every module, and it contains no rule itself. A request passes through http →
+ * access → turn (admit → agent → settle) → http. Read src/turn/turn.ts next.
  */
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -38,46 +38,52 @@ import { createTurns } from './turn/turn.ts'
 import type { Turns, TurnSettings } from './turn/turn.ts'
 
 export type AppOptions = {
-  /** The admin API's bearer token and the sealing keys, given or generated (data-folder.ts). */
+  /** The bearer token of the admin API and the encryption keys, either set by the operator or generated (data-folder.ts). */
   adminToken: string
   encryptionKeys: Uint8Array[]
   log: Logger
-  /** Where each request leaves a line; absent: nowhere. */
+  /** Where to write one line per request. Without it there is no access log. */
   accessLog?: Logger
   failpoints: Failpoints
-  /** Of this process, for the commands that it starts: what Node and the drivers read. Absent: none of it. */
+  /** The environment of the commands that this process starts: what Node and the drivers read. Default: none of it. */
   environment?: Environment
-  /** Being opened already; absent: `startApp` opens them. */
+  /** Stores that are already being opened. By default `startApp` opens them. */
   stores?: Promise<Stores>
-  /** Called when every room is there and nobody can come in yet. */
+  /** Called when every module exists and before the server accepts connections. */
   beforeListening?(rooms: Rooms): Promise<void>
-  /** This process is one of several on the machine: the ports they share, and the page of what all of them counted. */
+  /** Set if this process is one of several workers: the ports they share, and the metrics page of all workers. */
   among?: { port: number; adminPort: number | undefined; scrape(): Promise<string> } | undefined
-  /** Deadlines and leases other than the ruled ones, for tests. */
+  /** Deadlines and leases that differ from the defaults, for tests. */
   turnSettings?: Partial<TurnSettings>
   modelSettings?: ModelsOptions
 }
 
-/** What is reached without the door: by the first start, by tests. */
+/** What the first start and tests use directly, without HTTP. */
 export type Rooms = { admin: Admin; knowledge: Knowledge; store: Store; turns: Turns }
 
 export type App = Rooms & {
-  /** Base address of the API, as listened on. */
+  /** The base URL of the API. */
   url: string
-  /** Base address of admin API and console: the same, unless `TURNKEEP_ADMIN_PORT` is set. */
+  /** The base URL of the admin API and the console: the same as `url` unless `TURNKEEP_ADMIN_PORT` is set. */
   adminUrl: string
-  /** What this process counted, for a page of several. */
+  /** The metrics of this process, for the page of all workers. */
   figures(): Promise<Figures>
-  /** Readiness off, no new connections, running turns finish up to the drain limit, the rest is given up; then everything is closed. */
+  /**
+   * Turns readiness off, accepts no new connections, lets running turns finish up to the drain limit, releases the rest, and closes
+   * everything.
+   */
   drain(): Promise<void>
 }
 
-// A probe's own deadline is usually a second, and a store that is slow must not take us out of a load balancer.
+// A health check usually has a deadline of one second. A slow store must not remove this process from a load balancer.
 const storeDeadlineMs = 500
-// `rate.fail-closed`: what answers later than this is not asked.
+// `rate.fail-closed`: a rate limiter that takes longer counts as unavailable.
 const limiterDeadlineMs = 250
 
-/** Opens the store, recovers what a dead process left, listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the listener's error. */
+/**
+ * Opens the store, recovers the turns of processes that have died, and listens. Throws FolderInUse, SchemaRefused, StoreUnavailable, or the
+ * error of the listener.
+ */
 export async function startApp(config: Config, options: AppOptions): Promise<App> {
   const { adminToken, encryptionKeys, log, accessLog, failpoints, beforeListening, among, turnSettings, modelSettings } = options
   const monotonicMs = (): number => performance.now()

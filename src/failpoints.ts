@@ -1,14 +1,14 @@
 /**
- * Named crash points: places where a test makes the process die, fail or wait, or cuts a connection, so that "killed at any moment" is a list one
- * can walk. `TURNKEEP_FAILPOINTS` names them; it is refused outside NODE_ENV=test. Off, a point is one call of an empty function. A point that acts
- * says so first, in one line of JSON on stderr.
+ * Named points in the code where a test can kill the process, throw, wait, or cut a connection, so that "killed at any moment" becomes a
+ * list of cases. `TURNKEEP_FAILPOINTS` names them, and is refused unless NODE_ENV=test. Disabled, a point is a call of an empty function. A
+ * point that acts first writes one line of JSON to stderr.
  */
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Every point and the moment it stands for. The `key` a point is called with is the user's message where it has one, and at commits of the store the
- * name of what is committed. docs/failpoints.md is this table.
+ * Every point and the moment it represents. The `key` passed to a point is the user's message if there is one, and at commits of the store
+ * the name of the operation. docs/failpoints.md is generated from this table.
  */
 export const failpointNames = {
   'start.before-migrations': 'The database is open, and about to be brought to this schema.',
@@ -68,7 +68,7 @@ export const failpointNames = {
 
 export type FailpointName = keyof typeof failpointNames
 
-/** What the action `drop` cuts at a point; at every other point it is refused. The database's connections are those to PostgreSQL. */
+/** What the action `drop` cuts at a point. Other points refuse it. Database connections are those to PostgreSQL. */
 export const failpointDrops: { readonly [Name in FailpointName]?: 'caller' | 'model' | 'database' } = {
   'stream.before-created': 'caller',
   'stream.before-delta': 'caller',
@@ -93,25 +93,30 @@ export const failpointDrops: { readonly [Name in FailpointName]?: 'caller' | 'mo
   'finish-document.before-commit': 'database',
 }
 
-/** The points that stand in one store alone: SQLite answers a commit where it is asked, and PostgreSQL's leases run out by themselves. */
+/**
+ * Points that exist on one store only: on SQLite an outcome is known at the commit, and on PostgreSQL the database ends leases by itself.
+ */
 export const failpointStores: { readonly [Name in FailpointName]?: 'sqlite' | 'postgres' } = {
   'start.after-leases-ended': 'sqlite',
   'commit.sent': 'postgres',
 }
 
 export interface Failpoints {
-  /** Acts at a point in synchronous code; a delay blocks the thread. Throws FailpointThrown, or never returns. `drop` cuts the point's connection. */
+  /**
+   * Acts at a point in synchronous code; a delay blocks the thread. Throws FailpointThrown, or never returns. `drop` cuts the point's
+   * connection.
+   */
   hit(name: FailpointName, key?: string, drop?: () => void): void
-  /** Acts at a point in asynchronous code; a delay lets others go on. */
+  /** Acts at a point in asynchronous code; a delay does not block. */
   reach(name: FailpointName, key?: string, drop?: () => void): Promise<void>
-  /** What `createFailpoints` was given, so that a worker thread can be given the same. */
+  /** The text given to `createFailpoints`, so that a worker thread can get the same. */
   readonly spec: string
 }
 
-/** What the action `throw` throws. */
+/** Thrown by the action `throw`. */
 export class FailpointThrown extends Error {}
 
-/** The text of `TURNKEEP_FAILPOINTS` is not a list of points; the message says why. */
+/** The text of `TURNKEEP_FAILPOINTS` is invalid. The message says why. */
 export class FailpointSyntaxError extends Error {}
 
 type Action = { kind: 'kill' } | { kind: 'throw' } | { kind: 'drop' } | { kind: 'delay'; ms: number }
@@ -120,9 +125,9 @@ type Rule = { name: FailpointName; action: Action; atHit: number | undefined; if
 export const noFailpoints: Failpoints = { hit: () => {}, reach: async () => {}, spec: '' }
 
 /**
- * Reads `name=action[@n][ if:text]`, separated by `;`. Actions: `kill` (SIGKILL to this process), `throw`, `drop` (cuts the point's connection),
- * `delay:<ms>`. `@n` acts at the n-th hit only, otherwise at every hit; `if:text` counts only hits whose key contains the text.
- * For example `settle.before-commit=kill@3; model.delta=kill if:poison`. Throws FailpointSyntaxError.
+ * Parses `name=action[@n][ if:text]`, separated by `;`. Actions: `kill` (SIGKILL to this process), `throw`, `drop` (cuts the point's
+ * connection), `delay:<ms>`. `@n` acts at the n-th hit only, otherwise the point acts at every hit. `if:text` counts only hits whose key
+ * contains the text. Example: `settle.before-commit=kill@3; model.delta=kill if:poison`. Throws FailpointSyntaxError.
  */
 export function createFailpoints(spec: string): Failpoints {
   const rules = rulesOf(spec)
@@ -153,7 +158,7 @@ export function createFailpoints(spec: string): Failpoints {
   }
 }
 
-/** Why a specification can never act with this store, or undefined. Throws FailpointSyntaxError. */
+/** Returns why a specification can never act with this store, or undefined. Throws FailpointSyntaxError. */
 export function misplacedFailpoint(spec: string, store: 'sqlite' | 'postgres'): string | undefined {
   for (const { name, action } of rulesOf(spec)) {
     const only = failpointStores[name]
@@ -190,15 +195,18 @@ function isFailpointName(name: string): name is FailpointName {
   return Object.hasOwn(failpointNames, name)
 }
 
-/** So that a run knows which of its points acted. Written by this thread itself: what is handed to the main thread would die with the process. */
+/**
+ * Lets a test run know which of its points acted. Written by this thread itself, because output handed to the main thread would be lost if
+ * the process dies.
+ */
 function tell({ name, action, hits }: Rule): void {
   const line = `${JSON.stringify({ failpoint: name, action: action.kind, hit: hits, pid: process.pid })}\n`
   for (;;) {
     try {
-      // Shorter than PIPE_BUF, so it is written whole or not at all, beside lines of the log too.
+      // Shorter than PIPE_BUF, so it is written whole or not at all, also between log lines.
       return void writeSync(2, line)
     } catch (error) {
-      // Somebody made the pipe one that does not wait; where its reader has gone, the action counts all the same.
+      // The pipe does not block. If its reader has gone, the point still acts.
       if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return
       block(1)
     }
@@ -212,7 +220,7 @@ function act(kind: 'kill' | 'throw' | 'drop', name: FailpointName, drop: (() => 
     return drop()
   }
   process.kill(process.pid, 'SIGKILL')
-  // The signal may arrive a moment later, and nothing after this point may happen.
+  // The signal may arrive a moment later, and nothing after this point may run.
   for (;;) block(Infinity)
 }
 

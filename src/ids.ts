@@ -1,4 +1,4 @@
-/** Where ids come from (ruling `ids`): ordered by time, so that new rows stand side by side on the disk, which a commit then flushes together. */
+/** Generates IDs (`ids`) that are ordered by time, so that new rows are stored next to each other and a commit flushes fewer pages. */
 import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import { v7 } from 'uuid'
@@ -6,13 +6,13 @@ import { v7 } from 'uuid'
 export type IdPrefix = 'own' | 'prv' | 'agt' | 'key' | 'conv' | 'msg' | 'doc' | 'led' | 'aud' | 'cnt' | 'ses'
 
 export type Ids = {
-  /** A UUID. With random ones the store did a third fewer turns a second, measured. */
+  /** A UUID. With random UUIDs the store completed a third fewer turns per second (measured). */
   newRequestId(): string
-  /** The prefix, `_`, a ULID in lower case; within one process each is greater than the one before. */
+  /** The prefix, `_` and a ULID in lower case. Within one process, each is greater than the previous one. */
   newId(prefix: IdPrefix): string
 }
 
-// Each request for randomness is a call of the kernel, and a turn needs five ids; a fill of the pool serves fifty turns.
+// Each request for random bytes is a system call, and a turn needs five IDs. One fill of the pool serves fifty turns.
 const poolBytes = 4096
 const uuidBytes = 16
 const uuidLength = 36
@@ -34,7 +34,7 @@ export function createIds(): Ids {
 
   const uuid = new Uint8Array(uuidBytes)
   const written = Buffer.alloc(uuidLength)
-  /** In one piece: put together from its parts, an id would be a tree of thirty strings for as long as it is kept. */
+  /** Builds the ID as one flat string. Concatenated from its parts, it would stay a tree of thirty strings for as long as it is kept. */
   function newRequestId(): string {
     v7({ random: takeRandom(uuidBytes) }, uuid)
     let at = 0

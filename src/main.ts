@@ -1,7 +1,7 @@
 /**
- * The process: settings → data folder → app → listen → drain; with TURNKEEP_WORKERS above 1 the supervisor of several, or one of them. Nothing
- * else reads the environment, catches signals or ends a process that started well. What a person reads goes to stdout, the log as JSON lines to
- * stderr. Exit codes: 0 drained · 1 died of a fault · 2 could not start.
+ * The server process: settings → data folder → app → listen → drain. With TURNKEEP_WORKERS above 1 it is the supervisor of several workers,
+ * or one of them. Only this file reads the environment, handles signals and ends a process that has started. Text for people goes to
+ * stdout, the log goes to stderr as JSON lines. Exit codes: 0 drained, 1 crashed, 2 could not start.
  */
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -20,21 +20,21 @@ import { openStores } from './process/open-stores.ts'
 import { openWorkerLink } from './process/worker-link.ts'
 import type { Ready, WorkerLink } from './process/worker-link.ts'
 
-// A terminal under npm delivers one Ctrl-C twice, from the terminal and from npm; a person's second one comes later than this.
+// Under npm, a terminal delivers one Ctrl-C twice: from the terminal and from npm. A second one from a person comes later than this.
 const sameSignalMs = 500
 
 /**
- * Runs the server until a signal ends it. Resolves when it is ready. `onStore` receives the open store before the server listens; the
- * development server (dev/server.ts) passes it, and nothing in this package does. It is not called where several workers run.
+ * Runs the server until a signal ends it. Resolves when it is ready. `onStore` receives the open store before the server listens. Only the
+ * development server (dev/server.ts) passes it, and it is not called with several workers.
  */
 export async function serve(environment: Environment, onStore?: (store: Store) => void): Promise<Pick<Ready, 'url' | 'adminUrl'>> {
-  // The first process of a container has no other answer to a signal, and a start may wait for its database.
+  // The first process of a container ignores signals that it does not handle, and a start may have to wait for its database.
   for (const signal of endingSignals) process.on(signal, endUnstarted)
   const config = configOf(environment)
   const log = openLog(config)
   try {
     const ready = config.workers === 1 ? await serveHere(config, environment, log, { onStore }) : await supervise(config, environment, log)
-    // On a terminal the lines below say it; whoever collects stderr gets it as a line of the log.
+    // A terminal gets the lines below instead. Whatever collects stderr gets a log line.
     if (!process.stderr.isTTY) log.info({ url: ready.url, adminUrl: ready.adminUrl }, 'listening')
     const adminUrl = config.adminPort === undefined ? (config.publicUrl ?? ready.adminUrl) : ready.adminUrl
     const tokenPath = config.adminToken === undefined ? join(config.dataFolder, settings.adminToken.file) : undefined
@@ -47,7 +47,7 @@ export async function serve(environment: Environment, onStore?: (store: Store) =
   }
 }
 
-/** One of several on this machine; `role` is the supervisor's word. */
+/** Runs one of several workers on this machine. `role` comes from the supervisor. */
 async function serveAsWorker(environment: Environment, role: string): Promise<void> {
   const link = openWorkerLink(role)
   const config = configOf(environment)
@@ -64,14 +64,15 @@ async function serveAsWorker(environment: Environment, role: string): Promise<vo
 function configOf(environment: Environment): Config {
   const outcome = readConfig(environment)
   if (outcome.kind === 'problems') return refuse(outcome.problems)
-  // Whatever is written from here on, the database too, is for this user alone.
+  // From here on, all files are created for this user only, including the database.
   process.umask(0o077)
   return outcome.config
 }
 
 function openLog(config: Config, worker?: number): Logger {
   const log = createLog(config.logLevel, { worker })
-  // Also an unhandled rejection comes here. Nothing can be trusted after it: the turns are finished by the next start, or by another process.
+  // Also handles unhandled rejections. After one of them the state of the process is unknown, so it exits. The next start or another
+  // process finishes its turns.
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'process exiting: uncaught exception')
     process.exit(1)
@@ -83,12 +84,12 @@ type HereOptions = { link?: WorkerLink; onStore?: ((store: Store) => void) | und
 
 async function serveHere(config: Config, environment: Environment, log: Logger, { link, onStore }: HereOptions = {}): Promise<Ready> {
   const makesDemo = link ? link.makesDemo : config.demo
-  // With a database of its own there is nothing to keep in a folder but the demo's key, and a read-only file system will do.
+  // With PostgreSQL the folder holds only the demo's key, so a read-only file system is acceptable.
   const folder = makesDemo || config.databaseUrl === undefined ? openDataFolder(config.dataFolder) : undefined
   const secrets = secretsOf(config, folder)
   const failpoints = createFailpoints(config.failpoints)
   const stores = openStores(config, { monotonicMs: () => performance.now(), failpoints, log })
-  // Whoever awaits it hears of a failure; that may be later than it fails.
+  // The failure is reported to whoever awaits the promise, which may be later than it happens.
   stores.catch(() => undefined)
   const { startApp } = await import('./app.ts')
   let demo: Ready['demo']
@@ -100,7 +101,7 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
     failpoints,
     environment,
     among: link,
-    // Made before the first request can come in, so that whoever finds the server ready finds the demo too.
+    // Created before the server accepts requests, so that the demo exists when the server is ready.
     async beforeListening(rooms) {
       onStore?.(rooms.store)
       if (!makesDemo || !folder) return
@@ -133,7 +134,7 @@ async function supervise(config: Config, environment: Environment, log: Logger):
   return workers.ready
 }
 
-/** With PostgreSQL both are given (config.ts); what is generated lies in the folder. */
+/** With PostgreSQL both must be set (config.ts). Otherwise they are generated in the data folder. */
 function secretsOf({ adminToken, encryptionKeys }: Config, folder: DataFolder | undefined): Secrets {
   if (folder) return readSecrets({ adminToken, encryptionKeys }, folder)
   if (adminToken === undefined || encryptionKeys === undefined) throw new Error('a secret is missing, and there is no folder to keep one')
@@ -141,13 +142,13 @@ function secretsOf({ adminToken, encryptionKeys }: Config, folder: DataFolder | 
 }
 
 type Ending = {
-  /** Answers the exit code. */
+  /** Resolves with the exit code. */
   drain(): Promise<number>
-  /** What has to go with this process when it ends at once. */
+  /** What has to end together with this process if it ends immediately. */
   kill?: () => void
 }
 
-/** Answers what begins the drain as a signal does. */
+/** Returns a function that starts the drain, as a signal does. */
 function drainOnSignal(log: Logger, ending: Ending): (why: object) => void {
   let drainingSince: number | undefined
   const begin = (why: object): void => {
@@ -171,12 +172,12 @@ function drainOnSignal(log: Logger, ending: Ending): (why: object) => void {
 }
 
 const endingSignals = ['SIGTERM', 'SIGINT'] as const
-/** Nothing has begun that would have to be drained. */
+/** Nothing has started yet that would have to be drained. */
 const endUnstarted = (): never => process.exit(0)
 
-/** One line for what an operator can mend; undefined for a fault of ours. */
+/** Returns one line for an error that the operator can fix, and undefined for an internal error. */
 async function explain(error: unknown, config: Config): Promise<string | undefined> {
-  // Read where it is needed: a supervisor, and a start that goes well with PostgreSQL, do without it.
+  // Imported on demand: a supervisor, and a successful start with PostgreSQL, do not need it.
   const { FolderInUse } = await import('./store/sqlite/sqlite.ts')
   if (error instanceof FolderInUse || error instanceof SchemaRefused || error instanceof DataFolderRefused) return error.message
   if (error instanceof StoreUnavailable) {

@@ -1,6 +1,6 @@
 /**
- * Who may come in: which API key a header presents, and whether its window has room. Never sees a path, a body or an agent's state, and
- * never tells one reason of a refused key from another. Specification section 5 and 8; rulings `order.authentication`, `rate.*`.
+ * Authenticates API keys and spends their rate limit. Does not see a path, a body or the state of an agent, and gives all refused keys the
+ * same response (docs/spec.md, "Keys" and "Rate limit"; `order.authentication`, `rate.fail-closed`).
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -18,23 +18,23 @@ import type { RateSpend, RateWindow } from './rate-window.ts'
 export type AccessOptions = {
   store: Store
   window: RateWindow
-  /** Milliseconds that never go back, as performance.now(). */
+  /** A monotonic clock in milliseconds, such as performance.now(). */
   monotonicMs: () => number
-  /** `rate.fail-closed`: how long the window's store may take. */
+  /** `rate.fail-closed`: the deadline of the store of rate windows. */
   windowDeadlineMs?: number
-  /** Told of every key that authenticated. */
+  /** Called with every key that was authenticated. */
   onUse?: (apiKeyId: string) => void
   failpoints?: Failpoints
   log: Logger
 }
 
-// A key has 75 characters; what is longer than this is none, and is not looked at.
+// A key has 75 characters. Anything longer than this is refused without parsing.
 const maxHeader = 256
-// An outage of the window's store is told at its first refusal and then this often, not once for each request.
+// An outage of the store of rate windows is logged at its first refusal and then at this interval, not once per request.
 const warnEveryMs = 10_000
-// Compared where there is no secret; no text is known whose SHA-256 is all zeros.
+// Compared if there is no secret. No text is known whose SHA-256 is all zeros.
 const noDigest = new Uint8Array(32)
-// A key has one secret, or two while it is rotated; as many comparisons are made for an unknown key.
+// A key has one secret, or two during a rotation. An unknown key causes the same number of comparisons.
 const usualSecrets = 2
 
 export function createAccess({
@@ -66,7 +66,7 @@ export function createAccess({
     blindToldAt = monotonicMs()
   }
 
-  /** `order.authentication`: an unknown id and a wrong secret take the same path to the same answer. */
+  /** `order.authentication`: an unknown ID and a wrong secret take the same path to the same response. */
   function judge(digest: Uint8Array, { key, readAt }: FoundKey): Authenticated {
     const secrets = key?.secrets ?? []
     const age = monotonicMs() - readAt
@@ -99,7 +99,7 @@ export function createAccess({
     return outcome
   }
 
-  /** `rate.fail-closed`: an error, or no answer in time, is `unavailable`; never a pass and never `exceeded`. */
+  /** `rate.fail-closed`: an error or a late answer is `unavailable`, never a pass and never `exceeded`. */
   async function askInTime(asked: RateSpend): Promise<RateOutcome> {
     try {
       return await within(windowDeadlineMs, ask(asked))
@@ -120,13 +120,16 @@ export function createAccess({
 
     spend({ id, rateLimit, rateWindowSeconds }) {
       const asked = { apiKeyId: id, limit: rateLimit, windowSeconds: rateWindowSeconds }
-      // What is known at once needs no deadline. A failpoint may stand before it, and take its time.
+      // An answer that is known immediately needs no deadline. A failpoint before it may take time.
       return window.spendNow && failpoints === noFailpoints ? window.spendNow(asked) : askInTime(asked)
     },
   }
 }
 
-/** The one credential of a bearer header, or nothing. The scheme's case and white space around the credential do not matter (RFC 9110, 11.4). */
+/**
+ * Returns the credential of a bearer header, or undefined. The case of the scheme and white space around the credential do not matter (RFC
+ * 9110, section 11.4).
+ */
 function bearerCredential(authorization: string | undefined): string {
   if (authorization === undefined || authorization.length > maxHeader) return ''
   return /^bearer[ \t]+(\S+)$/i.exec(authorization.trim())?.[1] ?? ''

@@ -1,9 +1,9 @@
 /**
- * A deadline for an answer: what comes later is a rejection with `Late`. Time in which this process could not look does not count: after a
- * blocked event loop the timers run before the sockets are read, and before what was asked for has even left, so the deadline begins anew.
+ * A deadline for an asynchronous answer: rejects with `Late` after it. Time in which this process could not run does not count. After the
+ * event loop was blocked, timers run before sockets are read, and before the request was even sent, so the deadline starts again.
  */
 
-/** Nothing came in time; what was asked may still happen. */
+/** No answer came in time. The operation may still happen. */
 export class Late extends Error {}
 
 export async function within<Value>(deadlineMs: number, answer: Promise<Value>): Promise<Value> {
@@ -13,7 +13,7 @@ export async function within<Value>(deadlineMs: number, answer: Promise<Value>):
   const begin = (): void => {
     const due = performance.now() + deadlineMs
     timer = setTimeout(() => {
-      // A timer that is a little late itself leaves the sockets one more look.
+      // A timer may itself be a little late, so the sockets are read once more.
       if (performance.now() - due > deadlineMs / 10) begin()
       else setImmediate(tooLate)
     }, deadlineMs)

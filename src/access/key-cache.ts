@@ -1,15 +1,15 @@
 /**
- * What was last read of each API key, at most a second old. Never judges a secret. A change made through this store is seen at once, one
- * made by another process within a second (surfaces: DELETE revokes on every process within a second).
+ * Caches API keys for at most one second. Does not check secrets. A change made through this store is visible immediately, and one made by
+ * another process within one second, so a revoked key is refused everywhere within a second.
  */
 import type { StoredApiKey } from '../store/queries/api-keys.ts'
 import type { Answer } from './outcome.ts'
 
-/** `readAt` is when the read began, by the monotonic clock; `key` is undefined where there is no such key, or none any more. */
+/** `readAt` is when the read started, by the monotonic clock. `key` is undefined if the key does not exist. */
 export type FoundKey = { key: StoredApiKey | undefined; readAt: number }
 
 export interface KeyCache {
-  /** Rejects as the read does. */
+  /** Rejects if the read fails. */
   find(keyId: string): Answer<FoundKey>
   clear(): void
 }
@@ -22,12 +22,12 @@ export type KeyCacheOptions = {
 type Reading = { key: Promise<StoredApiKey | undefined>; readAt: number }
 
 const maxAgeMs = 1_000
-// Some 5 MB; more keys than this in use within one second are read again.
+// About 5 MB. If more keys are used within one second, they are read again.
 const maxKeys = 10_000
 
 /**
- * Requests that ask for one key at the same time share one read. Only keys that exist are kept: made-up ids can neither fill the memory nor
- * push out a good key, and a new key works at once.
+ * Simultaneous requests for one key share one read. Only keys that exist are cached: invented IDs can neither fill the memory nor evict a
+ * valid key, and a new key works immediately.
  */
 export function createKeyCache({ load, monotonicMs }: KeyCacheOptions): KeyCache {
   const kept = new Map<string, FoundKey>()
@@ -43,7 +43,7 @@ export function createKeyCache({ load, monotonicMs }: KeyCacheOptions): KeyCache
   async function end(keyId: string, reading: Reading): Promise<FoundKey> {
     try {
       const found = { key: await reading.key, readAt: reading.readAt }
-      // A change may have come while the read was under way: what it brought serves those who asked before, and nobody after.
+      // A change may have arrived during the read. Its result serves the requests that were already waiting, and no later ones.
       if (found.key && readings.get(keyId) === reading) keep(keyId, found)
       return found
     } finally {

@@ -1,6 +1,6 @@
 /**
- * When each API key was last used: kept in memory and written once a minute, all keys in one write, so that no request waits for it. What a
- * process that is killed had not written yet is forgotten. Never decides anything. Surfaces: /agents/{id}/keys.
+ * Tracks when each API key was last used: kept in memory and written once a minute for all keys in one write, so that no request waits for
+ * it. A process that is killed loses what it has not written yet.
  */
 import type { Logger } from 'pino'
 import type { Store } from '../store/store.ts'
@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 export interface LastUse {
   saw(apiKeyId: string): void
   start(): void
-  /** Ends the timer and writes what is left. Never rejects. */
+  /** Stops the timer and writes what is left. Never rejects. */
   stop(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** What the door learns of a caller. Expected outcomes are values. */
+/** What the HTTP layer learns about a caller. Expected outcomes are values. */
 
 /** An authenticated API key, as of at most one second ago. */
 export type ApiKey = {
@@ -13,23 +13,26 @@ export type ApiKey = {
 export type Authenticated =
   | { kind: 'authenticated'; apiKey: ApiKey }
   | { kind: 'invalid_api_key' }
-  /** The key could not be looked up at all: 503, never 401. */
+  /** The key could not be looked up: 503, never 401. */
   | { kind: 'service_unavailable' }
 
-/** `rate.headers`: the figures of X-RateLimit-*; `resetAt` in whole Unix seconds. */
+/** `rate.headers`: the figures of X-RateLimit-*. `resetAt` is in whole Unix seconds. */
 export type RateFigures = { limit: number; remaining: number; resetAt: number }
 
-/** `rate.fail-closed`: exceeded and unavailable are two values, so that neither can be forgotten. */
+/** `rate.fail-closed`: `exceeded` and `unavailable` are separate values, so that a caller must handle both. */
 export type RateOutcome =
   | { kind: 'allowed'; figures: RateFigures }
   | { kind: 'exceeded'; figures: RateFigures; retryAfterSeconds: number }
   | { kind: 'unavailable' }
 
-/** A value where it is known at once: a key that was read within the second, a window in memory. Most requests wait for no promise then. */
+/**
+ * A plain value if it is known immediately: a key that was read within the last second, a window in memory. Most requests wait for no
+ * promise.
+ */
 export type Answer<Value> = Value | Promise<Value>
 
 export interface Access {
-  /** Takes the whole Authorization header as it came, or undefined. */
+  /** Takes the whole Authorization header as received, or undefined. */
   authenticate(authorization: string | undefined): Answer<Authenticated>
   /** `rate.spend`: spends one unit of the key's window. */
   spend(apiKey: ApiKey): Answer<RateOutcome>

@@ -1,7 +1,6 @@
 /**
- * The rate window of an API key: the port every limiter fulfils, and the one that lives in this process. Knows no header and no key's
- * secret. Specification section 8; rulings `rate.spend`, `rate.window`. Where the count lives decides what a restart forgets: this one all.
- * The others: redis-window.ts, store-window.ts.
+ * The rate window of an API key: the interface of all limiters, and the one in this process (`rate.spend`, `rate.window`). Its count is
+ * lost at a restart. The others are redis-window.ts and store-window.ts.
  */
 import type { RateOutcome } from './outcome.ts'
 
@@ -13,19 +12,19 @@ export type RateSpend = {
 }
 
 export interface RateWindow {
-  /** Spends one unit in one atomic step. May throw or hang where its store fails; the caller answers `unavailable` then. */
+  /** Spends one unit in one atomic step. May throw or never resolve if its store fails; the caller then responds with `unavailable`. */
   spend(request: RateSpend): Promise<RateOutcome>
-  /** The same where it cannot fail and nothing has to be waited for; absent where the count lives elsewhere. */
+  /** The same for a window that cannot fail and needs no waiting. Undefined if the count is stored elsewhere. */
   spendNow?(request: RateSpend): RateOutcome
-  /** Rejects where `spend` could not be answered now. */
+  /** Rejects if `spend` could not be answered now. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** A window after a request, by the clock of the store it lives in. */
+/** The state of a window after a request, by the clock of its store. */
 export type WindowFigures = { limit: number; spent: number; endsAtMs: number; endsInMs: number }
 
-/** `rate.window`: what is told is rounded up, so an obedient caller is never early. */
+/** `rate.window`: times are rounded up, so a caller that honors them is never early. */
 export function outcomeOf(fits: boolean, { limit, spent, endsAtMs, endsInMs }: WindowFigures): RateOutcome {
   const figures = { limit, remaining: Math.max(0, limit - spent), resetAt: Math.ceil(endsAtMs / 1000) }
   if (fits) return { kind: 'allowed', figures }
@@ -33,20 +32,20 @@ export function outcomeOf(fits: boolean, { limit, spent, endsAtMs, endsInMs }: W
 }
 
 export type MemoryWindowOptions = {
-  /** Milliseconds that never go back, as performance.now(): what the decision is made on. */
+  /** A monotonic clock in milliseconds, such as performance.now(), on which decisions are based. */
   monotonicMs: () => number
-  /** Epoch milliseconds, as Date.now(): what `resetAt` is told in. */
+  /** Epoch milliseconds, such as Date.now(), for `resetAt`. */
   wallMs: () => number
 }
 
 type OpenWindow = { openedAt: number; openedWall: number; windowSeconds: number; accepted: number }
 
-// Below this many windows a sweep is not worth its walk: about 100 kB.
+// Below this number of windows (about 100 kB), a sweep is not worth its time.
 const fewestSwept = 1_000
 
 /**
- * `rate.window`: fixed, opened by the key's first request. A changed limit or length holds for the window under way too. Ended windows are
- * swept whenever their number could have doubled, so memory follows the keys in use and the work stays constant per request.
+ * `rate.window`: fixed, and starts with the key's first request. A changed limit or length also applies to the current window. Ended
+ * windows are swept whenever their number could have doubled, so memory follows the keys in use and the work per request is constant.
  */
 export function createMemoryWindow({ monotonicMs, wallMs }: MemoryWindowOptions): RateWindow {
   const windows = new Map<string, OpenWindow>()
@@ -63,7 +62,7 @@ export function createMemoryWindow({ monotonicMs, wallMs }: MemoryWindowOptions)
   }
 
   function spendNow({ apiKeyId, limit, windowSeconds }: RateSpend): RateOutcome {
-    // Whole milliseconds: 60 s from a fraction may come out as a hair more, and as 61 s to wait.
+    // Whole milliseconds: 60 s from a fraction could come out slightly above, as 61 s to wait.
     const now = Math.floor(monotonicMs())
     const known = windows.get(apiKeyId)
     const underWay = known && now < endOf(known) ? known : undefined

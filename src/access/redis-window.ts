@@ -1,7 +1,8 @@
 /**
- * `rate.window` in Redis or Valkey, shared by all processes: one script opens the window, spends, and tells its end by the server's clock.
- * `rate.fail-closed`: a command is sent once, over a connection that is there, or not at all; never queued, sent again or answered from memory.
- * An outage never ends the process, and no log line has the password. docs/decisions/0014-rate-windows.md.
+ * `rate.window` in Redis or Valkey, shared by all processes: one script opens the window, spends a unit, and returns the end of the window
+ * by the server's clock. `rate.fail-closed`: a command is sent once over an existing connection, or not at all; it is never queued,
+ * repeated or answered from memory. An outage never ends the process, and no log line contains the password. See
+ * docs/decisions/0014-rate-windows.md.
  */
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -13,18 +14,18 @@ import { outcomeOf } from './rate-window.ts'
 import type { RateWindow } from './rate-window.ts'
 
 export type RedisWindowOptions = {
-  /** redis, rediss, valkey or valkeys; the path is the number of the database. */
+  /** redis, rediss, valkey or valkeys. The path is the number of the database. */
   url: string
   log: Logger
-  /** How long an answer may take; the connection that owes it is given up then. */
+  /** The deadline of an answer. After it, the connection is closed. */
   deadlineMs?: number
-  /** Milliseconds that never go back, as performance.now(). */
+  /** A monotonic clock in milliseconds, such as performance.now(). */
   monotonicMs?: () => number
 }
 
 /**
- * Answers whether the unit fitted, the units spent, the end, and the milliseconds to it. It writes whatever comes of it, so that a server that
- * takes no writes (a replica, a full memory) fails instead of judging by what it once knew.
+ * Returns whether the unit was accepted, the units spent, the end of the window, and the milliseconds until then. It always writes, so that
+ * a server that cannot write (a replica, full memory) fails instead of deciding with outdated data.
  */
 export const spendScript = `
 local time = redis.call('TIME')
@@ -43,16 +44,19 @@ return { fits and 1 or 0, spent, opened + length, left }`
 
 const scriptId = createHash('sha1').update(spendScript).digest('hex')
 const keyPrefix = 'turnkeep:window:'
-// No API key has this id.
+// No API key has this ID.
 const pingId = 'ping'
 const connectWithinMs = 1_000
 const greetWithinMs = 1_000
 const minPauseMs = 50
 const maxPauseMs = 1_000
-// One that comes and goes is told this often.
+// A flapping connection is logged at most this often.
 const warnEveryMs = 10_000
 
-/** Resolves when the first attempt to connect has ended, either way: a start refuses nobody where Redis is there, and needs none. */
+/**
+ * Resolves when the first attempt to connect has ended, successfully or not. So the first requests after a start are not refused if Redis
+ * is available, and a start does not require Redis.
+ */
 export async function createRedisWindow({
   url,
   log,
@@ -74,21 +78,21 @@ export async function createRedisWindow({
     connectTimeout: connectWithinMs,
     disconnectTimeout: 100,
     enableOfflineQueue: false,
-    // Without the zero, what a lost connection owes is neither sent again nor ever answered.
+    // Without the zero, commands of a lost connection would neither be repeated nor ever be answered.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // A server that loads says so to each command; the client's own check may wait ten seconds longer than the loading takes.
+    // A server that is loading its data says so to each command. The client's own check may wait ten seconds longer than the loading takes.
     enableReadyCheck: false,
     disableClientInfo: true,
-    // The client counts from its last connection, but one to a replica or with a wrong password is of no use.
+    // The client counts from its last connection, but a connection to a replica or with a wrong password does not work.
     retryStrategy: () => Math.min(maxPauseMs, minPauseMs * 2 ** failures++) * (0.5 + Math.random() / 2),
-    // After a failover behind one address the connection still leads to the former primary.
+    // After a failover behind one address, the connection still leads to the previous primary.
     reconnectOnError: (error) => /READONLY|MASTERDOWN/.test(error.message),
   })
 
   redis.on('error', (error: Error) => {
     fails(error)
-    // The client goes on in database 0 where the one asked for does not exist.
+    // The client continues in database 0 if the requested one does not exist.
     if (redis.status === 'connect') redis.stream.destroy()
   })
   redis.on('connect', () => {
@@ -104,7 +108,7 @@ export async function createRedisWindow({
   })
   redis.on('close', () => {
     clearTimeout(greeting)
-    // An error before it has said more.
+    // An error that arrives first explains the disconnect.
     if (trouble === undefined) fails(new Error('the connection was closed'))
     tried.resolve()
   })
@@ -127,7 +131,7 @@ export async function createRedisWindow({
     told = false
   }
 
-  /** What is sent in one round of the event loop goes out in one write: a write of its own costs twice as much as all else of a command. */
+  /** Commands of one round of the event loop are sent in one write: a separate write costs twice as much as the rest of a command. */
   function gather(stream: typeof redis.stream): void {
     if (stream.writableCorked > 0) return
     stream.cork()
@@ -138,7 +142,7 @@ export async function createRedisWindow({
     try {
       return await redis.evalsha(scriptId, 1, ...args)
     } catch (error) {
-      // Nothing was run: a server that has started anew, or whose scripts were flushed.
+      // Nothing was executed: the server has restarted or its scripts were flushed.
       if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
       return redis.eval(spendScript, 1, ...args)
     }
@@ -153,15 +157,15 @@ export async function createRedisWindow({
       works()
       return answer as [fits: 0 | 1, spent: number, endsAtMs: number, endsInMs: number]
     } catch (error) {
-      // A frozen server would do later what nobody waits for any more; a new connection is greeted as soon as it thaws.
+      // A frozen server would later execute commands that no caller waits for. A new connection works as soon as it resumes.
       if (error instanceof Late) stream.destroy()
-      // Otherwise the connection was lost, which has left its reason.
+      // Otherwise the connection was lost, and the reason is known.
       if (redis.status === 'ready') fails(error as Error)
       throw refusal()
     }
   }
 
-  // Not the client's error, which has the command in it.
+  // Not the client's error, because its message contains the command.
   const refusal = (): Error => new Error(`the rate limiter cannot use Redis: ${trouble ?? 'not connected'}`)
 
   await tried.promise
@@ -182,7 +186,7 @@ export async function createRedisWindow({
   }
 }
 
-/** Read here and not by the client, for which whatever stands after a question mark is a setting that beats ours. */
+/** Parsed here and not by the client, which would let the query of the URL override these settings. */
 export function addressOf(text: string): RedisOptions {
   const url = new URL(text)
   const host = url.hostname.replace(/^\[|\]$/g, '')

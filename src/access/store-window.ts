@@ -1,7 +1,7 @@
 /**
- * `rate.window` in a store that processes share, where there is no Redis. What arrives while a call is under way leaves in the next one, units
- * of a key added up, so a burst costs a few calls and a lone caller waits for nobody. Never spends for a caller who has given up before its
- * call left. What a crash of the database forgets is said in docs/decisions/0014-rate-windows.md.
+ * `rate.window` in a shared store, used without Redis. Requests that arrive during a call are sent with the next one, with the units of
+ * each key added up, so a burst costs few calls and a single caller does not wait. Never spends for a caller that has given up before its
+ * call was sent. docs/decisions/0014-rate-windows.md says what a crash of the database loses.
  */
 import type { SharedStore, WindowSpent } from '../store/store.ts'
 import { within } from './deadline.ts'
@@ -11,12 +11,12 @@ import type { RateWindow } from './rate-window.ts'
 
 export type StoreWindowOptions = {
   store: Pick<SharedStore, 'spendWindows' | 'ping'>
-  /** How long a caller waits for a call of its own or of others before it. */
+  /** How long a caller waits for its own call or the calls before it. */
   deadlineMs?: number
 }
 
 type Caller = PromiseWithResolvers<RateOutcome>
-/** All that wait with one key, in their order; limit and length as the last of them has them, for a change holds at once. */
+/** All waiting requests of one key, in order, with the limit and length of the last one, because a change applies immediately. */
 type Group = { limit: number; windowSeconds: number; callers: Set<Caller> }
 
 export function createStoreWindow({ store, deadlineMs = 250 }: StoreWindowOptions): RateWindow {
@@ -43,7 +43,7 @@ export function createStoreWindow({ store, deadlineMs = 250 }: StoreWindowOption
     waiting.set(apiKeyId, { limit, windowSeconds, callers: callers.add(caller) })
     if (calling) return
     calling = true
-    // What arrives in the same turn of the loop leaves in the first call too.
+    // Requests that arrive in the same tick of the event loop are sent with the first call, too.
     queueMicrotask(() => void callForAll())
   }
 
@@ -68,7 +68,7 @@ export function createStoreWindow({ store, deadlineMs = 250 }: StoreWindowOption
   }
 }
 
-/** The first come is the first served: as many as were accepted, each with the count as it was after its own unit. */
+/** The first requests are accepted, up to the number of accepted units. Each gets the count after its own unit. */
 function handOut({ accepted, spent, endsAtMs, endsInMs }: WindowSpent, { limit, callers }: Group): void {
   let unit = spent - accepted
   for (const caller of callers) {

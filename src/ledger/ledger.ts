@@ -1,12 +1,12 @@
 /**
- * Money as arithmetic. Owns amounts, prices, costs, charges and the one rounding of a turn. Pure: no clock, no store, no I/O.
- * Specification section 2 (`charged_usd`, 8 places) and the rulings' chapter Money.
+ * Amounts, prices, costs and charges, and the only rounding of a turn. Pure: no clock, no store, no I/O. docs/spec.md, "What is charged",
+ * describes the result (`charged_usd`, 8 decimal places).
  */
 
 /** An integer number of 10⁻⁸ USD. */
 export type Amount = bigint
 
-/** Two integer prices in 10⁻⁸ USD per million tokens: $0.15 a million is 15_000_000n. */
+/** Two integer prices in 10⁻⁸ USD per million tokens: $0.15 per million is 15_000_000n. */
 export type Price = { promptPerMillion: Amount; completionPerMillion: Amount }
 
 export type TokenCount = { promptTokens: number; completionTokens: number }
@@ -15,10 +15,10 @@ const unitsPerUsd = 100_000_000n
 const tokensPerMillion = 1_000_000n
 /** $1,000,000,000: keeps every sum of amounts inside a signed 64-bit column. */
 export const maxAmount: Amount = 1_000_000_000n * unitsPerUsd
-/** $10,000 a million tokens: times two million tokens it still fits a signed 64-bit integer before the division. */
+/** $10,000 per million tokens: multiplied by two million tokens, it still fits in a signed 64-bit integer before the division. */
 export const maxPricePerMillion: Amount = 10_000n * unitsPerUsd
 
-/** Reads a decimal string of USD with at most 8 places, as `"10"`, `"-0.5"` or `"0.00000001"`; undefined when it is anything else. */
+/** Reads a decimal string of USD with at most 8 places, such as `"10"`, `"-0.5"` or `"0.00000001"`. Returns undefined for anything else. */
 export function parseUsd(text: string): Amount | undefined {
   const match = /^(-?)(\d{1,10})(?:\.(\d{1,8}))?$/.exec(text)
   if (!match) return undefined
@@ -28,20 +28,20 @@ export function parseUsd(text: string): Amount | undefined {
   return sign === '-' ? -amount : amount
 }
 
-/** Writes an amount as a decimal string with exactly 8 places. */
+/** Formats an amount as a decimal string with exactly 8 places. */
 export function formatUsd(amount: Amount): string {
   const absolute = amount < 0n ? -amount : amount
   const places = (absolute % unitsPerUsd).toString().padStart(8, '0')
   return `${amount < 0n ? '-' : ''}${absolute / unitsPerUsd}.${places}`
 }
 
-/** The cost of tokens at a price, rounded up once. Tokens are non-negative integers. */
+/** Returns the cost of tokens at a price, rounded up once. Tokens are non-negative integers. */
 export function cost(tokens: TokenCount, price: Price): Amount {
   const exact = BigInt(tokens.promptTokens) * price.promptPerMillion + BigInt(tokens.completionTokens) * price.completionPerMillion
   return (exact + tokensPerMillion - 1n) / tokensPerMillion
 }
 
-/** `billing.once`: never more than the hold; what a provider reports beyond its cap is written off, visibly. */
+/** `billing.once`: the charge is never more than the hold. Usage beyond the hold that a provider reports is written off and recorded. */
 export function charge(tokens: TokenCount, price: Price, hold: Amount): { charged: Amount; writtenOff: Amount } {
   const full = cost(tokens, price)
   const charged = full < hold ? full : hold

@@ -1,7 +1,7 @@
 /**
- * The first start: an owner with $10, the agent "demo" with a sample knowledge base, and its key in `demo.key`. Made in an order in which
- * the key's file is the last step, so that a start killed anywhere is completed by the next one and nothing is made twice.
- * What an operator changed or deleted since stays as it is.
+ * The first start creates an owner with $10, the agent "demo" with a sample knowledge base, and its key in `demo.key`. Writing the key's
+ * file is the last step, so a start that was killed at any point is completed by the next one, and nothing is created twice. What an
+ * operator has changed or deleted since stays as it is.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import type { Owner } from '../store/queries/owners.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'
 import type { Store } from '../store/store.ts'
 
-/** The demo agent, ready to be asked with the key in `demo.key`. */
+/** The demo agent, ready for requests with the key in `demo.key`. */
 export type Demo = { agentId: string }
 
 export type FirstStartOptions = {
@@ -28,16 +28,19 @@ export type FirstStartOptions = {
 
 const demoName = 'demo'
 const sampleFolder = new URL('./demo-documents/', import.meta.url)
-// $10: some ten thousand replies of the demo model, and no more than a mistake may cost with a real one.
+// $10: about ten thousand replies of the demo model, and a limit for mistakes with a real model.
 const firstBalance: Amount = 1_000_000_000n
 const systemPrompt =
   'You are the demo agent of Turnkeep and answer questions about it. Use the passages of the knowledge base; where they do not answer, say so. ' +
   'Be brief and friendly.'
 
-/** The demo agent's model where its provider's key is set: a small one of today, at the price that is known for it. */
+/** The demo agent's model if the API key of its provider is set: a current small model with a known price. */
 const hostedModels = { openai: 'gpt-5.4-mini', anthropic: 'claude-haiku-4-5' } as const
 
-/** Undefined where the operator has other agents and no demo, deleted the demo, or revoked its key. Rejects where the store or the folder cannot be written. */
+/**
+ * Undefined if the operator has other agents and no demo, deleted the demo, or revoked its key. Rejects if the store or the folder cannot
+ * be written.
+ */
 export async function makeDemo(options: FirstStartOptions): Promise<Demo | undefined> {
   const { admin, knowledge, store, folder } = options
   const key = parseApiKey(folder.read('demo.key') ?? '')
@@ -51,14 +54,14 @@ export async function makeDemo(options: FirstStartOptions): Promise<Demo | undef
   return { agentId }
 }
 
-/** Whoever revoked the demo's key does not want another one at the next start. */
+/** If the operator has revoked the demo's key, the next start does not create another one. */
 async function isRevoked(store: Store, keyId: string): Promise<boolean> {
   const id = await store.read.findApiKeyId(keyId)
   const record = id === undefined ? undefined : await store.read.findApiKeyRecord(id)
   return record !== undefined && record.revokedAt !== null
 }
 
-/** The agent of a live key; undefined where the key opens nothing. */
+/** The agent of a valid key, or undefined. */
 async function agentOfKey(store: Store, key: { keyId: string; secret: string }): Promise<string | undefined> {
   const stored = await store.read.findApiKey(key.keyId)
   const digest = digestSecret(key.secret)
@@ -74,7 +77,7 @@ async function findDemoOwner(admin: Admin): Promise<Owner | undefined> {
   return first(admin.listOwners, (owner) => owner.name === demoName)
 }
 
-/** Undefined where there is an agent already: the operator has begun without a demo. */
+/** Undefined if there is already an agent: the operator has started without a demo. */
 async function makeDemoAgent({ admin, openaiApiKey, anthropicApiKey }: FirstStartOptions): Promise<string | undefined> {
   if (await first(admin.listAgents, () => true)) return undefined
   const owner = (await findDemoOwner(admin)) ?? (await admin.createOwner({ name: demoName, balance: firstBalance }))
@@ -92,7 +95,7 @@ async function chooseModel(admin: Admin, openaiApiKey?: string, anthropicApiKey?
   return `${kind}/${hostedModels[kind]}`
 }
 
-/** Each document has an id made of the agent's, so that putting it in again puts it in once. */
+/** The ID of each document is derived from the agent's, so adding it again has no effect. */
 async function addSampleDocuments(knowledge: Knowledge, agentId: string): Promise<void> {
   const files = readdirSync(sampleFolder).filter((name) => name.endsWith('.md'))
   for (const [index, file] of files.toSorted().entries()) {
@@ -103,7 +106,7 @@ async function addSampleDocuments(knowledge: Knowledge, agentId: string): Promis
   }
 }
 
-/** A new secret for the demo's key where there is one: its file was lost, or never written. */
+/** A new secret for the demo's key if its file was lost or never written. */
 async function makeKey(admin: Admin, agentId: string): Promise<string> {
   const present = await first(
     (page) => admin.listApiKeys(agentId, page),

@@ -1,6 +1,6 @@
 /**
- * What a start opens, a store and a rate window, as the settings choose them. Loads nothing of what answers callers, so that the store's threads
- * come up beside the main thread while that is still loading the rest.
+ * Opens the store and the rate window that the settings select. Loads no code that serves requests, so that the store's threads start while
+ * the main thread loads the rest.
  */
 import type { Logger } from 'pino'
 import { createMemoryWindow } from '../access/rate-window.ts'
@@ -12,7 +12,10 @@ import type { SharedStore, Store } from '../store/store.ts'
 export type Stores = { store: Store; window: RateWindow }
 type StoresOptions = { monotonicMs: () => number; failpoints: Failpoints; log: Logger }
 
-/** Throws FolderInUse, SchemaRefused, StoreUnavailable. Each backend is loaded where it is used, so that a start on SQLite alone reads no driver of PostgreSQL or Redis. */
+/**
+ * Throws FolderInUse, SchemaRefused or StoreUnavailable. Each backend is imported where it is used, so a start with SQLite alone loads no
+ * driver for PostgreSQL or Redis.
+ */
 export async function openStores(config: Config, { monotonicMs, failpoints, log }: StoresOptions): Promise<Stores> {
   const redisWindow = config.redisUrl === undefined ? undefined : await openRedisWindow(config.redisUrl, log)
   try {

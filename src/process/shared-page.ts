@@ -1,27 +1,28 @@
 /**
- * What several workers counted, on one page, whichever of them is asked for it. A worker that does not answer in time is left out, save for
- * what it had counted when it last did; what a dead one had counted stays: a counter that fell would look like a start of the whole service.
+ * One metrics page for several workers, whichever of them is asked for it. If a worker does not answer in time, its last known counters are
+ * used. The counters of workers that have died are kept, because a counter that falls would look like a restart of the whole service.
  */
 import { addUp, counted, createRestartCount, merge } from '../observability/metrics.ts'
 import type { Figures } from '../observability/metrics.ts'
 
-/** A worker that can be asked: `ask` sends the request, and its answer is `heard`. */
+/** A worker that can be asked: `ask` sends the request, and `heard` receives its answer. */
 export type Askable = { number: number; ask(id: number): void }
 
 export type SharedPage = {
   /** The Prometheus text format. */
   write(workers: Askable[]): Promise<string>
-  /** `id` of the request that is answered; null where nobody asked. */
+  /** `id` of the request that is answered, or null for an unsolicited report. */
   heard(number: number, figures: Figures, id: number | null): void
-  /** A worker is no more. */
+  /** A worker has ended. */
   ended(number: number): void
-  /** Another one takes its place. */
+  /** Another worker takes its place. */
   restarted(): void
 }
 
-// Above the half second in which a worker asks its store whether it is there.
+// Above the half second that a worker waits for its store.
 const answerDeadlineMs = 2_000
-// Of dead workers; beyond it they are put together, so that one that dies again and again fills no memory.
+// The maximum number of dead workers kept apart. Beyond it their counters are merged, so a worker that crashes again and again does not
+// fill the memory.
 const maxDistance = 8
 
 export function createSharedPage(): SharedPage {
@@ -59,7 +60,7 @@ export function createSharedPage(): SharedPage {
       const answers = await Promise.all(workers.map(answered))
       const present = new Set(workers.filter((_, index) => answers[index]).map(({ number }) => number))
       const own = await restarts.figures()
-      // Read at one moment: what a worker counted is here once, as its own or among the dead.
+      // Read at one moment, so each counter is included once, either from the worker or from the dead ones.
       const figures = [...lastOf].map(([number, last]) => (present.has(number) ? last : counted(last)))
       const text = await addUp([own, ...dead, ...figures])
       await mergeDead()

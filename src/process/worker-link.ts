@@ -1,47 +1,49 @@
 /**
- * A worker's end of the wire to its supervisor (workers.ts), and the messages both send. Knows no room. A worker whose supervisor is gone is
- * told to drain, so that none lives on alone.
+ * A worker's connection to its supervisor (workers.ts), and the messages of both. A worker whose supervisor has died starts to drain, so
+ * that none is left behind.
  */
 import { ApiError } from '../errors.ts'
 import type { Figures } from '../observability/metrics.ts'
 
-/** What a worker is given when it is started. */
+/** What a worker receives when it starts. */
 export type Role = {
-  /** From 1; the one that takes a dead worker's place has its number too. */
+  /** Counted from 1. The replacement of a dead worker has its number. */
   number: number
   port: number
   adminPort: number | undefined
   makesDemo: boolean
 }
 
-/** What a person is shown of a server that is ready. */
+/** What is printed when a server is ready. */
 export type Ready = { url: string; adminUrl: string; demo: { agentId: string; keyPath: string } | undefined }
 
 export type FromWorker =
   | { kind: 'ready'; ready: Ready }
-  /** It cannot start; one line for the operator. */
+  /** The worker cannot start; one line for the operator. */
   | { kind: 'refused'; line: string }
   | { kind: 'page_wanted'; id: number }
-  /** `id` of the request; null: the last ones, before it ends. */
+  /** `id` of the request, or null for the last report before the worker ends. */
   | { kind: 'figures'; id: number | null; figures: Figures }
 
 export type ToWorker = { kind: 'drain' } | { kind: 'figures_wanted'; id: number } | { kind: 'page'; id: number; text: string }
 
 export type WorkerLink = Role & {
   ready(ready: Ready): void
-  /** Resolves when the supervisor has it, or is gone. */
+  /** Resolves when the supervisor has received it, or has died. */
   refused(line: string): Promise<void>
-  /** What all workers counted. Throws `service_unavailable` where the supervisor does not answer. */
+  /** The metrics of all workers. Throws `service_unavailable` if the supervisor does not answer. */
   scrape(): Promise<string>
   lastFigures(figures: Figures): Promise<void>
-  /** From now on: what this worker counted, and that it is to drain; at once where that was said before. */
+  /**
+   * Registers the callbacks for this worker's metrics and for the drain. Calls the latter immediately if the drain was requested before.
+   */
   serve(serving: { figures(): Promise<Figures>; drain(): void }): void
 }
 
-// Above what the supervisor waits for its workers, so that one that is stuck does not cost the page.
+// Longer than the supervisor waits for its workers, so that a stuck worker does not prevent the page.
 const pageDeadlineMs = 4_000
 
-/** `text` is the role, as the supervisor wrote it. */
+/** `text` is the role as the supervisor wrote it. */
 export function openWorkerLink(text: string): WorkerLink {
   const role = JSON.parse(text) as Role
   const pages = new Map<number, (text: string) => void>()
@@ -51,7 +53,7 @@ export function openWorkerLink(text: string): WorkerLink {
 
   const drain = (): void => {
     draining = true
-    // Before there is anything to drain there is nothing to lose.
+    // Before the server has started, there is nothing to drain and nothing to lose.
     if (serving) serving.drain()
     else process.exit(0)
   }
@@ -66,7 +68,7 @@ export function openWorkerLink(text: string): WorkerLink {
         return pages.get(message.id)?.(message.text)
     }
   })
-  // Nobody is there to hear it: the drain has begun.
+  // There is no supervisor to report to: the drain has started.
   process.on('error', () => undefined)
 
   async function answer(id: number): Promise<void> {
@@ -96,7 +98,7 @@ export function openWorkerLink(text: string): WorkerLink {
   }
 }
 
-/** Resolves also where nobody is there any more. */
+/** Also resolves if the supervisor has died. */
 function send(message: FromWorker): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send!(message, undefined, undefined, () => resolve())

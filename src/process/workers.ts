@@ -1,7 +1,7 @@
 /**
- * TURNKEEP_WORKERS above 1: several processes alike on one machine and one port. Starts them, replaces one that ends, adds up what they counted
- * and drains them all. Runs no turn, answers no caller and stands in nobody's way: each worker listens for itself (SO_REUSEPORT), so one that
- * dies takes its own connections with it and nothing else. docs/decisions/0015-workers.md
+ * TURNKEEP_WORKERS above 1: several identical processes on one machine and one port. Starts them, replaces those that end, adds up their
+ * metrics and drains them. Runs no turn and handles no request: each worker listens itself (SO_REUSEPORT), so a worker that dies loses only
+ * its own connections. See docs/decisions/0015-workers.md.
  */
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -16,7 +16,7 @@ import type { FromWorker, Ready, Role, ToWorker } from './worker-link.ts'
 
 export type WorkersOptions = {
   count: number
-  /** The file a worker runs. */
+  /** The file that a worker runs. */
   program: string
   environment: Record<string, string | undefined>
   ports: Ports
@@ -27,13 +27,16 @@ export type WorkersOptions = {
 
 export type Ports = { port: number; adminPort: number | undefined }
 
-/** `code`: 0 drained · 1 a worker died of a fault while it drained, or the first one at its start · 2 could not start, with the line why. */
+/**
+ * `code`: 0 drained, 1 a worker crashed during the drain or the first one crashed at its start, 2 could not start, with a line that says
+ * why.
+ */
 export type WorkersEnd = { code: 0 | 1 | 2; line?: string | undefined }
 
 export type Workers = {
-  /** Resolves when all are ready for the first time, with what the first one says. */
+  /** Resolves when all workers are ready for the first time, with the message of the first one. */
   ready: Promise<Ready>
-  /** Resolves when none is left. */
+  /** Resolves when no worker is left. */
   ended: Promise<WorkersEnd>
   drain(): void
   kill(): void
@@ -44,21 +47,21 @@ type Place = {
   child: ChildProcess | undefined
   ready: Ready | undefined
   readySince: number
-  /** Deaths in a row that came soon. */
+  /** The number of crashes in a row shortly after a start. */
   soonDead: number
   restart: NodeJS.Timeout | undefined
 }
 
-// A worker that dies at once for ever costs two starts a minute; one that dies once is back before anybody looks.
+// A worker that always crashes immediately is restarted twice a minute. One that crashes once is replaced immediately.
 const minPauseMs = 100
 const maxPauseMs = 30_000
 const soonMs = 60_000
-// A worker ends its own drain; what still runs then is stuck.
+// A worker ends its own drain. One that still runs then is stuck.
 const drainGraceMs = 15_000
 
 /**
- * Ports that nothing else listens on; 0 is replaced by a free one. With SO_REUSEPORT alone another program of this user's could listen beside us and
- * take a part of our callers. Rejects with the listener's error.
+ * Returns ports that no other program listens on, with 0 replaced by a free port. With SO_REUSEPORT alone, another program of this user
+ * could listen on the same port and receive a part of the requests. Rejects with the error of the listener.
  */
 export async function choosePorts(host: string, wanted: Ports): Promise<Ports> {
   const held: Server[] = []
@@ -69,14 +72,14 @@ export async function choosePorts(host: string, wanted: Ports): Promise<Ports> {
     return (server.address() as AddressInfo).port
   }
   try {
-    // Both at once, or one port given twice would be two halves of a service.
+    // Both at the same time. Otherwise the same port set twice would be split between two servers.
     return { port: await hold(wanted.port), adminPort: wanted.adminPort === undefined ? undefined : await hold(wanted.adminPort) }
   } finally {
     await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))))
   }
 }
 
-/** The first worker starts alone: it migrates the database and makes the demo, and a start that cannot be is told once. */
+/** The first worker starts alone: it migrates the database and creates the demo, and a start that cannot succeed is reported once. */
 export function startWorkers({ count, program, environment, ports, makesDemo, drainSeconds, log }: WorkersOptions): Workers {
   const env = withCompileCache(environment)
   const places = Array.from({ length: count }, (_, index) => emptyPlace(index + 1))
@@ -152,7 +155,7 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
     if (ending && children().length === 0) ended.resolve(ending)
   }
 
-  /** Once; the first reason counts. */
+  /** Only the first reason counts. */
   function end(how: WorkersEnd): void {
     if (ending) return
     ending = how
@@ -186,23 +189,23 @@ const emptyPlace = (number: number): Place => ({
 
 type WorkerEnd = { code: number | null; signal: NodeJS.Signals | null }
 
-/** When it has ended and all it said was heard. */
+/** Resolves when the worker has ended and all of its messages have arrived. */
 function endOf(child: ChildProcess): Promise<WorkerEnd> {
   const ended = Promise.withResolvers<WorkerEnd>()
   const silent = Promise.withResolvers<void>()
   child.once('exit', (code, signal) => ended.resolve({ code, signal }))
   child.once('disconnect', silent.resolve)
-  // It could not be started at all.
+  // The worker could not be started.
   if (child.pid === undefined) return Promise.resolve({ code: null, signal: null })
   return silent.promise.then(() => ended.promise)
 }
 
-/** To one that has just ended it is said in vain: its end is heard by itself. */
+/** A message to a worker that has just ended is lost; its end is noticed separately. */
 function send(child: ChildProcess, message: ToWorker): void {
   if (child.connected) child.send(message, () => undefined)
 }
 
-/** Workers read the compiled code that the command keeps. Node names the folder of its own version in it. */
+/** Workers use the compile cache of the command. Node adds a folder for its own version. */
 function withCompileCache(environment: WorkersOptions['environment']): WorkersOptions['environment'] {
   const folder = getCompileCacheDir()
   return folder === undefined ? environment : { ...environment, NODE_COMPILE_CACHE: dirname(folder) }

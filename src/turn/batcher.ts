@@ -1,11 +1,11 @@
 /**
- * A batching lane: what waits leaves together, and the next batch leaves when the one before it has returned. No timer, so a lone caller waits
- * for nothing, and an owner's hot row is locked once a batch and not once a turn (house, Batching). Where more wait than a batch holds, owners
- * take turns (`overload.queue`). Never drops what waits; how much may wait is decided by who pushes.
+ * Combines waiting items into batches. The next batch is sent when the previous one has returned, without a timer, so a single caller never
+ * waits, and the row of a busy owner is locked once per batch instead of once per turn. If more items wait than fit in a batch, owners take
+ * turns (`overload.queue`). No item is dropped; callers of `push` decide how many may wait.
  */
 import type { Each } from '../store/store.ts'
 
-// 64: with one flush a batch, more items add latency to the first without sparing much more (measured in the prototypes).
+// With one flush per batch, more items would add latency to the first and save little (measured in prototypes).
 export const maxItems = 64
 
 type Waiting<Item, Outcome> = {
@@ -22,7 +22,7 @@ export class Batcher<Item, Outcome extends { kind: string }> {
   #waiting: Waiting<Item, Outcome>[] = []
   #sending = false
 
-  /** `keysOf` names what may stand in one batch only once: an item whose key is taken waits for the next batch. Asked once an item. */
+  /** Returns keys that may occur only once per batch: an item with a key that is taken waits for the next batch. Called once per item. */
   constructor(send: (items: Item[]) => Promise<Each<Outcome>[]>, keysOf: (item: Item) => string[]) {
     this.#send = send
     this.#keysOf = keysOf
@@ -32,13 +32,16 @@ export class Batcher<Item, Outcome extends { kind: string }> {
     return this.#waiting.length
   }
 
-  /** The item's own outcome, told after its commit; rejects with its own error. `shareOf`: whose turn it takes where owners take turns. */
+  /**
+   * Resolves with the outcome of this item after its commit, or rejects with its error. `shareOf` is the owner to whose share the item
+   * counts.
+   */
   push(item: Item, shareOf = ''): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, keys: this.#keysOf(item), shareOf, resolve, reject })
       if (!this.#sending) {
         this.#sending = true
-        // What arrives in the same turn of the loop leaves in the first batch too.
+        // Items that arrive in the same tick of the event loop go into the first batch, too.
         queueMicrotask(() => void this.#sendAll())
       }
     })
@@ -82,8 +85,8 @@ export class Batcher<Item, Outcome extends { kind: string }> {
 }
 
 /**
- * One of each owner, then the second of each, and so on; of one owner as they came. What does not leave now keeps this order, so that the next
- * batch goes on with those who had no turn in this one.
+ * Takes the first item of each owner, then the second of each, and so on, keeping the order within an owner. What is left keeps this order,
+ * so the next batch continues with the owners that were not served in this one.
  */
 function byTurns<One extends { shareOf: string }>(waiting: One[]): One[] {
   let owners = [...Map.groupBy(waiting, ({ shareOf }) => shareOf).values()]

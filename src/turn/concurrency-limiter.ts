@@ -1,14 +1,16 @@
 /**
- * Who gets in when there is not room for all (`overload.places`): so many places, and no owner takes them all while others come. Counts what
- * is held and judges nothing else; who is refused has cost a look into a map. docs/decisions/0025-overload.md has the arithmetic.
+ * Decides which messages may start a turn if there are not enough slots for all (`overload.places`). One owner cannot take all slots while
+ * others send messages. A refusal costs one map lookup. docs/decisions/0025-overload.md explains the arithmetic.
  */
 
-/** Gives the place back; called once. */
+/** Returns the slot. Call it once. */
 export type Release = () => void
 
-// An owner may hold nine times what is free: alone nine tenths, two of them 47 % each, ten 9.9 % each. Something is always left for the next.
+// An owner may hold nine times the number of free slots: 90 % if alone, 47 % each with two owners, 9.9 % each with ten. Some slots are
+// always left for the next owner.
 const timesFree = 9
-// Longer than any turn: who took a place while he was alone has given it back. Shorter, and a quiet owner would find no room when he comes back.
+// Longer than any turn: an owner who was alone has returned all slots by then. If it were shorter, an owner who pauses would find no slot
+// when it comes back.
 const othersForMs = 10 * 60_000
 
 export class ConcurrencyLimiter {
@@ -28,19 +30,19 @@ export class ConcurrencyLimiter {
     return Math.max(0, this.#max - this.#taken)
   }
 
-  /** undefined: there is none, or none for this owner while others come. */
+  /** Returns undefined if there is no slot, or none for this owner while others send messages. */
   take(shareOf: string): Release | undefined {
     this.#notice(shareOf)
     return this.#mayTake(this.#held.get(shareOf) ?? 0) ? this.#hold(shareOf) : undefined
   }
 
-  /** For what is not asked for but found, and may go over the limit: nobody's share. */
+  /** Takes a slot for a claimed turn, which may exceed the limit and counts to no owner's share. */
   takeAnyway(): Release {
     this.#taken++
     return () => void this.#taken--
   }
 
-  /** One who asks and gets nothing counts as well: what is given back next is for him. */
+  /** A refused request counts as well, because the next slot that is returned is for its owner. */
   #notice(shareOf: string): void {
     if (shareOf === this.#latest) return
     if (this.#latest !== undefined) this.#othersCameAt = this.#monotonicMs()
@@ -50,7 +52,7 @@ export class ConcurrencyLimiter {
   #mayTake(held: number): boolean {
     if (this.free === 0 || held === 0) return this.free > 0
     const isAlone = this.#monotonicMs() - this.#othersCameAt > othersForMs
-    // The last place is for an owner that holds none, however few places there are.
+    // The last slot is for an owner that holds none, however few slots there are.
     return isAlone || held < timesFree * (this.free - 1)
   }
 

@@ -1,6 +1,6 @@
 /**
- * The conversation listing: what an API key may read of its own conversations. Specification 4.3 and 5 (conversation scope); rulings,
- * Conversation listing and `paging`. Never shows another key's conversation, an erased one, or that either exists.
+ * Lists the conversations and messages that an API key may read: its own (docs/spec.md, "Conversations" and "Listing", rule `paging`).
+ * Never reveals that a conversation of another key, or an erased one, exists.
  */
 import { ApiError } from '../errors.ts'
 import type { Message } from '../store/queries/conversations.ts'
@@ -30,9 +30,9 @@ export type MessagesWanted = { apiKeyId: string; conversationId: string; limit: 
 
 export type MessagesFound = ({ kind: 'found' } & Page<Message>) | { kind: 'not_found' }
 
-/** Both throw ApiError: `validation_error` for a cursor that was not made here, `service_unavailable` where the store cannot answer. */
+/** Both throw ApiError: `validation_error` for an invalid cursor, `service_unavailable` if the store is unavailable. */
 export interface Conversations {
-  /** Those with at least one message, newest first. */
+  /** Conversations with at least one message, newest first. */
   list(wanted: ConversationsWanted): Promise<Page<ConversationSummary>>
   /** Newest first. */
   messages(wanted: MessagesWanted): Promise<MessagesFound>

@@ -1,8 +1,8 @@
-/** The wait at the end of a process: what runs may finish, up to a limit. Admits and gives up nothing itself. */
+/** Waits at the end of a process for running turns to finish, up to a limit. Does not admit or release turns itself. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { LiveTurn } from './live-turn.ts'
 
-// An admission or a claim that was under way becomes a turn a moment later; a drain that looks again so soon is felt by nobody.
+// An admission or a claim in progress becomes a turn a moment later, so the drain checks again after this short time.
 const lookAgainMs = 20
 
 /** Resolves when no turn runs and none is being admitted or claimed, or when the limit has passed. */

@@ -1,6 +1,6 @@
 /**
- * Erasure: on the operator's word, and by age where `TURNKEEP_RETENTION_DAYS` is set. What was erased also leaves the store's own files.
- * Logs ids and counts, never a text and never the end user's name. Ruling `erase`.
+ * Erases conversations on request of the operator, and by age if `TURNKEEP_RETENTION_DAYS` is set (`erase`). Erased text is also removed
+ * from the files of the store. Logs IDs and counts, never text or the name of an end user.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -14,30 +14,30 @@ import type { Store } from '../store/store.ts'
 export type Erased = { conversations: number; turns: number; messages: number }
 
 export type EraseOutcome =
-  /** Gone for good. All zeros where there was nothing, or nothing any more. */
+  /** What was erased. All zeros if there was nothing to erase. */
   | ({ kind: 'erased' } & Erased)
   | { kind: 'not_found' }
-  /** A turn runs: nothing was erased. */
+  /** A turn is running: nothing was erased. */
   | { kind: 'busy' }
   | { kind: 'unavailable' }
 
-/** The operator's call that asks; it stands in the audit. */
+/** The operator's request, for the audit log. */
 export type Asked = { requestId: string }
 
 export interface Erasure {
   eraseConversation(conversationId: string, asked: Asked): Promise<EraseOutcome>
-  /** With every key of the agent; `not_found` where there never was such an agent. */
+  /** Erases with all keys of the agent. `not_found` if the agent never existed. */
   eraseEndUser(endUser: { agentId: string; externalUserId: string }, asked: Asked): Promise<EraseOutcome>
-  /** One round of what age brings: old conversations, old journals, remnants in files. Never rejects. */
+  /** Runs one round of maintenance: old conversations, old journals, remnants in files. Never rejects. */
   sweep(): Promise<void>
   start(): void
-  /** Ends the timer; resolves when no round is under way. */
+  /** Stops the timer, and resolves when no round is running. */
   stop(): Promise<void>
 }
 
 export type ErasureOptions = {
   store: Pick<Store, 'read' | 'write' | 'writeAs' | 'forget'>
-  /** Conversations idle for longer are erased; undefined: they are kept. */
+  /** Conversations that were idle for longer are erased. Undefined: they are kept. */
   retentionDays: number | undefined
   failpoints?: Failpoints
   log: Logger
@@ -45,12 +45,12 @@ export type ErasureOptions = {
 }
 
 const dayMs = 24 * 60 * 60 * 1000
-// Ages are told in days; within the hour is on time.
+// Ages are set in days, so an hour is precise enough.
 const sweepEveryMs = 60 * 60 * 1000
-// Some milliseconds of the writer each, so that turns are admitted and settled between two of them.
+// Each batch takes a few milliseconds of the writer, so that turns are admitted and settled between two batches.
 const conversationsEach = 20
 const rowsEach = 200
-// A listing's snapshot is over in milliseconds; who reads for longer (verify, a backup) is waited for by the next round.
+// Listings finish within milliseconds. For longer readers (verify, a backup), the next round tries again.
 const forgetTries = 50
 const forgetPauseMs = 20
 
@@ -84,7 +84,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
       if (outcome === 'too_large')
         log.warn('the database is too large to rebuild while the server runs; see docs/decisions/0012-erasure.md for what remains on disk')
       if (outcome === 'forgotten') return
-      // What is too large as a file still has its log folded.
+      // If the file is too large to rewrite, the log is still cleared.
       if (outcome === 'too_large') depth = 'log'
       else await sleep(forgetPauseMs)
     }
@@ -102,7 +102,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
     await untilNone(async () => {
       const found = await store.read.findIdleConversations({ idleMs, limit: conversationsEach, after })
       after = found.at(-1)
-      // What came to life meanwhile is left to a later round.
+      // Conversations that were used again meanwhile are left to a later round.
       if (found.length > 0)
         await erase(
           found.map(({ id }) => id),
@@ -113,7 +113,7 @@ export function createErasure({ store, retentionDays, failpoints = noFailpoints,
     })
   }
 
-  /** Batch after batch, until one finds nothing or the process ends. */
+  /** Runs batch after batch until one finds nothing or the process ends. */
   async function untilNone(takeBatch: () => Promise<number>): Promise<void> {
     for (let found = 1; found > 0;) found = stopping.aborted ? 0 : await takeBatch()
   }

@@ -1,9 +1,9 @@
-/** `idempotency.fingerprint`: what makes two requests the same one. Pure. */
+/** `idempotency.fingerprint`: decides whether two requests are the same. Pure. */
 import { hash } from 'node:crypto'
 
 /**
- * SHA-256 over the length-prefixed, validated fields: key order, white space and escapes of the body do not matter, nor does the transport.
- * No Unicode normalisation. 32 bytes.
+ * SHA-256 of the length-prefixed validated fields, 32 bytes. Key order, white space and escapes of the body do not matter, nor does the
+ * endpoint. There is no Unicode normalization.
  */
 export function fingerprint(externalUserId: string, message: string): Uint8Array {
   const user = Buffer.from(externalUserId)
@@ -11,6 +11,6 @@ export function fingerprint(externalUserId: string, message: string): Uint8Array
   const lengths = Buffer.alloc(8)
   lengths.writeUInt32BE(user.length, 0)
   lengths.writeUInt32BE(text.length, 4)
-  // In hex and back: asked for as bytes a digest takes three times as long.
+  // Converted from hex, because a digest requested as bytes takes three times as long.
   return Buffer.from(hash('sha256', Buffer.concat([lengths, user, text]), 'hex'), 'hex')
 }

@@ -1,6 +1,7 @@
 /**
- * Leases and recovery on one timer, renewal first: after a blocked loop a sweep by itself would fire before the renewal and claim what is
- * still alive. A process never claims a turn it runs itself. Ruling `turn.states`: at most three attempts a run, poison last and alone.
+ * Renews leases and recovers turns on one timer, renewal first: after the event loop was blocked, a separate recovery timer would fire
+ * before the renewal and claim turns that are still running. A process never claims a turn that it runs itself. `turn.states`: at most
+ * three attempts; turns that may crash the process run last and alone.
  */
 import type { Logger } from 'pino'
 import type { Failpoints } from '../failpoints.ts'
@@ -11,7 +12,7 @@ import type { Store } from '../store/store.ts'
 import type { StoreWarnings } from './store-warnings.ts'
 import type { LiveTurn } from './live-turn.ts'
 
-// So many at once: a start with many orphans leaves places for callers, and the next claim follows when these are done.
+// Claims this many at a time, so that a start with many orphans leaves slots for callers. The next claim follows when these are done.
 const maxClaimed = 100
 
 export type LeasesOptions = {
@@ -23,9 +24,9 @@ export type LeasesOptions = {
   warnings: StoreWarnings
   metrics: Metrics
   settings: { leaseMs: number; renewMs: number; sweepMs: number }
-  /** Turns that may still begin here; 0 while draining. */
+  /** How many more turns may start here. 0 while draining. */
   capacity(): number
-  /** Told of a claim that is under way; answers how to say that it is over. A drain waits for it. */
+  /** Called when a claim starts. Returns a function to call when it is over, because a drain waits for it. */
   begin(): () => void
   /** False while draining. */
   mayClaim(): boolean
@@ -34,7 +35,7 @@ export type LeasesOptions = {
 
 export interface Leases {
   start(): void
-  /** Ends the timer; resolves when no round is under way. */
+  /** Stops the timer, and resolves when no round is running. */
   stop(): Promise<void>
 }
 
@@ -62,7 +63,7 @@ export function keepLeases({
   let freshRuns = 0
 
   async function renew(): Promise<void> {
-    // Half a sweep early rather than half a sweep late.
+    // Renews half a sweep early rather than half a sweep late.
     if (performance.now() - renewedAt < renewMs - sweepMs / 2) return
     const startedAt = performance.now()
     const turns = [...live.values()]
@@ -77,7 +78,7 @@ export function keepLeases({
       leaseMs,
     )
     await failpoints.reach('renew.after')
-    // A turn that ended meanwhile is no longer live and needs no word.
+    // A turn that has ended meanwhile needs no notification.
     for (const { requestId, fence } of lost) {
       const turn = live.get(requestId)
       if (turn?.admitted.fence === fence && !turn.ended) turn.stop('lease_lost')
@@ -86,15 +87,15 @@ export function keepLeases({
 
   async function sweep(): Promise<void> {
     await claim('fresh')
-    // What was tried more often may be what kills its process: it runs last and alone, so that nothing else dies with it.
+    // A turn that was tried more than once may be what kills its process. It runs last and alone, so that no other turn dies with it.
     if (freshRuns === 0 && !suspectRuns) await claim('suspect')
   }
 
   async function claim(which: 'fresh' | 'suspect'): Promise<void> {
     if (!mayClaim()) return
-    // At least one, or a process that is always full would never come to what a dead one left.
+    // Claims at least one. Otherwise a process that is always full would never recover a turn.
     const limit = Math.max(1, Math.min(maxClaimed, capacity()))
-    // No place is kept for what may be found, or callers would be turned away at each look. So a claim may go a little over the limit.
+    // No slot is reserved for claims, because callers would be refused at each check. So a claim may exceed the limit slightly.
     const end = begin()
     const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(end)
     for (const requestId of exhausted) {
@@ -103,10 +104,12 @@ export function keepLeases({
     }
     for (const turn of turns) {
       const own = live.get(turn.requestId)
-      // Admitted here while the claim was already asked for, by a commit that took longer than a lease: it is the same run, under a new fence.
+      // This process admitted the turn while the claim was already sent, because the commit took longer than the lease. It is the same run
+      // with a new fence.
       if (own && turn.fence === own.admitted.fence + 1) own.admitted.fence = turn.fence
       else {
-        // A fence between the two was somebody else's, who may have called tools: what this run knows of the turn is old, the claim has its journal.
+        // If there was a fence in between, another process ran the turn and may have called tools. The state of this run is outdated; the
+        // claim has the current journal.
         own?.stop('lease_lost')
         void recover(turn, which)
       }
@@ -123,7 +126,7 @@ export function keepLeases({
       await launch(turn).end
       await failpoints.reach('recovery.after-run', turn.message)
     } catch (error) {
-      // Its lease runs out, and it is claimed once more.
+      // The lease expires, and the turn is claimed again.
       log.error({ err: error, request_id: turn.requestId }, 'could not recover turn')
     } finally {
       if (which === 'suspect') suspectRuns = false
@@ -132,7 +135,10 @@ export function keepLeases({
     }
   }
 
-  /** At most one round at a time; what asks meanwhile gets one more after it, so that a store that is away for long leaves no queue behind. */
+  /**
+   * Runs at most one round at a time. Requests during a round cause one more round after it, so a long outage of the store does not build
+   * up a queue.
+   */
   function next(): void {
     another = true
     if (underWay || stopped) return

@@ -1,8 +1,8 @@
-/** A turn while it runs in this process: its signal, its listener, its end. Outlives the connection that began it. */
+/** A turn while it runs in this process: its abort signal, its listener and its result. It outlives the connection that started it. */
 import type { AdmittedTurn, JournalEntry } from '../store/turn-records.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
 
-/** Why a run was stopped from outside. `deadline` ends the turn as unavailable; the others leave it to whoever claims it. */
+/** Why a run was stopped from outside. `deadline` ends the turn as unavailable. The others leave it to the process that claims it. */
 export type StopReason = 'deadline' | 'lease_lost' | 'drain'
 
 export class LiveTurn implements RunningTurn {
@@ -11,15 +11,15 @@ export class LiveTurn implements RunningTurn {
   readonly #startedAt = performance.now()
   readonly #stop = new AbortController()
   readonly #timers: NodeJS.Timeout[]
-  /** Tool calls with side effects that may have been made and whose end is not durable, by step and part. */
+  /** Tool calls with side effects that may have been made and whose end is not durable yet, by step and part. */
   readonly #unknownCalls = new Set<string>()
   #listener: ((delta: string) => void) | undefined
   #resolveEnd!: (end: TurnEnd) => void
   #stopReason: StopReason | undefined
   #ended = false
-  /** Milliseconds from admission to the first delta; null before. */
+  /** Milliseconds from the admission to the first delta, or null before it. */
   firstDeltaMs: number | null = null
-  /** An extension of the hold did not fit: the run ends without a reply. */
+  /** The balance did not cover an extension of the hold: the run ends without a reply. */
   balanceRanOut = false
 
   constructor(admitted: AdmittedTurn, deadlines: { turnMs: number; answerMs: number }) {
@@ -29,7 +29,8 @@ export class LiveTurn implements RunningTurn {
     this.noteEnded(admitted.journal)
     this.#timers = [
       setTimeout(() => this.stop('deadline'), deadlines.turnMs),
-      // A settlement that waits for its store goes on; its callers get an answer and not a cut (`unavailable.unknown`).
+      // The settlement keeps waiting for the store. Its callers get an error response instead of a closed connection
+      // (`unavailable.unknown`).
       setTimeout(() => this.finish({ kind: 'failed', code: 'service_unavailable' }), deadlines.answerMs),
     ]
   }
@@ -62,17 +63,17 @@ export class LiveTurn implements RunningTurn {
     return this.#stopReason
   }
 
-  /** `tools.journal`: nobody knows what such a call did, so the turn may neither be run again nor make it again. */
+  /** `tools.journal`: the effect of such a call is unknown, so the turn must not run again and must not repeat the call. */
   get callUnknown(): boolean {
     return this.#unknownCalls.size > 0
   }
 
-  /** Told before the entries are stored: from now on a call may be made. */
+  /** Called before the entries are stored: from now on the call may be made. */
   noteStarted(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.add(`${step}:${part}`)
   }
 
-  /** Told once the entries are durable. */
+  /** Called when the entries are durable. */
   noteEnded(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_finished') this.#unknownCalls.delete(`${step}:${part}`)
   }
@@ -87,13 +88,16 @@ export class LiveTurn implements RunningTurn {
     this.#listener?.(delta)
   }
 
-  /** The first reason stands, but for one: a lost lease or a drain also ends a turn that is past its deadline and waits to be stored. */
+  /**
+   * The first reason stays, with one exception: a lost lease or a drain also ends a turn that has exceeded its deadline and waits to be
+   * stored.
+   */
   stop(reason: StopReason): void {
     if (this.#stopReason === undefined || this.#stopReason === 'deadline') this.#stopReason = reason
     this.#stop.abort(new Error(`the turn was stopped: ${reason}`))
   }
 
-  /** Tells the callers; the first end stands. */
+  /** Passes the result to the callers. Only the first result counts. */
   finish(end: TurnEnd): void {
     this.#ended = true
     for (const timer of this.#timers) clearTimeout(timer)
@@ -105,8 +109,9 @@ export class LiveTurn implements RunningTurn {
 export type Fenced<Outcome> = (fence: number) => Promise<Outcome>
 
 /**
- * A fenced write of a turn. A process may claim a turn that it admitted itself, where the commit took longer than the lease: then the run goes
- * on under the new fence, which is known before the write comes back as lost, since the store answers in order.
+ * Makes a fenced write of a turn. If a commit takes longer than the lease, a process may claim a turn that it admitted itself. The run then
+ * continues with the new fence. The store answers in order, so the new fence is known before the write with the old one is reported as
+ * lost.
  */
 export async function underOwnFence<Outcome extends { kind: string }>(turn: LiveTurn, write: Fenced<Outcome>): Promise<Outcome> {
   for (;;) {

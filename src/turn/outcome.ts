@@ -1,4 +1,4 @@
-/** What the door asks of a turn and what it gets back. Expected outcomes are values; nothing here throws. */
+/** What the HTTP layer passes to a turn and what it receives. Expected outcomes are values; nothing here throws. */
 import type { FailureCode } from '../errors.ts'
 import type { StoredReply, TurnFailureCode } from '../store/turn-records.ts'
 
@@ -8,28 +8,33 @@ export type TurnRequest = {
   idempotencyKey: string
   externalUserId: string
   message: string
-  /** `overload.places`: whose share of the places it takes: its owner's id, or a name of its own for the operator's messages. */
+  /**
+   * `overload.places`: the owner to whose share of the slots the turn counts: the ID of the owner, or a name for messages of the operator.
+   */
   shareOf: string
 }
 
 export type BeginResult =
-  /** Refused before anything was stored; the door answers with the code's status on either transport. */
+  /** Refused before anything was stored. The response has the code's status on both transports. */
   | { kind: 'refused'; code: FailureCode }
-  /** `order.validation`: a fault of the request that only its agent makes one. `longest` in code points. */
+  /** `order.validation`: a request that is only invalid because of a setting of its agent. `longest` in code points. */
   | { kind: 'message_too_long'; longest: number }
-  /** `idempotency.replay`: the first request's stored result. */
+  /** `idempotency.replay`: the stored result of the first request. */
   | { kind: 'replay'; reply: StoredReply }
-  /** The stored failure of a turn that ended for good: JSON with its status on either transport, under the stored request id. */
+  /** The stored failure of a turn that has ended: JSON with its status on both transports, with the stored request ID. */
   | { kind: 'replayed_failure'; requestId: string; code: TurnFailureCode }
   | { kind: 'running'; turn: RunningTurn }
 
-/** A turn that runs on whether or not anybody listens. */
+/** A turn that keeps running whether or not a caller listens. */
 export interface RunningTurn {
   readonly requestId: string
   readonly conversationId: string
-  /** Called synchronously for each piece of text from now on; answers a function that ends the subscription. At most one listener. */
+  /**
+   * Calls the listener synchronously for each piece of text from now on. Returns a function that ends the subscription. There is at most
+   * one listener.
+   */
   listen(onDelta: (delta: string) => void): () => void
-  /** Never rejects. The reply is told after its settlement is durable. */
+  /** Never rejects. Resolves with the reply after its settlement is durable. */
   readonly end: Promise<TurnEnd>
 }
 

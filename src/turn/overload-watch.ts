@@ -1,6 +1,6 @@
 /**
- * Tells the operator of overload, with figures: messages that were refused for want of a place, and an event loop that comes late to
- * everything. Looks and tells; what is refused, and when, is decided by places alone (docs/decisions/0025-overload.md says why).
+ * Logs overload with figures: messages refused because no slot was free, and an event loop that runs late. Only observes; the concurrency
+ * limiter alone decides what is refused (docs/decisions/0025-overload.md says why).
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
@@ -9,7 +9,7 @@ import type { Turns } from './turn.ts'
 export interface OverloadWatch {
   start(): void
   stop(): void
-  /** How late the event loop came to what was due, in milliseconds: 99 of a hundred looks of the last ten to twenty seconds were no worse. */
+  /** The delay of the event loop in milliseconds, 99th percentile of the last ten to twenty seconds. */
   loopDelayP99Ms(): number
 }
 
@@ -19,11 +19,11 @@ export type OverloadWatchOptions = {
   lookEveryMs?: number
 }
 
-// Ten looks a second cost nothing, and see whatever is as long as what is told of.
+// Ten checks per second cost nothing, and catch every delay long enough to be logged.
 const resolutionMs = 100
-// The limiter's deadline is as long (`rate.fail-closed`): a loop that is later refuses what was fine.
+// The same as the deadline of the rate limiter (`rate.fail-closed`): an event loop that is later than this refuses valid requests.
 const lateMs = 250
-// An overload that lasts is a line in so long, and a single pause is no overload.
+// A lasting overload is logged once per interval. A single pause is not overload.
 const usualLookMs = 10_000
 
 export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: OverloadWatchOptions): OverloadWatch {
@@ -33,7 +33,7 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
   let lastP99Ms = 0
   let timer: NodeJS.Timeout | undefined
 
-  /** Of what was since the last look. */
+  /** Counts since the last check. */
   function look(): void {
     const used = performance.eventLoopUtilization()
     const rejected = turns.rejected - rejectedBefore
@@ -60,10 +60,10 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
       delays.disable()
       clearInterval(timer)
     },
-    // The looks since the last line may be very few.
+    // There may be very few checks since the last log line.
     loopDelayP99Ms: () => Math.max(lastP99Ms, late(delays.percentile(99))),
   }
 }
 
-/** What is measured is from one look to the next, and the wait between them is no delay. */
+/** Measures from one check to the next. The wait between them is not delay. */
 const late = (nanoseconds: number): number => Math.max(0, Math.round(nanoseconds / 1e6 - resolutionMs))

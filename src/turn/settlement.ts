@@ -1,6 +1,6 @@
 /**
- * What a reply becomes in the store. Made once a turn, ids included: a settlement that is asked again is the same settlement, and so is told
- * again and never done twice (`billing.once`). Never asks the store itself.
+ * Builds what a reply stores. Built once per turn, IDs included, so a repeated settlement is the same settlement: it returns the stored
+ * outcome and never charges twice (`billing.once`). Does not call the store.
  */
 import type { GenerationResult } from '../agent/agent.ts'
 import { tokenBound } from '../agent/tokens.ts'
@@ -9,7 +9,7 @@ import { charge } from '../ledger/ledger.ts'
 import type { Settlement } from '../store/turn-records.ts'
 import type { LiveTurn } from './live-turn.ts'
 
-/** All but the fence, which may rise while the store is waited for. */
+/** Everything except the fence, which may rise while the turn waits for the store. */
 export function settlementOf(
   { requestId, admitted, firstDeltaMs }: LiveTurn,
   { text, usage, usageEstimated, citations }: Extract<GenerationResult, { kind: 'reply' }>,

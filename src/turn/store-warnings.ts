@@ -1,12 +1,12 @@
 /**
- * What the log says while the store is away: each kind of trouble at once and then every ten seconds with how often it happened, and one line
- * when the store answers again. A thousand turns that wait for it fill no disk. Decides nothing.
+ * Logs outages of the store: each kind of failure once immediately and then every ten seconds with a count, and one line when the store
+ * responds again. Thousands of waiting turns therefore do not flood the log.
  */
 import type { Logger } from 'pino'
 
 export interface StoreWarnings {
   warn(what: string, cause: string): void
-  /** The store has answered. */
+  /** The store has responded. */
   over(): void
 }
 

@@ -1,16 +1,20 @@
-/** The numbers a turn lives by (rulings, Streams and Recovery); tests shorten them. */
+/** The limits and deadlines of a turn. Tests shorten them. */
 import { maxItems } from './batcher.ts'
 
 export type TurnSettings = {
-  /** `TURNKEEP_MAX_TURNS`: running turns of this process, those being admitted among them; beyond it nothing new is admitted. */
+  /** `TURNKEEP_MAX_TURNS`: the number of turns that run in this process, including those being admitted. Beyond it no turn is admitted. */
   maxTurns: number
-  /** The whole turn; below the callers' 120 s, so that they get an answer and not a cut. */
+  /**
+   * The deadline of a whole turn: below the 120 s of typical callers, so that they get an error response instead of a closed connection.
+   */
   turnMs: number
-  /** When a caller whose turn waits for the store is answered `service_unavailable`. */
+  /** After this time, a caller whose turn waits for the store gets `service_unavailable`. */
   answerMs: number
   leaseMs: number
   renewMs: number
-  /** How often what other processes left is looked for; what a dead one ran is answered within `leaseMs` and this, and the run's own time. */
+  /**
+   * How often turns of dead processes are looked for. Such a turn is finished within `leaseMs`, this interval and the time of its own run.
+   */
   sweepMs: number
 }
 
@@ -23,8 +27,8 @@ export const turnDefaults: TurnSettings = {
   sweepMs: 1_000,
 }
 
-// A batch on its way and one that waits: a store that answers at all answers so many within milliseconds.
+// One batch in progress and one that waits: a store that responds at all handles this many within milliseconds.
 export const maxLookUps = 2 * maxItems
 
-/** Waits between tries to store what is already said: short at first, since most failures of a store pass at once, then once a second. */
+/** The waits between attempts to store a generated reply: short at first, because most outages end quickly, then one second. */
 export const storeRetryMs = [50, 100, 200, 500, 1000]

@@ -1,6 +1,6 @@
 /**
- * What a running turn writes: its steps and its hold, its settlement, its end without a reply. Each is asked of the store until that has
- * answered, under the turn's own fence, and in batches with those of other turns. Never tells a caller.
+ * The writes of a running turn: its steps and its hold, its settlement, and its end without a reply. Each is repeated until the store has
+ * answered, with the turn's own fence and in batches with those of other turns. Does not notify callers.
  */
 import type { NextStep } from '../agent/agent.ts'
 import { charge, cost } from '../ledger/ledger.ts'
@@ -23,15 +23,15 @@ import type { Fenced, LiveTurn } from './live-turn.ts'
 import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
-/** Each answers false, or undefined, where the turn is no longer ours or the process ends. */
+/** Each returns false, or undefined, if the turn was claimed by another process or this process ends. */
 export interface TurnWrites {
-  /** `billing.hold`: journals the step that is finished and extends the hold for the next one, both or neither. */
+  /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
   beforeStep(turn: LiveTurn, next: NextStep): Promise<boolean>
-  /** Journals within a step, at the hold that is. */
+  /** Adds journal entries within a step, without a change of the hold. */
   journal(turn: LiveTurn, entries: JournalEntry[], finishedSideEffects: boolean): Promise<boolean>
   settle(turn: LiveTurn, settlement: Omit<Settlement, 'fence'>): Promise<StoredReply | undefined>
   fail(turn: LiveTurn, end: Pick<TurnFailure, 'state' | 'code' | 'cause'>): Promise<boolean>
-  /** Items that wait for the next batch, by lane. */
+  /** The number of items that wait for the next batch, by kind of write. */
   waiting(): { advance: number; settlement: number; failure: number }
 }
 
@@ -54,10 +54,12 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
     return outcome?.kind === 'advanced'
   }
 
-  /** What was said is kept until the store has answered, whether it stored it now or before; undefined in a drain. */
+  /**
+   * A generated reply is kept until the store has answered, whether it stored the reply now or before. Returns undefined during a drain.
+   */
   async function untilStored<Outcome extends { kind: string }>(turn: LiveTurn, push: Fenced<Outcome>): Promise<Outcome | undefined> {
     for (let tries = 0; ; tries++) {
-      // Not at a lost lease: it may have been stored by a try whose answer was not heard, and the store knows.
+      // Not after a lost lease: an earlier attempt may have stored it, and its answer was lost. The store knows the outcome.
       if (turn.stopReason === 'drain') return undefined
       try {
         const outcome = await underOwnFence(turn, push)
@@ -74,7 +76,7 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
   return {
     beforeStep(turn, { entries, usageSoFar, boundSoFar, bound }) {
       const { price, hold } = turn.admitted
-      // What the steps before have cost is never more than what was held for them, whatever a provider reports (`billing.once`). Those of an
+      // The cost of the previous steps never exceeds what was held for them, whatever a provider reports (`billing.once`). Steps of an
       // earlier run were held then, and are held again now (`retry.continues`).
       const { charged: spent } = charge(usageSoFar, price, larger(hold, cost(boundSoFar, price)))
       return advance(turn, { entries, hold: larger(hold, spent + cost(bound, price)), finishedSideEffects: false })
