@@ -1,6 +1,6 @@
 /**
- * The store as this room asks it: cold reads and writes alone, every write with its author, so that none is left out of the audit. One that
- * cannot answer is 503 `service_unavailable` (rulings, Additions to the error table).
+ * The store for the admin API: reads and writes outside the turn path. Every write has an author, so that none is missing in the audit log.
+ * An unavailable store becomes a 503 `service_unavailable`.
  */
 import { ApiError } from '../errors.ts'
 import type { Author } from '../store/queries/audit.ts'
@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 
 export type AdminStore = Pick<Store, 'read' | 'write'>
 
-/** The only place of this room that writes: rule `audit`. */
+/** The only place where the admin API writes (`audit`). */
 export function adminStore(store: Pick<Store, 'read' | 'writeAs'>, newAuthor: () => Author): AdminStore {
   return {
     read: methodsOf<Reads>(reads, (name, args) => callMethod<Reads>(store.read, name, args).catch(refuseUnavailable)),

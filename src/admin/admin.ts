@@ -1,6 +1,7 @@
 /**
- * What the operator does: owners and their ledger, providers, agents, their documents, API keys, what was said, what it cost, and who changed what. The room's
- * front door; a file per noun stands behind it. Knows no SQL and no HTTP. Every function may throw ApiError, also `service_unavailable` where the store cannot answer.
+ * Everything an operator can do: owners and their ledger, providers, agents and their documents, API keys, history, usage, and the audit
+ * log. One file per noun implements it. Contains no SQL and no HTTP. Every function may throw ApiError, including `service_unavailable` if
+ * the store is unavailable.
  */
 import type { RandomBytes } from '../access/api-key.ts'
 import type { Guard } from '../agent/guard/guard.ts'
@@ -53,9 +54,9 @@ export type AdminCalls = OwnersAdmin &
   SessionsAdmin &
   AuditAdmin
 
-/** What is called here itself is done by the service (the first start); the audit says so. */
+/** Changes made through this object itself are made by the service (the first start), and the audit log says so. */
 export type Admin = AdminCalls & {
-  /** The same for one call of the operator: what it changes stands in the audit under this id. */
+  /** The same for one request of the operator: its changes are in the audit log with this ID. */
   calledBy(requestId: string): AdminCalls
 }
 
@@ -63,17 +64,17 @@ export type AdminOptions = {
   store: Pick<Store, 'read' | 'writeAs'>
   sealer: Sealer
   models: Models
-  /** Its MCP servers are asked when an agent is saved; the tools of a saved one are tried out. */
+  /** Lists the tools of MCP servers when an agent is saved, and runs tool tests. */
   tools: Pick<Tools, 'pin' | 'open'>
   knowledge: Pick<Knowledge, 'search'>
-  /** Its check of addresses alone, before anything is stored that it would refuse later. */
+  /** Checks addresses before anything is stored that would be refused later. */
   guard: Pick<Guard, 'refusedAddress'>
-  /** A new id, `<prefix>_<lower-case ULID>`. */
+  /** A new ID, `<prefix>_<lower-case ULID>`. */
   newId: Ids['newId']
   randomBytes: RandomBytes
-  /** What the digests of sessions are keyed by. */
+  /** The key for the digests of sessions. */
   adminToken: string
-  /** Ends what would outlast the server. */
+  /** Ends what would otherwise outlive the server. */
   closing: AbortSignal
 }
 

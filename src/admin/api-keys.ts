@@ -1,7 +1,4 @@
-/**
- * API keys of an agent. A secret leaves once, in the answer to the call that made it; the store gets its digest alone. Surfaces:
- * /agents/{id}/keys and /keys/{id}; specification section 5.
- */
+/** API keys of an agent. A secret is only in the response to the request that created it. The store keeps its digest. */
 import { digestSecret, makeApiKey } from '../access/api-key.ts'
 import type { RandomBytes } from '../access/api-key.ts'
 import { ApiError } from '../errors.ts'
@@ -15,22 +12,22 @@ export type NewApiKey = {
   agentId: string
   name?: string | undefined
   permission: ApiKeyRecord['permission']
-  /** Absent: 120 requests in 60 seconds (specification section 8). */
+  /** Default: 120 requests in 60 seconds. */
   rateLimit?: { limit: number; windowSeconds: number } | undefined
 }
 
-/** `text` is the whole key, shown this once. */
+/** `text` is the whole key, shown only once. */
 export type ApiKeyShown = ApiKeyRecord & { text: string }
 
-/** Each throws ApiError `not_found` where agent or key is unknown, and `conflict` where a revoked key would be changed. */
+/** Each throws ApiError `not_found` if the agent or the key does not exist, and `conflict` for a change of a revoked key. */
 export type ApiKeysAdmin = {
   createApiKey(given: NewApiKey): Promise<ApiKeyShown>
-  /** Newest first, the revoked ones too. */
+  /** Newest first, including revoked keys. */
   listApiKeys(agentId: string, page: PageWanted): Promise<Page<ApiKeyRecord>>
   changeApiKey(id: string, change: ApiKeyChange): Promise<ApiKeyRecord>
-  /** For good, on every process within a second; a second time changes nothing. */
+  /** Permanent, on every process within one second. Revoking again has no effect. */
   revokeApiKey(id: string): Promise<void>
-  /** `conversation.identity`: a new secret for the same key; the one before it stays good for `graceSeconds`. */
+  /** `conversation.identity`: a new secret for the same key. The previous one stays valid for `graceSeconds`. */
   rotateApiKey(id: string, graceSeconds: number): Promise<ApiKeyShown>
 }
 

@@ -1,4 +1,4 @@
-/** The audit as the operator reads it. Written by the store, with the change itself. Surfaces: an audit line for each operator's change. */
+/** The audit log for the operator. The store writes each entry together with its change. */
 import type { AuditLine } from '../store/queries/audit.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
 import type { Page, PageWanted } from '../store/queries/paging.ts'

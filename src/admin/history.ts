@@ -1,4 +1,4 @@
-/** What was said and what became of it: conversations, their messages, turns and their steps. Reads only. Surfaces: /conversations and /turns. */
+/** Conversations and their messages, turns and their steps. Read-only. */
 import { ApiError } from '../errors.ts'
 import type { AnyConversation, MessageOfTurn } from '../store/queries/conversations.ts'
 import { pageOf, pageRequest } from '../store/queries/paging.ts'
@@ -10,20 +10,20 @@ import type { ShownStep, ToolCall } from './agents/tool-activity.ts'
 
 export type ConversationFilter = {
   agentId?: string | undefined
-  /** The key's id, or its public part as it stands in the API key. */
+  /** The key's ID, or the public part of the API key. */
   keyId?: string | undefined
   externalUserId?: string | undefined
-  /** Begun from then on, and before `to`; epoch milliseconds. */
+  /** Started at or after this time, and before `to`. Epoch milliseconds. */
   from?: number | undefined
   to?: number | undefined
 }
 
-/** A reply with what it leans on and what was called for it; a user's message has neither. */
+/** A reply with its citations and tool calls. A user's message has neither. */
 export type Message = Omit<MessageOfTurn, 'steps'> & { toolCalls: ToolCall[] }
 
 /** All lists are newest first. */
 export type HistoryAdmin = {
-  /** Throws ApiError `validation_error` for a time that is empty. */
+  /** Throws ApiError `validation_error` for an empty time range. */
   listConversations(filter: ConversationFilter, page: PageWanted): Promise<Page<AnyConversation>>
   /** Throws ApiError `not_found`. */
   findConversation(id: string): Promise<AnyConversation>
@@ -38,7 +38,7 @@ export function createHistoryAdmin({ store }: { store: AdminStore }): HistoryAdm
   return {
     async listConversations({ agentId, keyId, externalUserId, from, to }, page) {
       if (from !== undefined && to !== undefined && from >= to) throw new ApiError('validation_error', 'from must be before to.')
-      // An unknown key has no conversations; its own text matches no id.
+      // An unknown key has no conversations, and its own text matches no ID.
       const apiKeyId = keyId === undefined ? undefined : ((await store.read.findApiKeyId(keyId)) ?? keyId)
       const request = { ...pageRequest(page), agentId, apiKeyId, externalUserId, from, to }
       return pageOf(await store.read.listAllConversations(request), page)

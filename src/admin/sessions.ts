@@ -1,7 +1,7 @@
 /**
- * Sessions of the console: what stands for the admin token in a browser. The secret leaves once, for the cookie; the store gets a digest alone,
- * keyed by the admin token, so that a changed token ends every session. They lie in the store, so that one ends on every process at once. Rule
- * `session.ends`.
+ * Sessions of the console, which represent the admin token in a browser. The secret is only in the cookie. The store keeps a digest of it,
+ * keyed by the admin token, so a changed token ends every session. Sessions are in the store, so a sign-out applies to every process
+ * immediately (`session.ends`).
  */
 import { createHmac } from 'node:crypto'
 import type { RandomBytes } from '../access/api-key.ts'
@@ -10,18 +10,18 @@ import type { Session } from '../store/queries/sessions.ts'
 import type { AdminStore } from './admin-store.ts'
 
 export type SessionsAdmin = {
-  /** `secret` is for the cookie, and shown this once. */
+  /** `secret` is for the cookie and returned only once. */
   openSession(): Promise<{ secret: string; session: Session; lifetimeSeconds: number }>
-  /** Undefined for a text that opens none, or none any more. */
+  /** Undefined for a secret without a session, or whose session has ended. */
   findSession(secret: string): Promise<Session | undefined>
-  /** A second time changes nothing. */
+  /** Closing again has no effect. */
   closeSession(id: string): Promise<void>
 }
 
-// A day's work: long enough to sign in once a day, short enough that a browser left open is nobody's door the next morning.
+// A working day: long enough to sign in once a day, short enough that a browser left open is signed out the next morning.
 const lifetimeMs = 12 * 60 * 60 * 1000
 const secretBytes = 32
-// What 32 bytes become; anything else is not asked for in the store.
+// The length of 32 encoded bytes. Anything else is refused without asking the store.
 const secretForm = /^[\w-]{43}$/
 
 type Options = { store: AdminStore; newId: Ids['newId']; randomBytes: RandomBytes; adminToken: string }

@@ -1,6 +1,6 @@
 /**
- * `turnkeep verify` on the operator's word, in a process of its own: every row is read, which must cost neither a reader of the store nor the event
- * loop that callers wait for. One at a time; who asks meanwhile gets the same answer. Changes nothing: the command reads one snapshot.
+ * Runs `turnkeep verify` for the operator in a separate process: it reads every row, which must neither occupy a reader of the store nor
+ * the event loop. One run at a time; requests during a run get its result. Changes nothing: the command reads one snapshot.
  */
 import { execFile } from 'node:child_process'
 import type { ExecFileException } from 'node:child_process'
@@ -9,16 +9,16 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 
-/** `rows` break the invariant, the first of them; integers are decimal strings. */
+/** `rows` violate the invariant; only the first ones are listed. Integers are decimal strings. */
 export type Invariant = { id: string; name: string; sentence: string; ok: boolean; rows: Record<string, unknown>[] }
-/** `verifiedAt`: when it was begun, epoch milliseconds. */
+/** `verifiedAt`: the start of the run in epoch milliseconds. */
 export type Verification = { ok: boolean; verifiedAt: number; ms: number; invariants: Invariant[] }
 
-/** Throws ApiError `service_unavailable` where no answer came: the store cannot be read, it took too long, or the server is closing. */
+/** Throws ApiError `service_unavailable` if there is no result: the store cannot be read, it took too long, or the server is stopping. */
 export type Verify = () => Promise<Verification>
 
 export type VerificationOptions = {
-  /** Of the command: names the very store of this server. */
+  /** The environment of the command: it selects the store of this server. */
   environment: Record<string, string | undefined>
   /** Ends the command. */
   closing: AbortSignal
@@ -27,11 +27,11 @@ export type VerificationOptions = {
   now(): number
 }
 
-/** Some ten million turns are read in this time; what takes longer is a matter for the command line, at an hour of its operator's choice. */
+/** About ten million turns are read in this time. Run larger stores from the command line, at a time of the operator's choice. */
 export const maxVerificationMs = 300_000
-// 100 rows an invariant, of some hundred bytes each, are far below.
+// 100 rows per invariant of a few hundred bytes each are far below this.
 const maxBytes = 16 * 1024 * 1024
-// What the command says of a failure is a line.
+// The command reports a failure in one line.
 const maxReasonLength = 1000
 
 const program = fileURLToPath(new URL('../../bin/turnkeep.js', import.meta.url))
@@ -47,7 +47,7 @@ export function createVerification({ environment, closing, log, now }: Verificat
     const { error, stdout, stderr } = await runCommand()
     const exitCode = error === null ? 0 : error.code
     const reason = stderr.trim().slice(-maxReasonLength)
-    // 1: an invariant is broken, and that is an answer too.
+    // Exit code 1 means that an invariant is violated, which is a valid result.
     if (exitCode === 0 || exitCode === 1) {
       const answer = readAnswer(stdout)
       if (!answer) throw new Error(`turnkeep verify exited with code ${exitCode} without a result: ${reason}`)
@@ -73,16 +73,16 @@ export function createVerification({ environment, closing, log, now }: Verificat
   return () => (running ??= verify().finally(() => (running = undefined)))
 }
 
-/** Callers come first. A tenth of a busy core is left to it, so that its snapshot of the store does not stay open for ever. */
+/** Requests have priority. The command still gets about a tenth of a busy core, so that its snapshot does not stay open forever. */
 function giveWay(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // It has ended already, or this system does not let us: it runs as we do.
+    // The command has already ended, or this system does not allow it. It then runs with the usual priority.
   }
 }
 
-/** Undefined for what the command does not print. */
+/** Undefined for output that the command does not print. */
 function readAnswer(text: string): { ok: boolean; invariants: Invariant[] } | undefined {
   let answer: unknown
   try {

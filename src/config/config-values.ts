@@ -1,11 +1,11 @@
 /**
- * The readers of config.ts: each takes a setting's text and answers its value, or undefined where the text is not accepted.
- * They know nothing of names, defaults and the environment.
+ * The parsers of config.ts. Each takes the text of a setting and returns its value, or undefined if the text is not accepted. They do not
+ * know names, defaults or the environment.
  */
 import { isIP } from 'node:net'
 import { createFailpoints, FailpointSyntaxError } from '../failpoints.ts'
 
-/** A value that is refused for a reason the list of accepted ones does not say. */
+/** A value that is refused for a reason that the list of accepted values does not explain. */
 export class BadValue extends Error {}
 
 function refuse(reason: string): never {
@@ -34,27 +34,27 @@ export function baseUrl(text: string): string | undefined {
 const databaseProtocols = ['postgres:', 'postgresql:']
 const redisProtocols = ['redis:', 'rediss:', 'valkey:', 'valkeys:']
 
-/** Without a host it is the local socket's, as PostgreSQL's own programs read it. */
+/** Without a host, the local socket is used, as PostgreSQL's own programs do. */
 export function databaseAddress(text: string): string | undefined {
-  // `postgresql:/foo` is no address of a server's, though URL reads it as one.
+  // `postgresql:/foo` is not a server URL, although URL accepts it.
   const url = /^[a-z]+:\/\//i.test(text) ? serverAddress(text) : undefined
   return url && databaseProtocols.includes(url.protocol) ? text : undefined
 }
 
-/** The path is the number of a database, or nothing. */
+/** The path is the number of a database, or empty. */
 export function redisAddress(text: string): string | undefined {
   const url = serverAddress(text)
   return url && redisProtocols.includes(url.protocol) && url.hostname && /^(\/\d{0,5})?$/.test(url.pathname) ? text : undefined
 }
 
-/** An address as it may be shown: a lone user name may be a password, and so may anything after a question mark. */
+/** A URL that is safe to show: a user name alone may be a password, and so may anything after a question mark. */
 export function withoutPassword(text: string): string {
   const url = serverAddress(text)
   if (!url || ![...databaseProtocols, ...redisProtocols].includes(url.protocol)) return '(hidden)'
   return `${url.protocol}//${url.password && `${url.username}:…@`}${url.host}${url.pathname}`
 }
 
-/** Undefined also for what reads as another address than its writer meant: a raw `/`, `#` or `%` in a password, a list of hosts. */
+/** Also undefined for a URL that is parsed differently than intended: a raw `/`, `#` or `%` in a password, or a list of hosts. */
 function serverAddress(text: string): URL | undefined {
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text)) return undefined
   const url = new URL(text)
@@ -66,7 +66,7 @@ const isPercentEncoded = (text: string): boolean => /^(?:[^%]|%[0-9a-f]{2})*$/i.
 
 export function encryptionKeys(text: string): Buffer[] | undefined {
   const keys = text.split(',').map((key) => key.trim())
-  // 43 characters and an equals sign: exactly 32 bytes in base64, with or without its padding.
+  // 43 characters and an equals sign: exactly 32 bytes in base64, with or without padding.
   return keys.every((key) => /^[A-Za-z0-9+/_-]{43}=?$/.test(key)) ? keys.map((key) => Buffer.from(key, 'base64')) : undefined
 }
 
@@ -97,7 +97,7 @@ export function failpointSpec(text: string): string {
   }
 }
 
-/** One line stays one line, whatever the environment holds. */
+/** Keeps a message on one line, whatever the environment contains. */
 export function printable(text: string): string {
   const shown = text.replace(/\p{C}|\p{Zl}|\p{Zp}/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
   return shown.length > 80 ? `${shown.slice(0, 80)}…` : shown

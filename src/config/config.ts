@@ -1,6 +1,6 @@
 /**
- * Every setting: its name in the environment, default, check and one sentence. Read once, by main.ts and the commands; nothing else
- * reads the environment. Holds no secret it was not given: what is generated lies in the data folder (data-folder.ts).
+ * Every setting: its name in the environment, default, validation and description. Read once by main.ts and by the commands; nothing else
+ * reads the environment. Generated secrets are in the data folder (data-folder.ts).
  */
 import { resolve } from 'node:path'
 import {
@@ -19,21 +19,24 @@ import {
 } from './config-values.ts'
 import { misplacedFailpoint } from '../failpoints.ts'
 
-/** `read` answers undefined, or throws BadValue with a reason of its own, for a text that is not accepted. */
+/** `read` returns undefined for a text that is not accepted, or throws BadValue with a specific reason. */
 export type Setting<Value> = {
   name: string
-  /** Read like a given value; absent: the setting has no value unless it is given. */
+  /** Parsed like a set value. Without it, the setting has no value unless it is set. */
   initial?: string
   meaning: string
   /** Completes the sentence "must be …". */
   accepted: string
   read: (text: string) => Value | undefined
   secret?: true
-  /** What of a secret may be shown. */
+  /** The part of a secret that may be shown. */
   shown?: (text: string) => string
-  /** With DATABASE_URL other machines share what is stored: `required` has to be given then, any other text is the initial one. */
+  /**
+   * With DATABASE_URL, other machines share the stored data: `required` settings must then be set, and any other text is the default for
+   * this case.
+   */
   shared?: 'required' | 'off'
-  /** The file in the data folder that holds a generated value where the setting is absent. */
+  /** The file in the data folder that holds a generated value if the setting is absent. */
   file?: 'admin.token' | 'encryption.key'
 }
 
@@ -96,7 +99,7 @@ export const settings = {
     name: 'TURNKEEP_ADMIN_TOKEN',
     meaning:
       'Bearer token of the admin API; generated at the first start if not set; required with DATABASE_URL, the same on every machine.',
-    // 16: nobody counts the guesses at it, and what opens everything must not be a word that somebody remembers.
+    // At least 16: guesses are not limited everywhere, so the token must not be a word that a person remembers.
     accepted: '16 to 512 visible ASCII characters',
     read: (text) => (/^[\x21-\x7e]{16,512}$/.test(text) ? text : undefined),
     secret: true,
@@ -129,7 +132,7 @@ export const settings = {
   },
   drainSeconds: {
     name: 'TURNKEEP_DRAIN_SECONDS',
-    // Just above the 110 s that a whole turn may take, so that a drain cuts none.
+    // Just above the 110 s that a whole turn may take, so that a drain interrupts none.
     initial: '115',
     meaning: 'Number of seconds that running turns have to finish after SIGTERM.',
     accepted: 'a whole number from 0 to 3600',
@@ -189,14 +192,14 @@ export const settings = {
 type Settings = typeof settings
 type ValueOf<S> = S extends { read: (text: string) => infer Value } ? Exclude<Value, undefined> : never
 
-/** Every setting, checked. What was not given and has no default is undefined. */
+/** All validated settings. A setting that is absent and has no default is undefined. */
 export type Config = { [Key in keyof Settings]: ValueOf<Settings[Key]> | (Settings[Key] extends { initial: string } ? never : undefined) }
 
 export type Environment = Record<string, string | undefined>
-/** `problems`: one line each, naming the setting and what is accepted; never a secret's value. */
+/** `problems`: one line each, with the setting and the accepted values, and never the value of a secret. */
 export type ConfigOutcome = { kind: 'config'; config: Config } | { kind: 'problems'; problems: string[] }
 
-/** Reads the whole environment. An empty value counts as absent. Names that begin with TURNKEEP_ and are not settings are problems too. */
+/** Reads the whole environment. An empty value counts as absent. Unknown names that start with TURNKEEP_ are problems, too. */
 export function readConfig(environment: Environment): ConfigOutcome {
   const values: Record<string, unknown> = {}
   const problems = unknownNames(environment)
@@ -225,14 +228,17 @@ export function readConfig(environment: Environment): ConfigOutcome {
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'config', config: values as Config }
 }
 
-/** For a command that has to find this very store: what the environment says to others than us, certificates say, and of our settings the store's alone. */
+/**
+ * The environment for a command that must open the same store: variables of other programs, such as those for certificates, and the
+ * settings of the store.
+ */
 export function storeEnvironment({ dataFolder, databaseUrl }: Config, environment: Environment): Environment {
   const ours: string[] = Object.values(settings).map(({ name }) => name)
   const others = Object.entries(environment).filter(([name]) => !ours.includes(name))
   return { ...Object.fromEntries(others), [settings.dataFolder.name]: dataFolder, [databaseUrlName]: databaseUrl }
 }
 
-/** The text that counts where nothing is given; undefined: the setting has no value. */
+/** The value that is used if nothing is set, or undefined if the setting has no default. */
 export function initialOf({ initial, shared }: Setting<unknown>, environment: Environment): string | undefined {
   return isShared(environment) && shared !== undefined && shared !== 'required' ? shared : initial
 }
@@ -253,14 +259,14 @@ function unknownNames(environment: Environment): string[] {
       const [nearest] = known
         .map((setting) => ({ setting, distance: editDistance(name, setting) }))
         .toSorted((a, b) => a.distance - b.distance)
-      // 3 edits: a slip or two of the finger; further away a suggestion is a guess.
+      // Up to 3 edits, for typing errors. Beyond that, a suggestion would be a guess.
       const hint =
         nearest && nearest.distance <= 3 ? `did you mean ${nearest.setting}?` : 'run npx turnkeep config for a list of all settings'
       return `${printable(name)}: unknown setting; ${hint}`
     })
 }
 
-/** Levenshtein's distance: insertions, deletions and replacements of one character. */
+/** The Levenshtein distance: insertions, deletions and replacements of one character. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (let i = 1; i <= a.length; i++) {

@@ -1,6 +1,6 @@
 /**
- * The data folder and the secrets in it: admin token, encryption key, demo key, each alone in a file of mode 0600. A file is there whole
- * or not at all, whatever kills the process. Never prints what it reads or makes. (The database's files are the store's.)
+ * The data folder and the secrets in it: admin token, encryption key and demo key, each in its own file with mode 0600. A file exists
+ * completely or not at all, whenever the process is killed. Secrets are never printed. (The store manages the database's files.)
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -24,7 +24,7 @@ import { generateEncryptionKey } from './secrets.ts'
 
 export type SecretFile = 'admin.token' | 'encryption.key' | 'demo.key'
 
-/** The folder cannot be made, read or written; the message is one clear line for the operator. */
+/** The folder cannot be created, read or written. The message is one line for the operator. */
 export class DataFolderRefused extends Error {}
 
 export interface DataFolder {
@@ -32,15 +32,15 @@ export interface DataFolder {
   readonly path: string
   /** The absolute path of a secret's file. */
   pathOf(file: SecretFile): string
-  /** The text of a secret, or undefined where its file does not exist. */
+  /** The text of a secret, or undefined if its file does not exist. */
   read(file: SecretFile): string | undefined
-  /** The text of a secret; where there is none, makes and keeps one. Two processes at once get the same. */
+  /** The text of a secret. If there is none, generates and stores one. Two processes at the same time get the same text. */
   readOrMake(file: SecretFile, make: () => string): string
-  /** Puts a secret in the place of the former one. */
+  /** Replaces a secret. */
   replace(file: SecretFile, text: string): void
 }
 
-/** Opens the folder, making it (mode 0700) where it does not exist. `path` is absolute. Throws DataFolderRefused. */
+/** Opens the folder, and creates it (mode 0700) if it does not exist. `path` is absolute. Throws DataFolderRefused. */
 export function openDataFolder(path: string): DataFolder {
   refusing(path, () => {
     makeFolder(path)
@@ -57,7 +57,7 @@ export function openDataFolder(path: string): DataFolder {
     }
   }
 
-  /** Writes the text beside its place and lets `place` move it there, all of it on the disk before this returns. */
+  /** Writes the text to a temporary file that `place` moves to its path. Everything is on the disk before this returns. */
   function write(file: SecretFile, text: string, place: (temporary: string, final: string) => void): void {
     const temporary = `${pathOf(file)}.${randomBytes(8).toString('hex')}`
     refusing(path, () => {
@@ -85,7 +85,7 @@ export function openDataFolder(path: string): DataFolder {
         try {
           linkSync(temporary, final)
         } catch (error) {
-          // Another process made the same secret a moment before: its text counts.
+          // Another process created the same secret a moment before. Its text counts.
           if (codeOf(error) !== 'EEXIST') throw error
           lost = true
         }
@@ -98,7 +98,7 @@ export function openDataFolder(path: string): DataFolder {
 
 export type Secrets = { adminToken: string; encryptionKeys: Uint8Array[] }
 
-/** The given secrets; those that were not given are read from their files, or made and kept there. Throws DataFolderRefused. */
+/** The secrets that are set. The others are read from their files, or generated and stored there. Throws DataFolderRefused. */
 export function readSecrets(given: { [Name in keyof Secrets]: Secrets[Name] | undefined }, folder: DataFolder): Secrets {
   return {
     adminToken: given.adminToken ?? folder.readOrMake('admin.token', () => randomBytes(32).toString('base64url')),
@@ -113,7 +113,7 @@ function readEncryptionKeys(folder: DataFolder): Uint8Array[] {
   return keys
 }
 
-/** One level at a time: Node's own recursion never ends below a folder where nothing can be made, such as /proc. */
+/** One level at a time: Node's recursive mkdir never returns below a folder where nothing can be created, such as /proc. */
 function makeFolder(path: string): void {
   const parent = dirname(path)
   if (parent !== path && !existsSync(parent)) makeFolder(parent)
@@ -129,7 +129,7 @@ function isFolder(path: string): boolean {
 }
 
 function flushFolder(path: string): void {
-  // Windows cannot open a folder; there the file system orders its own metadata.
+  // Windows cannot open a folder. There the file system orders its own metadata.
   if (process.platform === 'win32') return
   const folder = openSync(path, 'r')
   fsyncSync(folder)

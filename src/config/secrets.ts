@@ -1,29 +1,37 @@
 /**
- * Seals provider and tool secrets at rest: AES-256-GCM, bound to their row. Owns the sealed format; never stores, logs or names a secret,
- * not in an error either. Format 1, in bytes: version 1 · key id 8 · nonce 12 · ciphertext · tag 16.
+ * Encrypts the secrets of providers and tools at rest with AES-256-GCM, bound to their row. Never stores or logs a secret, not even in an
+ * error. Format 1, in bytes: version 1 · key ID 8 · nonce 12 · ciphertext · tag 16.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
-/** What was sealed cannot be opened: no key for it, another row, or damaged. The message is for the operator and holds no secret. */
+/**
+ * An encrypted secret cannot be decrypted: its key is missing, it belongs to another row, or it is damaged. The message is for the operator
+ * and contains no secret.
+ */
 export class UnsealError extends Error {}
 
 export interface Sealer {
-  /** Seals with the first key. `boundTo` names the place it is kept, as `provider:prv_…`; it opens there alone. */
+  /**
+   * Encrypts with the first key. `boundTo` names the row, such as `provider:prv_…`. The result can only be decrypted with the same name.
+   */
   seal(text: string, boundTo: string): Uint8Array
-  /** Opens with whichever key sealed it. Throws UnsealError. */
+  /** Decrypts with the key that it was encrypted with. Throws UnsealError. */
   open(sealed: Uint8Array, boundTo: string): string
 }
 
 const formatVersion = 1
 const keyBytes = 32
-// 64 bits tell a handful of keys apart beyond any doubt and say nothing about them.
+// 64 bits are enough to distinguish a few keys, and reveal nothing about them.
 const keyIdBytes = 8
-// 96 bits: GCM's own size. Random nonces stay safe for 2^32 seals under one key (NIST SP 800-38D, 8.3).
+// 96 bits, as GCM recommends. Random nonces stay safe for 2^32 encryptions with one key (NIST SP 800-38D, 8.3).
 const nonceBytes = 12
 const tagBytes = 16
 const headBytes = 1 + keyIdBytes + nonceBytes
 
-/** The first key encrypts, all decrypt, so a key is replaced by putting a new one in front. Throws where there is no key or one is not 32 bytes. */
+/**
+ * The first key encrypts and all keys decrypt, so a key is replaced by adding a new one in front. Throws if there is no key or one does not
+ * have 32 bytes.
+ */
 export function createSealer(keys: Uint8Array[]): Sealer {
   if (keys.length === 0) throw new Error('at least one encryption key is required')
   if (keys.some((key) => key.length !== keyBytes)) throw new Error(`an encryption key must be ${keyBytes} bytes long`)
@@ -55,14 +63,14 @@ export function createSealer(keys: Uint8Array[]): Sealer {
       try {
         return Buffer.concat([text, decipher.final()]).toString('utf8')
       } catch {
-        // node:crypto says only that authentication failed; a swap of rows and damage cannot be told apart.
+        // node:crypto only reports that authentication failed. A wrong row and damage cannot be distinguished.
         throw new UnsealError('the encrypted secret is damaged or belongs to another row')
       }
     },
   }
 }
 
-/** A new key: 32 random bytes. */
+/** Generates a new key: 32 random bytes. */
 export function generateEncryptionKey(): Uint8Array {
   return randomBytes(keyBytes)
 }
@@ -73,5 +81,5 @@ function keyId(key: Uint8Array): Uint8Array {
 
 const nonceOf = (head: Uint8Array): Uint8Array => head.subarray(1 + keyIdBytes)
 
-/** The head is authenticated too; it has a fixed length, so head and row cannot run into each other. */
+/** The header is authenticated, too. It has a fixed length, so header and row name cannot be confused. */
 const boundData = (head: Uint8Array, boundTo: string): Uint8Array => Buffer.concat([head, Buffer.from(boundTo, 'utf8')])

@@ -1,13 +1,13 @@
 /**
- * The operator's log: one JSON object a line on stderr, so that stdout keeps the few lines a person reads. Never holds message text,
- * keys or tokens: who logs passes ids and causes, and the names below are blacked out should a header slip in.
+ * The operator's log: one JSON object per line on stderr, so that stdout contains only the lines for people. It never contains message
+ * text, keys or tokens: callers log IDs and causes, and the names below are redacted in case a header is logged.
  */
 import { pino } from 'pino'
 import type { DestinationStream, Logger, LevelWithSilent } from 'pino'
 
 /**
- * Written at once, so that a process that dies has said why. `destination` is stderr unless a test wants the lines; `worker` stands in every
- * line where there are several.
+ * Written synchronously, so that a process that dies has logged why. `destination` is stderr except in tests. With several workers, each
+ * line contains `worker`.
  */
 export function createLog(
   level: LevelWithSilent,
@@ -37,16 +37,16 @@ export function createLog(
   )
 }
 
-// One write a line costs 11 µs, and stops the whole process for as long as whoever reads stderr does not; gathered it costs 6 and never waits.
+// One write per line costs 11 µs and blocks the process while stderr is not read. Collected lines cost 6 µs and never block.
 const gatheredBytes = 3072
-// POSIX writes up to 4096 bytes to a pipe in one piece (PIPE_BUF), so these lines and those written at once never tear each other apart.
+// POSIX writes up to 4096 bytes to a pipe atomically (PIPE_BUF), so these lines and those written synchronously are never mixed.
 const maxBytesPerWrite = 4096
-// What a person who watches the log does not notice, and what a killed process may leave unsaid.
+// Short enough for a person who watches the log, and the most that a killed process loses.
 const flushMs = 250
-// Some 20,000 lines for a reader that has stopped; beyond it lines are dropped rather than memory filled.
+// About 20,000 lines for a reader that has stopped. Beyond it, lines are dropped so that memory does not fill up.
 const unwrittenLimitBytes = 8_388_608
 
-/** Stderr for the access log: gathered, written beside the event loop, and flushed when the process exits. */
+/** Stderr for the access log: lines are collected, written asynchronously, and flushed when the process exits. */
 export function accessLines(): DestinationStream {
   const lines = pino.destination({
     dest: 2,
@@ -56,7 +56,7 @@ export function accessLines(): DestinationStream {
     periodicFlush: flushMs,
     maxLength: unwrittenLimitBytes,
   })
-  // A log that cannot be written (a full disk) is no reason to refuse turns; the next write tries again.
+  // A log that cannot be written (disk full) must not stop turns. The next write tries again.
   lines.on('error', () => undefined)
   return lines
 }

@@ -1,7 +1,7 @@
 /**
- * What an operator watches, counted in one object that is handed to the rooms and told to whoever scrapes /metrics. Never takes an id, a name
- * or a text for a label, so the failure table bounds the number of series. Counting is adding to a number; what can be looked up is read
- * when somebody scrapes; what several processes counted is added up here too. docs/operate/metrics.md lists every metric.
+ * Counts what operators watch and formats it for /metrics. Labels never contain an ID, a name or a text, so the number of series is bounded
+ * by the error table. Counting is an addition; values that can be looked up are read when /metrics is requested. Also adds up the counts of
+ * several processes. docs/operate/metrics.md lists every metric.
  */
 import { readFileSync } from 'node:fs'
 import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration, MetricObjectWithValues, MetricValue } from 'prom-client'
@@ -11,34 +11,34 @@ import type { Amount } from '../ledger/ledger.ts'
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from './prom-client.ts'
 import type { TurnFailureCode } from '../store/turn-records.ts'
 
-/** How a turn ended in this process; `lost`: it was left to whoever claims it (a lost lease, a drain, a fault). */
+/** How a turn ended in this process. `lost`: it was left to the process that claims it (lost lease, drain, internal error). */
 export type TurnEnding =
   | { outcome: 'completed'; promptTokens: number; completionTokens: number; charged: Amount }
   | { outcome: 'failed' | 'released'; code: TurnFailureCode }
   | { outcome: 'lost' }
 
-/** Milliseconds since the turn was admitted or claimed here; `firstDeltaMs` is null where nothing was said. */
+/** Milliseconds since the turn was admitted or claimed here. `firstDeltaMs` is null if there was no delta. */
 export type TurnTimes = { ageMs: number; firstDeltaMs: number | null }
 
 export type ModelCallOutcome = 'answered' | 'unavailable' | 'refused' | 'too_long' | 'stopped' | 'fault'
 
-/** What the rooms tell. Every call is a few additions and never throws. */
+/** The counters for the other modules. Every call is a few additions and never throws. */
 export interface Metrics {
-  /** Once for every turn that began here, and without times for one whose attempts were found used up. */
+  /** Call once for every turn that started here, and without times for a turn that had no attempts left. */
   turnEnded(ending: TurnEnding, times?: TurnTimes): void
   turnRecovered(): void
   replayed(): void
-  /** A request that was answered with a failure of its own, and not with a turn's. */
+  /** A request that ended with an error of its own, not with that of a turn. */
   refused(code: FailureCode): void
   modelCalled(outcome: ModelCallOutcome): void
   modelRetried(): void
 }
 
-/** What is looked up at a scrape. */
+/** Values that are read when /metrics is requested. */
 export type Watched = {
   running(): number
   maxRunning: number
-  /** Items that wait for the next batch, by lane. */
+  /** The number of items that wait for the next batch, by kind of write. */
   waiting(): Record<'admission' | 'advance' | 'settlement' | 'failure', number>
   ready(): Promise<Record<'store' | 'limiter', 'ok' | 'unavailable'>>
 }
@@ -49,21 +49,21 @@ export type MetricsPage = {
   scrape(): Promise<string>
 }
 
-/** What this process has counted since it started, for people. */
+/** The counts of this process since it started, for the status page. */
 export type Totals = Record<'completed' | 'failed' | 'released' | 'lost' | 'replayed' | 'recovered' | 'refused' | 'modelRetries', number>
 
-/** What one process has counted, as it is sent to another. */
+/** The counts of one process, as sent to another. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
 
-// A built-in or cached answer takes tenths of a second, a usual one 1–10 s, a long one half a minute; 60 s is the deadline of the first
-// token, and a turn ends at 110 s whatever happens. Finer where most turns are, so that a quantile is off by less than half.
+// A built-in or cached reply takes tenths of a second, a typical one 1–10 s, a long one half a minute. The deadline of the first token is
+// 60 s, and every turn ends by 110 s. Buckets are finer where most turns are, so a quantile is off by less than half.
 const durationSeconds = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 45, 60, 90, 120]
 const firstDeltaSeconds = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120]
 
 const modelOutcomes: ModelCallOutcome[] = ['answered', 'unavailable', 'refused', 'too_long', 'stopped', 'fault']
 const usdUnits = 1e8
 
-/** Of several processes the worst is told, where a sum would say nothing; prom-client itself adds up or takes the average. */
+/** For gauges where a sum has no meaning, the worst process counts. prom-client itself would use the sum or the average. */
 const worst = {
   max: [
     'nodejs_eventloop_lag_seconds',
@@ -110,7 +110,7 @@ export function createMetrics(): Metrics &
     help: 'Tokens used by completed turns, by kind (prompt or completion).',
     labelNames: ['kind'],
   })
-  // Added up exactly; only what is shown is rounded to a number, and the next scrape is not off by it.
+  // Summed exactly. Only the shown value is rounded, so the next scrape has no accumulated error.
   let charged = 0n
   counter({
     name: 'turnkeep_charged_usd_total',
@@ -143,7 +143,7 @@ export function createMetrics(): Metrics &
   gauge({ name: 'turnkeep_workers', help: 'Worker processes included in these metrics.' }).set(1)
   counter(restarts)
 
-  // A series that is there from the start, at 0, shows its first step as an increase.
+  // A series that exists from the start with 0 shows its first step as an increase.
   const completed = turns.labels('completed', 'none')
   const lost = turns.labels('lost', 'none')
   const ended = [completed, lost, turns.labels('failed', 'internal_error')]
@@ -228,36 +228,36 @@ export function createMetrics(): Metrics &
 
 type Counted = { get(): Promise<{ values: { value: number; labels: Partial<Record<string, string | number>> }[] }> }
 
-/** Of all its series, or of one outcome's. */
+/** The sum of all series, or of those of one outcome. */
 async function sumOf(counter: Counted, outcome?: string): Promise<number> {
   const { values } = await counter.get()
   const wanted = values.filter(({ labels }) => outcome === undefined || labels['outcome'] === outcome)
   return wanted.reduce((sum, { value }) => sum + value, 0)
 }
 
-/** The page of all of them together. */
+/** The page of all processes together. */
 export function addUp(all: Figures[]): Promise<string> {
   return AggregatorRegistry.aggregate(all).metrics()
 }
 
-/** One for all of them, to be added up again. */
+/** One set of counts for all processes, which can be added up again. */
 export function merge(all: Figures[]): Promise<Figures> {
   return AggregatorRegistry.aggregate(all).getMetricsAsJSON()
 }
 
-/** What stays true of a process that has ended: what it counted, and nothing of how it was. */
+/** What remains valid of a process that has ended: its counters, not its gauges. */
 export function counted(figures: Figures): Figures {
   return figures.filter(({ type }) => String(type) !== 'gauge')
 }
 
-/** The supervisor's own figure, added to those of its workers. */
+/** The supervisor's own metric, added to those of its workers. */
 export function createRestartCount(): { add(): void; figures(): Promise<Figures> } {
   const registry = new Registry()
   const count = new Counter({ ...restarts, registers: [registry] })
   return { add: () => count.inc(), figures: () => registry.getMetricsAsJSON() }
 }
 
-/** Of this program. */
+/** The version of this program. */
 export function ownVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
   return version

@@ -1,7 +1,7 @@
 /**
- * What is used of prom-client, file by file, and its default metrics. Its index loads a push gateway, and OpenTelemetry for exemplars that nobody
- * turned on: 70 modules, a tenth of a start and 13 MB. Names, help texts and order are those of its own `collectDefaultMetrics`, which a test
- * compares.
+ * The parts of prom-client that are used, imported file by file, and its default metrics. Its index also loads a push gateway and
+ * OpenTelemetry for exemplars, which are disabled: 70 modules, a tenth of the start time and 13 MB. Names, help texts and order are those
+ * of its own `collectDefaultMetrics`; a test compares them.
  */
 import { createRequire } from 'node:module'
 import type * as PromClient from 'prom-client'
@@ -13,7 +13,7 @@ export const Counter = part('prom-client/lib/counter.js') as typeof PromClient.C
 export const Gauge = part('prom-client/lib/gauge.js') as typeof PromClient.Gauge
 export const Histogram = part('prom-client/lib/histogram.js') as typeof PromClient.Histogram
 
-/** In their order; before them stands `processCpuTotal`, the one that loads OpenTelemetry. */
+/** In the original order. `processCpuTotal` comes before them; it is the one that loads OpenTelemetry. */
 const defaults = [
   'processStartTime',
   'osMemoryHeap',
@@ -28,7 +28,7 @@ const defaults = [
   'version',
   'gc',
 ]
-// prom-client's own: the event loop is looked at every 10 ms.
+// prom-client's default: the event loop is sampled every 10 ms.
 const options = { eventLoopMonitoringPrecision: 10 }
 
 export function collectDefaultMetrics(registry: PromClient.Registry): void {
@@ -41,7 +41,7 @@ function collectCpuTime(registry: PromClient.Registry): void {
   let last = process.cpuUsage()
   const counter = (kind: string, help: string, collect?: () => void) =>
     new Counter({ name: `process_cpu_${kind}seconds_total`, help, registers: [registry], ...(collect && { collect }) })
-  // The first of the three is asked first, and tells the others.
+  // The first of the three is collected first and sets the others.
   const user = counter('user_', 'Total user CPU time spent in seconds.', () => {
     const now = process.cpuUsage()
     const [userSeconds, systemSeconds] = [(now.user - last.user) / 1e6, (now.system - last.system) / 1e6]

@@ -1,4 +1,6 @@
-/** How this process is, looked up when the operator asks: what it is made of, whether it can work, what it does now and has done since it started. */
+/**
+ * The state of this process for the operator's status page: its versions, whether its dependencies work, and its current and total work.
+ */
 import type { Config } from '../config/config.ts'
 import type { Totals, Watched } from './metrics.ts'
 
@@ -21,7 +23,7 @@ export type Status = {
   counted: Totals
 }
 
-/** What is asked, each time anew. */
+/** Read again for each request. */
 export type StatusSources = Omit<Watched, 'ready'> & {
   ready(): Promise<{ draining: boolean; store: Health; limiter: Health }>
   version: string

@@ -1,7 +1,4 @@
-/**
- * What an operator writes about an agent: defaults, the price a model must have, and how fields become the stored content of a version.
- * Pure. Surfaces: /agents; rulings, Money.
- */
+/** The fields of an agent: defaults, the price that a model must have, and how fields become the stored content of a version. Pure. */
 import { defaultMaxToolCalls, formatStoredConfig, parseAgentConfig, splitModel } from '../../agent/agent-config.ts'
 import type { AgentConfig } from '../../agent/agent-config.ts'
 import { tokenBound } from '../../agent/tokens.ts'
@@ -14,7 +11,7 @@ import type { AgentContent, AgentVersion } from '../../store/queries/agents.ts'
 
 export type AgentFields = AgentConfig & { name: string; price: Price }
 
-/** Fields as they are given: what is absent keeps its default, or its present value. Tools are given elsewhere (agent-tools.ts), and stored ones come here. */
+/** Fields as sent: an absent field keeps its default or its current value. Tools are handled in agent-tools.ts and passed in as stored. */
 export type GivenFields = {
   name?: string | undefined
   systemPrompt?: string | undefined
@@ -30,33 +27,33 @@ export type GivenFields = {
   tools?: ToolConfig[] | undefined
 }
 
-/** The provider of the models that are part of this program; no row stands behind it, so no provider can be made under this name. */
+/** The provider of the built-in models. It has no row, so no provider can be created with this name. */
 export const builtInProvider = 'demo'
 
-// The demo model costs nothing to run; it bears the price of a small hosted model, so that the first reply already shows how billing works.
+// The demo model costs nothing to run. It has the price of a small hosted model, so that the first reply already shows how billing works.
 const demoPrice: Price = { promptPerMillion: 15_000_000n, completionPerMillion: 60_000_000n }
 
 const defaults = {
   temperature: null,
-  // A turn that has called tools seven times without an answer is going round in circles.
+  // A turn that has called tools seven times without a reply is going round in circles.
   maxSteps: 8,
   maxToolCalls: defaultMaxToolCalls,
-  // Rulings, `billing.hold`.
+  // `billing.hold`
   maxOutputTokens: 2048,
-  // Rulings, text.
+  // `order.validation`
   maxMessageLength: 32_000,
   knowledge: { maxTokens: 1500, topK: 6, embeddingModel: null, language: null },
   tools: [],
 } satisfies Partial<AgentConfig>
 
-// Surfaces: some thirty exchanges of ordinary length, at a price that stays bounded.
+// About thirty exchanges of ordinary length, with a limited price.
 const maxHistoryTokens = 8000
-// Room for a message of some two pages, where a model's window is small.
+// Enough for a message of two pages if the model's window is small.
 const messageTokens = 2000
 
 /**
- * A new agent's fields, at the price that is given or else at the known one, with a history that fits the model's window where that is known.
- * Throws ApiError `validation_error` for a model that is none, or has no price.
+ * The fields of a new agent, with the price that was sent or else the known one, and a history that fits the model's window if that is
+ * known. Throws ApiError `validation_error` for an invalid model name or a model without a price.
  */
 export function newFields(given: GivenFields & { name: string; systemPrompt: string; model: string }, known: KnownModel): AgentFields {
   const { name, systemPrompt, model } = given
@@ -66,15 +63,15 @@ export function newFields(given: GivenFields & { name: string; systemPrompt: str
 }
 
 /**
- * A version's fields with changes; `known` is of the model that is given. Another model needs a price of its own: the former one's would bill it
- * wrongly. Throws as `newFields`.
+ * The fields of a version with changes. `known` belongs to the new model. Another model needs its own price, because the previous one would
+ * bill it wrongly. Throws as `newFields`.
  */
 export function changedFields(present: AgentFields, given: GivenFields, known: KnownModel): AgentFields {
   const modelChanges = given.model !== undefined && given.model !== present.model
   return merge({ ...present, price: modelChanges ? priceFor(given.model!, given.price, known) : present.price }, given)
 }
 
-/** What the window leaves once everything else has its share. Counted by our bounds, which are twice what most texts cost. */
+/** What the window leaves for the history. Counted with the upper bounds used for holds, which are twice the size of most texts. */
 function fittingHistory(fields: AgentFields, contextWindow = Infinity): number {
   const rest = fixedTokens(fields) + fields.knowledge.maxTokens + fields.maxOutputTokens + messageTokens
   return Math.max(0, Math.min(maxHistoryTokens, contextWindow - rest))
@@ -99,22 +96,25 @@ export function contentOf(fields: AgentFields): AgentContent {
   }
 }
 
-/** `billing.hold`: what every prompt holds, whatever is said. */
+/** `billing.hold`: the tokens that every prompt contains, whatever the message. */
 const fixedTokens = ({ systemPrompt, tools }: AgentFields): number => tokenBound(systemPrompt) + toolTokens(definitionsOf(tools))
 
-/** The name of the provider that must have a row; null for the built-in one. Throws ApiError `validation_error` where the model names none. */
+/**
+ * The name of the provider that must have a row, or null for the built-in one. Throws ApiError `validation_error` if the model names no
+ * provider.
+ */
 export function providerOf(model: string): string | null {
   const provider = splitModel(model)?.provider
   if (provider === undefined) throw new ApiError('validation_error', 'model must be "<provider name>/<model id>".')
   return provider === builtInProvider ? null : provider
 }
 
-/** Where an agent is given none; undefined: it must be given one. Throws as `providerOf`. */
+/** The default price, or undefined if the price must be sent. Throws as `providerOf`. */
 export function usualPrice(model: string, known: KnownModel): Price | undefined {
   return providerOf(model) === null ? demoPrice : known.price
 }
 
-/** An agent whose model has no known price cannot be created without one (rulings, Money). */
+/** An agent whose model has no known price cannot be created without a price. */
 function priceFor(model: string, given: Price | undefined, known: KnownModel): Price {
   const price = given ?? usualPrice(model, known)
   if (!price) throw new ApiError('validation_error', `price is required because the price of the model ${model} is not known.`)

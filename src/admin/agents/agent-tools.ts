@@ -1,6 +1,6 @@
 /**
- * The tools of an agent as the operator writes and sees them: values of headers and secrets come in and never go out, and the tools of an MCP
- * server are those it had when the operator approved them. Asks servers before anything is written, never within a transaction. Surfaces: /agents.
+ * The tools of an agent as an operator writes and sees them. Values of headers and secrets are accepted and never returned. The tools of an
+ * MCP server are those that the operator approved. Servers are called before anything is written, never within a transaction.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Guard } from '../../agent/guard/guard.ts'
@@ -20,14 +20,14 @@ import { ApiError } from '../../errors.ts'
 import { UnsealError } from '../../config/secrets.ts'
 import type { Sealer } from '../../config/secrets.ts'
 
-/** null: the value that is stored under this name for this tool stays. */
+/** null: keep the value that is stored under this name for this tool. */
 export type GivenTexts = Record<string, string | null>
 export type GivenTool =
   | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: GivenTexts; secrets: GivenTexts })
   | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
   | BuiltInTool
 
-/** Of headers and secrets the names alone. */
+/** Of headers and secrets, only the names. */
 export type ShownTool =
   | (Omit<HttpTool, 'headers' | 'secrets'> & { headers: string[]; secrets: string[] })
   | (Omit<McpServer, 'headers'> & { headers: string[] })
@@ -35,16 +35,17 @@ export type ShownTool =
 
 export type ToolsOfAgents = {
   /**
-   * What is stored of these tools, in place of `present`. A server whose address, headers and allowed tools stay keeps the tools that are pinned;
-   * another one is asked. `asked` holds the answers for a second try. Throws ApiError `validation_error`.
+   * Returns what to store for these tools in place of `present`. A server with the same URL, headers and allowed tools keeps its pinned
+   * tools; others are called. `asked` caches their answers for a second attempt. Throws ApiError `validation_error`.
    */
   resolve(given: GivenTool[], present: ToolConfig[], agentId: string, asked: Asked): Promise<ToolConfig[]>
-  /** What every MCP server offers now. Throws ApiError `validation_error` where one cannot be asked. */
+  /** What every MCP server offers now. Throws ApiError `validation_error` if a server cannot be called. */
   pinAnew(present: ToolConfig[], agentId: string): Promise<McpServer[]>
 }
 export type Asked = Map<string, Promise<PinnedTool[]>>
 
-// With all else at its largest the hold stays below two million tokens (http/admin/agents/agents.ts), and a prompt that is half tools is none.
+// Even with all other fields at their maximum, the hold stays below two million tokens (src/http/admin/agents/agents.ts). A prompt that is
+// half tools is not useful.
 const maxToolTokens = 100_000
 
 type Options = { sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'> }
@@ -55,7 +56,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     const problem = checkTools(opened)
     if (problem !== undefined) throw invalid(problem)
     for (const tool of opened) {
-      // The host of an address holds no placeholder, and the rest of it does not matter here.
+      // The host of a URL contains no placeholder, and the rest does not matter here.
       const refusal = tool.type === 'builtin' ? undefined : guard.refusedAddress(tool.url.replaceAll(/[{}]/g, ''))
       if (refusal !== undefined) throw invalid(`The tool ${tool.name}: ${refusal}.`)
     }
@@ -73,7 +74,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     }
   }
 
-  /** As it is stored: what has the same value already keeps its sealed text, so that saving it again changes nothing. */
+  /** The stored form. A value that has not changed keeps its encrypted text, so that saving it again changes nothing. */
   function seal(open: OpenTool, stored: ToolConfig | undefined, agentId: string): ToolConfig {
     const [sealed] = sealTools([open], agentId, sealer)
     const keep = (fresh: Record<string, Sealed>, values: Record<string, string>, former: Record<string, Sealed>): Record<string, Sealed> =>
@@ -89,9 +90,9 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     return sealed!
   }
 
-  /** Undefined also for what was sealed by a key that is no longer there. */
+  /** Undefined also if it was encrypted with a key that no longer exists. */
   function openOne(former: Record<string, Sealed>, name: string, agentId: string): string | undefined {
-    // A header may be called as what every object inherits.
+    // A header may have the name of an inherited property.
     if (!Object.hasOwn(former, name)) return undefined
     try {
       return openTexts({ text: former[name]! }, agentId, sealer)['text']
@@ -112,7 +113,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
         }),
       )
     if (given.type === 'builtin') return given
-    // What is never shown again must not be sent to whom it was not meant for either.
+    // A secret that is never shown must not be sent to another server either.
     const moved = stored !== undefined && stored.type !== 'builtin' && originOf(stored.url) !== originOf(given.url)
     const kept = moved ? undefined : stored
     const headers = fill('header', given.headers, kept?.type === given.type ? kept.headers : {})
@@ -162,7 +163,7 @@ const originOf = (url: string): string | undefined => URL.parse(url)?.origin
 const withPins = (tool: OpenTool, resolved: ToolConfig): OpenTool =>
   tool.type === 'mcp' && resolved.type === 'mcp' ? { ...tool, pinned: resolved.pinned } : tool
 
-/** Of what the model would be told. Throws ApiError `validation_error`. */
+/** Checks what the model would receive. Throws ApiError `validation_error`. */
 export function refuseDefinitions(tools: ToolConfig[]): void {
   const definitions = definitionsOf(tools)
   const twice = definitions.find(({ name }, index) => definitions.findIndex((other) => other.name === name) !== index)
@@ -183,7 +184,7 @@ export function showTool(tool: ToolConfig): ShownTool {
   }
 }
 
-/** What became of an approved tool of an MCP server. */
+/** How an approved tool of an MCP server has changed. */
 export type ToolDifference = { server: string; tool: string } & (
   | { change: 'added'; now: PinnedTool }
   | { change: 'removed'; before: PinnedTool }
@@ -199,7 +200,7 @@ export function differencesOf({ name: server, pinned }: McpServer, now: PinnedTo
   ]
 }
 
-/** The same but for what is pinned of it. */
+/** Whether two tools are the same apart from what is pinned. */
 export const isSameServer = (one: McpServer, other: ToolConfig): boolean =>
   other.type === 'mcp' && isDeepStrictEqual({ ...one, pinned: [] }, { ...other, pinned: [] })
 

@@ -1,6 +1,6 @@
 /**
- * Agents and their versions: every change makes a new version, save switching on and off. A turn runs on its version to the end, whatever is
- * done here meanwhile. Surfaces: /agents.
+ * Agents and their versions. Every change creates a new version, except for enabling and disabling. A turn uses its version until it ends,
+ * regardless of later changes.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { splitModel } from '../../agent/agent-config.ts'
@@ -21,7 +21,7 @@ import type { GivenTool, ShownTool, ToolDifference } from './agent-tools.ts'
 import { findKnown } from '../providers/model-prices.ts'
 import type { Ids } from '../../ids.ts'
 
-/** No value of a header or secret of a tool is among them. */
+/** Contains no value of a header or secret of a tool. */
 export type ShownFields = Omit<AgentFields, 'tools'> & { tools: ShownTool[] }
 
 export type Agent = ShownFields & {
@@ -30,7 +30,7 @@ export type Agent = ShownFields & {
   version: number
   enabled: boolean
   createdAt: number
-  /** Of the last change, to a version or to `enabled`. */
+  /** The time of the last change of a version or of `enabled`. */
   updatedAt: number
 }
 
@@ -40,25 +40,25 @@ type Given = Omit<GivenFields, 'tools'> & { tools?: GivenTool[] | undefined }
 export type NewAgent = Given & { ownerId: string; name: string; systemPrompt: string; model: string }
 export type AgentChange = Given & { enabled?: boolean | undefined }
 
-/** Each throws ApiError `not_found` for an agent that is unknown or deleted. */
+/** Each throws ApiError `not_found` for an agent that does not exist or was deleted. */
 export type AgentsAdmin = {
   /**
-   * Throws ApiError `validation_error` for an owner, a model or a provider that does not exist, for a price that is not known, for a tool that
-   * cannot be, and for an MCP server that cannot be asked.
+   * Throws ApiError `validation_error` if the owner or the provider does not exist, the model is invalid, its price is not known, a tool is
+   * invalid, or an MCP server cannot be called.
    */
   createAgent(given: NewAgent): Promise<Agent>
   /** Newest first. */
   listAgents(page: PageWanted): Promise<Page<Agent>>
   findAgent(id: string): Promise<Agent>
-  /** A new version where anything but `enabled` differs. Throws as `createAgent`. */
+  /** Creates a new version if anything but `enabled` differs. Throws as `createAgent`. */
   changeAgent(id: string, change: AgentChange): Promise<Agent>
-  /** Soft: running turns finish, keys stay valid and are answered `agent_not_found`. */
+  /** Soft: running turns finish. Keys stay valid, and their requests get `agent_not_found`. */
   deleteAgent(id: string): Promise<void>
   /** Newest first. */
   listAgentVersions(id: string, page: PageWanted): Promise<Page<AgentVersion>>
-  /** A new version with the content of an old one. Throws ApiError `conflict` where its provider is gone. */
+  /** Creates a new version with the content of an old one. Throws ApiError `conflict` if its provider no longer exists. */
   rollBackAgent(id: string, version: number): Promise<Agent>
-  /** Asks the MCP servers again; with `approve` what they offer now is pinned, in a new version. Throws as `createAgent`. */
+  /** Calls the MCP servers again. With `approve`, pins what they offer now in a new version. Throws as `createAgent`. */
   refreshTools(id: string, approve: boolean): Promise<{ differences: ToolDifference[]; version: number }>
 }
 
@@ -73,7 +73,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     return agent
   }
 
-  /** Decides on the present version and writes; where another change came first, decides anew on what it left. */
+  /** Decides on the current version and writes. If another change was first, decides again on its result. */
   async function change(
     id: string,
     enabled: boolean | undefined,
@@ -197,7 +197,7 @@ function showFields(version: StoredVersion): ShownFields {
   return { ...fields, tools: fields.tools.map(showTool) }
 }
 
-/** What of a version its documents are indexed by. */
+/** The settings of a version that its documents are indexed with. */
 function indexedAs(version: StoredVersion): object {
   const { language, embeddingModel } = fieldsOf(version).knowledge
   return { language, embeddingModel }

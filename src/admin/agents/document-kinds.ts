@@ -1,4 +1,4 @@
-/** The kinds of files that a knowledge base takes, and how one is told: by its name, or else by what its sender says it is. Pure. */
+/** The supported kinds of files, and how a kind is determined: by the file name, or else by the content type. Pure. */
 
 const kinds: { mediaType: string; endings: string[]; also?: string[] }[] = [
   { mediaType: 'text/markdown', endings: ['md', 'markdown'], also: ['text/x-markdown'] },
@@ -8,10 +8,10 @@ const kinds: { mediaType: string; endings: string[]; also?: string[] }[] = [
   { mediaType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', endings: ['docx'] },
 ]
 
-/** As they are named to a person. */
+/** As shown to a person. */
 export const takenKinds = kinds.map(({ endings }) => endings[0]).join(', ')
 
-/** The name comes first: most senders call every file of theirs application/octet-stream. Undefined for a kind that is not taken. */
+/** The name has priority, because most clients send every file as application/octet-stream. Undefined for a kind that is not supported. */
 export function mediaTypeOf(fileName: string, contentType: string): string | undefined {
   const ending = /\.(\w+)$/.exec(fileName)?.[1]?.toLowerCase()
   const byName = kinds.find(({ endings }) => endings.some((known) => known === ending))

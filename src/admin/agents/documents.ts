@@ -1,6 +1,6 @@
 /**
- * The documents of an agent's knowledge base: put in, replaced, looked at, taken out, and searched as the agent searches them. What is put in
- * is stored as it came; reading it is the indexer's, later. A search is the agent's own: same words, same budget. Surfaces: /agents/{id}/documents.
+ * The documents of an agent's knowledge base: add, replace, list, delete, and search as the agent does, with the same words and the same
+ * budget. Content is stored as received; the indexer reads it later.
  */
 import { createHash } from 'node:crypto'
 import type { Guard } from '../../agent/guard/guard.ts'
@@ -19,7 +19,7 @@ import { mediaTypeOf, takenKinds } from './document-kinds.ts'
 
 export type Document = StoredDocument
 
-/** What is put in. `title` absent: the file's name, or the address, until the indexer finds a better one. */
+/** A document to add. The default `title` is the file name or the URL, until the indexer finds a better one. */
 export type DocumentSource =
   | { kind: 'file'; fileName: string; contentType: string; bytes: Uint8Array; title?: string | undefined }
   | { kind: 'text'; title: string; text: string }
@@ -27,18 +27,24 @@ export type DocumentSource =
 
 export type SearchWish = { query: string; limit?: number | undefined }
 
-/** Each throws ApiError `not_found` for an agent, or a document of it, that is not there; another agent's document is not there. */
+/** Each throws ApiError `not_found` if the agent or its document does not exist. A document of another agent does not exist. */
 export type DocumentsAdmin = {
-  /** Queued when it resolves. Throws ApiError `validation_error` for a file of a kind that is not taken, or an address; `conflict` where there are too many. */
+  /**
+   * Resolves when the document is queued. Throws ApiError `validation_error` for a kind of file that is not supported, or an invalid URL,
+   * and `conflict` if the agent has too many documents.
+   */
   createDocument(agentId: string, source: DocumentSource): Promise<Document>
-  /** What was found in the former content is found until the new one is ready. Throws as `createDocument`. */
+  /** The previous content can be found until the new one is ready. Throws as `createDocument`. */
   replaceDocument(agentId: string, id: string, source: DocumentSource): Promise<Document>
   /** Newest first. */
   listDocuments(agentId: string, page: PageWanted): Promise<Page<Document>>
   findDocument(agentId: string, id: string): Promise<Document>
-  /** Nothing of it is found from then on. */
+  /** From then on, nothing of it is found. */
   deleteDocument(agentId: string, id: string): Promise<void>
-  /** Without `limit` what a message of these words would bring into the prompt; with it so many of the best, whatever the budget. */
+  /**
+   * Without `limit`, returns what a message with these words would add to the prompt; with it, that number of best matches, whatever the
+   * budget.
+   */
   searchDocuments(agentId: string, wish: SearchWish): Promise<Passage[]>
 }
 
@@ -62,7 +68,7 @@ export function createDocumentsAdmin({ store, knowledge, guard, newId }: Options
 
   async function put(agentId: string, id: string, source: DocumentSource): Promise<Document> {
     const { bytes, ...described } = describe(source, guard)
-    // Its parts are written before the row that names them: a crash between leaves parts that nobody refers to, which the store clears away.
+    // The parts are written before the row that names them. A crash in between leaves unused parts, which the store deletes.
     const contentId = bytes && (await putContent(bytes))
     const content = { contentId: contentId ?? null, bytes: bytes?.length ?? 0, sha256: bytes ? sha256Of(bytes) : null }
     const outcome = await store.write.putDocument({ id, agentId, ...described, ...content })

@@ -1,6 +1,6 @@
 /**
- * The playground's key of an agent: the built-in row by which the operator's own messages are turns like any other, billed like any other.
- * It has no secret, so nobody can authenticate with it. Surfaces: POST /agents/{id}/playground.
+ * The playground key of an agent: a built-in row that makes the operator's own messages normal, billed turns. It has no secret, so it
+ * cannot be used to authenticate.
  */
 import { makeApiKey } from '../../access/api-key.ts'
 import type { RandomBytes } from '../../access/api-key.ts'
@@ -9,7 +9,7 @@ import type { Ids } from '../../ids.ts'
 import type { AdminStore } from '../admin-store.ts'
 
 export type PlaygroundAdmin = {
-  /** Made at the first call; answers its id. Throws ApiError `not_found` for an agent that is unknown or deleted. */
+  /** Creates it at the first call. Returns its ID. Throws ApiError `not_found` for an agent that does not exist or was deleted. */
   openPlayground(agentId: string): Promise<string>
 }
 
@@ -26,7 +26,7 @@ export function createPlaygroundAdmin({ store, newId, randomBytes }: Options): P
           case 'agent_not_found':
             throw new ApiError('not_found', 'This agent does not exist.')
           case 'no_key_yet':
-            // The secret that comes with it is dropped here: its digest is stored nowhere.
+            // Its secret is discarded here, and its digest is not stored.
             await store.write.createPlaygroundKey({ id: newId('key'), keyId: makeApiKey(randomBytes).keyId, agentId })
         }
       }

@@ -1,13 +1,13 @@
-/** What a turn did on its way to the reply, read from its journal for the operator: steps, and the calls of tools in them. Pure. */
+/** The steps of a turn and their tool calls, read from its journal for the operator. Pure. */
 import { readJournal } from '../../agent/journal.ts'
 import type { StepCall } from '../../agent/journal.ts'
 import type { ModelUsage } from '../../agent/models/model.ts'
 import type { TurnStep } from '../../store/queries/turns.ts'
 
-/** A call of a tool. What is not known of its end, since there was none or it was not told, is null. */
+/** A tool call. What is not known of its end is null. */
 export type ToolCall = {
   name: string
-  /** The call of the model that asked for it, from 1. */
+  /** The number of the model call that requested it, from 1. */
   step: number
   arguments: string
   result: string | null
@@ -15,17 +15,17 @@ export type ToolCall = {
   ms: number | null
 }
 
-/** A line of the journal in words; `call` is null where the step it belongs to is not there. */
+/** A readable line of the journal. `call` is null if its step is missing. */
 export type ShownStep = Pick<TurnStep, 'run' | 'step' | 'part' | 'createdAt'> &
   (
     | { kind: 'model'; text: string; calls: Pick<ToolCall, 'name' | 'arguments'>[]; usage: ModelUsage; usageEstimated: boolean }
     | { kind: 'tool_started' | 'tool_finished'; call: ToolCall | null }
   )
 
-// As much as a person reads in a list; the whole of it stands in the turn.
+// As much as fits in a list. The turn shows the complete text.
 const maxShown = 2000
 
-/** In the order of the model's asking, results shortened. */
+/** In the order in which the model requested them, with shortened results. */
 export function toolCallsOf(steps: TurnStep[]): ToolCall[] {
   return readJournal(steps).flatMap(({ step, toolCalls }) =>
     toolCalls.map((call) => {

@@ -1,6 +1,6 @@
 /**
- * A tool tried out by its operator: one call for real, with arguments that he writes in the model's place, and the result as the model would be told
- * it. Belongs to no turn, is not journalled and costs its owner nothing. Surfaces: POST /agents/{id}/tools/try.
+ * Tests a tool: one real call with the operator's arguments, and the result as the model would receive it. It belongs to no turn, is not
+ * stored in a journal and costs the owner nothing.
  */
 import type { Tools } from '../../agent/tools/tools.ts'
 import { ApiError } from '../../errors.ts'
@@ -11,13 +11,14 @@ export type ToolTrial = { result: string; isError: boolean; ms: number }
 
 export type ToolTrialsAdmin = {
   /**
-   * Of the saved version; `tool` by the name that the model sees. What goes wrong with the call is its result. Throws ApiError `not_found` for an
-   * agent that is unknown or deleted, `validation_error` for a tool that it does not have, `service_unavailable` where the server closes meanwhile.
+   * Uses the saved version. `tool` is the name that the model sees. A failed call is a result. Throws ApiError `not_found` for an agent
+   * that does not exist or was deleted, `validation_error` for a tool that it does not have, and `service_unavailable` if the server stops
+   * meanwhile.
    */
   tryTool(agentId: string, asked: { tool: string; arguments: object; requestId: string }): Promise<ToolTrial>
 }
 
-/** `closing` ends the calls that still run. */
+/** `closing` ends running calls. */
 type Options = { store: AdminStore; tools: Pick<Tools, 'open'>; closing: AbortSignal }
 
 export function createToolTrials({ store, tools, closing }: Options): ToolTrialsAdmin {
@@ -32,7 +33,7 @@ export function createToolTrials({ store, tools, closing }: Options): ToolTrials
       const { text, isError } = await toolbox.call({
         name: tool,
         arguments: JSON.stringify(given),
-        // As of the first call of a turn's first step.
+        // As in the first call of the first step of a turn.
         idempotencyKey: `${requestId}:1:1`,
         signal: AbortSignal.any([closing]),
       })
@@ -41,7 +42,7 @@ export function createToolTrials({ store, tools, closing }: Options): ToolTrials
   }
 }
 
-// A sentence, where an agent may have 128 tools.
+// Enough for one sentence. An agent may have 128 tools.
 const maxNames = 20
 
 function noSuchTool(names: string[]): ApiError {

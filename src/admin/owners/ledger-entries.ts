@@ -1,4 +1,4 @@
-/** The ledger as the operator writes and reads it: credits and adjustments, once per Idempotency-Key, never below what is available. Surfaces: /owners/{id}/ledger. */
+/** The ledger for the operator: credits and adjustments, once per Idempotency-Key, never below the available balance. */
 import { ApiError } from '../../errors.ts'
 import { formatUsd, maxAmount } from '../../ledger/ledger.ts'
 import type { Amount } from '../../ledger/ledger.ts'
@@ -10,8 +10,8 @@ import type { Ids } from '../../ids.ts'
 
 export type LedgerAdmin = {
   /**
-   * A credit where `amount` is positive, an adjustment where it is negative; not zero. The same key with the same amount and note answers the
-   * first call's entry. Throws ApiError `not_found`, or `conflict` for another body under the key and for a balance out of its bounds.
+   * A credit if `amount` is positive, an adjustment if it is negative; not zero. The same key with the same amount and note returns the
+   * first entry. Throws ApiError `not_found`, or `conflict` for a different body with the same key and for a balance out of bounds.
    */
   addLedgerEntry(given: { ownerId: string; idempotencyKey: string; amount: Amount; note: string | null }): Promise<LedgerEntry>
   /** Newest first. Throws ApiError `not_found`. */

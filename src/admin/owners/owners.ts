@@ -1,4 +1,4 @@
-/** Owners: those whose balance pays for their agents' replies. A balance is never set, only moved by ledger entries. Surfaces: /owners. */
+/** Owners, whose balance pays for the replies of their agents. A balance is never set; only ledger entries change it. */
 import { ApiError } from '../../errors.ts'
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Owner } from '../../store/queries/owners.ts'
@@ -8,7 +8,7 @@ import type { AdminStore } from '../admin-store.ts'
 import type { Ids } from '../../ids.ts'
 
 export type OwnersAdmin = {
-  /** `balance` (not negative) makes the first ledger entry. */
+  /** `balance` (not negative) creates the first ledger entry. */
   createOwner(given: { name: string; balance?: Amount | undefined }): Promise<Owner>
   listOwners(page: PageWanted): Promise<Page<Owner>>
   /** Throws ApiError `not_found`. */

@@ -1,4 +1,4 @@
-/** Use by hour or day for the operator: which range is answered, and for whom. The figures are the store's. Surfaces: GET /usage. */
+/** Usage by hour or day for the operator: validates the time range and the filters. The store computes the figures. */
 import { ApiError } from '../../errors.ts'
 import type { UsageFound } from '../../store/queries/usage.ts'
 import type { AdminStore } from '../admin-store.ts'
@@ -6,23 +6,23 @@ import type { AdminStore } from '../admin-store.ts'
 export type UsageAsked = {
   ownerId?: string | undefined
   agentId?: string | undefined
-  /** The key's id, or its public part. */
+  /** The key's ID, or its public part. */
   keyId?: string | undefined
   bucket: 'hour' | 'day'
-  /** Epoch milliseconds; absent: as many buckets before `to` as a first look needs. */
+  /** Epoch milliseconds. Default: enough buckets before `to` for a first look. */
   from?: number | undefined
-  /** Absent: now, by the store's clock. */
+  /** Default: now, by the store's clock. */
   to?: number | undefined
 }
 
 export type UsageAdmin = {
-  /** UTC buckets, the oldest first. Throws ApiError `validation_error` for a range that is empty or too long. */
+  /** UTC buckets, oldest first. Throws ApiError `validation_error` for an empty or too long time range. */
   readUsage(asked: UsageAsked): Promise<UsageFound>
 }
 
 const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
-/** A report must not keep the reader from other work: some 750 buckets at most. `shown` is a day of hours, or a month of days. */
+/** A report must not block the reader for long: about 750 buckets at most. `shown` is one day of hours, or one month of days. */
 const spans = {
   hour: { bucketMs: hourMs, maxMs: 31 * dayMs, longest: '31 days', shownMs: dayMs },
   day: { bucketMs: dayMs, maxMs: 400 * dayMs, longest: '400 days', shownMs: 30 * dayMs },

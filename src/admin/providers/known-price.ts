@@ -1,24 +1,23 @@
 /**
- * The price a provider lists for a model, and the model's window, from the data of @pydantic/genai-prices as it was published with the version that
- * is installed: nothing is fetched. Used where an agent is saved without them; what is stored then is the agent's own and never changes by itself.
- * Rulings, Money.
+ * The list price and the context window of a model, from the data of the installed version of @pydantic/genai-prices; nothing is
+ * downloaded. Used if an agent is saved without them. The stored price belongs to the agent and never changes by itself.
  */
 import type { ConditionalPrice, ModelPrice, PriceCalculation, PriceOptions } from '@pydantic/genai-prices'
 import { maxPricePerMillion } from '../../ledger/ledger.ts'
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { Provider } from '../../store/queries/providers.ts'
 
-/** Each undefined where it is not known. `contextWindow` in tokens. */
+/** Each is undefined if it is not known. `contextWindow` in tokens. */
 export type KnownModel = { price: Price | undefined; contextWindow: number | undefined }
 
 /**
- * Knows nothing where the data has no such provider or model; no price where one of the two is missing. A price that depends on the length of the
- * prompt or on the hour is the highest of its steps: an agent has one price, and it must cover its owner's costs.
+ * Returns nothing if the data has no such provider or model, and no price if one of the two prices is missing. If a price depends on the
+ * length of the prompt or on the time of day, the highest one is used: an agent has one price, and it must cover the costs.
  */
 export async function knownModel(provider: Pick<Provider, 'kind' | 'baseUrl'>, modelId: string, at = new Date()): Promise<KnownModel> {
   const listed = listedBy(provider)
   if (!listed) return { price: undefined, contextWindow: undefined }
-  // 0.8 MB of data, wanted only when an agent is saved: no start pays for it
+  // 0.8 MB of data that is only needed when an agent is saved, so it is not loaded at the start.
   const { calcPrice } = await import('@pydantic/genai-prices')
   const found = calcPrice({}, modelId, { ...listed, timestamp: at })
   return { price: found ? priceOf(found) : undefined, contextWindow: found?.model.context_window }
@@ -32,7 +31,7 @@ function priceOf(found: PriceCalculation): Price | undefined {
   return promptPerMillion === undefined || completionPerMillion === undefined ? undefined : { promptPerMillion, completionPerMillion }
 }
 
-/** Undefined without an address: the data would be searched by the model's name alone. */
+/** Undefined without a base URL, because the data would then be searched by the model's name alone. */
 function listedBy({ kind, baseUrl }: Pick<Provider, 'kind' | 'baseUrl'>): PriceOptions | undefined {
   if (kind !== 'openai-compatible') return { providerId: kind }
   return baseUrl === null ? undefined : { providerApiUrl: baseUrl }
@@ -49,7 +48,7 @@ function highest(rates: ModelPrice[], name: 'input_mtok' | 'output_mtok'): Amoun
   return listed.length === 0 ? undefined : toAmount(Math.max(...listed))
 }
 
-/** USD a million tokens, a float, as our integer, rounded up. Read by its shortest decimal digits: 0.07 is 0.07, not what its bits add to it. */
+/** Converts USD per million tokens from a float to an integer price, rounded up. Uses the shortest decimal digits: 0.07 is exactly 0.07. */
 export function toAmount(usdPerMillion: number): Amount | undefined {
   const match = /^(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(usdPerMillion.toExponential())
   if (!match) return undefined

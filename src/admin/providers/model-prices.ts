@@ -1,4 +1,4 @@
-/** What is known of a model before an agent is saved with it: its price and its window. Surfaces: GET /models/price. */
+/** The known price and context window of a model, before an agent is saved with it. */
 import { splitModel } from '../../agent/agent-config.ts'
 import type { Price } from '../../ledger/ledger.ts'
 import type { AdminStore } from '../admin-store.ts'
@@ -6,11 +6,11 @@ import { usualPrice } from '../agents/agent-fields.ts'
 import { knownModel } from './known-price.ts'
 import type { KnownModel } from './known-price.ts'
 
-/** `contextTokens`: the window. Each null where it is not known, of a provider that is not there too. */
+/** `contextTokens`: the context window. Each is null if it is not known, or if the provider does not exist. */
 export type PricedModel = { price: Price | null; contextTokens: number | null }
 
 export type ModelPricesAdmin = {
-  /** The price that `createAgent` takes where none is given. Throws ApiError `validation_error` for a text that names no model. */
+  /** The price that `createAgent` uses by default. Throws ApiError `validation_error` for an invalid model name. */
   priceModel(model: string): Promise<PricedModel>
 }
 
@@ -23,7 +23,7 @@ export function createModelPrices({ store }: { store: AdminStore }): ModelPrices
   }
 }
 
-/** Of the provider that the model names, as it is set up now. */
+/** For the provider that the model names, with its current settings. */
 export async function findKnown(store: Pick<AdminStore, 'read'>, model: string | undefined): Promise<KnownModel> {
   const name = model === undefined ? undefined : splitModel(model)
   const provider = name && (await store.read.findProvider(name.provider))

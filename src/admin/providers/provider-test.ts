@@ -1,6 +1,6 @@
 /**
- * The operator's test of a provider: one tiny call with a short deadline, and what came of it in the provider's own words. They go to the
- * operator alone, shortened and without the key. Never retries, never writes. Surfaces: POST /providers/{id}/test.
+ * Tests a provider: one small call with a short deadline, and its result in the provider's own words. They are shown to the operator only,
+ * shortened and without the key. Never retries, never writes.
  */
 import { ModelError } from '../../agent/models/model.ts'
 import type { ModelRequest } from '../../agent/models/model.ts'
@@ -9,18 +9,18 @@ import { UnsealError } from '../../config/secrets.ts'
 import type { Sealer } from '../../config/secrets.ts'
 import type { Provider } from '../../store/queries/providers.ts'
 
-/** `modelId` is undefined where none was known: the list of models answered, or failed, instead of a model. */
+/** `modelId` is undefined if none was known: then the list of models was requested. */
 export type ProviderTest = { modelId: string | undefined; latencyMs: number } & ({ ok: true } | { ok: false; error: string })
 
 export type ProviderTestOptions = {
   provider: Provider
-  /** Undefined: one that the provider serves. */
+  /** Undefined: any model that the provider serves. */
   modelId: string | undefined
   sealer: Sealer
   models: Models
 }
 
-// Long enough for a local server that loads its model first, short enough for somebody who waits at a button.
+// Long enough for a local server that first loads its model, short enough for a person who waits.
 const deadlineMs = 20_000
 
 export async function testProvider({ provider, modelId, sealer, models }: ProviderTestOptions): Promise<ProviderTest> {
@@ -37,7 +37,8 @@ export async function testProvider({ provider, modelId, sealer, models }: Provid
     const opened = { kind: provider.kind, baseUrl: provider.baseUrl, apiKey: sealer.open(provider.sealedApiKey, provider.id) }
     if (tested === undefined) {
       const served = await models.list(opened, signal)
-      // Hosted providers list dozens of models that do not chat: there the list itself proves address and key. A server of one's own serves what it is asked for.
+      // Hosted providers list dozens of models that are not chat models, so the list itself proves that URL and key work. A self-hosted
+      // server is tested with one of its models.
       if (provider.kind !== 'openai-compatible') return
       tested = served[0]
       if (tested === undefined) throw new ModelError('unavailable', 'the server lists no models')
@@ -50,13 +51,13 @@ const tinyRequest = (modelId: string): ModelRequest => ({
   modelId,
   messages: [{ role: 'user', content: 'Answer with the one word: ready' }],
   tools: [],
-  // Some models refuse a smaller cap.
+  // Some models refuse a smaller limit.
   maxOutputTokens: 16,
   temperature: null,
   passages: [],
 })
 
-/** Rethrows what is a fault of ours. */
+/** Rethrows internal errors. */
 function wordsOf(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return `no response within ${deadlineMs / 1000} s`
   if (error instanceof ModelError || error instanceof UnsealError) return error.message

@@ -1,7 +1,4 @@
-/**
- * Providers of models. A provider's key is sealed to its row before the store sees it; it is never answered and never logged. Surfaces:
- * /providers.
- */
+/** Providers of models. A provider's key is encrypted for its row before the store receives it. It is never returned and never logged. */
 import { splitModel } from '../../agent/agent-config.ts'
 import type { Models } from '../../agent/models/models.ts'
 import { ApiError } from '../../errors.ts'
@@ -20,17 +17,20 @@ export type Provider = Omit<StoredProvider, 'sealedApiKey'>
 export type NewProvider = { name: string; kind: ProviderKind; baseUrl?: string | null | undefined; apiKey: string }
 export type ProviderChange = { name?: string | undefined; baseUrl?: string | null | undefined; apiKey?: string | undefined }
 
-/** Each throws ApiError: `not_found`, `validation_error` for an address or a name that cannot be, `conflict` for a name that is taken or a provider in use. */
+/**
+ * Each throws ApiError: `not_found`, `validation_error` for an invalid URL or name, `conflict` for a name that is taken or a provider in
+ * use.
+ */
 export type ProvidersAdmin = {
   createProvider(given: NewProvider): Promise<Provider>
   /** Newest first. */
   listProviders(page: PageWanted): Promise<Page<Provider>>
   findProvider(id: string): Promise<Provider>
-  /** The kind stays: another kind is another provider. A provider in use keeps its name, since agents name it. */
+  /** The kind cannot change. The name of a provider in use cannot change, because agents refer to it. */
   changeProvider(id: string, change: ProviderChange): Promise<Provider>
-  /** Refused while a live agent's present version names it. */
+  /** Refused while the current version of an agent uses it. */
   deleteProvider(id: string): Promise<void>
-  /** One tiny call; a failure is an answer, not an error. */
+  /** One small call. A failure is a result, not an error. */
   testProvider(id: string, modelId: string | undefined): Promise<ProviderTest>
 }
 
@@ -107,10 +107,10 @@ function refuseBuiltInName(name: string): void {
   if (name === builtInProvider) throw new ApiError('validation_error', `The name ${name} is reserved for the built-in demo model.`)
 }
 
-// As gateways call what opens them; it would be stored unsealed and shown to whoever reads the provider.
+// Query parameters in which gateways expect credentials. They would be stored unencrypted and shown to everyone who can read the provider.
 const secretName = /(^|[_-])(api)?[_-]?(key|token|secret|password|signature|sig|auth)$/i
 
-/** Which host it is stays the operator's own choice. A password or a key in it would be stored unsealed, so it is refused. */
+/** The host is the operator's choice. A password or a key in the URL would be stored unencrypted, so it is refused. */
 function refuseBaseUrl(kind: ProviderKind, baseUrl: string | null): void {
   if (baseUrl === null) {
     if (kind === 'openai-compatible')
