@@ -1,7 +1,7 @@
 /**
- * Moving house: everything of the embedded store into an empty PostgreSQL database, and the proof that all of it arrived, read back from there.
- * Killed at any moment it goes on where it stood when it is asked again. Says "done" only where counts, sums, every row and every invariant
- * agree; until then no server starts on the copy. Never changes the source.
+ * Migrates an embedded store to PostgreSQL: copies everything into an empty database and then reads all of it back to prove that it
+ * arrived. A copy that was killed continues where it stopped when it is run again. It succeeds only if counts, sums, every row and every
+ * invariant match; until then no server starts on the copy. The source is never changed.
  */
 import { checkCopy } from './postgres/copy/check.ts'
 import type { Difference } from './postgres/copy/check.ts'
@@ -15,7 +15,7 @@ import type { Row } from './sql.ts'
 
 export { CopyRefused } from './postgres/copy/source.ts'
 
-/** `rows` of `of`, in all tables together, are done in this phase. */
+/** `rows` of `of`, in all tables together, are finished in this phase. */
 export type CopyProgress = { phase: 'reading' | 'copying' | 'checking'; table: string; rows: number; of: number }
 
 export type CopyOptions = {
@@ -26,18 +26,18 @@ export type CopyOptions = {
 }
 
 export type CopyReport = {
-  /** `before`: this very copy was finished earlier, and nothing was done now. */
+  /** `before`: this copy was finished earlier, and nothing was done now. */
   kind: 'done' | 'before' | 'different'
   tables: ({ name: string } & Digest)[]
-  /** Rows that were there already, from a run of this command that did not come to its end. */
+  /** Rows that an interrupted earlier run had already copied. */
   found: number
   sums: Record<string, string>
-  /** How many were asked of the copy now; those that are broken stand in `differences`. */
+  /** The number of invariants checked on the copy. Violated ones are in `differences`. */
   invariants: number
   differences: Difference[]
 }
 
-// A commit each: large enough that the disk's flush is nothing beside it, small enough that a killed copy loses a moment's work.
+// Per commit: large enough that the flush of the disk does not matter, small enough that a killed copy loses little work.
 const rowsEach = 2_000
 const charactersEach = 4_000_000
 
@@ -83,7 +83,7 @@ async function refuseBroken(source: CopySource): Promise<void> {
   if (broken.length > 0) throw new CopyRefused(`the store is broken as it is (${broken.join(', ')}): \`turnkeep verify\` shows the rows`)
 }
 
-/** Begins, or goes on with what an earlier run began, where the source is still the same to the last byte. */
+/** Starts, or continues an earlier run if the source has not changed at all. */
 async function takeUp(target: CopyTarget, digests: Map<string, Digest>): Promise<{ finished: boolean; found: number }> {
   const progress = await target.progress()
   if (!progress) {
@@ -124,7 +124,7 @@ async function copyTable(source: CopySource, target: CopyTarget, table: Table, t
       rows += batch.length
       tell(rows)
     }
-    // The last commit of a run that was killed may arrive after we asked where it stood: ask again.
+    // The last commit of a killed run may arrive after its progress was read, so read it again.
     if (alone) return
   }
 }
@@ -134,7 +134,7 @@ function* batches(rows: Iterable<Row>): Generator<Row[]> {
   let characters = 0
   for (const row of rows) {
     batch.push(row)
-    // Bytes travel as two characters each.
+    // Bytes are transferred as two characters each.
     for (const value of Object.values(row))
       characters += typeof value === 'string' ? value.length : value instanceof Uint8Array ? 2 * value.length : 0
     if (batch.length < rowsEach && characters < charactersEach) continue

@@ -1,2 +1,2 @@
-/** The database cannot be used by this binary; the message is one clear line for the operator. */
+/** This version of Turnkeep cannot use the database. The message is one line for the operator. */
 export class SchemaRefused extends Error {}

@@ -1,7 +1,8 @@
 /**
- * The store's port: what every backend guarantees. The only room that knows SQL; sqlite/ and postgres/ fulfil this port.
- * What must never happen is also a constraint in the schema, under the rule's name: one_turn_per_key, one_running_turn_per_conversation,
- * one_charge_per_turn, balance_never_negative, running_has_lease. Times are epoch milliseconds by the store's clock (`clock`); amounts 10⁻⁸ USD.
+ * The interface of the store and the guarantees of every backend. Only this module contains SQL; sqlite/ and postgres/ implement the
+ * interface. What must never happen is also forbidden by a constraint in the schema: one_turn_per_key, one_running_turn_per_conversation,
+ * one_charge_per_turn, balance_never_negative, running_has_lease. Times are epoch milliseconds by the store's clock (`clock`), amounts are
+ * in 10⁻⁸ USD.
  */
 import type { Reads } from './queries/reads.ts'
 import type { Author } from './queries/audit.ts'
@@ -21,40 +22,46 @@ import type {
 } from './turn-records.ts'
 
 /**
- * The store cannot answer now (disk full, closed, connection lost). Nothing of the item was stored, or its outcome is not known: the same
- * item, asked again, answers what became of it and is never done twice.
+ * The store is unavailable (disk full, closed, connection lost). Either nothing of the item was stored, or its outcome is not known. Sent
+ * again, the same item returns its outcome and never takes effect twice.
  */
 export class StoreUnavailable extends Error {}
 
-/** One item of a batch succeeds or fails by itself; `error` is a StoreUnavailable or a fault of ours. */
+/** Each item of a batch succeeds or fails by itself. `error` is a StoreUnavailable or an internal error. */
 export type Each<Outcome> = Outcome | { kind: 'error'; error: Error }
 
-/** Units of a rate window that are asked for together. */
+/** Units of a rate window that are requested together. */
 export type WindowSpend = { apiKeyId: string; limit: number; windowSeconds: number; units: number }
-/** `accepted`: how many of this call's units fitted; `spent`: all units of the window so far. The times are by the store's clock. */
+/** `accepted`: how many units of this call were accepted. `spent`: all units of the window so far. Times are by the store's clock. */
 export type WindowSpent = { accepted: number; spent: number; endsAtMs: number; endsInMs: number }
 
-/** A store that several processes share, and so can hold their rate windows. */
+/** A store that several processes share, so it can also store their rate windows. */
 export interface SharedStore extends Store {
-  /** Spends in one atomic step each; at most one item a key. Not durable on purpose: a crash of the database may open the windows anew. */
+  /**
+   * Spends each item in one atomic step, with at most one item per key. Deliberately not durable: a crash of the database may reset the
+   * windows.
+   */
   spendWindows(items: WindowSpend[]): Promise<WindowSpent[]>
 }
 
 export interface Store {
-  /** Each item is one transaction in effect: all of it or nothing. Items may share a commit; an outcome is told after that commit is durable. */
+  /** Each item is atomic. Items may share a commit; their outcomes are returned after the commit is durable. */
   admitMany(items: Admission[]): Promise<Each<AdmissionOutcome>[]>
   settleMany(items: Settlement[]): Promise<Each<SettlementOutcome>[]>
   failMany(items: TurnFailure[]): Promise<Each<TurnFailureOutcome>[]>
-  /** Each journals its entries and extends its hold, both or neither. An item that its owner's balance does not cover takes no other with it. */
+  /**
+   * Each stores its journal entries and extends its hold, both or neither. An item that its owner's balance does not cover does not affect
+   * the others.
+   */
   advanceMany(items: Advance[]): Promise<Each<AdvanceOutcome>[]>
-  /** Renews leases for `leaseMs`; answers those that are no longer ours. */
+  /** Renews leases for `leaseMs`. Returns those that this process no longer holds. */
   renewLeases(leases: Lease[], leaseMs: number): Promise<Lease[]>
-  /** Ends leases at once so that another process may claim the turns (drain). */
+  /** Ends leases immediately so that another process may claim the turns (drain). */
   releaseLeases(leases: Lease[]): Promise<void>
   /**
-   * Claims turns whose lease has run out: attempt + 1, a new fence, a new lease; a turn with three attempts behind it is failed instead.
-   * `fresh` takes up to `limit` turns that were tried once; `suspect` takes one that was tried more often, to be run alone.
-   * Turns named in `running` are this process's own and never claimed.
+   * Claims turns whose lease has expired: attempt + 1, a new fence, a new lease. A turn that had three attempts is failed instead. `fresh`
+   * takes up to `limit` turns with one attempt; `suspect` takes one turn with more attempts, to run it alone. Turns in `running` belong to
+   * this process and are never claimed.
    */
   claimOrphans(claim: { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }): Promise<Claims>
 
@@ -65,13 +72,17 @@ export interface Store {
   /** As `write`. If something changed, the audit lines are stored by the same transaction. */
   writeAs(author: Author): Methods<Writes>
   /**
-   * `erase`: takes what was erased out of the store's own files. `log` is quick and leaves nothing but rare remnants, `file` takes those too.
-   * `busy`: a reader still needs what is to go; ask again. `too_large`: the file would stand still for too long, only an operator can decide that.
+   * `erase`: removes what was erased from the store's own files. `log` is fast and leaves rare remnants; `file` removes those, too. `busy`:
+   * a reader still needs the data, so try again later. `too_large`: rewriting the file would block the store for too long, so the operator
+   * has to decide.
    */
   forget(depth: 'log' | 'file'): Promise<'forgotten' | 'busy' | 'too_large'>
-  /** Called after any cold write that other rooms may have cached (agents, keys, providers); never misses one made through this store. */
+  /**
+   * Calls the listener after every write that changes what processes cache (agents, keys, providers). Never misses a write through this
+   * store.
+   */
   onChange(listener: () => void): void
-  /** Resolves when the store can read and write; rejects with StoreUnavailable. */
+  /** Resolves if the store can read and write. Otherwise rejects with StoreUnavailable. */
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -1,19 +1,19 @@
 /**
- * What the turn path stores and reads: admission, journal, settlement, failure, leases and claims. Times are epoch milliseconds by the store's
- * clock, amounts 10⁻⁸ USD.
+ * The records of the turn path: admission, journal, settlement, failure, leases and claims. Times are epoch milliseconds by the store's
+ * clock, amounts are in 10⁻⁸ USD.
  */
 import type { Amount, Price } from '../ledger/ledger.ts'
 
-/** `idempotency.lifetime`: 24 hours from the turn's end. */
+/** `idempotency.lifetime`: 24 hours from the end of the turn. */
 export const recordLifetimeMs = 24 * 60 * 60 * 1000
 
 export type Role = 'user' | 'assistant'
 export type HistoryMessage = { role: Role; content: string }
-/** A history that came as texts alone: they alternate, and a user's is the first (`roles_alternate`). */
+/** A history as texts only. Roles alternate, and the first is the user's (`roles_alternate`). */
 export const historyOf = (texts: string[]): HistoryMessage[] =>
   texts.map((content, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content }))
 
-/** What one request asks of the admission transaction. */
+/** The input of the admission transaction. */
 export type Admission = {
   apiKeyId: string
   agentId: string
@@ -21,28 +21,31 @@ export type Admission = {
   fingerprint: Uint8Array
   externalUserId: string
   message: string
-  /** Code points of the message; above the agent's `max_message_length` it is refused, unless it is a replay. */
+  /** Code points of the message. Above the agent's `max_message_length` it is refused, unless it is a replay. */
   messageLength: number
   /** `billing.hold`: ceil(UTF-8 bytes of the message / 2). */
   messageTokens: number
-  /** Ids used when a new turn or conversation begins; a stored one keeps its own. The request id is this call's alone: it also tells its own turn again. */
+  /**
+   * IDs for a new turn or conversation; an existing one keeps its own. The request ID identifies this call, so a repeated call finds its
+   * own turn.
+   */
   requestId: string
   conversationId: string
   leaseMs: number
-  /** False while the process is full or draining: replays and conflicts are answered, but nothing new is admitted. */
+  /** False while the process is full or draining: replays and conflicts are answered, but no turn is admitted. */
   mayRun: boolean
 }
 
 export type AdmissionOutcome =
   | { kind: 'admitted'; turn: AdmittedTurn }
   | { kind: 'replay'; reply: StoredReply }
-  /** A turn that ended as failed: the same stored failure for 24 hours. */
+  /** A turn that failed: the same stored failure for 24 hours. */
   | { kind: 'replayed_failure'; requestId: string }
   | { kind: 'idempotency_conflict' }
   | { kind: 'idempotency_in_progress' }
-  /** The turn was answered, then its text was erased. */
+  /** The turn completed, and its text was erased later. */
   | { kind: 'erased' }
-  /** `order.validation`: longer than the agent takes, and no stored answer of this very request. `longest` in code points. */
+  /** `order.validation`: longer than the agent allows, and no stored result of the same request. `longest` in code points. */
   | { kind: 'message_too_long'; longest: number }
   | { kind: 'agent_not_found' }
   | { kind: 'agent_disabled' }
@@ -50,31 +53,34 @@ export type AdmissionOutcome =
   | { kind: 'insufficient_balance' }
   | { kind: 'overloaded' }
 
-/** A running turn as its process needs it: admitted just now, or claimed by recovery. */
+/** A running turn as its process needs it: just admitted, or claimed by recovery. */
 export type AdmittedTurn = {
   requestId: string
   conversationId: string
   apiKeyId: string
   agentId: string
-  /** The agent's version of this run: the snapshot that is used to the end. `retry.continues`: a run that continues keeps the earlier run's. */
+  /** The version of the agent for the whole run. `retry.continues`: a run that continues an earlier one keeps its version. */
   agentVersion: number
-  /** Rises at every run and claim and never falls; every write of the run is fenced by it. */
+  /** Rises with every run and every claim, and never falls. Every write of the run is fenced by it. */
   fence: number
   /** 1 for the first run of a request, one more for each run after a release. */
   run: number
-  /** 1 to 3 within a run; every claim by recovery counts one more. */
+  /** 1 to 3 within a run. Every claim by recovery counts one more. */
   attempt: number
   message: string
   price: Price
   hold: Amount
-  /** The newest whole exchanges that fit the agent's history window, oldest first. */
+  /** The newest whole exchanges that fit in the agent's history window, oldest first. */
   history: HistoryMessage[]
   /**
-   * What was journalled of this run and of the earlier runs that it continues, in order: by run, step and part, and of one part the model's,
-   * started, finished. Empty at an admission that continues nothing. Steps go on counting over continued runs.
+   * The journal of this run and of the earlier runs that it continues, ordered by run, step and part, and for one part by model, started,
+   * finished. Empty for an admission that continues nothing. Step numbers continue over continued runs.
    */
   journal: JournalEntry[]
-  /** The highest step of earlier runs that this one does not continue, 0 for none: it counts on from there, since a tool call is named by its step. */
+  /**
+   * The highest step of earlier runs that this one does not continue, or 0. Step numbers continue from there, because a tool call is
+   * identified by its step.
+   */
   stepsBefore: number
 }
 
@@ -89,29 +95,32 @@ export type StoredReply = {
   charged: Amount
 }
 
-/** A step that does not end the turn, written before the next one begins. `part` tells the tool calls of a step apart; `payload` is JSON the agent room owns. */
+/**
+ * A step that does not end the turn, stored before the next one starts. `part` distinguishes the tool calls of a step. `payload` is JSON
+ * that the agent module defines.
+ */
 export type JournalEntry = { step: number; part: number; kind: 'model' | 'tool_started' | 'tool_finished'; payload: string }
 
-/** Asked again it stores nothing twice: an entry whose step, part and kind the run has already is left as it was first told. */
+/** Can be repeated: an entry whose step, part and kind the run already has is left unchanged. */
 export type Advance = {
   requestId: string
   fence: number
   entries: JournalEntry[]
-  /** The turn's whole hold from now on; a smaller one than the present leaves it as it is. */
+  /** The whole hold of the turn from now on. A smaller amount than the current hold changes nothing. */
   hold: Amount
   /**
-   * Among the entries is the finish of a tool call with side effects. `retry.continues`: every later run of this request continues from this
-   * run, or from an earlier one that it continues itself: it keeps the version and the price, and is handed what was journalled since.
+   * One of the entries is the end of a tool call with side effects. `retry.continues`: every later run of this request continues from this
+   * run, or from an earlier one that it continues itself. It keeps the version and the price, and receives the journal since then.
    */
   finishedSideEffects: boolean
 }
-/** `insufficient_balance`: the entries are not stored either; `lost`: the fence has risen or the turn has ended. */
+/** `insufficient_balance`: the entries are not stored either. `lost`: the fence has risen or the turn has ended. */
 export type AdvanceOutcome = { kind: 'advanced' } | { kind: 'insufficient_balance' } | { kind: 'lost' }
 
-/** A passage that a reply leans on. `section`: its headings, as in 'Returns › Deadlines'; '' where there are none. */
+/** A passage that a reply uses. `section`: its headings, such as 'Returns › Deadlines', or ''. */
 export type Citation = { documentId: string; title: string; section: string }
 
-/** Settlement: both messages, charge, hold released, record completed; all or nothing. */
+/** The settlement: both messages, the charge, the released hold and the completed record; all or nothing. */
 export type Settlement = {
   requestId: string
   fence: number
@@ -119,28 +128,31 @@ export type Settlement = {
   assistantMessageId: string
   ledgerEntryId: string
   content: string
-  /** Tokens the reply will count in a later history (`tokenBound`). */
+  /** The tokens that the reply will count in a later history (`tokenBound`). */
   contentTokens: number
-  /** Stored with the reply, for the operator alone: neither the reply nor a public listing shows them. */
+  /** Stored with the reply for the operator only. Neither the reply nor a public list shows them. */
   citations: Citation[]
   promptTokens: number
   completionTokens: number
   usageEstimated: boolean
   charged: Amount
   writtenOff: Amount
-  /** Times since admission, for the operator; milliseconds. */
+  /** Times since the admission in milliseconds, for the operator. */
   firstDeltaMs: number | null
 }
 export type SettlementOutcome = { kind: 'settled'; reply: StoredReply } | { kind: 'lost' }
 
 export type TurnFailureCode = 'service_unavailable' | 'insufficient_balance' | 'internal_error'
-/** `released`: a retry runs again under the same request_id. `failed`: final for 24 hours. Either way: no charge, hold given back, no message. */
+/**
+ * `released`: a retry runs again with the same request ID. `failed`: final for 24 hours. In both cases there is no charge and no message,
+ * and the hold is released.
+ */
 export type TurnFailure = {
   requestId: string
   fence: number
   state: 'released' | 'failed'
   code: TurnFailureCode
-  /** For the operator alone; never leaves by the public API. */
+  /** For the operator only. Never part of the public API. */
   cause: string
 }
 export type TurnFailureOutcome = { kind: 'ended' } | { kind: 'lost' }
@@ -149,6 +161,6 @@ export type Lease = { requestId: string; fence: number }
 
 export type Claims = {
   turns: AdmittedTurn[]
-  /** Orphans whose third attempt was used up: now failed. */
+  /** Orphans that had used their third attempt and have now failed. */
   exhausted: string[]
 }

@@ -1,7 +1,11 @@
-/** A file that others find whole or not at all, readable by this user alone from its first byte. Never replaces one. */
+/**
+ * Creates a file that other processes see completely or not at all, readable only by this user from its first byte. Never replaces a file.
+ */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 
-/** `fill` writes to the path it is given, which exists and is empty. Rejects with EEXIST where `file` is there, or another one is making it. */
+/**
+ * `fill` writes to the given path, which exists and is empty. Rejects with EEXIST if `file` exists, or if another process is creating it.
+ */
 export async function makeWhole<Result>(file: string, fill: (partial: string) => Promise<Result>): Promise<Result> {
   const partial = `${file}.partial`
   closeSync(openSync(partial, 'wx', 0o600))
@@ -10,7 +14,7 @@ export async function makeWhole<Result>(file: string, fill: (partial: string) =>
     const filled = openSync(partial, 'r+')
     fsyncSync(filled)
     closeSync(filled)
-    // Taken before it is filled: a rename alone would replace what somebody else put there meanwhile.
+    // Created before it is filled: a rename alone would replace a file that another process has created meanwhile.
     closeSync(openSync(file, 'wx', 0o600))
     renameSync(partial, file)
     return result

@@ -1,6 +1,6 @@
 /**
- * A copy of the database in one file, as one snapshot sees it: beside running servers, however much they write. PostgreSQL's own pg_dump writes
- * it, so that its own pg_restore reads it. Only reads the database; never shows its password, not in the list of processes either.
+ * Copies the database to one file from one snapshot, while servers run and write. PostgreSQL's pg_dump writes it, so pg_restore can read
+ * it. The database is only read, and its password is never shown, not even in the process list.
  */
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -14,30 +14,30 @@ import { refuseHalfCopied } from './copy/mark.ts'
 import { inspectPostgres } from './postgres.ts'
 import { readPostgresSnapshot } from './snapshot.ts'
 
-/** The backup is not possible as things are; the message is one clear line for the operator. */
+/** The backup is not possible. The message is one line for the operator. */
 export class BackupRefused extends Error {}
 
 export type DumpOptions = {
   url: string
-  /** Must not exist; made with mode 0600, whole or not at all. */
+  /** Must not exist. Created with mode 0600, completely or not at all. */
   file: string
-  /** Where programs are found, and what else pg_dump is to know. */
+  /** Where programs are found, and other variables for pg_dump. */
   environment: Record<string, string | undefined>
   onProgress: (dumped: { tables: number; of: number; table: string }) => void
-  /** Where PostgreSQL's programs are beside those on the path; told by tests. */
+  /** Where PostgreSQL's programs are, in addition to PATH. Set by tests. */
   folders?: string[]
 }
 
 /**
- * Asks `check` of the very snapshot that is written, and answers what it says; the file is there under its name only where it was written whole,
- * read back, and `check` did not throw. Throws BackupRefused, StoreUnavailable, SchemaRefused, and the file system's own error (EEXIST) where
- * `file` is there already.
+ * Calls `check` with the snapshot that is written, and returns its result. The file gets its name only if it was written completely, read
+ * back, and `check` did not throw. Throws BackupRefused, StoreUnavailable, SchemaRefused, and the file system's error (EEXIST) if `file`
+ * exists.
  */
 export async function dumpPostgres<Result>(options: DumpOptions, check: (sql: Sql) => Promise<Result>): Promise<Result> {
   const { url, file, environment, onProgress, folders = globSync(usualFolders) } = options
   const { version, pooled, schema } = await inspectPostgres(url)
   if (schema.kind === 'absent') throw new BackupRefused('there is no Turnkeep in that database')
-  // pg_dump leaves settings behind on the connection it was lent, for the servers that are lent it next.
+  // pg_dump leaves settings behind on its connection, and the next server that gets this connection from a pooler would have them.
   if (pooled) throw new BackupRefused('a pooler stands before the database: name PostgreSQL itself in DATABASE_URL for a backup')
   const tools = await findTools(version, folders, environment)
   return readPostgresSnapshot(url, async (sql) => {
@@ -55,10 +55,10 @@ export async function dumpPostgres<Result>(options: DumpOptions, check: (sql: Sq
 
 type Tools = { folder: string; environment: Record<string, string | undefined> }
 
-// Where Debian's and Red Hat's packages keep the programs of each version, beside what is on the path.
+// Where the packages of Debian and Red Hat keep the programs of each version, in addition to PATH.
 const usualFolders = ['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin']
 
-/** The newest pg_dump there is: an older one than the server refuses, since it cannot know what is new there. */
+/** The newest pg_dump on this machine. One that is older than the server refuses to run, because it does not know the newer features. */
 async function findTools(version: number, usual: string[], environment: Tools['environment']): Promise<Tools> {
   const folders = new Set([...(environment['PATH'] ?? '').split(delimiter).filter(Boolean), ...usual])
   const found = await Promise.all(
@@ -71,13 +71,13 @@ async function findTools(version: number, usual: string[], environment: Tools['e
   return { folder: newest.folder, environment }
 }
 
-/** 0 where there is none that runs. */
+/** 0 if there is none that runs. */
 async function versionOf(program: string, environment: Tools['environment']): Promise<number> {
   try {
     const { stdout } = await promisify(execFile)(program, ['--version'], { env: environment })
     return Number(/\(PostgreSQL\) (\d+)/.exec(stdout)?.[1] ?? 0)
   } catch {
-    // Not there, or not for this machine: another one is looked for.
+    // Not installed, or not for this machine: try the next one.
     return 0
   }
 }
@@ -91,7 +91,7 @@ async function dump(
 ): Promise<void> {
   const { address, password } = withoutPassword(url)
   const env = { ...environment, ...(password === undefined ? {} : { PGPASSWORD: password }), LC_ALL: 'C' }
-  // A window is of a minute: nobody restores it.
+  // A rate window lasts a minute, so it is not restored.
   const what = [`--snapshot=${snapshot}`, '--exclude-table-data=rate_windows', `--dbname=${address}`]
   const how = ['--format=custom', `--file=${file}`, '--no-password', '--verbose']
   const child = spawn(join(folder, 'pg_dump'), [...how, ...what], { env, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -105,7 +105,7 @@ async function dump(
   await ended(child, () => `pg_dump ended without a backup: ${last.replace(/^pg_dump: (error: |detail: )?/, '')}`)
 }
 
-/** All of it, unpacked: an archive whose end is missing is none. */
+/** Unpacks everything, because an archive without its end is useless. */
 async function readBack({ folder, environment }: Tools, file: string): Promise<void> {
   const child = spawn(join(folder, 'pg_restore'), ['--file=-', file], { env: environment, stdio: 'ignore' })
   await ended(child, () => 'what was written cannot be read back')
@@ -118,7 +118,7 @@ function ended(child: ChildProcess, reason: () => string): Promise<void> {
   })
 }
 
-/** As PostgreSQL's own programs read an address: they know fewer words after the question mark than our driver does. */
+/** The URL in the form that PostgreSQL's own programs accept: they know fewer query parameters than the driver. */
 function withoutPassword(url: string): { address: string; password: string | undefined } {
   const address = new URL(url)
   const password = address.searchParams.get('password') ?? (address.password === '' ? undefined : decodeURIComponent(address.password))

@@ -1,6 +1,6 @@
 /**
- * The connections of one process to PostgreSQL, by what they are kept for, and how a call is made on them: with a deadline of ours, asked
- * again while its outcome is unknown and time is left. Every call made here must be one that may be asked twice. Knows no table.
+ * The connections of one process to PostgreSQL by purpose, and how a call uses them: with a client-side deadline, and repeated while its
+ * outcome is unknown and time is left. So every call must be safe to repeat. Does not know any table.
  */
 import pg from 'pg'
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
@@ -8,8 +8,9 @@ import { StoreUnavailable } from '../store.ts'
 import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failure.ts'
 
 /**
- * Eleven in all: two that admit and spend windows, two that end and keep turns whatever the others do, two that look up, two that search, one that
- * writes for the operator, one for reports, one that listens; and one for a vacuum, made where there is something to vacuum. Operators' writes wait for each other and never keep a look-up waiting.
+ * Eleven in total: two for admissions and rate windows, two to end and keep turns, two for look-ups, two for searches, one for writes of
+ * the operator, one for reports, one that listens; and one for a vacuum when there is something to vacuum. Writes of operators wait for
+ * each other and never delay a look-up.
  */
 export type Purpose = 'admission' | 'settlement' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
 const ofTurns: Purpose[] = ['admission', 'settlement']
@@ -18,11 +19,14 @@ const poolSizes: Record<Purpose, number> = { admission: 2, settlement: 2, 'look-
 export type Log = { warn(facts: object, message: string): void; info(facts: object, message: string): void }
 
 export type Connections = {
-  /** Makes the first connections that turns need before a turn does: making one may take longer than a window has. Never rejects. */
+  /** Opens the first connections before a turn needs them, because opening one may take longer than a deadline. Never rejects. */
   greet(): Promise<void>
-  /** Runs `work` on one connection; `deadlineMs` counts from now and bounds the wait for the connection too. Rejects with StoreUnavailable or a fault. */
+  /**
+   * Runs `work` on one connection. `deadlineMs` counts from now and includes the wait for the connection. Rejects with StoreUnavailable or
+   * an internal error.
+   */
   ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result>
-  /** The same for what commits durably, and so waits for a synchronous standby where there is one. */
+  /** The same for durable commits, which wait for a synchronous standby if there is one. */
   askDurably<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result>
   close(): Promise<void>
 }
@@ -31,19 +35,21 @@ export type Work<Result> = (connection: Connection) => Promise<Result>
 
 export type Connection = {
   query(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult>
-  /** As the server told it when the connection was made. */
+  /** As the server reported it when the connection was opened. */
   processId: number | undefined
-  /** Closes its socket, as a network does that breaks; for failpoints. */
+  /** Closes its socket, as a broken network would; for failpoints. */
   drop(): void
 }
 
-// Reaching a server of the same network takes milliseconds; one that does not answer in a second is told as gone (fault.postgres-unreachable).
+// A server in the same network is reached within milliseconds. One that does not answer within a second counts as unreachable
+// (fault.postgres-unreachable).
 const connectMs = 1_000
-// A moment for a server that restarts; a try costs one connection, so each pause is twice the one before it.
+// A short pause for a server that restarts. An attempt costs one connection, so each pause is twice as long as the one before.
 const [minPauseMs, maxPauseMs] = [50, 1_000]
-// One may be a process of ours that froze, which is no reason to refuse what others send; more than these are the database's own trouble.
+// One may belong to a frozen process of ours, which is no reason to refuse other requests. More than one is a problem of the database
+// itself.
 const maxStuck = 3
-// What is under way may end; a server that says nothing says no farewell either.
+// Running calls may finish. A server that does not respond does not confirm the end of a connection either.
 const closeMs = 2_500
 
 export function createConnections(url: string, log: Log): Connections {
@@ -57,7 +63,7 @@ export function createConnections(url: string, log: Log): Connections {
         connectionTimeoutMillis: connectMs,
         idleTimeoutMillis: 0,
       })
-      // A connection that breaks while nothing is asked of it tells it here, and without a listener would end the process.
+      // Errors of idle connections arrive here. Without a listener they would end the process.
       pool.on('error', (error) => log.warn({ cause: error.message }, 'lost an idle database connection'))
       pool.on('connect', (client) => {
         client.on('error', () => undefined)
@@ -67,7 +73,7 @@ export function createConnections(url: string, log: Log): Connections {
       return [purpose, pool]
     }),
   ) as Record<Purpose, Pool>
-  /** Something was not heard of in time: commits may be waiting for a standby. */
+  /** A call had no answer in time: commits may be waiting for a standby. */
   let inDoubt = false
 
   async function ask<Result>(purpose: Purpose, deadlineMs: number, work: Work<Result>): Promise<Result> {
@@ -114,9 +120,9 @@ export function createConnections(url: string, log: Log): Connections {
 }
 
 /**
- * A statement that nobody waits for any more goes on in the server, with its locks: a commit that waits for a synchronous standby until that is
- * back, another one until its disk answers. So that no call adds another one for each time it is tried, until all connections there are stand
- * like that, nothing durable is sent while one of ours does.
+ * After its deadline, a statement continues in the server with its locks: a commit that waits for a synchronous standby until that returns,
+ * another one until its disk responds. No durable call is sent while one of ours is in this state. Otherwise each attempt would occupy
+ * another connection until all of them are in this state.
  */
 async function refuseWhileCommitsWait(connection: Connection): Promise<void> {
   const { rows } = await connection.query(`select count(*) as stuck from pg_stat_activity
@@ -146,7 +152,7 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
     return result
   } catch (error) {
     if (isConnectionLost(error)) {
-      // Never a cancel: a commit that waits for its standby would be let go of unreplicated. The socket alone is closed.
+      // Never a cancel request: a commit that waits for its standby would be released without replication. Only the socket is closed.
       destroy(client)
       done.catch(() => undefined)
     } else if (!begun) client.release()
@@ -160,11 +166,11 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
   }
 }
 
-/** Rejects with Unheard where `answer` is not there by `until`. */
+/** Rejects with Unheard if there is no `answer` by `until`. */
 async function before<Value>(until: number, answer: Promise<Value>, words: string): Promise<Value> {
   const late = Promise.withResolvers<never>()
   const tell = (): void => late.reject(new Unheard(words))
-  // After a blocked loop a timer fires before what has already arrived is read: that gets its chance first.
+  // After the event loop was blocked, a timer fires before data that has already arrived is read. Read it first.
   const timer = setTimeout(() => setImmediate(tell), Math.max(1, until - performance.now()))
   try {
     return await Promise.race([answer, late.promise])
@@ -178,7 +184,10 @@ function destroy(client: PoolClient): void {
   client.release(true)
 }
 
-/** A pool forgets a connection that was refused, and leaves its socket open until the server closes it: for want of a password that is a minute. */
+/**
+ * A pool forgets a connection that was refused, and leaves its socket open until the server closes it. Without a password that takes a
+ * minute.
+ */
 class ClosedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
@@ -187,15 +196,15 @@ class ClosedClient extends pg.Client {
   }
 }
 
-/** Closes the socket and waits for nobody. */
+/** Closes the socket without waiting. */
 export function hangUp(client: pg.ClientBase): void {
   ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
 }
 
-/** What every connection of ours is made with: integers whole, and no wait for ever. */
+/** The options of every connection: exact integers, and no unlimited wait. */
 export function clientOptions(url: string): pg.ClientConfig {
   return {
-    // What the address says beats what is said beside it, and by this name a copy sees that a server works here.
+    // Parameters in the URL have priority over options. A copy recognizes servers by this name.
     connectionString: url.replace(/(?<=[?&])application_name=[^&]*&?/g, ''),
     application_name: 'turnkeep',
     connectionTimeoutMillis: connectMs,
@@ -207,7 +216,7 @@ export function clientOptions(url: string): pg.ClientConfig {
 const { builtins } = pg.types
 const integers = new Set<number>([builtins.INT2, builtins.INT4, builtins.INT8])
 
-/** Integers as bigint, as the embedded store reads them; a sum of them too, which PostgreSQL makes a numeric. */
+/** Integers as bigint, as the embedded store returns them; also sums, which are numeric in PostgreSQL. */
 function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (integers.has(oid)) return BigInt
   if (oid === builtins.NUMERIC) return (value) => (/^-?\d+$/.test(value) ? BigInt(value) : Number(value))

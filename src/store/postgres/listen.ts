@@ -1,22 +1,22 @@
 /**
- * Hears of changes that other processes made, so that what is kept of agents, keys and providers is read anew at once. A lost notification
- * costs a second and never more: nothing is kept for longer than that anyway.
+ * Listens for changes by other processes, so that cached agents, keys and providers are reloaded immediately. A lost notification delays
+ * this by a second at most, because nothing is cached for longer.
  */
 import pg from 'pg'
 import { clientOptions, hangUp } from './connections.ts'
 import type { Log } from './connections.ts'
 
-/** The channel's name. */
+/** The name of the channel. */
 export const changed = 'turnkeep_changed'
 
-// Twice within the second that everything kept lives for.
+// Twice within the second that cached values live.
 const reconnectMs = 500
-// Nobody waits for it, so a busy start is given its time.
+// No request waits for it, so a busy start may take its time.
 const connectMs = 5_000
 
 export type Listener = { close(): Promise<void> }
 
-/** `onChange` is called for each change, and after each time in which one may have been missed. Never rejects; goes on until it is closed. */
+/** Calls `onChange` for each change, and after each time in which one may have been missed. Never rejects; continues until it is closed. */
 export function listen(url: string, onChange: () => void, log: Log): Listener {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -27,7 +27,7 @@ export function listen(url: string, onChange: () => void, log: Log): Listener {
     const fresh = new pg.Client({ ...clientOptions(url), connectionTimeoutMillis: connectMs })
     client = fresh
     fresh.on('notification', onChange)
-    // Once it is connected, whatever happens to it ends it; before that, `connect` rejects.
+    // After it is connected, any failure ends the connection. Before that, `connect` rejects.
     fresh.on('error', () => undefined)
     fresh.on('end', () => reconnectLater(fresh))
     try {

@@ -1,7 +1,7 @@
 /**
- * Brings a database to this binary's schema: plain .sql files in order, each in one transaction under one lock, so that any number of processes
- * may start at once. Migrations only add, so an older binary goes on beside a newer one; the rare one that takes away says `-- contract` in its
- * first line, and a binary that does not know it is refused.
+ * Migrates a database to the schema of this version: plain .sql files in order, each in one transaction and all with one lock, so that any
+ * number of processes may start at the same time. Migrations only add, so an older version keeps running next to a newer one. A rare
+ * migration that removes something has `-- contract` in its first line, and a version that does not know it is refused.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -10,11 +10,11 @@ import type { Connection } from './connections.ts'
 
 export type Migration = { name: string; text: string }
 
-/** `pending`: the next start brings it up to date; `newer`: by a migration that this binary does not know, and may or may not live with. */
+/** `pending`: the next start migrates it. `newer`: a migration that this version does not know; it may be compatible or not. */
 export type SchemaState = { kind: 'fits' } | { kind: 'pending'; names: string[] } | { kind: 'newer'; names: string[]; refused: boolean }
 
 const migrationsFolder = new URL('./migrations/', import.meta.url)
-// One lock for all who migrate this database; the number means nothing.
+// One lock for all processes that migrate this database. The number has no meaning.
 const migrating = 7_264_010
 
 export function readMigrations(): Migration[] {
@@ -25,7 +25,7 @@ export function readMigrations(): Migration[] {
 const checksum = (text: string): string => createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex')
 const isContract = (text: string): boolean => text.startsWith('-- contract')
 
-/** Throws SchemaRefused. Answers the names of migrations that this binary does not know and can live with. */
+/** Throws SchemaRefused. Returns the names of compatible migrations that this version does not know. */
 export async function migrate(connection: Connection, migrations: Migration[]): Promise<string[]> {
   for (;;) {
     await connection.query(`begin; select pg_advisory_xact_lock(${migrating})`)
@@ -50,7 +50,7 @@ export async function migrate(connection: Connection, migrations: Migration[]): 
   }
 }
 
-/** Throws SchemaRefused where a migration was changed after it ran. Only reads; the table of migrations must be there. */
+/** Throws SchemaRefused if a migration was changed after it ran. Read-only. The table of migrations must exist. */
 export async function readState(connection: Connection, migrations: Migration[]): Promise<SchemaState> {
   const { rows } = await connection.query('select name, checksum, contract from migrations order by name')
   const applied = new Map<string, string>(rows.map((row) => [row.name, row.checksum]))

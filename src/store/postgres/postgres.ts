@@ -1,6 +1,6 @@
 /**
- * The shared store: PostgreSQL for more than one process or machine. Fulfils store.ts; its clock is the database's. Durability is the
- * database's too: a commit is told as it tells it (docs/operate/postgresql.md says what that needs).
+ * The shared store: PostgreSQL, for several processes or machines. Implements store.ts; its clock and its durability are those of the
+ * database: an outcome is returned when the database confirms the commit (docs/operate/postgresql.md says what that requires).
  */
 import { createFailpoints } from '../../failpoints.ts'
 import type { Failpoints } from '../../failpoints.ts'
@@ -31,24 +31,24 @@ export type { Migration, SchemaState }
 export type PostgresOptions = {
   /** postgres://… */
   url: string
-  /** A failpoints.ts specification; empty: none. */
+  /** A failpoints.ts specification; empty for none. */
   failpoints?: string
   deadlines?: Partial<Deadlines>
-  /** Other migrations than the ones beside this file, for tests of two versions. */
+  /** Other migrations than the ones next to this file, for tests of two versions. */
   migrations?: Migration[]
   log: Log
 }
 
 const oldestVersion = 15
-// A start may wait for another one's migrations.
+// A start may wait for the migrations of another process.
 const openMs = 600_000
-// A database of ours that starts together with us, on the same machine or by the same command, is there within this time.
+// A database that starts together with this process, such as in a Compose project, is ready within this time.
 const firstContactMs = 30_000
-// A database that runs answers within it; whoever watches the start is told why it takes longer.
+// A running database answers within this time. After it, the log says what the start is waiting for.
 const tellAfterMs = 2_000
 const defaultDeadlines: Deadlines = { admissionMs: 1_000, settlementMs: 2_000, windowMs: 250 }
 
-/** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is just starting. */
+/** Throws SchemaRefused, StoreUnavailable. Waits a while for a database that is starting. */
 export async function openPostgresStore({ url, failpoints: spec = '', deadlines, migrations, log }: PostgresOptions): Promise<SharedStore> {
   const failpoints = createFailpoints(spec)
   const connections = createConnections(url, log)
@@ -89,7 +89,7 @@ type StoreParts = { pooled: boolean; failpoints: Failpoints; deadlines: Deadline
 function createStore(url: string, connections: Connections, { pooled, failpoints, deadlines, log }: StoreParts): SharedStore {
   const listeners: (() => void)[] = []
   const tell = (): void => listeners.forEach((listener) => listener())
-  // Behind a pooler a connection is another one at each transaction: what it once listened to is not ours.
+  // Behind a pooler, every transaction may use another connection, so LISTEN does not work.
   const listener = pooled ? undefined : listen(url, tell, log)
   const cold = createQueries(connections, failpoints)
   const writesOf = (author: Author | undefined): Methods<Writes> =>
@@ -126,19 +126,19 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
 export type ServerFound = {
   /** For example 15. */
   version: number
-  /** Something stands in between that changes the connection under us: PgBouncer, another pooler. */
+  /** A pooler such as PgBouncer changes the connection between transactions. */
   pooled: boolean
-  /** As `show` says them: what a commit is worth. */
+  /** The values that `show` returns. They determine how durable a commit is. */
   settings: { synchronous_commit: string; fsync: string; full_page_writes: string; synchronous_standby_names: string }
   standby: boolean
   maxConnections: number
   usedConnections: number
-  /** The database's clock, epoch milliseconds, and how long the question took. */
+  /** The database's clock in epoch milliseconds, and how long the query took. */
   now: number
   roundTripMs: number
 }
 
-/** Throws SchemaRefused where this PostgreSQL is too old or not in UTF-8. */
+/** Throws SchemaRefused if this PostgreSQL is too old or does not use UTF-8. */
 async function readServer(connection: Connection): Promise<ServerFound> {
   const askedAt = performance.now()
   const { rows } = await connection.query(`select pg_backend_pid() as pid, current_setting('server_version_num') as version,
@@ -153,7 +153,7 @@ async function readServer(connection: Connection): Promise<ServerFound> {
   const version = Math.floor(Number(row.version) / 10_000)
   if (version < oldestVersion) throw new SchemaRefused(`the database is PostgreSQL ${version}; Turnkeep needs ${oldestVersion} or newer`)
   if (row.encoding !== 'UTF8') throw new SchemaRefused(`the database is encoded in ${row.encoding}; Turnkeep needs one in UTF8`)
-  // Each statement of a hot operation must see what it waited for.
+  // Each statement of the turn path must see the changes that it waited for.
   if (row.isolation !== 'read committed')
     throw new SchemaRefused(
       `default_transaction_isolation is "${row.isolation}" for this user or database; Turnkeep needs "read committed"`,

@@ -1,6 +1,7 @@
 /**
- * Cold reads and writes on PostgreSQL: a read in one snapshot that cannot write, a write in one transaction. Writes of all processes come one
- * after the other, as the embedded store's do, so that what one of them found still stands when it writes; turns never wait for that lock.
+ * Reads and writes outside the turn path on PostgreSQL: a read in one read-only snapshot, a write in one transaction. As on the embedded
+ * store, writes of all processes run one after the other, so what a write has read is still valid when it writes. Turns never wait for that
+ * lock.
  */
 import { reads, reports, searches } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
@@ -14,7 +15,7 @@ import type { Connection, Connections } from './connections.ts'
 import { isConnectionLost } from './failure.ts'
 import { changed } from './listen.ts'
 
-/** The `Sql` of one connection. Statements have no name: they are planned anew each time, so never on what the tables were. */
+/** The `Sql` of one connection. Statements are unnamed and planned each time, so a plan never belongs to an outdated table. */
 export function sqlOf(connection: Connection): Sql {
   const query = (text: string, values: SqlValue[]) => connection.query(text, values)
   return {
@@ -25,13 +26,14 @@ export function sqlOf(connection: Connection): Sql {
   }
 }
 
-// A look-up answers in milliseconds or its caller is told that the store is away, and a search in tens of them; a report may walk through
+// A look-up must answer within milliseconds and a search within tens of them. Otherwise its caller gets an error. A report may read
 // millions of rows.
 const limitsMs = { 'look-up': 1_000, search: 2_000, report: 120_000 }
 const writeMs = 10_000
-// A process that freezes or vanishes between two statements would hold its locks until its connection is found dead, which may take hours.
+// A process that freezes or disappears between two statements would hold its locks until the server notices the dead connection, which may
+// take hours.
 const leaving = `set local idle_in_transaction_session_timeout = ${15_000}`
-// One lock for all cold writes of all processes in this database; the number means nothing.
+// One lock for these writes of all processes in this database. The number has no meaning.
 const adminWriteLockId = 7_264_011
 
 export const beginSnapshot = 'begin isolation level repeatable read, read only'
@@ -47,8 +49,8 @@ export function createQueries(connections: Connections, failpoints: Failpoints):
       const purpose = reports.has(name) ? 'report' : searches.has(name) ? 'search' : 'look-up'
       const limitMs = limitsMs[purpose]
       return connections.ask(purpose, limitMs, async (connection) => {
-        // The database gives up too, or a report that nobody waits for would run on.
-        // Reading all chunks of all agents looks cheap to the planner, which does not know that their words are stored beside the table.
+        // The database aborts as well, because an abandoned report would otherwise continue. The planner underestimates reading all chunks
+        // of all agents, because it does not know that their words are stored outside the table.
         const byIndex = purpose === 'search' ? '; set local enable_seqscan = off; set local jit = off' : ''
         await connection.query(`${beginSnapshot}; set local statement_timeout = ${limitMs}; ${leaving}${byIndex}`)
         const value = await (reads[name] as (sql: Sql, ...rest: unknown[]) => Promise<unknown>)(sqlOf(connection), ...args)
@@ -69,7 +71,8 @@ export function createQueries(connections: Connections, failpoints: Failpoints):
             : commitBetween(writes[name].failpoints, { connection, failpoints, key: name, statement })
         await committed.catch((error: unknown) => {
           if (!isConnectionLost(error)) throw error
-          // Made again it would find its own change and tell it as somebody else's. Until here it is asked again: nothing of it is stored.
+          // A repeated write would find its own change and report it as another's. Up to here it is repeated, because nothing of it is
+          // stored.
           throw new StoreUnavailable('it is not known whether the change was stored', { cause: error })
         })
         return value

@@ -1,6 +1,6 @@
 /**
- * One read snapshot of the database for work that takes as long as it takes: a check, a backup, the proof of a copy. A connection of its own,
- * beside running servers; what breaks it ends the work, which is never begun anew by itself. Only reads.
+ * One read snapshot of the database for long work: a check, a backup, the proof of a copy. It has its own connection next to running
+ * servers. A failure ends the work, which is not repeated automatically. Read-only.
  */
 import pg from 'pg'
 import type { Sql } from '../sql.ts'
@@ -9,14 +9,14 @@ import { clientOptions } from './connections.ts'
 import type { Connection } from './connections.ts'
 import { asStoreError } from './failure.ts'
 
-// Once, and perhaps to another continent.
+// Needed once, and the server may be on another continent.
 const connectMs = 10_000
 
-/** Throws StoreUnavailable, and what `read` throws. */
+/** Throws StoreUnavailable, and whatever `read` throws. */
 export async function readPostgresSnapshot<Result>(url: string, read: (sql: Sql) => Promise<Result>): Promise<Result> {
-  // By another name than a server's, which a copy looks for.
+  // With another name than a server, because a copy looks for servers.
   const client = new pg.Client({ ...clientOptions(url), connectionTimeoutMillis: connectMs, application_name: 'turnkeep reader' })
-  // Told by whatever is asked of it next.
+  // The next query reports it.
   client.on('error', () => undefined)
   try {
     await client.connect()

@@ -1,6 +1,7 @@
 /**
- * The hot operations on PostgreSQL: each is one call of a function of migrations/*-hot.sql, batch in and outcomes out as JSON. What a batch may
- * not hold twice is sent in turns; a batch that fails as a whole is sent again item by item, so that one bad row never takes others with it.
+ * The turn path on PostgreSQL. Each operation calls one function of migrations/*-hot.sql, with a batch as JSON in and its outcomes out.
+ * Items that must not share a call are sent one after the other. A batch that fails as a whole is sent again item by item, so that one bad
+ * row does not affect the others.
  */
 import { randomUUID } from 'node:crypto'
 import type { Failpoints } from '../../failpoints.ts'
@@ -34,11 +35,11 @@ import {
 } from './wire.ts'
 import type { AdmissionAnswer, ClaimsAnswer, SettlementAnswer, WindowAnswer } from './wire.ts'
 
-/** How long a call may take, asked again where its outcome is unknown; milliseconds. */
+/** How long a call may take, including repetitions while its outcome is unknown, in milliseconds. */
 export type Deadlines = {
-  /** A caller waits: what does not answer by then is told as gone (fault.postgres-unreachable). */
+  /** A caller waits: without an answer by then, the store counts as unavailable (fault.postgres-unreachable). */
   admissionMs: number
-  /** What is said is kept, and the turn tries again as long as its lease holds. */
+  /** The generated reply is kept, and the turn tries again as long as it holds its lease. */
   settlementMs: number
   /** `rate.fail-closed` */
   windowMs: number
@@ -51,13 +52,13 @@ export type TurnPath = Pick<
   'admitMany' | 'settleMany' | 'failMany' | 'advanceMany' | 'renewLeases' | 'releaseLeases' | 'claimOrphans' | 'spendWindows'
 >
 
-// Another process was first: by the second time it is past that, or takes a moment.
+// Another process was faster. By the second attempt it has finished, or will soon.
 const pauseMs = 20
-// Long enough for a full queue to be told, short enough that the next caller asks the database itself.
+// Long enough to answer a full queue, short enough that the next request asks the database itself.
 const awayMs = 100
 
 export function createTurnPath({ connections, failpoints, named, deadlines }: TurnPathOptions): TurnPath {
-  /** One call of a function in one transaction, with the failpoints around its commit where there are any. */
+  /** One call of a function in one transaction, with failpoints around its commit if there are any. */
   function call<Answer>(
     purpose: Purpose,
     name: TurnPathFunction,
@@ -78,7 +79,10 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     })
   }
 
-  /** Outcomes in the items' order. `keysOf` names what one call may hold once; `read` makes the outcome, undefined: ask again. */
+  /**
+   * Outcomes in the order of the items. `keysOf` returns keys that one call may contain once. `read` converts an outcome, or returns
+   * undefined to repeat the item.
+   */
   async function each<Item, Outcome, Answer>(
     items: Item[],
     { purpose, name, deadlineMs, keysOf, lockedBy, write, read }: Batch<Item, Outcome, Answer>,
@@ -105,18 +109,18 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
           await send(wave)
         } catch (error) {
           if (isLockTimeout(error) && lockedBy) {
-            // Somebody holds one owner's row: the others need not wait for it.
+            // Another transaction holds the row of one owner, so the others need not wait for it.
             const groups = Map.groupBy(wave, (place) => lockedBy(items[place]!))
-            // One after the other: each that waits keeps a connection.
+            // One after the other, because each item that waits occupies a connection.
             for (const group of groups.values()) await (groups.size > 1 ? sendOr(group) : keep(group, error))
           } else if (error instanceof StoreUnavailable) {
-            // A database that is not there is not there for any of them: nobody waits for it once a wave.
+            // If the database is unavailable, it is unavailable for all items, so only the first one waits.
             keep(
               left.filter((place) => outcomes[place] === undefined),
               error,
             )
             break
-            // One bad row takes no other with it; alone it is looked at once more.
+            // One bad row does not affect the others. It is tried once more on its own.
           } else for (const place of wave) await sendOr([place])
         }
       }
@@ -137,11 +141,11 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     read: readAdmission,
   }
   let awayUntil = 0
-  /** A claim whose answer was not heard is made again under its name, or each one would cost its turns an attempt. */
+  /** A claim without an answer is repeated under its name. Otherwise each repetition would cost its turns an attempt. */
   const claimers = { fresh: randomUUID(), suspect: randomUUID() }
   return {
     async admitMany(items) {
-      // Whoever waited behind a batch that found the database away has waited long enough.
+      // Requests that waited behind a batch for an unavailable database have waited long enough.
       if (performance.now() < awayUntil)
         return items.map(() => ({ kind: 'error', error: new StoreUnavailable('the database was away just now') }))
       const outcomes = await each(items, admission)
@@ -164,7 +168,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
         name: 'fail_v1',
         deadlineMs: settlementMs,
         keysOf: ({ requestId }) => [requestId],
-        // PostgreSQL takes no U+0000 in a text, and a cause may quote anything
+        // PostgreSQL does not accept U+0000 in text, and a cause may contain anything.
         write: ({ requestId, fence, state, code, cause }) => ({
           request_id: requestId,
           fence,
@@ -203,10 +207,10 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
 
 type TurnPathFunction = 'admit_v1' | 'settle_v1' | 'fail_v1' | 'advance_v1' | 'renew_v1' | 'claim_v1' | 'spend_windows_v1'
 
-/** Their commits wait for no disk and no standby. */
+/** Their commits wait neither for the disk nor for a standby. */
 const withoutFlush = new Set<TurnPathFunction>(['renew_v1', 'spend_windows_v1'])
 
-/** A failpoint may stand before and after the commit of these. */
+/** The failpoints before and after the commit of these. */
 const commitPoints: Partial<Record<TurnPathFunction, CommitPoints>> = {
   admit_v1: ['admit.before-commit', 'admit.after-commit'],
   settle_v1: ['settle.before-commit', 'settle.after-commit'],
@@ -214,7 +218,7 @@ const commitPoints: Partial<Record<TurnPathFunction, CommitPoints>> = {
   advance_v1: ['advance.before-commit', 'advance.after-commit'],
   claim_v1: ['claim.before-commit', 'claim.after-commit'],
 }
-/** Leases are given up by the function that renews them. */
+/** Leases are released by the function that renews them. */
 const releasePoints: CommitPoints = ['give-up.before-commit', 'give-up.after-commit']
 
 type Batch<Item, Outcome, Answer> = {
@@ -222,18 +226,18 @@ type Batch<Item, Outcome, Answer> = {
   name: TurnPathFunction
   deadlineMs: number
   keysOf(item: Item): string[]
-  /** Items with another answer need none of the rows that one of them may wait for. */
+  /** Items with another outcome need none of the rows that one of them may wait for. */
   lockedBy?(item: Item): string
   write(item: Item): object
   read(answer: Answer, item: Item): Outcome | undefined
 }
 
-/** The places in calls of their own, in order, so that no key stands twice in one. */
+/** Distributes the items over calls, in order, so that no call contains a key twice. */
 function wavesOf(places: number[], keysOf: (place: number) => string[]): number[][] {
   const waves: { places: number[]; keys: Set<string> }[] = []
   for (const place of places) {
     const keys = keysOf(place)
-    // After every wave that holds one of its keys, so that the order of equal ones is kept.
+    // After every wave that contains one of its keys, so that items with the same key keep their order.
     const after = waves.findLastIndex((wave) => keys.some((key) => wave.keys.has(key)))
     const wave = waves[after + 1] ?? waves[waves.push({ places: [], keys: new Set() }) - 1]!
     wave.places.push(place)

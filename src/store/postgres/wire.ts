@@ -1,4 +1,4 @@
-/** What the functions of migrations/*-hot.sql take and give as JSON, and what it is here. Names and shapes alone; decides nothing. */
+/** The JSON that the functions of migrations/*-hot.sql accept and return, and its conversion. Names and shapes only. */
 import type { Price } from '../../ledger/ledger.ts'
 import { historyOf } from '../turn-records.ts'
 import type {
@@ -14,7 +14,7 @@ import type {
 } from '../turn-records.ts'
 import type { WindowSpend, WindowSpent } from '../store.ts'
 
-// Amounts travel as digits, for a number of JSON does not hold them all; times and counts as numbers.
+// Amounts are sent as digits, because JSON numbers cannot hold all of them; times and counts as numbers.
 type TurnAnswer = {
   request_id: string
   conversation_id: string
@@ -32,7 +32,7 @@ type TurnAnswer = {
   journal: JournalEntry[]
   steps_before: number
 }
-/** Of a turn that begins with its admission: what the admission did not say itself. */
+/** For a turn that starts with its admission: what the admission itself did not contain. */
 type BegunAnswer = Pick<TurnAnswer, 'conversation_id' | 'agent_version' | 'prompt_price' | 'completion_price' | 'hold' | 'history'>
 type ReplyAnswer = {
   request_id: string

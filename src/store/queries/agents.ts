@@ -1,4 +1,7 @@
-/** Agents and their versions. A version is never changed: turns run on it, and recovery comes back to it. `enabled` and deletion are not versioned. */
+/**
+ * Agents and their versions. A version never changes: turns use it, and recovery continues with it. `enabled` and deletion are not
+ * versioned.
+ */
 import type { Price } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
@@ -9,9 +12,9 @@ export type AgentContent = {
   name: string
   /** `<provider name>/<model id>`. */
   model: string
-  /** JSON, owned by agent/agent-config.ts. */
+  /** JSON, defined by src/agent/agent-config.ts. */
   config: string
-  /** `billing.hold`: what every prompt of this version costs before history, knowledge and message; tokens. */
+  /** `billing.hold`: the tokens that every prompt of this version costs, without history, knowledge and message. */
   fixedTokens: number
   historyMaxTokens: number
   knowledgeMaxTokens: number
@@ -22,7 +25,7 @@ export type AgentContent = {
 }
 
 export type AgentVersion = AgentContent & {
-  /** The version's number as text: its place in a list. */
+  /** The version's number as text, for its position in a list. */
   id: string
   agentId: string
   version: number
@@ -35,11 +38,11 @@ export type Agent = {
   enabled: boolean
   createdAt: number
   updatedAt: number
-  /** The version new turns run on. */
+  /** The version that new turns use. */
   present: AgentVersion
 }
 
-/** `provider` must exist when the transaction ends; null: the model is built in. */
+/** `provider` must exist when the transaction ends. Null: the model is built in. */
 export type NewAgent = { id: string; ownerId: string; provider: string | null; content: AgentContent }
 
 export type CreateAgentOutcome = { kind: 'created'; agent: Agent } | { kind: 'owner_not_found' } | { kind: 'provider_not_found' }
@@ -57,7 +60,7 @@ export async function createAgent(sql: Sql, { id, ownerId, provider, content }: 
 export type AgentChange = {
   id: string
   enabled?: boolean | undefined
-  /** The next version; `after` is the version it was made from. */
+  /** The next version. `after` is the version that it is based on. */
   next?: { after: number; provider: string | null; content: AgentContent } | undefined
 }
 
@@ -65,7 +68,7 @@ export type ChangeAgentOutcome =
   | { kind: 'changed'; agent: Agent }
   | { kind: 'not_found' }
   | { kind: 'provider_not_found' }
-  /** Another change came first: read the agent again and decide anew. Nothing was written. */
+  /** Another change was first: read the agent again and decide again. Nothing was written. */
   | { kind: 'stale' }
 
 export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange): Promise<ChangeAgentOutcome> {
@@ -87,18 +90,18 @@ export async function changeAgent(sql: Sql, { id, enabled, next }: AgentChange):
   return { kind: 'changed', agent: { ...present, enabled: enabled ?? present.enabled, updatedAt: now, present: newest } }
 }
 
-/** Soft: turns, keys and conversations keep what they name. Answers whether it was there. */
+/** Soft delete: turns, keys and conversations keep their references. Returns whether the agent existed. */
 export async function deleteAgent(sql: Sql, id: string): Promise<boolean> {
   return (await sql.run('update agents set deleted_at = $1 where id = $2 and deleted_at is null', await sql.now(), id)) === 1
 }
 
-/** Undefined for a deleted one. */
+/** Undefined for a deleted agent. */
 export async function findAgent(sql: Sql, id: string): Promise<Agent | undefined> {
   const [row] = await sql.all(`select ${agentColumns} ${presentVersions} and a.id = $1`, id)
   return row && readAgent(row)
 }
 
-/** Newest first, without the deleted ones. */
+/** Newest first, without deleted agents. */
 export async function listAgents(sql: Sql, { limit, before }: PageRequest): Promise<Agent[]> {
   const rows = await sql.all(
     `select ${agentColumns} ${presentVersions} and (a.created_at, a.id) < ($1, $2) order by a.created_at desc, a.id desc limit $3`,
@@ -109,7 +112,7 @@ export async function listAgents(sql: Sql, { limit, before }: PageRequest): Prom
   return rows.map(readAgent)
 }
 
-/** Also of a deleted agent: a running turn goes on. */
+/** Also of a deleted agent, because its running turns continue. */
 export async function agentVersion(sql: Sql, agentId: string, version: number): Promise<AgentVersion | undefined> {
   const [row] = await sql.all(`select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version = $2`, agentId, version)
   return row && readVersion(row)
@@ -120,7 +123,7 @@ export async function listAgentVersions(sql: Sql, agentId: string, { limit, befo
   const rows = await sql.all(
     `select ${versionColumns} from agent_versions v where v.agent_id = $1 and v.version < $2 order by v.version desc limit $3`,
     agentId,
-    // A page begins below the version the one before it ended with; the first page's position names none.
+    // A page starts below the last version of the previous one. The position of the first page names none.
     before.id === '' ? Number.MAX_SAFE_INTEGER : Number(before.id),
     limit,
   )

@@ -1,4 +1,6 @@
-/** API keys as the operator makes, sees and changes them. Digests of secrets alone pass through here; the look-up of a caller's key is api-keys.ts. */
+/**
+ * API keys as an operator creates, sees and changes them. Handles only digests of secrets. Authentication reads keys through api-keys.ts.
+ */
 import type { Row, Sql } from '../sql.ts'
 import { integer, integerOrNull, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
@@ -14,13 +16,13 @@ export type ApiKeyRecord = {
   rateWindowSeconds: number
   createdAt: number
   revokedAt: number | null
-  /** Up to a minute behind; null before the first use. */
+  /** Up to a minute late. Null before the first use. */
   lastUsedAt: number | null
 }
 
 export type NewApiKey = Omit<ApiKeyRecord, 'createdAt' | 'revokedAt' | 'lastUsedAt'> & { digest: Uint8Array }
 
-/** Undefined where the agent is unknown or deleted. */
+/** Undefined if the agent does not exist or was deleted. */
 export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Promise<ApiKeyRecord | undefined> {
   const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', key.agentId)
   if (!agent) return undefined
@@ -41,7 +43,7 @@ export async function createApiKey(sql: Sql, { digest, ...key }: NewApiKey): Pro
   return { ...key, createdAt: now, revokedAt: null, lastUsedAt: null }
 }
 
-/** Newest first, the revoked ones too. */
+/** Newest first, including revoked keys. */
 export async function listApiKeys(sql: Sql, agentId: string, { limit, before }: PageRequest): Promise<ApiKeyRecord[]> {
   const rows = await sql.all(
     `select ${columns} from api_keys where agent_id = $1 and playground = 0 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`,
@@ -72,7 +74,7 @@ export async function changeApiKey(sql: Sql, id: string, change: ApiKeyChange): 
   return { kind: 'changed', apiKey }
 }
 
-/** For good; a second time changes nothing. */
+/** Permanent. Revoking again has no effect. */
 export async function revokeApiKey(sql: Sql, id: string): Promise<'revoked' | 'revoked_before' | 'not_found'> {
   const apiKey = await findApiKeyRecord(sql, id)
   if (!apiKey) return 'not_found'
@@ -83,8 +85,8 @@ export async function revokeApiKey(sql: Sql, id: string): Promise<'revoked' | 'r
 }
 
 /**
- * `conversation.identity`: a new secret under the same key, so nobody's history is lost. The one before it stays good for `graceMs`; one
- * that is already in its grace ends now, so that at most two are live.
+ * `conversation.identity`: a new secret for the same key, so end users keep their history. The previous secret stays valid for `graceMs`. A
+ * secret that is already in its grace period ends now, so at most two are valid.
  */
 export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, graceMs: number): Promise<ApiKeyOutcome> {
   const apiKey = await findApiKeyRecord(sql, id)
@@ -97,23 +99,23 @@ export async function rotateApiKey(sql: Sql, id: string, digest: Uint8Array, gra
   return { kind: 'changed', apiKey }
 }
 
-/** Also a revoked one; never the playground's, which gets no secret and cannot be changed. */
+/** Also a revoked key; never the playground's, which has no secret and cannot be changed. */
 export async function findApiKeyRecord(sql: Sql, id: string): Promise<ApiKeyRecord | undefined> {
   const [row] = await sql.all(`select ${columns} from api_keys where id = $1 and playground = 0`, id)
   return row && readApiKey(row)
 }
 
-/** The id of the key with this id or this public part. */
+/** The ID of the key with this ID or this public part. */
 export async function findApiKeyId(sql: Sql, idOrKeyId: string): Promise<string | undefined> {
   const [row] = await sql.all('select id from api_keys where id = $1 or key_id = $1', idOrKeyId)
   return row && text(row, 'id')
 }
 
-/** When keys were last used: `agoMs` before now. Never moves a time back. */
+/** Stores when keys were last used: `agoMs` before now. Never moves a time back. */
 export async function touchApiKeys(sql: Sql, uses: { id: string; agoMs: number }[]): Promise<void> {
   const now = await sql.now()
   if (sql.engine === 'postgres') {
-    // One round trip, for the lock of all cold writes is held over it.
+    // One round trip, because the lock of these writes is held during it.
     await sql.run(
       `update api_keys k set last_used_at = u.at from json_to_recordset(cast($1 as json)) as u (id text, at bigint)
        where k.id = u.id and (k.last_used_at is null or k.last_used_at < u.at)`,

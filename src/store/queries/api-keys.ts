@@ -1,23 +1,26 @@
-/** API keys as authentication reads them. The secret itself is stored nowhere, only its digest. Specification section 5. */
+/** API keys for authentication. The secret is never stored, only its digest. */
 import type { Sql } from '../sql.ts'
 import { bytes, integer, integerOrNull, text } from './columns.ts'
 
-/** `expiresInMs` counts from the read; null: until it is replaced or the key is revoked. */
+/** `expiresInMs` counts from the read. Null: valid until it is replaced or the key is revoked. */
 export type StoredSecret = { digest: Uint8Array; expiresInMs: number | null }
 
 export type StoredApiKey = {
   id: string
   agentId: string
-  /** Whose agent it is. */
+  /** The agent of the key. */
   ownerId: string
   permission: 'full' | 'read-only'
   rateLimit: number
   rateWindowSeconds: number
-  /** Those that have not expired; more than one while a secret is rotated, none for a key that only the playground uses. */
+  /** The secrets that have not expired: more than one during a rotation, none for a playground key. */
   secrets: StoredSecret[]
 }
 
-/** The key with this public id; undefined where there is none or it is revoked. Deleting an agent leaves its keys valid (rulings, `order.*` 6). */
+/**
+ * The key with this public ID, or undefined if there is none or it is revoked. Keys of a deleted agent stay valid, so that their requests
+ * get `agent_not_found` (`order.authentication`).
+ */
 export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {
   const [key] = await sql.all(
     `select id, agent_id, (select owner_id from agents where id = agent_id) as owner_id, permission, rate_limit, rate_window_seconds

@@ -7,7 +7,7 @@ import type { AgentContent } from './agents.ts'
 import { integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
 
-/** Who asked for a write. `lineIds` are the ids of its lines: one, or one for each of the things that the write changes. */
+/** Who requested a write. `lineIds` are the IDs of its audit lines: one, or one for each thing that the write changes. */
 export type Author = { lineIds: string[] } & ({ who: 'admin'; requestId: string } | { who: 'server'; requestId: null })
 
 export type AuditLine = {
@@ -16,7 +16,7 @@ export type AuditLine = {
   verb: string
   noun: string
   subjectId: string
-  /** Names of what was changed, in snake case; empty where the verb says it all. */
+  /** Names of the changed fields in snake case; empty if the verb says everything. */
   fields: string[]
   requestId: string | null
   createdAt: number
@@ -66,7 +66,9 @@ const readLine = (row: Row): AuditLine => ({
   createdAt: integer(row, 'created_at'),
 })
 
-/** The names of what differs between two versions; what is derived from other fields is left out, and the config's own fields are told one by one. */
+/**
+ * The names of the fields that differ between two versions, with the fields of the config listed individually. Derived fields are omitted.
+ */
 export function differingFields(before: AgentContent, after: AgentContent): string[] {
   const flat = ({ config, name, model, price, historyMaxTokens, maxOutputTokens, maxMessageLength }: AgentContent) => ({
     name,
@@ -83,7 +85,7 @@ export function differingFields(before: AgentContent, after: AgentContent): stri
   )
 }
 
-/** Where the stored name is not the operator's word. */
+/** Stored names that differ from the names in the API. */
 const operatorsWords: Record<string, string> = {
   sealedApiKey: 'api_key',
   rateLimit: 'rate_limit',

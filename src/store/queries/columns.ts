@@ -1,4 +1,7 @@
-/** Reads the columns of a row, the same from every backend: integers may arrive as bigint, number or digits. Throws where a column is of another type. */
+/**
+ * Reads the columns of a row in the same way on every backend: integers may be bigint, number or digits. Throws if a column has another
+ * type.
+ */
 import type { Row } from '../sql.ts'
 
 export function text(row: Row, column: string): string {
@@ -11,7 +14,7 @@ export function textOrNull(row: Row, column: string): string | null {
   return row[column] === null ? null : text(row, column)
 }
 
-/** An integer beyond 2⁵³: amounts. */
+/** An integer that may exceed 2⁵³: amounts. */
 export function bigInteger(row: Row, column: string): bigint {
   const value = row[column]
   if (typeof value !== 'bigint' && typeof value !== 'number' && typeof value !== 'string') throw unexpected(column, value)

@@ -1,6 +1,6 @@
 /**
- * Conversations and their messages as lists: for the API key they belong to, and for the operator over all keys. Specification 4.3; rulings,
- * Conversation listing. Never writes: conversations are made by admission and settlement, and emptied by erasure.
+ * Lists of conversations and messages: for the API key that they belong to, and for the operator over all keys (`paging`). Read-only:
+ * conversations are created by admission and settlement, and emptied by erasure.
  */
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Citation, Role } from '../turn-records.ts'
@@ -20,7 +20,7 @@ export type Conversation = {
 
 export type Message = { id: string; role: Role; content: string; createdAt: number; requestId: string }
 
-/** A conversation as the operator sees it: also an erased one, whose `externalUserId` is null, and one without any message yet. */
+/** A conversation for the operator: also an erased one, whose `externalUserId` is null, and one without messages. */
 export type AnyConversation = {
   id: string
   agentId: string
@@ -31,7 +31,7 @@ export type AnyConversation = {
   messageCount: number
 }
 
-/** A message and the figures of the turn it came from. A reply has what it leans on and the steps that led to it; a user's message has neither. */
+/** A message and the figures of its turn. A reply has its citations and the steps that led to it; a user's message has neither. */
 export type MessageOfTurn = Message & { citations: Citation[]; steps: TurnStep[]; turn: TurnFigures }
 
 export type TurnFigures = {
@@ -45,7 +45,7 @@ export type TurnFigures = {
   failureCause: string | null
 }
 
-/** This key's conversations with at least one message, newest first; of one end user where `externalUserId` is given. */
+/** The conversations of this key with at least one message, newest first; with `externalUserId`, only those of this end user. */
 export async function listConversations(
   sql: Sql,
   request: PageRequest & { apiKeyId: string; externalUserId: string | undefined },
@@ -81,7 +81,7 @@ export async function listConversations(
   }))
 }
 
-/** Newest first; undefined for a conversation that is unknown, erased or another key's: nobody learns which. */
+/** Newest first. Undefined for a conversation that does not exist, was erased or belongs to another key; the caller cannot tell which. */
 export async function listMessages(
   sql: Sql,
   { apiKeyId, conversationId, limit, before }: PageRequest & { apiKeyId: string; conversationId: string },
@@ -107,16 +107,16 @@ export type AnyConversationsWanted = PageRequest & {
   agentId: string | undefined
   apiKeyId: string | undefined
   externalUserId: string | undefined
-  /** Made from then on. */
+  /** Created at or after this time. */
   from: number | undefined
-  /** Made before. */
+  /** Created before this time. */
   to: number | undefined
 }
 
-/** Every key's conversations, newest first; each filter that is given must fit. */
+/** The conversations of all keys that match every given filter, newest first. */
 export async function listAllConversations(sql: Sql, request: AnyConversationsWanted): Promise<AnyConversation[]> {
   const { agentId, apiKeyId, externalUserId, from = 0, to, limit } = request
-  // One bound, so that an index is read from where the page begins.
+  // One bound, so that the index is read from the start of the page.
   const before = to !== undefined && to <= request.before.createdAt ? { createdAt: to, id: '' } : request.before
   const filters = [agentId, apiKeyId].map((filter): SqlValue => filter ?? null)
   const rows =
@@ -172,7 +172,7 @@ const readAnyConversation = (row: Row): AnyConversation => ({
   messageCount: integer(row, 'message_count'),
 })
 
-/** Newest first, whosever the conversation is; undefined where there is none. An erased one has no messages. */
+/** Newest first, for any key. Undefined if the conversation does not exist. An erased one has no messages. */
 export async function listAllMessages(
   sql: Sql,
   { conversationId, limit, before }: PageRequest & { conversationId: string },
@@ -204,7 +204,7 @@ export async function listAllMessages(
   return messages
 }
 
-/** As settlement wrote them, from its own type. */
+/** As written by the settlement, with its type. */
 function readCitations(row: Row): Citation[] {
   const stored = textOrNull(row, 'citations')
   return stored === null ? [] : (JSON.parse(stored) as Citation[])

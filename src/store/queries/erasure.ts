@@ -1,6 +1,6 @@
 /**
- * Erasure: text goes, figures stay. Messages, the turns' texts, their journal and the end user's name leave the rows; tokens, charges and the
- * ledger remain. Never touches a conversation with a running turn, and nothing here is ever undone. Rulings, `erase`.
+ * Erasure (`erase`): text is removed, figures stay. Messages, the texts of turns, their journal and the name of the end user are removed;
+ * tokens, charges and the ledger remain. Never affects a conversation with a running turn, and cannot be undone.
  */
 import { recordLifetimeMs } from '../turn-records.ts'
 import type { Sql } from '../sql.ts'
@@ -8,29 +8,29 @@ import { integer, text } from './columns.ts'
 
 export type Erasure = {
   conversationIds: string[]
-  /** Only those without a turn and without a message for so long; undefined: whatever their age. */
+  /** Only conversations that had no turn and no message for this time. Undefined: of any age. */
   idleMs?: number | undefined
 }
 
 export type ErasureOutcome =
-  /** `conversationIds` are those that were erased now: an erased one is left as it is. */
+  /** `conversationIds` are those that were erased now, without those that had been erased before. */
   | { kind: 'erased'; conversationIds: string[]; turns: number; messages: number }
-  /** A turn runs in one of them: nothing was erased. */
+  /** A turn is running in one of them: nothing was erased. */
   | { kind: 'busy' }
 
-// A journal serves recovery and the operator who looks into a turn; its record has expired long before (rulings, `erase`).
+// The journal is for recovery and for operators. The idempotency record of its turn has expired long before.
 const journalLifetimeMs = 30 * 24 * 60 * 60 * 1000
-// A retry that continues needs the whole journal (`retry.continues`), so it outlives the record, and by a day more: a retry may be admitted at
-// the very end of it.
+// A retry that continues needs the whole journal (`retry.continues`), so the journal outlives the record by a day: a retry may be admitted
+// at the very end of the record's life.
 const continuableMs = 2 * recordLifetimeMs
-/** In the place of a fingerprint that is gone: no body has it. */
+/** Replaces a deleted fingerprint. No body has it. */
 const noFingerprint = new Uint8Array(32)
 
-/** All of them or none, save those that `idleMs` excludes. Unknown ids are passed over. */
+/** Erases all of them or none, except those that `idleMs` excludes. Unknown IDs are ignored. */
 export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: Erasure): Promise<ErasureOutcome> {
   const now = await sql.now()
   const found: string[] = []
-  // The rows' locks first, in the order of their ids: an admission that comes now waits for this transaction, and then finds no such user.
+  // Locks the rows first, in the order of their IDs: an admission that comes now waits for this transaction and then finds no such user.
   for (const id of conversationIds.toSorted()) {
     if ((await sql.run('update conversations set id = id where id = $1 and external_user_id is not null', id)) === 0) continue
     const [running] = await sql.all("select 1 as one from turns where conversation_id = $1 and state = 'running'", id)
@@ -45,7 +45,8 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
     erased.push(id)
     messages += await sql.run('delete from messages where conversation_id = $1', id)
     await sql.run('delete from journal where request_id in (select request_id from turns where conversation_id = $1)', id)
-    // A failure's cause may quote what was said; a fingerprint whose key is free already serves nobody, and a short text can be guessed from it.
+    // The cause of a failure may quote a message. A fingerprint whose record has expired is no longer needed, and a short text can be
+    // guessed from it.
     turns += await sql.run(
       `update turns set message = null, failure_cause = null, continues_from = null, erased_at = $1,
          fingerprint = case when idempotency_key is null then $2 else fingerprint end where conversation_id = $3`,
@@ -58,7 +59,7 @@ export async function eraseConversations(sql: Sql, { conversationIds, idleMs }: 
   return { kind: 'erased', conversationIds: erased, turns, messages }
 }
 
-/** Neither its last message nor the end of a turn that left none is younger than `since`. */
+/** Neither its last message nor the end of a turn without a message is newer than `since`. */
 async function isIdle(sql: Sql, id: string, since: number): Promise<boolean> {
   const [young] = await sql.all(
     `select 1 as one from conversations c where c.id = $1 and (coalesce(c.last_message_at, c.created_at) > $2
@@ -69,10 +70,13 @@ async function isIdle(sql: Sql, id: string, since: number): Promise<boolean> {
   return !young
 }
 
-/** Where a look at idle conversations ended; the next one goes on behind it. */
+/** Where a search for idle conversations ended. The next one continues after it. */
 export type IdleConversation = { id: string; age: number }
 
-/** Conversations idle for `idleMs`, the oldest first: by their last message, or on PostgreSQL by their beginning, which is what its index has. */
+/**
+ * Conversations that were idle for `idleMs`, oldest first: by their last message, or on PostgreSQL by their creation, which its index
+ * contains.
+ */
 export async function findIdleConversations(
   sql: Sql,
   { idleMs, limit, after }: { idleMs: number; limit: number; after: IdleConversation | undefined },
@@ -91,7 +95,7 @@ export async function findIdleConversations(
   return rows.map((row) => ({ id: text(row, 'id'), age: integer(row, 'age') }))
 }
 
-/** The conversations of an end user with every key of the agent; undefined where there never was such an agent. Also of a deleted one. */
+/** The conversations of an end user with all keys of the agent, also of a deleted agent. Undefined if the agent never existed. */
 export async function findConversationsOfEndUser(sql: Sql, agentId: string, externalUserId: string): Promise<string[] | undefined> {
   const [agent] = await sql.all('select 1 as one from agents where id = $1', agentId)
   if (!agent) return undefined
@@ -108,8 +112,8 @@ export async function conversationExists(sql: Sql, id: string): Promise<boolean>
 }
 
 /**
- * What the passing of time takes, at most `limit` rows of each kind: old steps of turns that no retry can continue any more, and of erased turns the caller's key
- * and the body's fingerprint once the record has expired. Answers how many rows were found.
+ * Deletes what has become too old, at most `limit` rows of each kind: steps of turns that no retry can continue, and, of erased turns, the
+ * caller's key and the fingerprint of the body once the record has expired. Returns how many rows were found.
  */
 export async function clearExpired(sql: Sql, { limit }: { limit: number }): Promise<number> {
   const now = await sql.now()

@@ -1,24 +1,24 @@
 /**
- * What must be true of the stored rows at every moment, however often the process was killed: I1 to I16, each a query that finds the rows
- * which break it. Only reads. Invariants of time (an orphan is answered soon) need callers to watch and are not here.
+ * What must be true of the stored rows at every moment, however often the process was killed: I1 to I16, each with a query that finds the
+ * rows that violate it. Read-only. Invariants about time (an orphan is answered soon) cannot be checked from rows and are not here.
  */
 import type { Row, Sql } from '../sql.ts'
 
 export type Invariant = {
   id: string
   name: string
-  /** What holds, for a person. */
+  /** The invariant in words. */
   sentence: string
-  /** The rows that break it: at most `maxRows`. Amounts 10⁻⁸ USD. */
+  /** The rows that violate it, at most `maxRows`. Amounts are in 10⁻⁸ USD. */
   query(sql: Sql): Promise<Row[]>
 }
 
 export type Verdict = { id: string; name: string; sentence: string; rows: Row[] }
 
-/** Enough to see what is wrong; a store with more broken rows is not read whole into memory. */
+/** Enough to see what is wrong. If more rows are violated, they are not all read into memory. */
 export const maxRows = 100
 
-/** Every invariant with the rows that break it, in order; all hold where every list is empty. Call it inside one read snapshot. */
+/** Every invariant with the rows that violate it, in order. All hold if every list is empty. Call it inside one read snapshot. */
 export async function verify(sql: Sql): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   for (const { id, name, sentence, query } of invariants) verdicts.push({ id, name, sentence, rows: await query(sql) })
@@ -66,7 +66,7 @@ export const invariants: readonly Invariant[] = [
     'I5',
     'charge-is-usage-at-price',
     'A charge is the stored figure of its turn, and with what was written off it is usage times snapshotted price, rounded up once.',
-    // Beyond two million tokens a side the product leaves 64 bits; what is written off ends at 10^17 (ledger.ts, maxAmount).
+    // Above two million tokens each, the product exceeds 64 bits. What is written off is at most 10^17 (ledger.ts, maxAmount).
     `select t.request_id, t.prompt_tokens, t.completion_tokens, t.prompt_price, t.completion_price, t.charged, l.amount, l.written_off
      from turns t join ledger l on l.request_id = t.request_id and l.kind = 'charge'
      where t.state = 'completed' and (l.amount <> -t.charged or t.prompt_tokens is null or t.completion_tokens is null
@@ -179,7 +179,7 @@ export const invariants: readonly Invariant[] = [
   ),
 ]
 
-/** What the rows alone cannot show, since they tell no past: the triggers that forbid the change are there. */
+/** Rows alone cannot show that nothing was changed, so this checks that the triggers that forbid changes exist. */
 function guards(id: string, name: string, sentence: string, triggers: string[]): Invariant {
   const present = { sqlite: `select name from sqlite_master where type = 'trigger'`, postgres: 'select tgname from pg_trigger' }
   const wanted = triggers.map((trigger) => `('${trigger}')`).join(', ')

@@ -1,4 +1,4 @@
-/** The operator's entries of the ledger and its listing. Charges are written by settlement; nothing is ever changed or taken out. */
+/** The operator's ledger entries and the list of all entries. The settlement writes charges. Entries are never changed or deleted. */
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text, textOrNull } from './columns.ts'
@@ -8,7 +8,7 @@ export type LedgerEntry = {
   id: string
   ownerId: string
   kind: 'credit' | 'adjustment' | 'charge'
-  /** Positive in a credit, negative in an adjustment; zero or less in a charge. */
+  /** Positive for a credit, negative for an adjustment, zero or less for a charge. */
   amount: Amount
   writtenOff: Amount
   /** The turn of a charge. */
@@ -32,14 +32,14 @@ export type AppendOutcome =
   | { kind: 'appended'; entry: LedgerEntry }
   | { kind: 'owner_not_found' }
   | { kind: 'idempotency_conflict' }
-  /** What is held for running turns is not available. */
+  /** Amounts held for running turns are not available. */
   | { kind: 'below_zero_available'; available: Amount }
   | { kind: 'above_largest_balance' }
 
-/** Decides and writes in one transaction; a key makes one entry, for ever. */
+/** Decides and writes in one transaction. A key creates at most one entry, permanently. */
 export async function appendLedgerEntry(sql: Sql, given: NewLedgerEntry): Promise<AppendOutcome> {
   const { ownerId, idempotencyKey, amount, note } = given
-  // Takes the row's lock first, so that two entries of one owner are decided one after the other on every backend.
+  // Locks the row first, so that two entries of one owner are decided one after the other on every backend.
   if ((await sql.run('update owners set balance = balance where id = $1', ownerId)) === 0) return { kind: 'owner_not_found' }
 
   const [known] = await sql.all(`select ${columns} from ledger where owner_id = $1 and idempotency_key = $2`, ownerId, idempotencyKey)

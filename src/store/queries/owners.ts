@@ -1,4 +1,4 @@
-/** Owners: whose balance pays. Their balance is changed by ledger.ts and the hot operations alone, save the first entry made here. */
+/** Owners, whose balance pays for replies. After the first entry made here, only ledger.ts and the turn path change a balance. */
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql } from '../sql.ts'
 import { bigInteger, integer, text } from './columns.ts'
@@ -9,7 +9,7 @@ export type Owner = { id: string; name: string; balance: Amount; held: Amount; c
 export type NewOwner = {
   id: string
   name: string
-  /** The ledger entry that makes the first balance; undefined: none, and the balance is 0. */
+  /** The ledger entry for the opening balance. Undefined: none, and the balance is 0. */
   credit: { ledgerEntryId: string; amount: Amount } | undefined
 }
 

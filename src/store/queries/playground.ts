@@ -1,4 +1,6 @@
-/** The playground's key of an agent: a row like any other, so that its turns are turns, but without a secret; made when it is first needed. */
+/**
+ * The playground key of an agent: a normal row, so that its turns are normal turns, but without a secret. Created when it is first needed.
+ */
 import type { Sql } from '../sql.ts'
 import { text } from './columns.ts'
 
@@ -15,7 +17,7 @@ export async function findPlaygroundKey(sql: Sql, agentId: string): Promise<Play
   return { kind: 'found', apiKeyId: text(row, 'id') }
 }
 
-/** Of two calls at once the first one's key stays. `keyId` is never shown; no secret will ever stand behind it. */
+/** Of two simultaneous calls, the first one's key stays. `keyId` is never shown and never gets a secret. */
 export async function createPlaygroundKey(sql: Sql, { id, keyId, agentId }: { id: string; keyId: string; agentId: string }): Promise<void> {
   await sql.run(
     `insert into api_keys (id, key_id, agent_id, name, permission, rate_limit, rate_window_seconds, created_at, playground)

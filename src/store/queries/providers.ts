@@ -1,4 +1,4 @@
-/** Providers of models. Their keys pass through sealed; what they unseal to is never known here. */
+/** Providers of models. Their API keys are handled only in encrypted form. */
 import type { Row, Sql } from '../sql.ts'
 import { bytes, integer, text, textOrNull } from './columns.ts'
 import type { PageRequest } from './paging.ts'
@@ -10,9 +10,9 @@ export type Provider = {
   id: string
   name: string
   kind: ProviderKind
-  /** null: the kind's own address. */
+  /** null: the default URL of the kind. */
   baseUrl: string | null
-  /** Sealed to `id`. */
+  /** Encrypted for `id`. */
   sealedApiKey: Uint8Array
   createdAt: number
   updatedAt: number
@@ -21,7 +21,7 @@ export type Provider = {
 export type NewProvider = Pick<Provider, 'id' | 'name' | 'kind' | 'baseUrl' | 'sealedApiKey'>
 export type ProviderChange = Partial<Pick<Provider, 'name' | 'baseUrl' | 'sealedApiKey'>>
 
-/** Undefined where the name is taken. */
+/** Undefined if the name is taken. */
 export async function createProvider(sql: Sql, { id, name, kind, baseUrl, sealedApiKey }: NewProvider): Promise<Provider | undefined> {
   const now = await sql.now()
   const made = await sql.run(
@@ -60,10 +60,10 @@ export async function listProviders(sql: Sql, { limit, before }: PageRequest): P
 
 export type ProviderChangeOutcome = { kind: 'changed'; provider: Provider } | { kind: 'not_found' } | { kind: 'name_taken' } | InUse
 
-/** `agentId` is one of the live agents whose present version names this provider. */
+/** `agentId` is one of the agents whose current version uses this provider. */
 type InUse = { kind: 'in_use'; agentId: string }
 
-/** A provider in use keeps its name, since agents name it. */
+/** The name of a provider in use cannot change, because agents refer to it. */
 export async function changeProvider(sql: Sql, id: string, change: ProviderChange): Promise<ProviderChangeOutcome> {
   const present = await findProviderById(sql, id)
   if (!present) return { kind: 'not_found' }
@@ -93,7 +93,7 @@ export async function deleteProvider(sql: Sql, id: string): Promise<{ kind: 'del
   return { kind: 'deleted' }
 }
 
-/** The model of the newest live agent on this provider, for a test call. */
+/** The model of the newest agent that uses this provider, for a test call. */
 export async function modelOnProvider(sql: Sql, name: string): Promise<string | undefined> {
   const [row] = await sql.all(`select v.model ${agentsOnProvider} order by a.created_at desc, a.id desc limit 1`, `${name}/%`)
   return row && text(row, 'model')
@@ -104,7 +104,7 @@ async function findAgentOnProvider(sql: Sql, name: string): Promise<string | und
   return row && text(row, 'id')
 }
 
-// A provider's name is a slug, so it holds none of the wildcards of `like`.
+// A provider's name is a slug, so it contains none of the wildcards of `like`.
 const agentsOnProvider = `from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version
   where a.deleted_at is null and v.model like $1`
 

@@ -1,4 +1,4 @@
-/** Every cold read, by name; each runs in one read snapshot. */
+/** Every read outside the turn path, by name. Each runs in one read snapshot. */
 import { findApiKey } from './api-keys.ts'
 import { findConversation, listAllConversations, listAllMessages, listConversations, listMessages } from './conversations.ts'
 import { findDocument, listDocuments, readContentPart } from './knowledge/documents.ts'
@@ -61,7 +61,7 @@ export const reads = {
 }
 export type Reads = typeof reads
 
-/** Reads that may walk through millions of rows: kept apart from look-ups, which a caller waits for. */
+/** Reads that may scan millions of rows: separated from look-ups, which callers wait for. */
 export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'usageByBucket',
   'verify',
@@ -70,5 +70,5 @@ export const reports: ReadonlySet<keyof Reads> = new Set<keyof Reads>([
   'findIdleConversations',
 ])
 
-/** Searches of knowledge bases, some milliseconds of work each: kept apart from look-ups too, which are none. */
+/** Searches of knowledge bases, a few milliseconds of work each: also separated from look-ups. */
 export const searches: ReadonlySet<keyof Reads> = new Set<keyof Reads>(['searchChunks', 'readChunks', 'listIndexChanges', 'readVectors'])

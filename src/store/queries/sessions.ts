@@ -1,4 +1,7 @@
-/** Sessions of the console: a row for each browser that is signed in, over by the store's clock (`session.ends`). Holds a digest of its cookie alone. */
+/**
+ * Sessions of the console: one row for each signed-in browser, with an end by the store's clock (`session.ends`). Contains only a digest of
+ * the cookie.
+ */
 import type { Sql } from '../sql.ts'
 import { integer, text } from './columns.ts'
 
@@ -6,7 +9,7 @@ export type Session = { id: string; expiresAt: number }
 
 export type NewSession = { id: string; digest: Uint8Array; lifetimeMs: number }
 
-/** Clears those that are over too: sign-ins are rare, and nothing else needs them gone. */
+/** Also deletes ended sessions: sign-ins are rare, and nothing else needs them deleted. */
 export async function openSession(sql: Sql, { id, digest, lifetimeMs }: NewSession): Promise<Session> {
   const now = await sql.now()
   const expiresAt = now + lifetimeMs
@@ -15,12 +18,12 @@ export async function openSession(sql: Sql, { id, digest, lifetimeMs }: NewSessi
   return { id, expiresAt }
 }
 
-/** Whether there was one. */
+/** Returns whether there was one. */
 export async function closeSession(sql: Sql, id: string): Promise<boolean> {
   return (await sql.run('delete from console_sessions where id = $1', id)) > 0
 }
 
-/** Undefined where there is none or it is over. */
+/** Undefined if there is none or it has ended. */
 export async function findSession(sql: Sql, digest: Uint8Array): Promise<Session | undefined> {
   const [row] = await sql.all('select id, expires_at from console_sessions where digest = $1 and expires_at > $2', digest, await sql.now())
   return row && { id: text(row, 'id'), expiresAt: integer(row, 'expires_at') }

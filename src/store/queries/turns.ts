@@ -1,4 +1,4 @@
-/** Turns as the operator reads them. Written by the hot operations alone. */
+/** Turns for the operator. Only the turn path writes them. */
 import type { Amount, Price } from '../../ledger/ledger.ts'
 import type { JournalEntry } from '../turn-records.ts'
 import type { Row, Sql } from '../sql.ts'
@@ -9,7 +9,7 @@ export const turnStates = ['running', 'completed', 'failed', 'released'] as cons
 export type TurnState = (typeof turnStates)[number]
 
 export type TurnRecord = {
-  /** The request_id. */
+  /** The request ID. */
   id: string
   conversationId: string
   apiKeyId: string
@@ -27,7 +27,7 @@ export type TurnRecord = {
   firstDeltaMs: number | null
   erasedAt: number | null
   createdAt: number
-  /** Of the present run. */
+  /** Of the current run. */
   startedAt: number
   endedAt: number | null
 }
@@ -37,8 +37,9 @@ export type TurnStep = JournalEntry & { run: number; createdAt: number }
 export type TurnFilter = { state?: TurnState | undefined; agentId?: string | undefined; conversationId?: string | undefined }
 
 /**
- * Newest first. A statement for each set of filters: one that says "or any" would walk through all turns for the few of a state. Those of one
- * conversation are found by it alone; as an expression the state is no way to them, which SQLite would take through all turns of that state.
+ * Newest first. Each set of filters has its own statement: one with "or any" would scan all turns to find the few of a state. Turns of one
+ * conversation are found by the conversation alone; the state is written as an expression so that SQLite does not use its index and scan
+ * all turns of that state.
  */
 export async function listTurns(
   sql: Sql,
@@ -62,7 +63,7 @@ export async function listTurns(
   return rows.map(readTurn)
 }
 
-/** With the journalled steps of all its runs, in order. */
+/** With the steps in the journals of all its runs, in order. */
 export async function findTurn(sql: Sql, requestId: string): Promise<(TurnRecord & { steps: TurnStep[] }) | undefined> {
   const [row] = await sql.all(
     `select ${columns} from turns t left join ledger l on l.request_id = t.request_id and l.kind = 'charge' where t.request_id = $1`,
@@ -76,7 +77,10 @@ export async function findTurn(sql: Sql, requestId: string): Promise<(TurnRecord
 const stepColumns = 'j.run, j.step, j.part, j.kind, j.payload, j.created_at'
 const stepOrder = `j.run, j.step, j.part, case j.kind when 'model' then 0 when 'tool_started' then 1 else 2 end`
 
-/** The steps that led each of these turns to where it stands, in order: of its last run and of those that it continued. At most a page of turns. */
+/**
+ * The steps that led to the state of each of these turns, in order: of its last run and of those that it continued. At most one page of
+ * turns.
+ */
 export async function listStepsOfTurns(sql: Sql, requestIds: string[]): Promise<Map<string, TurnStep[]>> {
   if (requestIds.length === 0) return new Map()
   const rows = await sql.all(

@@ -1,6 +1,6 @@
 /**
- * Use, by hour or day: how many turns ended and how, what they used and cost, and how long they took. Reads only, and of a turn only what
- * the index `usage_of_turns` holds. A turn counts where it ended, so its charge stands in the same hour as in the ledger.
+ * Usage by hour or day: how many turns ended and how, their tokens and costs, and how long they took. Read-only, from the index
+ * `usage_of_turns` alone. A turn counts at its end, so its charge is in the same hour as in the ledger.
  */
 import type { Amount } from '../../ledger/ledger.ts'
 import type { Row, Sql, SqlValue } from '../sql.ts'
@@ -8,10 +8,10 @@ import { bigInteger, integer } from './columns.ts'
 
 export type UsageFilter = { ownerId?: string | undefined; agentId?: string | undefined; apiKeyId?: string | undefined }
 
-/** From `from` up to but without `to`; every bucket is `bucketMs` long and begins at a multiple of it. Epoch milliseconds. */
+/** From `from` (inclusive) to `to` (exclusive). Every bucket is `bucketMs` long and starts at a multiple of it. Epoch milliseconds. */
 export type UsageWanted = UsageFilter & { from: number; to: number; bucketMs: number }
 
-/** The smallest value that so many of a hundred do not exceed (nearest rank); null where there is no value. Milliseconds. */
+/** Percentiles (nearest rank) in milliseconds, or null if there is no value. */
 export type Percentiles = { p50: number | null; p95: number | null }
 
 export type Usage = {
@@ -24,16 +24,16 @@ export type Usage = {
   completionTokens: number
   charged: Amount
   writtenOff: Amount
-  /** Of completed turns: from the beginning of the run to its settlement. */
+  /** Of completed turns: from the start of the run to its settlement. */
   latency: Percentiles
-  /** From admission to the first piece of text, where one left. */
+  /** From the admission to the first piece of text, if there was one. */
   firstDelta: Percentiles
 }
 
-/** `buckets` has every one of the range, also those without a turn. */
+/** `buckets` contains every bucket of the range, including empty ones. */
 export type UsageFound = { buckets: (Usage & { bucketStart: number })[]; totals: Usage }
 
-/** One walk along the index, a bucket at a time, so that memory holds the rows of one bucket and the times of all. */
+/** One scan of the index, bucket by bucket, so that memory holds the rows of one bucket and the times of all. */
 export async function usageByBucket(sql: Sql, { from, to, bucketMs, ...filter }: UsageWanted): Promise<UsageFound> {
   const filters = [filter.ownerId, filter.agentId, filter.apiKeyId].map((value): SqlValue => value ?? null)
   const buckets: UsageFound['buckets'] = []

@@ -1,6 +1,6 @@
 /**
- * The admission transaction, one item of it: record → agent → conversation → balance → a running turn. What is refused leaves nothing behind.
- * Specification 4.4; rulings `order.admission`, `order.validation`, `turn.states`, `billing.hold`.
+ * The admission of one message within a transaction: record → agent → conversation → balance → a running turn. A refusal stores nothing
+ * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
 import { recordLifetimeMs } from '../turn-records.ts'
 import type { Admission, AdmissionOutcome, StoredReply } from '../turn-records.ts'
@@ -9,17 +9,23 @@ import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
 
-// Rulings, Conversations and text: code points of a message where its agent is gone and says nothing.
+// `order.validation`: the maximum length in code points if the agent was deleted.
 const usualLongestMessage = 32_000
 
 /**
- * `order.admission`, `order.validation`: the first of these answers.
- * 1. The key's record, while it lives, where it is of this very request: erased, in progress, the stored failure, the stored reply. A
- *    released one answers nothing: the request may run again, and passes what follows as any other.
- * 2. A message longer than the agent takes now (a run that continues: than it took then), or than the usual length where the agent is gone: `message_too_long`.
- * 3. The key's record is of another request, whatever its state: `idempotency_conflict`.
- * 4. This process takes nothing new: `overloaded`.
- * 5. The agent is gone, is off; the conversation is busy; the hold does not fit. Otherwise the turn runs.
+ * `order.admission`, `order.validation`: the first of these decides.
+ *
+ * 1. An unexpired record of the key for the same request: erased, in progress, the stored failure, or the stored reply. A released record
+ * decides nothing: the request may run again and is checked like any other.
+ *
+ * 2. A message longer than the agent allows now (for a run that continues: than it allowed then), or than the default if the agent was
+ * deleted: `message_too_long`.
+ *
+ * 3. A record of the key for another request, in any state: `idempotency_conflict`.
+ *
+ * 4. This process admits no new turns: `overloaded`.
+ *
+ * 5. The agent is deleted or disabled, the conversation is busy, or the hold does not fit. Otherwise the turn runs.
  */
 export function admit(sql: Statements, clock: Clock, item: Admission): AdmissionOutcome {
   const now = clock.now()
@@ -28,7 +34,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const answer = isSame ? answerFromRecord(sql, record) : undefined
   if (answer) return answer
 
-  // `retry.continues`: a released run whose tool calls have had side effects goes on as it began, whatever the agent has become
+  // `retry.continues`: a released run whose tool calls have had side effects continues as it started, even if the agent has changed.
   const continued = isSame && record.continues_from !== null ? record : undefined
   const agent = sql.findAgent.get(continued?.agent_version ?? null, item.agentId)
   const longest = agent?.deleted_at === null ? Number(agent.max_message_length) : usualLongestMessage
@@ -42,10 +48,10 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const conversation = released
     ? sql.findConversationById.get(released.conversation_id!)
     : sql.findConversation.get(item.apiKeyId, item.externalUserId)
-  // `conversation.busy`, ahead of the constraint one_running_turn_per_conversation
+  // `conversation.busy`, checked before the constraint one_running_turn_per_conversation.
   if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }
 
-  // `billing.hold`: stored numbers only
+  // `billing.hold`: stored numbers only.
   const window = min(agent.history_max_tokens as bigint, (conversation?.message_tokens ?? 0n) as bigint)
   const promptTokens = (agent.fixed_tokens as bigint) + window + (agent.knowledge_max_tokens as bigint) + BigInt(item.messageTokens)
   const promptPrice = agent.prompt_price as bigint
@@ -109,7 +115,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   return { kind: 'admitted', turn }
 }
 
-/** `idempotency.lifetime`: decided here, by the store's clock; a running record never expires. An expired one gives its key free. */
+/** `idempotency.lifetime`: decided here by the store's clock. A record of a running turn never expires. An expired one frees its key. */
 function findLiveRecord(sql: Statements, now: number, item: Admission): Row | undefined {
   const record = sql.findRecord.get(item.apiKeyId, item.idempotencyKey)
   if (!record || record.state === 'running' || Number(record.ended_at) + recordLifetimeMs > now) return record
@@ -117,12 +123,12 @@ function findLiveRecord(sql: Statements, now: number, item: Admission): Row | un
   return undefined
 }
 
-/** `idempotency.conflict`: before the state, so another body conflicts while the first runs. */
+/** `idempotency.conflict`: checked before the state, so another body conflicts while the first request runs. */
 const isOfThisRequest = (record: Row, item: Admission): boolean => Buffer.from(item.fingerprint).equals(record.fingerprint as Uint8Array)
 
-/** undefined: the record was released, and the request may run again. */
+/** Undefined if the record was released and the request may run again. */
 function answerFromRecord(sql: Statements, record: Row): AdmissionOutcome | undefined {
-  // `erase`: its text is gone, so it neither answers nor runs again
+  // `erase`: the text was erased, so it is neither returned nor run again.
   if (record.erased_at !== null) return { kind: 'erased' }
   const requestId = record.request_id as string
   switch (record.state) {
@@ -138,7 +144,7 @@ function answerFromRecord(sql: Statements, record: Row): AdmissionOutcome | unde
   }
 }
 
-/** `idempotency.replay`: what settlement stored, byte for byte. */
+/** `idempotency.replay`: what the settlement stored, byte for byte. */
 function readReply(sql: Statements, requestId: string): StoredReply {
   const row = sql.findReply.get(requestId)
   if (!row) throw new Error(`completed turn ${requestId} has no reply`)
@@ -155,5 +161,5 @@ function readReply(sql: Statements, requestId: string): StoredReply {
 }
 
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-/** The one rounding of a hold, up, as ledger.ts rounds a cost. */
+/** The only rounding of a hold: up, as ledger.ts rounds a cost. */
 const perMillion = (exact: bigint): bigint => (exact + 999_999n) / 1_000_000n

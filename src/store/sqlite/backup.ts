@@ -1,6 +1,6 @@
 /**
- * A copy of the database in one file, as one read snapshot sees it: beside a running server, however much it writes, or without one.
- * Only reads the source. What must be kept beside it (secrets) is not the store's affair.
+ * Copies the database to one file from one read snapshot, with or without a running server and its writes. The source is only read. The
+ * secrets that must be kept with the copy are not part of the store.
  */
 import { DatabaseSync, backup } from 'node:sqlite'
 import type { Sql } from '../sql.ts'
@@ -10,23 +10,23 @@ import { asStoreError, openForReading, sqlOf } from './database.ts'
 export type BackupOptions = {
   /** The data folder. */
   folder: string
-  /** Must not exist; made with mode 0600, whole or not at all. */
+  /** Must not exist. Created with mode 0600, completely or not at all. */
   file: string
   onProgress: (copied: { pages: number; of: number }) => void
 }
 
-// 4 MiB at a time: a hundred reports of progress for a large file, and no visible wait for a small one.
+// 4 MiB at a time: a hundred progress reports for a large file, and no noticeable wait for a small one.
 const pagesEach = 1_000
 
 /**
- * Copies, then answers what `check` says of the copy; the file is there under its name only where `check` did not throw. Throws
- * StoreUnavailable where there is no database or no room, and the file system's own error (EEXIST) where `file` is there already.
+ * Copies, then returns what `check` returns for the copy. The file gets its name only if `check` did not throw. Throws StoreUnavailable if
+ * there is no database or no space, and the file system's error (EEXIST) if `file` exists.
  */
 export async function backUp<Result>({ folder, file, onProgress }: BackupOptions, check: (sql: Sql) => Promise<Result>): Promise<Result> {
   const source = openForReading(folder)
   try {
     return await makeWhole(file, async (partial) => {
-      // One snapshot from the first page to the last: without it every commit of the server would start the copy again.
+      // One snapshot from the first page to the last. Otherwise every commit of the server would restart the copy.
       source.exec('begin')
       source.prepare('select count(*) from sqlite_master').get()
       await backup(source, partial, {
@@ -42,7 +42,7 @@ export async function backUp<Result>({ folder, file, onProgress }: BackupOptions
   }
 }
 
-/** As one file without a log beside it: whoever opens it next turns the log on again. */
+/** Turns the copy into one file without a separate log. The next process that opens it enables the log again. */
 async function checkCopy<Result>(file: string, check: (sql: Sql) => Promise<Result>): Promise<Result> {
   const db = new DatabaseSync(file, { readBigInts: true })
   try {

@@ -1,4 +1,4 @@
-/** Recovery's claim: turns whose lease has run out, each counted, fenced anew and read whole. Rulings `turn.states`. */
+/** Claims turns whose lease has expired (`turn.states`): counts an attempt, sets a new fence and reads the whole turn. */
 import type { AdmittedTurn, Claims } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
@@ -6,7 +6,7 @@ import { endWithoutReply } from './end-turn.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
 import type { Statements } from './statements.ts'
 
-/** A run's attempts: one more crash than bad luck explains. The schema's check has the same number. */
+/** The attempts of a run: more crashes than this are not a coincidence. The check in the schema has the same number. */
 const maxAttempts = 3
 
 export type Claim = { which: 'fresh' | 'suspect'; limit: number; leaseMs: number; running: string[] }

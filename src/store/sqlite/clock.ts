@@ -1,13 +1,13 @@
-/** The store's clock on SQLite: the writer's (`clock`). Tests move it through an offset shared by the store's threads. */
+/** The store's clock on SQLite: that of the writer (`clock`). Tests move it through an offset that the store's threads share. */
 
 export type Clock = {
-  /** Wall clock, epoch ms: what is shown and what the 24 hours are counted on. */
+  /** Wall clock in epoch milliseconds, for times that are shown and for the 24 hours of a record. */
   now(): number
-  /** Monotonic, epoch-like ms: what leases run on, so that a set clock neither kills nor keeps a turn. */
+  /** Monotonic milliseconds for leases, so that setting the clock neither ends nor extends a lease. */
   leaseNow(): number
 }
 
-/** `offset` holds one Float64 of milliseconds. */
+/** `offset` contains one Float64 of milliseconds. */
 export function createClock(offset: SharedArrayBuffer): Clock {
   const moved = new Float64Array(offset)
   return {

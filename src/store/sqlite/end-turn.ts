@@ -1,4 +1,4 @@
-/** The two ways a turn ends: settled with its reply, or without one. Each is whole within the caller's transaction, and fenced. */
+/** The two ways to end a turn: settled with its reply, or without one. Each is fenced and atomic within the caller's transaction. */
 import type { Row } from '../sql.ts'
 import type { Settlement, SettlementOutcome, TurnFailure, TurnFailureOutcome } from '../turn-records.ts'
 import type { Clock } from './clock.ts'
@@ -19,7 +19,7 @@ export function settle(sql: Statements, clock: Clock, item: Settlement): Settlem
   const { assistantMessageId: messageId, content, contentTokens } = item
   sql.insertMessage.run(messageId, conversationId, seq + 1, 'assistant', content, contentTokens, citations, requestId, now)
   sql.growConversation.run(userTokens + BigInt(contentTokens), now, conversationId)
-  // `billing.once`: one_charge_per_turn forbids a second row, also for a charge of nothing
+  // `billing.once`: one_charge_per_turn forbids a second row, even for a charge of zero.
   sql.insertCharge.run(item.ledgerEntryId, turn.owner_id!, -item.charged, item.writtenOff, requestId, now)
   sql.payFromHold.run(item.charged, turn.hold!, turn.owner_id!)
   const { promptTokens, completionTokens, charged } = item
@@ -36,7 +36,7 @@ export function fail(sql: Statements, clock: Clock, item: TurnFailure): TurnFail
   return { kind: 'ended' }
 }
 
-/** No charge, the hold given back, nothing in the history. */
+/** No charge, the hold is released, nothing is added to the history. */
 export function endWithoutReply(sql: Statements, clock: Clock, turn: Row, state: 'released' | 'failed', code: string, cause: string): void {
   sql.endTurn.run(state, code, cause, clock.now(), turn.request_id!)
   sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)

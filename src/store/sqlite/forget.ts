@@ -1,14 +1,14 @@
 /**
- * Takes what was erased out of the database's own files, between transactions of the writer. Deleted bytes are zeros already
- * (`secure_delete`); what remains are old pages in the log, and now and then a copy in the unused part of a page, which SQLite leaves behind
- * when it moves rows between pages: only writing the file anew takes those. Ruling `erase`.
+ * Removes what was erased from the database's own files, between transactions of the writer (`erase`). Deleted bytes are already zeros
+ * (`secure_delete`). What remains are old pages in the log, and occasionally a copy in the unused part of a page, which SQLite leaves when
+ * it moves rows between pages; only rewriting the file removes those.
  */
 import type { DatabaseSync } from 'node:sqlite'
 
-// Some 2 s of standstill on an ordinary disk. Larger files are the operator's to rebuild, at an hour of the operator's choice.
+// Rewriting takes about 2 s on an ordinary disk. Larger files are for the operator to rewrite, at a suitable time.
 const maxRebuiltBytes = 256 * 1024 * 1024
 
-/** See store.ts. `file` does nothing where nothing was erased since the last time. */
+/** See store.ts. `file` does nothing if nothing was erased since the last time. */
 export function forget(
   db: Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>,
   depth: 'log' | 'file',
@@ -33,7 +33,7 @@ export function forget(
   return foldLog(db)
 }
 
-/** Never waits for a reader: commits wait behind it. */
+/** Never waits for a reader, because commits would wait behind it. */
 function foldLog(db: Pick<DatabaseSync, 'exec' | 'prepare'>): 'forgotten' | 'busy' {
   db.exec('pragma busy_timeout = 0')
   try {

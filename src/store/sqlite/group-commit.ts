@@ -1,10 +1,10 @@
 /**
- * The commit of a group: whatever waits is taken together into one transaction and one flush of the disk, and yet items succeed or fail one by
- * one; nothing is answered before the commit is durable. Knows no thread.
+ * Commits groups: all waiting items share one transaction and one flush of the disk, but succeed or fail individually. No outcome is
+ * returned before the commit is durable. Does not know about threads.
  *
- * The fast path is a group without savepoints. A savepoint copies every page that its item writes and is two more statements, a quarter of a
- * turn's cost; and a hot operation that throws is a fault, since what it refuses it answers. So the first that throws takes the group back, and
- * it is written anew with a savepoint an item. A cold write, which throws to refuse, has one in any case.
+ * The fast path has no savepoints. A savepoint copies every page that its item writes and needs two more statements, a quarter of the cost
+ * of a turn. Operations of the turn path return refusals and throw only on errors, so after the first error the group is rolled back and
+ * written again with a savepoint per item. Other writes throw to refuse, so they always have a savepoint.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Failpoints, FailpointName } from '../../failpoints.ts'
@@ -16,7 +16,7 @@ import { forget } from './forget.ts'
 import { toWire } from './protocol.ts'
 import type { Answer, Call, WireOutcome } from './protocol.ts'
 
-/** A failpoint may stand before and after the commit of these operations. */
+/** The failpoints before and after the commit of these operations. */
 const commitPoints: Record<string, [FailpointName, FailpointName]> = {
   admit: ['admit.before-commit', 'admit.after-commit'],
   settle: ['settle.before-commit', 'settle.after-commit'],
@@ -28,7 +28,7 @@ const commitPoints: Record<string, [FailpointName, FailpointName]> = {
 
 type Item = { operation: string; argument: unknown; keep(outcome: WireOutcome): void }
 
-/** What it needs of the connection. */
+/** The part of a connection that is needed here. */
 export type Writable = Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>
 
 export class Writer {
@@ -44,7 +44,7 @@ export class Writer {
     this.#failpoints = failpoints
   }
 
-  /** One outcome for each item of each call. Never rejects, and awaits nothing but settled promises. */
+  /** Returns one outcome per item of each call. Never rejects, and awaits only settled promises. */
   async answer(calls: Call[]): Promise<Answer[]> {
     const answers = calls.map(({ id, items }): Answer => ({ id, outcomes: Array.from({ length: items.length }) }))
     const items = calls.flatMap((call, callIndex) =>
@@ -53,11 +53,12 @@ export class Writer {
         return { operation: call.operation, argument, keep: (outcome) => (outcomes[index] = outcome) }
       }),
     )
-    // A transaction that failed as a whole (a full disk at the commit) is tried again item by item: one bad row never takes others with it.
+    // If a transaction fails as a whole (disk full at the commit), the items are tried one by one, so that one bad row does not affect the
+    // others.
     if (items.length > 0 && !(await this.#commitTogether(items))) {
       for (const item of items) await this.#commitAlone(item)
     }
-    // Between transactions: within one, the log cannot be folded back.
+    // Between transactions, because within one the log cannot be checkpointed.
     for (const [index, { operation, items: depths }] of calls.entries()) {
       if (operation === 'forget') answers[index]!.outcomes = [this.#forget(depths[0])]
     }
@@ -78,13 +79,13 @@ export class Writer {
       this.#commit(items)
       return true
     } catch {
-      // Told by each item's own attempt, which meets the same failure alone.
+      // Not reported here: each item is tried alone and reports the same failure.
       if (this.#db.isTransaction) this.#db.exec('rollback')
       return false
     }
   }
 
-  /** Answers false where a hot operation throws: what stands in the transaction then is half of an item. */
+  /** Returns false if an operation of the turn path throws: the transaction then contains half an item. */
   async #writeAll(items: Item[]): Promise<boolean> {
     for (const item of items) {
       if (item.operation === 'write') {
@@ -95,7 +96,7 @@ export class Writer {
       try {
         item.keep({ value: this.#operate(item) })
       } catch {
-        // Told by the item's attempt in a savepoint, which meets the same failure.
+        // Not reported here: the item is tried in a savepoint and reports the same failure.
         return false
       }
     }
@@ -134,7 +135,7 @@ export class Writer {
     for (const [key, points] of around) if (points) this.#hitAfter(points[1], key, items)
   }
 
-  /** What is durable is not done again: a point that throws here takes away the answer, as a fault after a commit would. */
+  /** A durable commit is not repeated: a failpoint that throws here discards the outcome, as a failure after a commit would. */
   #hitAfter(point: FailpointName, key: string, items: Item[]): void {
     try {
       this.#failpoints.hit(point, key)
@@ -157,7 +158,7 @@ export class Writer {
   }
 }
 
-/** What is committed: a hot operation, or a cold write by its name. */
+/** The name of what is committed: an operation of the turn path, or a write. */
 const keyOf = ({ operation, argument }: Item): string => (operation === 'write' ? (argument as WriteCall).name : operation)
 
 const pointsAround = ({ operation, argument }: Item): [FailpointName, FailpointName] | undefined =>

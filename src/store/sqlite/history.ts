@@ -1,18 +1,21 @@
-/** What admission and recovery hand to a run beside its message: the dialog history of its conversation, and what was journalled before it. */
+/** What a run receives besides its message: the history of its conversation, and the journal before it. */
 import type { HistoryMessage, JournalEntry } from '../turn-records.ts'
 import type { SqlValue } from '../sql.ts'
 import type { Statements } from './statements.ts'
 
-// Twelve exchanges, as many as an ordinary window holds. Rows that are read together cost less than half of what rows one by one do.
+// Twelve exchanges, as many as a typical window holds. Reading rows together costs less than half of reading them one by one.
 const rowsAtOnce = 24
 
-/** The newest whole exchanges within `windowTokens`, oldest first: one range of the index, ended soon after the window is full. */
+/**
+ * The newest whole exchanges within `windowTokens`, oldest first. Reads one range of the index, and stops soon after the window is full.
+ */
 export function readHistory(sql: Statements, conversationId: string, windowTokens: number): HistoryMessage[] {
   const newestFirst: HistoryMessage[] = []
   let left = windowTokens
   let before = Number.MAX_SAFE_INTEGER
   for (;;) {
-    // An even number of them, and seq has no gaps and its replies are even (`roles_alternate`): each reply is followed by its message.
+    // An even number of messages. `seq` has no gaps and replies have even numbers (`roles_alternate`), so each reply is followed by its
+    // message.
     const rows = sql.walkHistory.all(conversationId, before, rowsAtOnce) as unknown as HistoryRow[]
     for (let index = 0; index + 1 < rows.length; index += 2) {
       const [, reply, replyTokens] = rows[index]!
@@ -28,7 +31,7 @@ export function readHistory(sql: Statements, conversationId: string, windowToken
 
 type HistoryRow = [seq: number, content: string, tokens: number]
 
-/** Of this run of the turn and those after it, in order; of one part first the model's, then started, then finished. */
+/** Entries of this run of the turn and of later ones, in order; for one part the model's entry first, then started, then finished. */
 export function readJournal(sql: Statements, requestId: string, firstRun: SqlValue): JournalEntry[] {
   return sql.findSteps.all(requestId, firstRun).map((row): JournalEntry => ({
     step: Number(row.step),
@@ -38,7 +41,7 @@ export function readJournal(sql: Statements, requestId: string, firstRun: SqlVal
   }))
 }
 
-/** The highest step that runs before this one have journalled; 0 where there is none. */
+/** The highest step in the journal of earlier runs, or 0. */
 export function readStepsBefore(sql: Statements, requestId: string, firstRun: SqlValue): number {
   return Number(sql.lastStepBefore.get(requestId, firstRun)!.step ?? 0)
 }

@@ -1,6 +1,6 @@
 /**
- * What can be said of a data folder's database without opening it for work: is there one, does a process serve it, does its schema fit this
- * binary. Writes nothing and migrates nothing.
+ * Reports the state of a data folder's database without opening it for work: whether it exists, whether a process uses it, whether its
+ * schema fits this version. Writes nothing and migrates nothing.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,12 +9,12 @@ import { asStoreError, databaseFile, openForReading } from './database.ts'
 import { readMigrations } from './migrate.ts'
 
 export type Inspection = {
-  /** Another process holds the folder's lock now. */
+  /** Another process holds the lock of the folder now. */
   inUse: boolean
   database:
     | { kind: 'absent' }
     | { kind: 'unreadable'; reason: string }
-    /** `pending`: the next start brings it up to date; `newer`: by the migration that this binary does not know. */
+    /** `pending`: the next start migrates it. `newer`: the migration that this version does not know. */
     | { kind: 'readable'; schema: 'fits' | 'pending' | { newer: string } }
 }
 
@@ -41,7 +41,7 @@ function inspectDatabase(folder: string): Inspection['database'] {
   }
 }
 
-/** A look through a read-only connection: it never takes the lock that a starting server needs for more than this one statement. */
+/** Checks the lock through a read-only connection, so it never blocks a starting server for longer than this one statement. */
 function isLocked(folder: string): boolean {
   const file = join(folder, 'lock.db')
   if (!existsSync(file)) return false

@@ -1,6 +1,6 @@
 /**
- * A store thread that is started when it is first asked: each costs megabytes, and a service that nobody looks into needs none for reports.
- * One that could not open is started anew by whoever asks next.
+ * A store thread that is started with its first call. Each thread costs megabytes, and many services never request a report. If it could
+ * not be opened, the next call starts it again.
  */
 import { StoreUnavailable } from '../store.ts'
 import type { StoreThread } from './store-thread.ts'

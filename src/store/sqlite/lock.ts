@@ -1,15 +1,18 @@
 /**
- * One process a data folder: an exclusive transaction held open on lock.db. The kernel frees it however the process ends, kill -9 included,
- * so holding it proves that whoever ran the turns before is dead.
+ * Allows one process per data folder: an exclusive transaction stays open on lock.db. The kernel ends it however the process ends,
+ * including kill -9, so holding the lock proves that the process that ran the turns before is dead.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { asStoreError } from './database.ts'
 
-/** Another process serves this data folder. */
+/** Another process uses this data folder. */
 export class FolderInUse extends Error {}
 
-/** Holds until `close()` or the end of the process. Throws FolderInUse at once, and StoreUnavailable where the file cannot be made, as on a full disk. */
+/**
+ * Holds the lock until `close()` or the end of the process. Throws FolderInUse immediately, and StoreUnavailable if the file cannot be
+ * created, such as on a full disk.
+ */
 export function lockFolder(folder: string): { close(): void } {
   const db = new DatabaseSync(join(folder, 'lock.db'), { timeout: 0, open: false })
   try {

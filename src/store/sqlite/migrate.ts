@@ -1,6 +1,6 @@
 /**
- * Brings a database file to this binary's schema: plain .sql files in order, each in one transaction, each remembered with its checksum.
- * Refuses a schema newer than the binary, and a migration that was changed after it ran. Copies the file first where there is data to lose.
+ * Migrates a database file to the schema of this version: plain .sql files in order, each in one transaction and recorded with its
+ * checksum. Refuses a newer schema, and a migration that was changed after it ran. Makes a backup first if there is data to lose.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -19,7 +19,7 @@ export function readMigrations(): Migration[] {
 
 const checksum = (text: string): string => createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex')
 
-/** `folder` is where the copy goes; undefined for a database in memory. */
+/** `folder` is where the backup goes. Undefined for a database in memory. */
 export function migrate(db: DatabaseSync, migrations: Migration[], folder: string | undefined): void {
   db.exec('create table if not exists migrations (name text primary key, checksum text not null, applied_at integer not null) strict')
   const applied = db.prepare('select name, checksum from migrations order by name').all() as { name: string; checksum: string }[]

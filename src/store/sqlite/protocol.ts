@@ -1,4 +1,4 @@
-/** What the main thread and the store's threads say to each other. Structured-cloneable; errors travel as plain facts. */
+/** The messages between the main thread and the store's threads. They can be structured-cloned; errors are sent as plain objects. */
 import { ApiError } from '../../errors.ts'
 import type { FailureCode } from '../../errors.ts'
 import { historyOf } from '../turn-records.ts'
@@ -16,12 +16,12 @@ type WireError =
   | { kind: 'fault'; message: string; stack: string | undefined }
 
 export type ThreadData = { folder: string; failpoints: string; clockOffset: SharedArrayBuffer }
-/** What a thread posts once, when it serves or cannot. */
+/** Sent once by a thread when it is ready or could not start. */
 export type Opened = { opened: true } | { opened: false; refusal: 'schema' | 'unavailable' | 'fault'; message: string }
 
 /**
- * The outcome of an admission as it travels: the history as bare texts, the user's and the reply's by turns. With forty messages that is a fifth
- * of what forty objects cost both threads.
+ * The outcome of an admission as it is sent: the history as texts only, alternating between user and reply. With forty messages, this costs
+ * a fifth of sending forty objects.
  */
 export function pack(outcome: WireOutcome): WireOutcome {
   if (!isAdmitted<AdmittedTurn>(outcome)) return outcome

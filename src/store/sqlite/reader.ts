@@ -1,4 +1,6 @@
-/** A reader thread: a read-only connection, for look-ups and search, or for reports alone, so that no report ever blocks a commit, a look-up or a stream. */
+/**
+ * A reader thread with a read-only connection, for look-ups, searches or reports, so that no report blocks a commit, a look-up or a stream.
+ */
 import { reads } from '../queries/reads.ts'
 import type { Sql } from '../sql.ts'
 import { createClock } from './clock.ts'

@@ -1,4 +1,4 @@
-/** The frame of a store thread: opens when told, answers calls in their order and in groups, closes when told. */
+/** The main loop of a store thread: opens and closes on request, and answers calls in order and in groups. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { DatabaseSync } from 'node:sqlite'
 import { SchemaRefused } from '../schema-refused.ts'
@@ -7,7 +7,7 @@ import type { Answer, Call, Opened, ThreadData } from './protocol.ts'
 
 export type OpenThread = {
   db: DatabaseSync
-  /** Never rejects. Awaits nothing but settled promises, so that a group is answered before the next one is taken. */
+  /** Never rejects. Awaits only settled promises, so that a group is answered before the next one is taken. */
   answer(calls: Call[]): Promise<Answer[]>
   /** How many waiting calls `answer` takes at once. */
   maxCalls: number

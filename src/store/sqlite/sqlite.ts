@@ -1,6 +1,7 @@
 /**
- * The embedded store: one SQLite file, a writer thread, a reader thread and one more each for searches and reports, one process a data folder. Fulfils store.ts;
- * its clock is the writer's. Durability: WAL with synchronous=full, a commit is on the disk before anyone is told.
+ * The embedded store: one SQLite file per data folder, used by one process with a writer thread, a reader thread, and one thread each for
+ * searches and reports. Implements store.ts; its clock is the writer's. Durability: WAL with synchronous=full, so a commit is on the disk
+ * before its outcome is returned.
  */
 import { reads, reports, searches } from '../queries/reads.ts'
 import type { Reads } from '../queries/reads.ts'
@@ -26,23 +27,25 @@ export type { Inspection } from './inspect.ts'
 export { FolderInUse } from './lock.ts'
 
 export type SqliteOptions = {
-  /** The data folder; it must exist. */
+  /** The data folder. It must exist. */
   folder: string
-  /** A failpoints.ts specification for the writer thread; empty: none. */
+  /** A failpoints.ts specification for the writer thread; empty for none. */
   failpoints?: string
 }
 
 export type SqliteStore = Store & {
-  /** Moves the store's clock forward, for tests: expiry and leases follow at once. */
+  /** Moves the store's clock forward, for tests: expiry and leases follow immediately. */
   moveClock(milliseconds: number): void
 }
 
-/** Throws FolderInUse, SchemaRefused, StoreUnavailable. At its return every turn left running by a former process may be claimed. */
+/**
+ * Throws FolderInUse, SchemaRefused, StoreUnavailable. When it resolves, every turn that a previous process left running can be claimed.
+ */
 export async function openSqliteStore({ folder, failpoints = '' }: SqliteOptions): Promise<SqliteStore> {
   const lock = lockFolder(folder)
   const clockOffset = new SharedArrayBuffer(8)
   const data = { folder, failpoints, clockOffset }
-  // Both threads start at once; the reader opens what the writer has migrated.
+  // Both threads start at the same time. The reader opens what the writer has migrated.
   const writer = new StoreThread(new URL('./writer.ts', import.meta.url), data)
   const startReader = (): StoreThread => new StoreThread(new URL('./reader.ts', import.meta.url), data)
   const reader = startReader()
@@ -67,7 +70,7 @@ type Parts = {
   clockOffset: Float64Array
 }
 
-/** The port over what answers its calls: threads, or what a simulation has in their place. */
+/** The store on top of its threads, or of their replacements in a simulation. */
 export function storeOver({ writer, reader, searcher, reporter, lock, clockOffset }: Parts): SqliteStore {
   const readerOf = (name: keyof Reads): LateThread => (reports.has(name) ? reporter : searches.has(name) ? searcher : reader)
   const listeners: (() => void)[] = []
@@ -120,7 +123,7 @@ export function storeOver({ writer, reader, searcher, reporter, lock, clockOffse
   }
 }
 
-/** One read snapshot of the database in `folder`, also beside a running server; throws StoreUnavailable where there is none. */
+/** One read snapshot of the database in `folder`, also while a server runs. Throws StoreUnavailable if there is no database. */
 export async function readSnapshot<Result>(folder: string, read: (sql: Sql) => Promise<Result>): Promise<Result> {
   const db = openForReading(folder)
   try {

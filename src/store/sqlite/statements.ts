@@ -1,4 +1,4 @@
-/** Every prepared statement of the hot operations, whole and in one place. Positional parameters: half the cost of named ones. */
+/** All prepared statements of the turn path. Positional parameters cost half as much as named ones. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
@@ -10,7 +10,7 @@ export function prepareStatements(db: DatabaseSync) {
       from turns where api_key_id = ? and idempotency_key = ?`),
     clearKey: db.prepare(`update turns set idempotency_key = null,
         fingerprint = case when erased_at is null then fingerprint else zeroblob(32) end where request_id = ?`),
-    // its present version, or the one that is named
+    // its current version, or the given one
     findAgent:
       db.prepare(`select a.owner_id, a.enabled, a.deleted_at, v.version, v.fixed_tokens, v.history_max_tokens, v.knowledge_max_tokens,
         v.max_output_tokens, v.max_message_length, v.prompt_price, v.completion_price
@@ -33,7 +33,7 @@ export function prepareStatements(db: DatabaseSync) {
     walkHistory: asArrays(
       db.prepare('select seq, content, tokens from messages where conversation_id = ? and seq < ? order by seq desc limit ?'),
     ),
-    // the fence: whoever was claimed past, or ended, finds nothing
+    // the fence: a write finds nothing if the turn was claimed by another process or has ended
     findHeld: db.prepare(`select t.request_id, t.conversation_id, t.owner_id, t.hold, t.run, t.continues_from, t.message, t.message_tokens,
         t.created_at, c.message_count
       from turns t join conversations c on c.id = t.conversation_id where t.request_id = ? and t.fence = ? and t.state = 'running'`),
@@ -66,7 +66,7 @@ export function prepareStatements(db: DatabaseSync) {
   }
 }
 
-/** For what is read by the hundred: rows as arrays, integers as numbers. */
+/** For reads of many rows: rows as arrays, integers as numbers. */
 function asArrays(statement: StatementSync): StatementSync {
   statement.setReturnArrays(true)
   statement.setReadBigInts(false)

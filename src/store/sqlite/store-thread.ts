@@ -1,4 +1,4 @@
-/** One store thread seen from the main thread: calls with an id, answered in any order. A thread that dies takes the process with it. */
+/** The main thread's side of a store thread: calls with an ID, answered in any order. If the thread crashes, the process ends. */
 import { once } from 'node:events'
 import { getCompileCacheDir } from 'node:module'
 import { Worker } from 'node:worker_threads'
@@ -15,14 +15,14 @@ export class StoreThread {
   #nextId = 1
   #closed = false
 
-  /** Starts the thread; it has nothing open yet. */
+  /** Starts the thread, which has not opened anything yet. */
   constructor(file: URL, data: ThreadData) {
-    // A thread does not inherit the process's compile cache; told by its environment it starts in a third of the time.
+    // A thread does not inherit the process's compile cache. With it in the environment, it starts in a third of the time.
     const cache = getCompileCacheDir()
     this.#worker = new Worker(file, { workerData: data, env: { ...process.env, ...(cache ? { NODE_COMPILE_CACHE: cache } : {}) } })
   }
 
-  /** Throws SchemaRefused, StoreUnavailable, or a fault of ours; the thread has then ended. */
+  /** Throws SchemaRefused, StoreUnavailable, or an internal error. The thread has then ended. */
   async open(): Promise<void> {
     this.#post({ id: 0, operation: 'open', items: [] })
     const [opened] = (await once(this.#worker, 'message')) as [Opened]
@@ -40,7 +40,7 @@ export class StoreThread {
     })
   }
 
-  /** One outcome per item; rejects only when the thread is closed. */
+  /** One outcome per item. Rejects only if the thread is closed. */
   call(operation: string, items: unknown[]): Promise<WireOutcome[]> {
     if (this.#closed) return Promise.reject(new StoreUnavailable('the store is closed'))
     const id = this.#nextId++
@@ -50,14 +50,14 @@ export class StoreThread {
     })
   }
 
-  /** The value of a call with one item; throws its error. */
+  /** Returns the value of a call with one item, or throws its error. */
   async ask(operation: string, item: unknown): Promise<unknown> {
     const [outcome] = await this.call(operation, [item])
     if ('error' in outcome!) throw fromWire(outcome.error)
     return outcome!.value
   }
 
-  /** Ends the thread after the calls before this one. */
+  /** Ends the thread after the previous calls. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true

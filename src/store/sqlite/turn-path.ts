@@ -1,6 +1,6 @@
 /**
- * The hot operations on SQLite, one item at a time inside the caller's transaction. The schema's constraints forbid what their checks answer
- * politely. Never begins or commits.
+ * The turn path on SQLite: one item at a time within the caller's transaction. The constraints of the schema forbid what the checks here
+ * refuse. Does not begin or commit.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Admission, Advance, AdvanceOutcome, Lease, Settlement, TurnFailure } from '../turn-records.ts'
@@ -27,7 +27,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     const now = clock.now()
     const firstRun = turn.continues_from ?? turn.run!
     for (const { step, part, kind, payload } of item.entries) {
-      // Told before, by this run or by one that it continues: a finish stands once, whoever asks again.
+      // Stored before, by this run or by one that it continues: a finished call has one entry, however often it is sent.
       if (sql.findStep.get(item.requestId, firstRun, step, part, kind)) continue
       sql.insertStep.run(item.requestId, turn.run!, step, part, kind, payload, now)
     }
@@ -36,7 +36,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     return { kind: 'advanced' }
   }
 
-  /** Answers true where the lease is still ours. */
+  /** Returns true if this process still holds the lease. */
   function renew(lease: Lease & { leaseMs: number }): boolean {
     return sql.renewLease.run(Math.ceil(clock.leaseNow() + lease.leaseMs), lease.requestId, lease.fence).changes === 1n
   }
@@ -45,7 +45,7 @@ export function createTurnPath(db: DatabaseSync, clock: Clock) {
     sql.renewLease.run(0, lease.requestId, lease.fence)
   }
 
-  /** At start: the lock proves that whoever held these leases is dead. */
+  /** At the start: the lock proves that the process that held these leases is dead. */
   function endAllLeases(): void {
     sql.endAllLeases.run()
   }

@@ -1,4 +1,4 @@
-/** The writer thread: the one connection that writes. What waits is committed in groups (group-commit.ts). */
+/** The writer thread: the only connection that writes. Waiting items are committed in groups (group-commit.ts). */
 import { createFailpoints } from '../../failpoints.ts'
 import { createClock } from './clock.ts'
 import { openForWriting, sqlOf } from './database.ts'
@@ -9,7 +9,7 @@ import { pack } from './protocol.ts'
 import type { Answer, Call } from './protocol.ts'
 import { serveThread } from './serve-thread.ts'
 
-// The most calls of one group: a group's commit delays everyone in it, and 64 items a lane is what the lanes send (house, Batching).
+// The maximum number of calls in a group. A group's commit delays everything in it, and each batcher sends up to 64 items.
 const maxCallsInGroup = 128
 
 serveThread(({ folder, failpoints: spec, clockOffset }) => {

@@ -1,16 +1,16 @@
-/** The proof of a copy: everything is read back from the database in one snapshot and compared with what the source was. Only reads. */
+/** The proof of a copy: reads everything back from the database in one snapshot and compares it with the source. Read-only. */
 import { verify } from '../../queries/invariants.ts'
 import type { Sql } from '../../sql.ts'
 import { afterKey, createDigest, keyText, keyValues, lineOf, readSums } from './tables.ts'
 import type { Digest, Table } from './tables.ts'
 import { readPostgresSnapshot } from '../snapshot.ts'
 
-/** `what`: a table, a sum, or an invariant that is broken in the copy. */
+/** `what`: a table, a sum, or an invariant that the copy violates. */
 export type Difference = { what: string; source: string; copy: string }
 
 export type Expected = { tables: Table[]; digests: ReadonlyMap<string, Digest>; sums: Readonly<Record<string, string>> }
 
-// Of rows as long as a message may be this is 64 MB at once; of usual ones half a megabyte.
+// 64 MB at once for rows with the longest messages; half a megabyte for typical ones.
 const rowsEach = 1_000
 // A part of a document's content is half a megabyte as text.
 const partsEach = 20

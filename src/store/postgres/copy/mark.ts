@@ -1,8 +1,8 @@
-/** What a copy leaves for others to see: whether one has begun in this database and is not finished. Only reads. */
+/** The mark that a copy leaves in the database: whether a copy was started and is not finished. Read-only. */
 import { SchemaRefused } from '../../schema-refused.ts'
 import type { Sql } from '../../sql.ts'
 
-/** Throws SchemaRefused on a database that is half copied: a server there would answer anew what was answered in the former house. */
+/** Throws SchemaRefused for an unfinished copy: a server on it would generate replies again that the source has already stored. */
 export async function refuseHalfCopied(sql: Sql): Promise<void> {
   if (await isHalfCopied(sql))
     throw new SchemaRefused('a copy into this database is not finished: run `turnkeep copy` again to its end, or use another database')

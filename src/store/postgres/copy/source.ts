@@ -1,6 +1,6 @@
 /**
- * The house one moves out of: the embedded store, read in one snapshot while nobody else may serve its folder. Never changes a row of it,
- * so the way back stays open.
+ * The source of a copy: the embedded store, read in one snapshot while no server may use its folder. No row of it is changed, so it can
+ * still be used afterwards.
  */
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
@@ -14,16 +14,16 @@ import { afterKey, createDigest, keyValues, lineOf, readTables, sourceColumn } f
 import type { Digest, Table } from './tables.ts'
 import { openIndex } from './words.ts'
 
-/** The copy is not possible as things are; the message is one clear line for the operator. */
+/** The copy is not possible. The message is one line for the operator. */
 export class CopyRefused extends Error {}
 
 export type CopySource = {
   readonly tables: Table[]
   readonly sql: Sql
   count(table: Table): number
-  /** Of every row, as it will be in the copy. */
+  /** A digest of every row as it will be in the copy. */
   digest(table: Table, onRows: (rows: number) => void): Digest
-  /** In the order of the key, beginning after the one that is given. A chunk comes with the words it is found by. */
+  /** In key order, starting after the given key. A chunk includes the words that find it. */
   rows(table: Table, after: string | null): Iterable<Row>
   verify(): Promise<Verdict[]>
   close(): void
@@ -67,7 +67,7 @@ async function readFolder(db: DatabaseSync, lock: { close(): void }): Promise<Co
     digest(table, onRows) {
       const digest = createDigest()
       let untold = 0
-      // As bytes: a text is compared by what lies in the file, not by what it was read as.
+      // As bytes: a text is compared by the bytes in the file, not by its decoded form.
       const line = `cast(${lineOf(table, 'sqlite')} as blob)`
       for (const row of each(`select ${line} as line from ${table.name} ${afterKey(table, 'sqlite', false)}`, [])) {
         digest.add(row['line'] as Uint8Array)

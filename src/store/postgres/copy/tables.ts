@@ -1,6 +1,6 @@
 /**
- * What moves house: every table of the embedded store, in an order in which each finds what it refers to, and how one of its rows is written
- * as a text that is the same on both engines, so that two digests can be compared. Knows no connection.
+ * The tables to copy, in an order in which every row finds the rows that it refers to, and how a row is written as text that is the same on
+ * both engines, so that digests can be compared. Does not use a connection.
  */
 import { createHash } from 'node:crypto'
 import type { Row, Sql, SqlValue } from '../../sql.ts'
@@ -10,11 +10,11 @@ export type Column = { name: string; type: ColumnType }
 export type Table = {
   name: string
   columns: Column[]
-  /** The primary key, in order: rows are read and digested in it. */
+  /** The primary key. Rows are read and digested in its order. */
   key: Column[]
 }
 
-/** A new table of the embedded store is a line here, or one of those that stay. */
+/** A new table of the embedded store needs an entry here or in the list of tables that are not copied. */
 const copiedTables = [
   'owners',
   'providers',
@@ -36,10 +36,13 @@ const copiedTables = [
   'chunk_vectors',
   'audit',
 ]
-/** The embedded file's own affairs. The full text is made anew from the chunks; who is signed in signs in again where it moves to. */
+/**
+ * Tables that are not copied: internals of the embedded file, the full text, which is built again from the chunks, and console sessions, so
+ * operators sign in again.
+ */
 const stayingTables = /^(migrations|rebuilds|console_sessions|chunk_terms(_\w+)?|chunk_words|sqlite_\w+)$/
 
-/** The tables as the embedded database has them. Throws where one of them would be left behind. */
+/** The tables of the embedded database. Throws if one of them would not be copied. */
 export async function readTables(sql: Sql): Promise<Table[]> {
   const present = (await sql.all(`select name from sqlite_master where type = 'table'`)).map(({ name }) => String(name))
   const forgotten = present.filter((name) => !copiedTables.includes(name) && !stayingTables.test(name))
@@ -54,12 +57,12 @@ export async function readTables(sql: Sql): Promise<Table[]> {
   return tables
 }
 
-/** What a column of the source is in its copy. A running turn arrives as an orphan, for the first process there to recover. */
+/** How a column of the source is written in its copy. A running turn arrives as an orphan, for the first process there to recover. */
 export function sourceColumn(table: string, { name }: Column): string {
   return table === 'turns' && name === 'lease_until' ? `case when lease_until is null then null else 0 end` : name
 }
 
-/** A row's values with the length of each, one after the other: no two rows have the same line. */
+/** The values of a row, each with its length, so that no two rows produce the same line. */
 export function lineOf({ name, columns }: Table, engine: Sql['engine']): string {
   const parts = columns.map((column) => {
     const value = engine === 'sqlite' ? sourceColumn(name, column) : column.name
@@ -70,7 +73,7 @@ export function lineOf({ name, columns }: Table, engine: Sql['engine']): string 
   return parts.join(' || ')
 }
 
-/** Rows after a key, or from the first one, in the key's order. */
+/** Rows after a key, or from the first one, in the order of the key. */
 export function afterKey({ key }: Table, engine: Sql['engine'], after: boolean): string {
   const names = key.map(({ name }) => name).join(', ')
   const values = key.map(({ type }, index) => `$${index + 1}${engine === 'postgres' ? `::${postgresTypes[type]}` : ''}`).join(', ')
@@ -79,7 +82,7 @@ export function afterKey({ key }: Table, engine: Sql['engine'], after: boolean):
 
 export const postgresTypes: Record<ColumnType, string> = { text: 'text', integer: 'bigint', blob: 'bytea' }
 
-/** A row's key as a text that is kept with the progress, and back. */
+/** Converts a row's key to a text that is stored with the progress, and back. */
 export function keyText({ key }: Table, row: Row): string {
   return JSON.stringify(key.map(({ name }) => plainText(row[name]!)))
 }
@@ -110,7 +113,7 @@ export function createDigest(): { add(line: string | Uint8Array): void; end(): D
   }
 }
 
-/** Figures that a person knows from the books, beside the digests that already say all. */
+/** Sums that an operator knows from the books, in addition to the digests. */
 export async function readSums(sql: Sql): Promise<Record<string, string>> {
   const [row] = await sql.all(`select
     (select coalesce(sum(balance), 0) from owners) as balances,

@@ -1,6 +1,6 @@
 /**
- * The house one moves into: a PostgreSQL database that a copy fills, with its progress in `copy_progress`, row and progress in one commit, so
- * that a copy which was killed at any moment goes on where it stood. Never touches a database that has other data or that a server works with.
+ * The target of a copy: a PostgreSQL database. Its progress is in `copy_progress`, committed together with the rows, so that a killed copy
+ * continues where it stopped. Never changes a database that contains other data or that a server uses.
  */
 import pg from 'pg'
 import type { Row } from '../../sql.ts'
@@ -18,39 +18,39 @@ export type TableProgress = {
   rows: number
   sha256: string
   copied: number
-  /** The key of the newest row that is there (`keyText`). */
+  /** The key of the newest copied row (`keyText`). */
   lastKey: string | null
 }
-/** By table; undefined where no copy has begun. */
+/** By table. Undefined if no copy was started. */
 export type Progress = { tables: Map<string, TableProgress>; finishedAt: number | null } | undefined
 
 export type CopyTarget = {
   progress(): Promise<Progress>
   progressOf(table: Table): Promise<TableProgress>
-  /** Remembers what is to be copied; from now on no server starts here until it is finished. Throws CopyRefused where there is data. */
+  /** Stores what is to be copied. From now on no server starts here until the copy is finished. Throws CopyRefused if there is data. */
   begin(source: Map<string, Digest>): Promise<void>
-  /** Throws CopyRefused while a server works with the database: one that started before the copy began. */
+  /** Throws CopyRefused while a server uses the database: one that started before the copy. */
   refuseServers(): Promise<void>
-  /** One commit; false where somebody else went on from `after` meanwhile, and nothing was written. */
+  /** One commit. Returns false, without writing, if another copy has continued from `after` meanwhile. */
   insert(table: Table, rows: Row[], move: { after: string | null; to: string }): Promise<boolean>
-  /** After the last row: what a server needs beyond rows. */
+  /** After the last row: adds what a server needs besides rows. */
   settle(): Promise<void>
   finish(): Promise<void>
   close(): Promise<void>
 }
 
-// One lock for all copies into this database; the number means nothing.
+// One lock for all copies into this database. The number has no meaning.
 const lockKey = 'select pg_try_advisory_lock(7264012) as locked'
-// Once, and perhaps to another continent.
+// Needed once, and the server may be on another continent.
 const connectMs = 10_000
-// A copy that was killed a moment ago still holds the lock until PostgreSQL notices.
+// A copy that was just killed holds the lock until PostgreSQL notices.
 const lockTries = 30
 const lockPauseMs = 100
 
-/** Brings the schema. Throws CopyRefused, SchemaRefused, StoreUnavailable. Two of them at once exclude each other. */
+/** Creates the schema. Throws CopyRefused, SchemaRefused, StoreUnavailable. Two copies at the same time exclude each other. */
 export async function openCopyTarget(url: string, tables: Table[]): Promise<CopyTarget> {
   const { pooled } = await inspectPostgres(url)
-  // A lock is a connection's, and so is the sight of who else is there.
+  // The lock belongs to the connection, which also sees which other connections exist.
   if (pooled) throw new CopyRefused('a pooler stands before the database: name PostgreSQL itself in --to')
   const lost = new AbortController()
   const clients: pg.Client[] = []
@@ -75,7 +75,7 @@ async function bringSchema(client: pg.Client): Promise<void> {
   if (newer.length > 0) throw new CopyRefused(`the database was migrated by a newer Turnkeep (${newer[0]}); copy with that version`)
 }
 
-/** Held by the connection; where the machine at this end vanishes, the server notices within a minute. */
+/** Held by the connection. If this machine disappears, the server notices within a minute. */
 async function takeLock(client: pg.Client): Promise<void> {
   await client.query(`set idle_session_timeout = 0; set tcp_keepalives_idle = 20; set tcp_keepalives_interval = 5;
     set tcp_keepalives_count = 3`)
@@ -90,7 +90,7 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
   const client = clients.at(-1)!
 
   async function query(text: string, values: unknown[] = []): Promise<pg.QueryResult> {
-    // Without its lock a copy is one of two.
+    // Without the lock, another copy may be running.
     if (lost.aborted) throw asStoreError(lost.reason)
     try {
       return await client.query(text, values)
@@ -114,7 +114,7 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
 
   async function refuseServers(): Promise<void> {
     const others = `select 1 from pg_stat_activity where datname = current_database() and application_name = 'turnkeep' limit 1`
-    // A server's connections stay; those of a command that has just ended go in a moment.
+    // The connections of a server stay; those of a command that has just ended disappear soon.
     for (let left = lockTries; (await query(others)).rows.length > 0; left--) {
       if (left === 0)
         throw new CopyRefused(
@@ -157,7 +157,7 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
          select name, count, sha256 from json_to_recordset($1::json) as t (name text, count bigint, sha256 text)`,
         [JSON.stringify(plan)],
       )
-      // A server that starts now sees the mark; one that started before it is seen here.
+      // A server that starts now sees the mark. One that started before is detected here.
       await refuseServers().catch(async (error: unknown) => {
         await query('delete from copy_progress where not exists (select from copy_progress where copied > 0)')
         throw error
@@ -187,7 +187,7 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
     async settle() {
       await query(`select setval(pg_get_serial_sequence('chunks', 'id'), (select coalesce(max(id), 0) + 1 from chunks), false)`)
       await query(countAllWords)
-      // Plans made for empty tables would read full ones whole.
+      // Plans made for empty tables would scan full ones.
       await query(`analyze chunk_words, ${tables.map(({ name }) => name).join(', ')}`)
     },
     async finish() {
@@ -199,7 +199,7 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
   }
 }
 
-/** As JSON can hold it: every integer in digits, every byte in hex. */
+/** As JSON can represent it: integers as digits, bytes as hex. */
 function plainRow(row: Row): Record<string, string | null> {
   const plain: Record<string, string | null> = {}
   for (const [name, value] of Object.entries(row)) {

@@ -1,6 +1,6 @@
 /**
- * Chunks and what they are found by, written and taken out together: on SQLite the rows of FTS5, on PostgreSQL a tsvector and the count of
- * chunks for each word. Knows nothing of documents' states.
+ * Adds and deletes chunks together with their search terms: rows of FTS5 on SQLite, a tsvector and the count of chunks per word on
+ * PostgreSQL. Does not know the states of documents.
  */
 import type { Sql } from '../../sql.ts'
 import { integer } from '../columns.ts'
@@ -8,7 +8,7 @@ import { marked, termsOf } from './terms.ts'
 
 export type NewChunk = {
   position: number
-  /** The way to the chunk, as `Returns › Deadlines`; searched with the title. */
+  /** The headings above the chunk, such as `Returns › Deadlines`. Searched together with the title. */
   headings: string
   text: string
   /** Of unit length. */
@@ -17,7 +17,7 @@ export type NewChunk = {
 
 export type ChunksOf = { documentId: string; agentId: string; generation: number; title: string; language: string | null }
 
-/** One that stands in its place already is left as it is. */
+/** A chunk that already exists at its position is left unchanged. */
 export async function addToIndex(sql: Sql, base: number, of: ChunksOf, chunks: NewChunk[]): Promise<void> {
   const counted = new Map<string, number>()
   let [added, words] = [0, 0]
@@ -35,7 +35,7 @@ export async function addToIndex(sql: Sql, base: number, of: ChunksOf, chunks: N
     await sql.run('update knowledge_bases set chunks = chunks + $1, words = words + $2 where agent_id = $3', added, words, of.agentId)
 }
 
-/** The marked terms of a chunk; those of its title and headings count twice in a search. */
+/** The marked terms of a chunk. Those of its title and headings count twice in a search. */
 export type FoundBy = { heading: string[]; text: string[] }
 
 export function findBy(
@@ -50,7 +50,7 @@ export function findBy(
   }
 }
 
-/** The literal of a tsvector, for a cast: headings have weight A. Terms are letters and digits, so there is nothing to escape. */
+/** The literal of a tsvector, for a cast. Headings have weight A. Terms contain only letters and digits, so nothing needs escaping. */
 export function termsLiteral({ heading, text }: FoundBy): string {
   const places = new Map<string, string[]>()
   const place = (term: string, at: string): void => void (places.get(term)?.push(at) ?? places.set(term, [at]))
@@ -59,7 +59,7 @@ export function termsLiteral({ heading, text }: FoundBy): string {
   return [...places].map(([term, at]) => `'${term}':${at.slice(0, maxPlaces).join(',')}`).join(' ')
 }
 
-// Limits of tsvector; what stands further back is counted there.
+// Limits of tsvector. Terms beyond them count at this position.
 const [lastPlace, maxPlaces] = [16_383, 255]
 
 async function insertChunk(sql: Sql, of: ChunksOf, chunk: NewChunk, found: FoundBy): Promise<number | undefined> {
@@ -97,13 +97,13 @@ async function countWords(sql: Sql, counted: Map<string, number>): Promise<void>
   )
 }
 
-/** What says that an id is among those of `$1`, a list in JSON. An array: PostgreSQL takes a list of its own making for a long one, and reads the whole table for it. */
+/** A condition for IDs in `$1`, a JSON list. An array, because with a subquery PostgreSQL expects a long list and scans the whole table. */
 export const amongGiven = ({ engine }: Sql): string =>
   engine === 'postgres'
     ? '= any (array(select cast(value as bigint) from json_array_elements_text(cast($1 as json))))'
     : 'in (select value from json_each($1))'
 
-/** Takes up to `limit` chunks of a generation out; answers how many there were. */
+/** Deletes up to `limit` chunks of a generation. Returns how many there were. */
 export async function dropFromIndex(
   sql: Sql,
   { documentId, agentId, generation, limit }: { documentId: string; agentId: string; generation: number; limit: number },
@@ -139,7 +139,7 @@ async function uncountWords(sql: Sql, ids: string): Promise<void> {
   )
 }
 
-/** As it is stored: little-endian, whatever the machine. */
+/** As it is stored: little-endian on every machine. */
 function bytesOf(vector: Float32Array): Uint8Array {
   const bytes = Buffer.alloc(vector.length * 4)
   vector.forEach((value, index) => bytes.writeFloatLE(value, index * 4))

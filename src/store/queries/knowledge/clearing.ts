@@ -1,17 +1,17 @@
 /**
- * Takes out what nothing shows any more: chunks of former generations and of deleted documents, their rows, contents that nobody refers to.
- * In small batches, so that no write waits long behind it. Never touches what serves or is being made.
+ * Deletes what is no longer used: chunks of previous generations and of deleted documents, their rows, and unreferenced content. In small
+ * batches, so that no write waits long behind it. Never affects what is served or being built.
  */
 import type { Sql } from '../../sql.ts'
 import { dropFromIndex } from './chunk-terms.ts'
 import { integer, text } from '../columns.ts'
 
-// An upload whose document was never put in: an operator's file of many parts is there within minutes.
+// An upload that was never completed. The parts of a normal upload arrive within minutes.
 const unusedLifetimeMs = 60 * 60 * 1000
-// Parts are 256 KiB each, two hundred times a chunk.
+// Parts have 256 KiB each, two hundred times the size of a chunk.
 const partsEach = 4
 
-/** Removes at most `limit` chunks and a few other rows; answers how many things it found to do, 0 where nothing is left. */
+/** Deletes at most `limit` chunks and a few other rows. Returns how much it found, or 0 if nothing is left. */
 export async function clearKnowledge(sql: Sql, { limit }: { limit: number }): Promise<number> {
   const done = await clearGenerations(sql, limit)
   return done > 0 ? done : clearContents(sql)
@@ -30,7 +30,7 @@ async function clearGenerations(sql: Sql, limit: number): Promise<number> {
   return dropped + 1
 }
 
-/** Deleted ones whose chunks are gone. Whoever has not heard of the deletion by then is told by the base. */
+/** Deleted documents whose chunks are gone. Copies of the vectors that missed the deletion are told by `clearedRevision`. */
 async function clearDocuments(sql: Sql): Promise<number> {
   const rows = await sql.all('select id, agent_id, revision from documents where deleted_at is not null limit 100')
   for (const row of rows) {

@@ -1,7 +1,7 @@
 /**
- * The documents of an agent's knowledge base, as the operator puts them in and sees them: rows, their contents in parts, their states. What a
- * search finds of them is made in indexing.ts. A document that is replaced serves what it was until its new text is ready; one that is deleted
- * is gone for every search at once, and its rows go later, little by little.
+ * The documents of an agent's knowledge base as an operator adds and sees them: rows, content in parts, and states. indexing.ts makes them
+ * searchable. A replaced document serves its old text until the new one is ready. A deleted document is hidden from every search
+ * immediately, and its rows are deleted later in small batches.
  */
 import type { Row, Sql } from '../../sql.ts'
 import { bytes as bytesOf, integer, integerOrNull, text, textOrNull } from '../columns.ts'
@@ -20,44 +20,44 @@ export type StoredDocument = {
   fileName: string | null
   url: string | null
   status: DocumentStatus
-  /** Why it failed, for the operator; null otherwise. */
+  /** Why it failed, for the operator; otherwise null. */
   reason: string | null
-  /** 0 to 100 while it is indexed, null otherwise. */
+  /** 0 to 100 while it is indexed; otherwise null. */
   progress: number | null
-  /** Of what serves now. */
+  /** Of the text that is served now. */
   chunks: number
-  /** Of the file, or of the text; UTF-8. */
+  /** The size of the file, or of the text in UTF-8. */
   bytes: number
-  /** SHA-256 in hex of what was put in; null of an address, and of what was put in before digests were kept. */
+  /** SHA-256 of the content in hex. Null for a URL, and for content that was added before digests were stored. */
   sha256: string | null
   createdAt: number
   updatedAt: number
   indexedAt: number | null
 }
 
-/** What a version of an agent says of how its documents are indexed; see terms.ts for the languages. */
+/** The settings of an agent's version that its documents are indexed with. See terms.ts for the languages. */
 export type IndexedAs = { language: string | null; embeddingModel: string | null }
 
-/** At most 256 KiB, so that no write keeps the embedded store's writer for long; the same part put again takes the former's place. */
+/** At most 256 KiB, so that no write occupies the embedded store's writer for long. Sending a part again replaces it. */
 export type ContentPart = { contentId: string; part: number; bytes: Uint8Array }
 
 export type NewDocument = Pick<StoredDocument, 'id' | 'agentId' | 'title' | 'source' | 'mediaType' | 'fileName' | 'url' | 'bytes'> & {
-  /** Absent: not known. */
+  /** Undefined: not known. */
   sha256?: string | null
-  /** What was put in by `putContentPart`; null where the document is fetched from its address. */
+  /** What `putContentPart` stored. Null if the document is fetched from its URL. */
   contentId: string | null
 }
 
-/** `document_not_found`: its id is another agent's. `limit`: the agent has as many documents as it may have. */
+/** `document_not_found`: the ID belongs to another agent. `limit`: the agent has the maximum number of documents. */
 export type PutDocumentOutcome = 'put' | 'agent_not_found' | 'document_not_found' | 'limit'
 
-/** As many as a search of one agent stays quick with; stands in the schema too, as `knowledge_is_bounded`. */
+/** With this many documents, a search of one agent is still fast. The schema has the same number, as `knowledge_is_bounded`. */
 export const maxDocuments = 10_000
 
-/** As the schema has it, `content_parts_are_small`: no write holds the store's one writer for longer than a commit of this takes. */
+/** As in the schema, `content_parts_are_small`: no write occupies the store's only writer for longer than the commit of this many bytes. */
 const maxPart = 256 * 1024
 
-/** A content as the parts that `putContentPart` takes; an empty one has one. */
+/** Splits content into parts for `putContentPart`. Empty content has one part. */
 export function partsOf(contentId: string, content: Uint8Array): ContentPart[] {
   return Array.from({ length: Math.max(1, Math.ceil(content.length / maxPart)) }, (_, part) => ({
     contentId,
@@ -87,13 +87,13 @@ export async function readContentPart(sql: Sql, contentId: string, part: number)
   return row && bytesOf(row, 'bytes')
 }
 
-/** New and queued, or queued again in place of what stands under its id: that goes on serving until the new text is ready. */
+/** Adds a document, or queues a new text for an existing one, whose old text is served until the new one is ready. */
 export async function putDocument(sql: Sql, document: NewDocument): Promise<PutDocumentOutcome> {
   const { id, agentId, title, source, mediaType, fileName, url, contentId, bytes, sha256 = null } = document
   const [agent] = await sql.all('select 1 as one from agents where id = $1 and deleted_at is null', agentId)
   if (!agent) return 'agent_not_found'
   const [present] = await sql.all('select agent_id, content_id, status, fence, deleted_at from documents where id = $1', id)
-  // The rows of a deleted document are on their way out; its id is not given out again.
+  // The rows of a deleted document are still being deleted, so its ID is not used again.
   if (present && (text(present, 'agent_id') !== agentId || present['deleted_at'] !== null)) return 'document_not_found'
   const base = await openBase(sql, agentId)
   if (!present && base.documents >= maxDocuments) return 'limit'
@@ -123,7 +123,7 @@ export async function putDocument(sql: Sql, document: NewDocument): Promise<PutD
   return 'put'
 }
 
-/** Whoever indexes it is fenced off, and what was made of it so far goes. */
+/** The process that indexes it is fenced off, and its chunks so far are deleted. */
 async function queueAgain(sql: Sql, id: string): Promise<void> {
   await discardGenerations(sql, id, 'unfinished')
   await sql.run(
@@ -137,7 +137,7 @@ async function letGo(sql: Sql, contentId: string): Promise<void> {
   await sql.run('update contents set document_id = null, unused_since = $1 where id = $2', await sql.now(), contentId)
 }
 
-/** Answers whether it was there. No search that begins after this finds it; its rows are taken out by `clearKnowledge`. */
+/** Returns whether it existed. No search that starts after this finds it. `clearKnowledge` deletes its rows. */
 export async function deleteDocument(sql: Sql, { agentId, id }: { agentId: string; id: string }): Promise<boolean> {
   const [present] = await sql.all('select content_id from documents where id = $1 and agent_id = $2 and deleted_at is null', id, agentId)
   if (!present) return false
@@ -177,11 +177,14 @@ export async function findDocument(sql: Sql, agentId: string, id: string): Promi
   return row && readDocument(row)
 }
 
-/** Queues the documents that are indexed otherwise than the agent's present version says; answers how many. They go on serving meanwhile. */
+/**
+ * Queues the documents that were indexed with other settings than those of the agent's current version. Returns how many. They are served
+ * meanwhile.
+ */
 export async function requeueDocuments(sql: Sql, { agentId }: { agentId: string }): Promise<number> {
   const wanted = await indexedAsNow(sql, agentId)
   if (!wanted) return 0
-  // What its newest claim made it for, also where that failed: as it is wanted now, it would fail again.
+  // The settings of its newest claim, even if that failed: with the same settings it would fail again.
   const rows = await sql.all(
     `select id, next_language, next_embedding_model from documents
      where agent_id = $1 and deleted_at is null and status <> 'queued'`,
@@ -198,7 +201,7 @@ export async function requeueDocuments(sql: Sql, { agentId }: { agentId: string 
   return differing.length
 }
 
-/** As the agent's present version says it; undefined for an agent that is gone. */
+/** With the settings of the agent's current version. Undefined for a deleted agent. */
 export async function indexedAsNow(sql: Sql, agentId: string): Promise<IndexedAs | undefined> {
   const [row] = await sql.all(
     `select v.config from agents a join agent_versions v on v.agent_id = a.id and v.version = a.version

@@ -1,6 +1,6 @@
 /**
- * How a document comes to be found: claimed by one process at a time, written in chunks of a generation of its own, and shown in one
- * transaction when all of them are there. A generation is the fence of the claim that wrote it. Whoever was claimed past writes nothing more.
+ * Indexes documents: one process at a time claims a document, writes its chunks as a new generation, and makes all of them searchable in
+ * one transaction. A generation is the fence of the claim that wrote it. A process whose claim was taken over can no longer write.
  */
 import { createHash } from 'node:crypto'
 import type { Row, Sql } from '../../sql.ts'
@@ -13,19 +13,19 @@ import { discardGenerations, openBase, touchBase } from './knowledge-state.ts'
 export type ClaimedDocument = StoredDocument & {
   contentId: string | null
   fence: number
-  /** Which try this is, 1 to 3. */
+  /** The number of this attempt, 1 to 3. */
   attempt: number
-  /** Of the agent's present version: what the chunks are to be made for. */
+  /** From the agent's current version: the settings for the new chunks. */
   knowledge: IndexedAs
 }
 
-/** `headings`: the way to the chunk, as `Returns › Deadlines`; `vector` is stored in unit length. */
+/** `headings`: the headings above the chunk, such as `Returns › Deadlines`. `vector` is stored with unit length. */
 export type NewChunk = { headings: string; text: string; vector: Float32Array | null }
 
 export type ChunksToAdd = {
   documentId: string
   fence: number
-  /** The place of the first of them in the document. */
+  /** The position of the first one in the document. */
   from: number
   chunks: NewChunk[]
 }
@@ -35,24 +35,24 @@ export type FinishedDocument = {
   fence: number
   title: string
   bytes: number
-  /** How many were added. */
+  /** The number of chunks that were added. */
   chunks: number
 } & IndexedAs
 
-/** A small text that is indexed at once, for the first start and for tests. */
+/** A small text that is indexed immediately, for the first start and for tests. */
 export type IndexedDocument = {
   documentId: string
   agentId: string
   title: string
-  /** Kept as the document's content too, so that it can be indexed anew. */
+  /** Also stored as the document's content, so that it can be indexed again. */
   text: string
   chunks: { headings: string; text: string }[]
 }
 
-// A crash may be the machine's, a second one too; a document that ended three processes would end the next.
+// A crash may be caused by the machine, even a second one. A document that has crashed three processes would crash the next one.
 const maxAttempts = 3
 
-/** The oldest that is queued, or whose indexing stopped being heard of; undefined where there is nothing to do. */
+/** Claims the oldest document that is queued or whose lease has expired. Undefined if there is none. */
 export async function claimDocument(
   sql: Sql,
   { holder, leaseMs }: { holder: string; leaseMs: number },
@@ -103,7 +103,7 @@ async function endIndexing(sql: Sql, id: string, reason: string): Promise<void> 
   )
 }
 
-/** Renews the lease; false where the document is no longer this claim's, and then nothing was written. */
+/** Renews the lease. Returns false, without writing, if the claim was lost. */
 export async function reportProgress(
   sql: Sql,
   { documentId, fence, progress, leaseMs }: { documentId: string; fence: number; progress: number; leaseMs: number },
@@ -118,7 +118,7 @@ export async function reportProgress(
   return renewed === 1
 }
 
-/** A few dozen at once; nobody finds them before `finishDocument`. False as for `reportProgress`. */
+/** A few dozen at once. They are not found before `finishDocument`. Returns false as `reportProgress`. */
 export async function addChunks(sql: Sql, { documentId, fence, from, chunks }: ChunksToAdd): Promise<boolean> {
   const [held] = await findHeld(sql, documentId, fence)
   if (!held) return false
@@ -139,13 +139,13 @@ const findHeld = (sql: Sql, documentId: string, fence: number): Promise<Row[]> =
   )
 
 /**
- * The document is ready: what was added is found from now on, and what served before no more, both at once. `language` and `embeddingModel` are
- * what the chunks were made with: the claim's, or no model where none was to be had. False as for `reportProgress`.
+ * Finishes a document: from now on the added chunks are found and the previous ones are not, in one step. `language` and `embeddingModel`
+ * are what the chunks were made with: those of the claim, or no model if none was available. Returns false as `reportProgress`.
  */
 export async function finishDocument(sql: Sql, finished: FinishedDocument): Promise<boolean> {
   const { documentId, fence, title, bytes, chunks, language, embeddingModel } = finished
   const [held] = await findHeld(sql, documentId, fence)
-  // Asked again after an answer that was lost: it is done.
+  // Repeated after a lost answer: it was already done.
   if (!held)
     return (await sql.all(`select 1 as one from documents where id = $1 and generation = $2 and fence = $2`, documentId, fence)).length > 0
   if (language !== textOrNull(held, 'next_language')) throw new Error(`document ${documentId} was claimed for another language`)
@@ -169,7 +169,7 @@ export async function finishDocument(sql: Sql, finished: FinishedDocument): Prom
   return true
 }
 
-/** What served before goes on serving. False as for `reportProgress`. */
+/** The previous text is still served. Returns false as `reportProgress`. */
 export async function failDocument(
   sql: Sql,
   { documentId, fence, reason }: { documentId: string; fence: number; reason: string },
@@ -181,7 +181,7 @@ export async function failDocument(
   return true
 }
 
-/** Writes a document and its chunks at once, in place of what was there under its id. Throws where the id belongs to another agent. */
+/** Writes a document and its chunks at once and replaces an existing document with its ID. Throws if the ID belongs to another agent. */
 export async function indexDocument(sql: Sql, { documentId, agentId, title, text: content, chunks }: IndexedDocument): Promise<void> {
   const bytes = Buffer.byteLength(content)
   const contentId = contentOf(documentId)
@@ -208,7 +208,7 @@ export async function indexDocument(sql: Sql, { documentId, agentId, title, text
   await finishDocument(sql, made)
 }
 
-/** The same for the same document, so that the same text put in again is stored once. */
+/** The same ID for the same document, so that the same text is stored once. */
 const contentOf = (documentId: string): string => `cnt_${documentId.slice(documentId.indexOf('_') + 1)}`
 
 async function putContent(sql: Sql, contentId: string, content: Buffer): Promise<void> {
@@ -216,7 +216,7 @@ async function putContent(sql: Sql, contentId: string, content: Buffer): Promise
   for (const part of partsOf(contentId, content)) await putContentPart(sql, part)
 }
 
-/** Of length 1, so that a product of two is the cosine of their angle; null where there is no direction. */
+/** Scaled to length 1, so that a dot product is the cosine of the angle. Null if all components are 0. */
 function unitLength(vector: Float32Array): Float32Array | null {
   const length = Math.hypot(...vector)
   return Number.isFinite(length) && length > 0 ? vector.map((value) => value / length) : null

@@ -1,22 +1,22 @@
 /**
- * What is known of an agent's knowledge base as a whole, in one row: the number that its words are marked with in the full text, how many
- * documents it has, and a revision that rises with whatever a search would find otherwise than before.
+ * The state of an agent's knowledge base in one row: the number that marks its words in the full text, how many documents it has, and a
+ * revision that rises with every change of what a search finds.
  */
 import type { Sql } from '../../sql.ts'
 import { integer, textOrNull } from '../columns.ts'
 
 export type KnowledgeBase = {
-  /** Stands before each of the agent's words in the full text; see terms.ts. */
+  /** The prefix of each of the agent's words in the full text. See terms.ts. */
   number: number
   documents: number
-  /** Of the agent, those on their way out too. */
+  /** Documents of the agent, including those that are being deleted. */
   chunks: number
 }
 
-/** `languages`: in which documents are indexed now; one, but while an agent changes it. */
+/** `languages`: those of the indexed documents. More than one only while an agent changes its language. */
 export type KnowledgeState = { documents: number; revision: number; languages: (string | null)[] }
 
-/** The base of an agent, begun where there is none. */
+/** Returns the base of an agent, and creates it if there is none. */
 export async function openBase(sql: Sql, agentId: string): Promise<KnowledgeBase> {
   const known = await findBase(sql, agentId)
   if (known) return known
@@ -29,7 +29,7 @@ export async function findBase(sql: Sql, agentId: string): Promise<KnowledgeBase
   return row && { number: integer(row, 'number'), documents: integer(row, 'documents'), chunks: integer(row, 'chunks') }
 }
 
-/** A search finds something else from now on; answers the new revision. */
+/** Call when a search result changes. Returns the new revision. */
 export async function touchBase(sql: Sql, agentId: string, more: { documents: number }): Promise<number> {
   const [row] = await sql.all(
     'update knowledge_bases set revision = revision + 1, documents = documents + $1 where agent_id = $2 returning revision',
@@ -50,7 +50,7 @@ export async function knowledgeState(sql: Sql, agentId: string): Promise<Knowled
   }
 }
 
-/** The chunks of what was begun, or of what serves, are no longer anything; `clearKnowledge` takes them out. */
+/** The chunks of an unfinished or replaced generation are no longer used. `clearKnowledge` deletes them. */
 export async function discardGenerations(sql: Sql, documentId: string, which: 'unfinished' | 'serving'): Promise<void> {
   const generation = which === 'serving' ? 'generation' : 'fence'
   const isThere = which === 'serving' ? 'generation > 0' : `status = 'indexing'`

@@ -1,6 +1,6 @@
 /**
- * The search of an agent's knowledge base by its words, ranked by BM25 on both engines, and the chunks themselves. Finds what serves at this
- * moment alone: no other agent's chunk, none of a deleted document, none that is still being made or was replaced.
+ * Searches an agent's knowledge base by words, ranked by BM25 on both engines, and reads chunks. Finds only what is served now: no chunk of
+ * another agent, of a deleted document, or of a generation that is unfinished or was replaced.
  */
 import type { Row, Sql } from '../../sql.ts'
 import { amongGiven } from './chunk-terms.ts'
@@ -16,14 +16,14 @@ export type ChunkSearch = {
   /** Any text. */
   query: string
   limit: number
-  /** In which the agent's documents are indexed (`knowledgeState`): words are searched by the stems of each. */
+  /** The languages of the agent's indexed documents (`knowledgeState`). Words are searched by the stems of each. */
   languages: (string | null)[]
 }
 
-/** `score` is higher for the better one, and comparable within one search only. */
+/** `score`: higher is better, and comparable only within one search. */
 export type FoundChunk = { chunkId: number; documentId: string; title: string; section: string; text: string; score: number }
 
-/** The agent's chunks that share words with the text, best first; a word in a title or heading counts twice. Any text is accepted. */
+/** The agent's chunks that share words with the text, best first. A word in a title or heading counts twice. Any text is accepted. */
 export async function searchChunks(sql: Sql, { agentId, query, limit, languages }: ChunkSearch): Promise<FoundChunk[]> {
   const base = await findBase(sql, agentId)
   const terms = base ? queryTerms(query, languages).map((term) => marked(base.number, term)) : []
@@ -34,7 +34,7 @@ export async function searchChunks(sql: Sql, { agentId, query, limit, languages 
   return rows.map((row) => readChunk(row, Number(row['score'])))
 }
 
-/** Those of the chunks that serve now, in no order. */
+/** Those of the given chunks that are served now, in no particular order. */
 export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: string; chunkIds: number[] }): Promise<FoundChunk[]> {
   const rows = await sql.all(
     `select ${chunkColumns} from ${serving} where c.id ${amongGiven(sql)} and c.agent_id = $2`,
@@ -45,7 +45,7 @@ export async function readChunks(sql: Sql, { agentId, chunkIds }: { agentId: str
 }
 
 const chunkColumns = 'c.id, c.document_id, d.serving_title as title, c.headings, c.text'
-/** `knowledge.serving`: what a search may show is the generation that serves, of a document that is not deleted. */
+/** `knowledge.serving`: a search shows only the generation that is served, of a document that is not deleted. */
 const serving = 'chunks c join documents d on d.id = c.document_id and d.generation = c.generation and d.deleted_at is null'
 
 const readChunk = (row: Row, score: number): FoundChunk => ({
@@ -57,7 +57,7 @@ const readChunk = (row: Row, score: number): FoundChunk => ({
   score,
 })
 
-/** In how many chunks each term stands, those on their way out too; terms that stand nowhere are left out. */
+/** In how many chunks each term occurs, including those that are being deleted. Terms that occur nowhere are omitted. */
 async function countChunks(sql: Sql, terms: string[]): Promise<Map<string, number>> {
   const rows =
     sql.engine === 'postgres'
@@ -72,7 +72,8 @@ async function countChunks(sql: Sql, terms: string[]): Promise<Map<string, numbe
   return new Map(rows.map((row) => [text(row, 'word'), integer(row, 'chunks')]))
 }
 
-// Chunks on their way out are found by the full text too, and left out afterwards: look for some more, and again where that was not enough.
+// The full text also finds chunks that are being deleted, which are removed afterwards. So search for a few more, and again if that was not
+// enough.
 const spare = 32
 
 type Ranking = { agentId: string; weighed: Weighed[]; base: KnowledgeBase; limit: number }
@@ -99,7 +100,7 @@ async function rankInSqlite(sql: Sql, { agentId, weighed, base, limit }: Ranking
   }
 }
 
-/** `terms || ''` reads a tsvector once from where it is stored, which is beside the table, and not once for each word. */
+/** `terms || ''` reads a stored tsvector once instead of once for each word. */
 async function rankInPostgres(sql: Sql, { agentId, weighed, base, limit }: Ranking): Promise<Row[]> {
   return sql.all(
     `with words as materialized (
@@ -121,5 +122,5 @@ async function rankInPostgres(sql: Sql, { agentId, weighed, base, limit }: Ranki
   )
 }
 
-// More than `tsquery` asks for; words that come together more often than chance has it would make a search slow.
+// Stricter than `tsquery`: words that occur together more often than by chance would make a search slow.
 const maxRanked = 2_000

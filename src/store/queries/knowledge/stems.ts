@@ -1,10 +1,10 @@
 /**
- * The stems of words, by our own code, so that both engines index and search the same ones: "shipping" is found by "ship". Stemmers are loaded
- * when a language is first used; synchronously, since a store thread answers a group of calls before it takes the next one.
+ * Stems words in this program, so that both engines index and search the same stems: "shipping" finds "ship". A stemmer is loaded when its
+ * language is first used, synchronously, because a store thread answers a group of calls before it takes the next one.
  */
 import { createRequire } from 'node:module'
 
-/** What an agent's `knowledge.language` may name. Null is English; `none` leaves words as they are, for names, codes and mixed texts. */
+/** The values of an agent's `knowledge.language`. Null is English. `none` leaves words unchanged, for names, codes and mixed texts. */
 export const languages = [
   'none',
   'arabic',
@@ -40,16 +40,16 @@ export type Language = (typeof languages)[number]
 
 export const isLanguage = (name: string): name is Language => languages.some((known) => known === name)
 
-/** Of a word in lower case. */
+/** The stem of a word in lower case. */
 export type Stem = (word: string) => string
 
 const load = createRequire(import.meta.url)
 const stemmers = new Map<string, Stem>()
 const onlyLetters = /^[\p{L}\p{N}\p{M}\p{Co}]+$/u
-// A stem costs microseconds and the words of a language come again and again; a few megabytes for each language in use.
+// Stemming takes microseconds, and the same words occur again and again. The cache takes a few megabytes for each language in use.
 const maxKnown = 50_000
 
-/** A language that is not known leaves words as they are. */
+/** Words of an unknown language are left unchanged. */
 export function stemmerOf(language: string | null): Stem {
   const name = language ?? 'english'
   const known = stemmers.get(name)
@@ -67,7 +67,7 @@ function remembered(stemmer: Stem): Stem {
     const known = stems.get(word)
     if (known !== undefined) return known
     const made = stemmer(word)
-    // A stem goes into a query's text unquoted by anything but this.
+    // A stem becomes part of a query without any other quoting.
     const stem = onlyLetters.test(made) ? made : word
     if (stems.size >= maxKnown) stems.clear()
     stems.set(word, stem)

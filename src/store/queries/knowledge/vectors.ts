@@ -1,17 +1,17 @@
 /**
- * The vectors of an agent's chunks, in pages, for whoever keeps a copy of them in memory: what changed since a revision, and the vectors of
- * documents. Never compares vectors.
+ * Reads the vectors of an agent's chunks in pages, for a copy of them in memory: what changed since a revision, and the vectors of
+ * documents. Does not compare vectors.
  */
 import type { Sql } from '../../sql.ts'
 import { bytes, integer, text, textOrNull } from '../columns.ts'
 
-/** What serves of a document now; `generation` 0: nothing. */
+/** The generation of a document that is served now; 0 for none. */
 export type IndexChange = { documentId: string; revision: number; generation: number; chunks: number; embeddingModel: string | null }
 
-/** `clearedRevision`: who knows an older state has missed deletions, and must begin with nothing. */
+/** `clearedRevision`: a copy with an older revision has missed deletions and must be rebuilt. */
 export type IndexChanges = { changes: IndexChange[]; clearedRevision: number }
 
-/** Documents that came to serve otherwise after a revision, in the order in which they did. */
+/** Documents whose served generation changed after a revision, in the order of the changes. */
 export async function listIndexChanges(
   sql: Sql,
   { agentId, after, limit }: { agentId: string; after: number; limit: number },
@@ -36,25 +36,25 @@ export async function listIndexChanges(
 
 export type VectorsWanted = {
   agentId: string
-  /** As `listIndexChanges` told of them; what serves otherwise by now is left out, and told of by the next listing. */
+  /** As listed by `listIndexChanges`. Documents that have changed since are omitted; the next listing contains them. */
   documents: { documentId: string; generation: number }[]
-  /** Vectors of another length are another model's, whatever its name. */
+  /** Vectors of another length belong to another model, even if it has the same name. */
   dimensions: number
-  /** The places of chunks in each of the documents. */
+  /** The positions of chunks in each of the documents. */
   from: number
   to: number
 }
 
-/** `vectors` are Float32 of unit length, little-endian, one after the other. Chunks without a vector are left out. */
+/** `vectors` are Float32 of unit length, little-endian, one after the other. Chunks without a vector are omitted. */
 export type VectorPage = { chunkIds: number[]; documentIds: string[]; vectors: Uint8Array }
 
-/** Of the chunks from the place `from` on and before `to`, by document and place. */
+/** Chunks from position `from` (inclusive) to `to` (exclusive), by document and position. */
 export async function readVectors(sql: Sql, { agentId, documents, dimensions, from, to }: VectorsWanted): Promise<VectorPage> {
   const asked =
     sql.engine === 'postgres'
       ? 'json_to_recordset(cast($1 as json)) as w ("documentId" text, generation bigint)'
       : `(select value ->> '$.documentId' as documentId, value ->> '$.generation' as generation from json_each($1)) as w`
-  // In this order: SQLite would begin with the vectors of all agents otherwise.
+  // In this order, because SQLite would otherwise start with the vectors of all agents.
   const rows = await sql.all(
     `select c.id, c.document_id, v.vector
      from ${asked} cross join documents d cross join chunks c cross join chunk_vectors v

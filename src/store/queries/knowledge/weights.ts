@@ -1,16 +1,14 @@
-/**
- * How much each term of a query tells, by BM25's rarity among the agent's own chunks, and the query that each engine is given of it. Pure.
- */
+/** The weight of each term of a query, by its BM25 rarity among the agent's own chunks, and the query for each engine. Pure. */
 
 export type Weighed = {
   term: string
-  /** In how many of the agent's chunks it stands. */
+  /** How many of the agent's chunks contain it. */
   chunks: number
-  /** BM25's rarity, always above 0. */
+  /** The BM25 rarity, always above 0. */
   weight: number
 }
 
-/** The rarest first. `all`: how many chunks the agent has. */
+/** Rarest first. `all`: the number of the agent's chunks. */
 export function weigh(counts: ReadonlyMap<string, number>, all: number): Weighed[] {
   return [...counts]
     .filter(([, chunks]) => chunks > 0)
@@ -18,16 +16,16 @@ export function weigh(counts: ReadonlyMap<string, number>, all: number): Weighed
     .toSorted((a, b) => a.chunks - b.chunks)
 }
 
-// Steps between the least and the most telling term; a term costs its postings each time it stands in the expression.
+// Steps between the least and the most significant term. A term costs a read of its postings each time it is in the expression.
 const steps = 4
-// BM25 of FTS5 takes a microsecond or two for each chunk that matches: so many by single terms, and by pairs of what is more common than that.
+// BM25 of FTS5 takes one or two microseconds for each matching chunk: this many by single terms, and by pairs of more frequent ones.
 const maxMatched = 5_000
 const maxPaired = 6
 
 /**
- * The MATCH expression for chunks with any of the terms; of many chunks, for those with a rarer term or with two of the common ones, which tell
- * little alone. FTS5 weighs a term by its rarity among the chunks of all agents, `everywhere`; a term that tells more among the agent's own
- * stands there several times, which counts it several times.
+ * The MATCH expression for chunks with any of the terms. For many chunks, those with a rarer term or with two of the frequent ones, which
+ * say little alone. FTS5 weighs a term by its rarity among the chunks of all agents, `everywhere`. A term that is more significant among
+ * the agent's own chunks is repeated in the expression, which counts it several times.
  */
 export function matchExpression(weighed: Weighed[], all: number, everywhere: number): string {
   let matched = 0
@@ -44,22 +42,22 @@ export function matchExpression(weighed: Weighed[], all: number, everywhere: num
   return [...singles, ...few.map(({ a, b }) => `("${a.term}" AND "${b.term}")`)].join(' OR ')
 }
 
-/** In steps, how much more a term tells among the agent's own chunks than among all. */
+/** In steps, how much more significant a term is among the agent's own chunks than among all. */
 function timesOf(weighed: Weighed[], everywhere: number): number[] {
   const factors = weighed.map(({ chunks, weight }) => weight / Math.max(1e-6, Math.log((everywhere - chunks + 0.5) / (chunks + 0.5))))
-  // What stands in half of all chunks counts nothing to FTS5, however often it is named.
+  // A term in half of all chunks has no weight in FTS5, however often it is repeated.
   const usual = factors.filter((factor) => factor < 2)
   const most = Math.max(...usual, 0)
   if (usual.every((factor) => factor > 0.8 * most)) return weighed.map(() => 1)
   return factors.map((factor) => Math.max(1, Math.round((steps * Math.min(factor, most)) / most)))
 }
 
-// PostgreSQL takes some twenty microseconds for each; the best six of 100,000 chunks are among far fewer.
+// PostgreSQL takes about twenty microseconds for each chunk. The best six of 100,000 chunks are among far fewer.
 const maxWanted = 600
 
 /**
- * The tsquery that finds what is worth ranking: chunks with a rare term, and with two or three of the others together, as many as are expected
- * to stay within a bound. What has common words alone is ranked only where there is nothing else.
+ * The tsquery for the chunks that are worth ranking: those with a rare term, and those with two or three of the others together, as long as
+ * their expected number stays within a limit. Chunks with frequent words only are ranked only if there is nothing else.
  */
 export function tsquery(weighed: Weighed[], all: number): string {
   const units: { terms: Weighed[]; expected: number }[] = []
