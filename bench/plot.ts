@@ -15,7 +15,7 @@ const ticks = 5
 // More of them would stand in each other.
 const maxLabels = 20
 // Slanted words below the frame.
-const roomForWords = 70
+const spaceForWords = 70
 // A bar that is wide enough has its value above it; every one has it as its title.
 const labelledWidth = 24
 // What a letter of 12 pixels takes, near enough for a legend.
@@ -29,7 +29,7 @@ export function svgOf(plot: Plot): string {
   const y = (value: number): number => frame.top + inner.height * (1 - value / top)
   const places = [...new Set(plot.series.flatMap(({ points }) => points.map(({ x }) => x)))]
   // Every place as wide as the next: callers double and quadruple.
-  const below = places.some((x) => typeof x === 'string') ? roomForWords : 0
+  const below = places.some((x) => typeof x === 'string') ? spaceForWords : 0
   const axis: Axis = { places, at: (x) => frame.left + (inner.width * (places.indexOf(x) + 0.5)) / places.length }
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width} ${size.height + below}" font-family="sans-serif" font-size="12" fill="${ink}">`,

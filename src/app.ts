@@ -50,7 +50,7 @@ export type AppOptions = {
   /** Stores that are already being opened. By default `startApp` opens them. */
   stores?: Promise<Stores>
   /** Called when every module exists and before the server accepts connections. */
-  beforeListening?(rooms: Rooms): Promise<void>
+  beforeListening?(modules: Modules): Promise<void>
   /** Set if this process is one of several workers: the ports they share, and the metrics page of all workers. */
   among?: { port: number; adminPort: number | undefined; scrape(): Promise<string> } | undefined
   /** Deadlines and leases that differ from the defaults, for tests. */
@@ -59,9 +59,9 @@ export type AppOptions = {
 }
 
 /** What the first start and tests use directly, without HTTP. */
-export type Rooms = { admin: Admin; knowledge: Knowledge; store: Store; turns: Turns }
+export type Modules = { admin: Admin; knowledge: Knowledge; store: Store; turns: Turns }
 
-export type App = Rooms & {
+export type App = Modules & {
   /** The base URL of the API. */
   url: string
   /** The base URL of the admin API and the console: the same as `url` unless `TURNKEEP_ADMIN_PORT` is set. */
@@ -109,7 +109,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
   const closing = new AbortController()
   const admin = createAdmin({ store, sealer, models, tools, knowledge, guard, newId, randomBytes, adminToken, closing: closing.signal })
 
-  const rooms = { admin, knowledge, store, turns }
+  const modules = { admin, knowledge, store, turns }
   let draining = false
   const ready = async () => {
     const [storeState, limiter] = await Promise.all([stateOf(store, storeDeadlineMs), stateOf(window, limiterDeadlineMs)])
@@ -127,29 +127,29 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
       now: Date.now,
     }),
   }
-  const told = among ? { ...metrics, scrape: among.scrape } : metrics
-  const common = { log, accessLog, metrics: told, newRequestId, publicUrl: config.publicUrl, ready, failpoints }
-  const publicRooms = { access, turns, conversations }
+  const reported = among ? { ...metrics, scrape: among.scrape } : metrics
+  const common = { log, accessLog, metrics: reported, newRequestId, publicUrl: config.publicUrl, ready, failpoints }
+  const publicModules = { access, turns, conversations }
   const shared = config.adminPort === undefined
   let publicAt: string | null = null
   const apiUrl = (): string | null => config.publicUrl ?? (shared ? null : publicAt)
-  const adminRooms = { admin, adminToken, turns, erasure, apiUrl, service }
-  const doors = shared
-    ? [await createHttpLayer({ ...common, public: publicRooms, admin: adminRooms })]
-    : [await createHttpLayer({ ...common, public: publicRooms }), await createHttpLayer({ ...common, admin: adminRooms })]
+  const adminModules = { admin, adminToken, turns, erasure, apiUrl, service }
+  const layers = shared
+    ? [await createHttpLayer({ ...common, public: publicModules, admin: adminModules })]
+    : [await createHttpLayer({ ...common, public: publicModules }), await createHttpLayer({ ...common, admin: adminModules })]
 
   try {
-    await beforeListening?.(rooms)
+    await beforeListening?.(modules)
     const { port, adminPort } = among ?? config
-    const url = await doors[0]!.listen(port, config.host, Boolean(among))
+    const url = await layers[0]!.listen(port, config.host, Boolean(among))
     publicAt = url
-    const adminUrl = shared ? url : await doors[1]!.listen(adminPort!, config.host, Boolean(among))
+    const adminUrl = shared ? url : await layers[1]!.listen(adminPort!, config.host, Boolean(among))
     turns.start()
     overload.start()
     erasure.start()
     indexer.start()
     lastUse.start()
-    return { url, adminUrl, ...rooms, figures: metrics.figures, drain }
+    return { url, adminUrl, ...modules, figures: metrics.figures, drain }
   } catch (error) {
     await window.close()
     await store.close()
@@ -158,7 +158,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 
   async function drain(): Promise<void> {
     draining = true
-    const closed = Promise.all(doors.map((door) => door.close()))
+    const closed = Promise.all(layers.map((layer) => layer.close()))
     await Promise.all([turns.drain(config.drainSeconds * 1000), indexer.stop()])
     closing.abort(new ApiError('service_unavailable'))
     await closed

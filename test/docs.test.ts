@@ -17,7 +17,7 @@ import { blocksOf } from './support/document-blocks.ts'
 import { numbersIn, readExactlyOncePage } from './support/exactly-once-page.ts'
 import { settingsPage } from './support/settings-page.ts'
 import { assertShown } from './support/shown-output.ts'
-import { startTestDoor } from './support/test-http-layer.ts'
+import { startTestLayer } from './support/test-http-layer.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -210,8 +210,8 @@ void test('docs: every relative link leads to an existing file, and to one of it
 })
 
 void test('docs: the page lists every page of docs/errors that a caller may get', async () => {
-  await using door = await startTestDoor()
-  const page = await (await fetch(`${door.url}/docs`)).text()
+  await using layer = await startTestLayer()
+  const page = await (await fetch(`${layer.url}/docs`)).text()
   const shown = [...page.matchAll(/<details id="(\w+)">/g)].map(([, code]) => code!)
   assert.deepEqual(shown.toSorted(), codes.filter((code) => code !== 'unauthorized' && code !== 'conflict').toSorted())
 })

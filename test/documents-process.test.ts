@@ -65,12 +65,12 @@ void test('documents: when the reading process dies during a document, that docu
 void test('documents: signals that a terminal sends to all its processes do not end the reading process', async (t) => {
   const extractor = open(t)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  let told = 0
+  let reported = 0
   const onProgress = (): void => {
-    for (const signal of told++ === 0 ? signals : []) process.kill(readingProcess(), signal)
+    for (const signal of reported++ === 0 ? signals : []) process.kill(readingProcess(), signal)
   }
   assert.equal((await extractor.read(document(logBook, { onProgress }))).chunks, 300)
-  assert.ok(told > 0)
+  assert.ok(reported > 0)
   assert.equal((await extractor.take(290, 50)).length, 10)
 })
 

@@ -19,7 +19,7 @@ import { createSealer } from '../src/config/secrets.ts'
 import { startLines } from '../src/process/start-lines.ts'
 import { verify } from '../src/store/queries/invariants.ts'
 import { openSqliteStore, readSnapshot } from '../src/store/sqlite/sqlite.ts'
-import { agentRooms } from './support/agent-rooms.ts'
+import { agentModules } from './support/agent-modules.ts'
 import { makeDatabase, noPostgres, withClient } from './support/postgres-server.ts'
 import { showServer } from './support/shown-server.ts'
 import type { ShownServer } from './support/shown-server.ts'
@@ -235,14 +235,14 @@ describe('first start: addresses', () => {
 })
 
 /** The modules that a first start needs, on an existing store. */
-async function rooms(t: TestContext, given: { openaiApiKey?: string; anthropicApiKey?: string } = {}): Promise<FirstStartOptions> {
+async function modules(t: TestContext, given: { openaiApiKey?: string; anthropicApiKey?: string } = {}): Promise<FirstStartOptions> {
   const folder = openDataFolder(ownFolder(t))
   const store = await openSqliteStore({ folder: folder.path })
   t.after(() => store.close())
   const ulid = monotonicFactory()
   const newId = (prefix: string): string => `${prefix}_${ulid().toLowerCase()}`
   const { encryptionKeys } = readSecrets({ adminToken: undefined, encryptionKeys: undefined }, folder)
-  const behind = agentRooms(store, createSealer(encryptionKeys))
+  const behind = agentModules(store, createSealer(encryptionKeys))
   const admin = createAdmin({ store, ...behind, newId, randomBytes, adminToken: 'a-token' })
   const { openaiApiKey, anthropicApiKey } = given
   return { admin, knowledge: behind.knowledge, store, folder, openaiApiKey, anthropicApiKey }
@@ -282,7 +282,7 @@ describe('first start: after a kill half way, the next start completes it and cr
   const steps = 11
   for (let n = 1; n <= steps; n++) {
     test(`after step ${n} of ${steps}`, async (t) => {
-      const options = await rooms(t, { openaiApiKey: 'sk-test' })
+      const options = await modules(t, { openaiApiKey: 'sk-test' })
       await assert.rejects(makeDemo(dyingAfter(options, n)), Killed)
       await demoKeyOpens(options, await makeDemo(options))
       assert.deepEqual(
@@ -304,14 +304,14 @@ describe('first start: after a kill half way, the next start completes it and cr
   }
 
   test('there are no more steps than these', async (t) => {
-    const options = await rooms(t, { openaiApiKey: 'sk-test' })
+    const options = await modules(t, { openaiApiKey: 'sk-test' })
     assert.ok(await makeDemo(dyingAfter(options, steps + 1)))
   })
 })
 
 describe("first start: the operator's changes stay", () => {
   test('a lost demo.key gets a new secret for the same key, so its conversations stay', async (t) => {
-    const options = await rooms(t)
+    const options = await modules(t)
     const demo = await makeDemo(options)
     const before = options.folder.read('demo.key')!
     rmSync(options.folder.pathOf('demo.key'))
@@ -324,7 +324,7 @@ describe("first start: the operator's changes stay", () => {
 
   for (const text of ['', 'svc_live_nonsense', 'svc_live_aaaaaaaaaaaaaaaa.0000000000000000000000000000000000000000000000000']) {
     test(`an invalid demo.key is replaced: ${JSON.stringify(text)}`, async (t) => {
-      const options = await rooms(t)
+      const options = await modules(t)
       const demo = await makeDemo(options)
       writeFileSync(options.folder.pathOf('demo.key'), text)
       assert.deepEqual(await makeDemo(options), demo)
@@ -333,7 +333,7 @@ describe("first start: the operator's changes stay", () => {
   }
 
   test('a revoked demo key stays revoked, and nothing is created in its place', async (t) => {
-    const options = await rooms(t)
+    const options = await modules(t)
     const demo = await makeDemo(options)
     const [key] = (await options.admin.listApiKeys(demo!.agentId, { limit: 1 })).data
     await options.admin.revokeApiKey(key!.id)
@@ -343,7 +343,7 @@ describe("first start: the operator's changes stay", () => {
   })
 
   test('a deleted demo agent is not created again', async (t) => {
-    const options = await rooms(t)
+    const options = await modules(t)
     const demo = await makeDemo(options)
     await options.admin.deleteAgent(demo!.agentId)
     const made = await counts(options.folder.path)
@@ -352,7 +352,7 @@ describe("first start: the operator's changes stay", () => {
   })
 
   test('if the operator already has an agent, no demo is created', async (t) => {
-    const options = await rooms(t)
+    const options = await modules(t)
     const owner = await options.admin.createOwner({ name: 'mine' })
     await options.admin.createAgent({ ownerId: owner.id, name: 'demo', systemPrompt: '', model: 'demo/demo' })
     assert.equal(await makeDemo(options), undefined)
@@ -369,7 +369,7 @@ describe("first start: the demo agent's model", () => {
   ] as const
   for (const [given, model, provider] of cases) {
     test(`${Object.keys(given).join(' and ') || 'no key'}: ${model}`, async (t) => {
-      const options = await rooms(t, given)
+      const options = await modules(t, given)
       const demo = await makeDemo(options)
       const agent = await options.admin.findAgent(demo!.agentId)
       assert.equal(agent.model, model)
@@ -380,7 +380,7 @@ describe("first start: the demo agent's model", () => {
   }
 
   test('a key that is added at a later start changes nothing', async (t) => {
-    const options = await rooms(t)
+    const options = await modules(t)
     const demo = await makeDemo(options)
     await makeDemo({ ...options, openaiApiKey: 'sk-later' })
     assert.equal((await options.admin.findAgent(demo!.agentId)).model, 'demo/demo')

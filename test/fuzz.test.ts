@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { RawSocket } from './support/raw-socket.ts'
 import type { RawAnswer } from './support/raw-socket.ts'
-import { body, chatPath, startTestDoor } from './support/test-http-layer.ts'
+import { body, chatPath, startTestLayer } from './support/test-http-layer.ts'
 
 const requests = Number(process.env['REQUESTS'] ?? (process.env['TEST_TIER'] === 'fast' ? 4_000 : 20_000))
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31))
@@ -122,24 +122,24 @@ const request = fc
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const refusals = [400, 401, 403, 404, 405, 408, 413, 417, 422, 431]
 
-function isKnownAnswer({ status, headers: told, json }: RawAnswer): void {
+function isKnownAnswer({ status, headers: reported, json }: RawAnswer): void {
   // 100: requested by `Expect`, and not a final response.
   if (status === 100) return
-  assert.match(told['x-request-id'] ?? '', uuid)
+  assert.match(reported['x-request-id'] ?? '', uuid)
   if (status === 200) return
   assert.ok(refusals.includes(status), `status ${status}`)
   assert.deepEqual(Object.keys(json), ['error'])
   assert.deepEqual(Object.keys(json.error), ['code', 'message', 'request_id'])
-  assert.equal(json.error.request_id, told['x-request-id'])
+  assert.equal(json.error.request_id, reported['x-request-id'])
 }
 
 void test(`${requests} generated requests: each response is in the envelope, none is an internal error, and the server continues (seed ${seed})`, async (t) => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const counts = new Map<number, number>()
   const property = fc.asyncProperty(fc.array(request, { minLength: atOnce, maxLength: atOnce, size: 'max' }), async (some) => {
     await Promise.all(
       some.map(async (bytes) => {
-        using raw = await RawSocket.open(door.port)
+        using raw = await RawSocket.open(layer.port)
         // The whole of it and a FIN: missing parts are not waited for.
         raw.socket.end(bytes)
         await raw.rest()
@@ -152,7 +152,7 @@ void test(`${requests} generated requests: each response is in the envelope, non
         }
       }),
     )
-    assert.deepEqual(door.logged, [])
+    assert.deepEqual(layer.logged, [])
   })
   await fc.assert(property, { seed, numRuns: Math.ceil(requests / atOnce), endOnFailure: false })
   t.diagnostic(
@@ -162,5 +162,5 @@ void test(`${requests} generated requests: each response is in the envelope, non
       .join(', '),
   )
   for (const status of [200, 400, 401, 404, 405, 422]) assert.ok(counts.has(status), `none was answered with ${status}`)
-  assert.equal((await door.chat()).status, 200)
+  assert.equal((await layer.chat()).status, 200)
 })

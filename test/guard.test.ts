@@ -119,7 +119,7 @@ void test('tools.guard: an address that is refused by itself is reported without
 
 void test('tools.guard: only the operator learns what to allow, in the syntax of the setting', async () => {
   const guard = guardOf(home())
-  const told: [string, string | undefined][] = [
+  const reported: [string, string | undefined][] = [
     ['https://10.0.0.7:8443/x', '10.0.0.7:8443'],
     ['https://[fd00::7]/x', '[fd00::7]:443'],
     ['https://Intranet/', 'intranet:443'],
@@ -127,7 +127,7 @@ void test('tools.guard: only the operator learns what to allow, in the syntax of
     ['ftp://api.example.com/', undefined],
     ['https://me:word@10.0.0.7/', undefined],
   ]
-  for (const [url, pair] of told) {
+  for (const [url, pair] of reported) {
     const hint = / to allow it, add (\S+) to TURNKEEP_ALLOW_PRIVATE_HOSTS$/.exec(guard.refusedAddress(url) ?? '')?.[1]
     assert.equal(hint, pair, url)
     if (pair !== undefined) assert.equal(guardOf(pair).refusedAddress(url), undefined, 'what it says helps')

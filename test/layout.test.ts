@@ -25,7 +25,7 @@ const arrows: Record<string, { uses: string[]; types?: string[] }> = {
 }
 
 /** The files that other modules may import: the one with the module's name and the types beside it. All others are internal to it. */
-const doors: Record<string, string[]> = {
+const entryFiles: Record<string, string[]> = {
   http: ['http.ts'],
   access: [
     'access.ts',
@@ -97,15 +97,15 @@ const outside: Record<string, string[]> = {
   'app.ts': ['main.ts'],
   'main.ts': ['cli'],
 }
-const knowsRooms = ['app.ts', 'main.ts', 'process/first-start.ts', 'process/open-stores.ts']
+const knowsModules = ['app.ts', 'main.ts', 'process/first-start.ts', 'process/open-stores.ts']
 
 type Import = { from: string; to: string; typeOnly: boolean }
 
 const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => file.slice('src/'.length))
 const imports = sources.flatMap(importsOf)
 /** The module of a file below src/, or the file itself if it is outside of all modules. */
-const isRoom = (name: string): boolean => Object.hasOwn(arrows, name)
-const roomOf = (file: string): string => (isRoom(file.split('/')[0]!) ? file.split('/')[0]! : file)
+const isModule = (name: string): boolean => Object.hasOwn(arrows, name)
+const moduleOf = (file: string): string => (isModule(file.split('/')[0]!) ? file.split('/')[0]! : file)
 
 function importsOf(from: string): Import[] {
   const code = read(`src/${from}`)
@@ -115,16 +115,18 @@ function importsOf(from: string): Import[] {
 }
 
 function mayCross({ from, to, typeOnly }: Import): boolean {
-  const [room, other] = [roomOf(from), roomOf(to)]
-  if (!isRoom(other)) return outside[other]?.some((name) => name === room || (name === 'rooms' && isRoom(room))) ?? false
-  if (!isRoom(room)) return knowsRooms.includes(room) || typeOnly
-  const arrow = arrows[room]!
+  const [module, other] = [moduleOf(from), moduleOf(to)]
+  if (!isModule(other)) return outside[other]?.some((name) => name === module || (name === 'rooms' && isModule(module))) ?? false
+  if (!isModule(module)) return knowsModules.includes(module) || typeOnly
+  const arrow = arrows[module]!
   return arrow.uses.includes(other) || (typeOnly && (arrow.types?.includes(other) ?? false))
 }
 
-function isDoor(file: string): boolean {
-  const inside = file.slice(roomOf(file).length + 1)
-  return doors[roomOf(file)]!.some((door) => door === inside || (door.endsWith('/*') && inside.startsWith(door.slice(0, -1))))
+function isEntryFile(file: string): boolean {
+  const inside = file.slice(moduleOf(file).length + 1)
+  return entryFiles[moduleOf(file)]!.some(
+    (entryFile) => entryFile === inside || (entryFile.endsWith('/*') && inside.startsWith(entryFile.slice(0, -1))),
+  )
 }
 
 const show = ({ from, to }: Import): string => `${from} → ${to}`
@@ -137,25 +139,27 @@ describe('layout', () => {
   })
 
   test('every folder below src is a known module, and every file outside is listed', () => {
-    const names = new Set(sources.map(roomOf))
-    assert.deepEqual([...names].filter((name) => !isRoom(name) && !Object.hasOwn(outside, name)).toSorted(), [])
+    const names = new Set(sources.map(moduleOf))
+    assert.deepEqual([...names].filter((name) => !isModule(name) && !Object.hasOwn(outside, name)).toSorted(), [])
   })
 
   test('modules import only what they may', () => {
-    const crossing = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to))
+    const crossing = imports.filter(({ from, to }) => moduleOf(from) !== moduleOf(to))
     assert.deepEqual(crossing.filter((one) => !mayCross(one)).map(show), [])
   })
 
   test("other modules import only a module's entry files", () => {
-    const entering = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to) && isRoom(roomOf(to)))
-    assert.deepEqual(entering.filter(({ to }) => !isDoor(to)).map(show), [])
+    const entering = imports.filter(({ from, to }) => moduleOf(from) !== moduleOf(to) && isModule(moduleOf(to)))
+    assert.deepEqual(entering.filter(({ to }) => !isEntryFile(to)).map(show), [])
   })
 
   test('every entry file is imported by another module', () => {
-    const unused = Object.entries(doors).flatMap(([room, files]) =>
+    const unused = Object.entries(entryFiles).flatMap(([module, files]) =>
       files.filter(
         (file) =>
-          !file.endsWith('/*') && room !== 'cli' && !imports.some(({ from, to }) => roomOf(from) !== room && to === `${room}/${file}`),
+          !file.endsWith('/*') &&
+          module !== 'cli' &&
+          !imports.some(({ from, to }) => moduleOf(from) !== module && to === `${module}/${file}`),
       ),
     )
     assert.deepEqual(unused, [])

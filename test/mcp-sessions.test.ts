@@ -230,9 +230,9 @@ describe('pinned tools', () => {
         assert.match(outcome.text, /^Error: the tool look has changed since the operator approved it/)
       }
       assert.equal(count('tools/call'), 0)
-      const told = caller.lines.filter(({ msg }) => String(msg).includes('changed since it was approved'))
+      const reported = caller.lines.filter(({ msg }) => String(msg).includes('changed since it was approved'))
       assert.deepEqual(
-        told.map((line) => [line['server'], line['tool'], line['level']]),
+        reported.map((line) => [line['server'], line['tool'], line['level']]),
         [['peer', 'look', 'warn']],
       )
       assert.equal((await caller.ask(server, 'act', { pinned })).text, 'did act')
@@ -290,14 +290,14 @@ describe('pinned tools', () => {
   })
 
   void test('a tool that differs is refused by a list of this very call alone, which concurrent calls share', async () => {
-    const former = await caller.pin(server)
-    await caller.ask(server, 'act', { pinned: former })
+    const previous = await caller.pin(server)
+    await caller.ask(server, 'act', { pinned: previous })
     server.offer([tool('look'), tool('act', { description: 'Acts otherwise.' })])
     const now = await caller.pin(server)
     assert.equal((await caller.ask(server, 'act', { pinned: now })).text, 'did act')
     for (const _ of [1, 2]) {
       const before = count('tools/list')
-      const outcomes = await Promise.all(['act', 'look', 'act'].map((name) => caller.ask(server, name, { pinned: former })))
+      const outcomes = await Promise.all(['act', 'look', 'act'].map((name) => caller.ask(server, name, { pinned: previous })))
       for (const { text } of outcomes) assert.match(text, /has changed/)
       assert.equal(count('tools/list') - before, 1)
     }

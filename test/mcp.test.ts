@@ -92,9 +92,9 @@ void test('fault.tool-hostile: a long operation is awaited, and one that is too 
 
 void test('mcp: a server that was restarted between two calls serves the second in a new session', async () => {
   await caller.ask(server, 'echo', { pinned, args: { message: 'before' } })
-  const former = server.pid
+  const previous = server.pid
   await server.restart()
-  assert.notEqual(server.pid, former)
+  assert.notEqual(server.pid, previous)
   assert.equal((await caller.ask(server, 'echo', { pinned, args: { message: 'after' } })).text, 'Echo: after')
 })
 

@@ -24,7 +24,7 @@ export const idleStreams: Scenario = {
   name: 'idle-streams',
   sentence: `${streams.toLocaleString('en-US')} streams open at once, each with one chunk in 28 s: memory of the server with them, less its memory before.`,
   async run(bench) {
-    const { openFiles, many } = roomFor(bench.quick ? 50 : streams)
+    const { openFiles, many } = spaceFor(bench.quick ? 50 : streams)
     const upstream = await bench.upstream()
     await upstream.configure({})
     const server = await bench.startServer({ openFiles, env: { TURNKEEP_MAX_TURNS: String(2 * streams) } })
@@ -53,7 +53,7 @@ export const idleStreams: Scenario = {
 }
 
 /** As many as the machine lets one process have; only a privileged user may raise that. */
-function roomFor(wanted: number): { openFiles: number; many: number } {
+function spaceFor(wanted: number): { openFiles: number; many: number } {
   const files = filesOf(wanted)
   try {
     execFileSync('prlimit', [`--nofile=${files}:${files}`, 'true'], { stdio: 'ignore' })

@@ -41,11 +41,11 @@ async function portOf(control: Readable): Promise<number | undefined> {
 function configOf(folder: string): string {
   const dist = 'node_modules/@turnkeep/client/dist'
   const manifest = JSON.parse(readFileSync(join(folder, 'node_modules/@turnkeep/client/package.json'), 'utf8')) as Manifest
-  const door = manifest.exports['.'].default.replace('./dist/', './client/')
+  const layer = manifest.exports['.'].default.replace('./dist/', './client/')
   const modules = [
     ['worker.mjs', 'embed "worker.mjs"'],
     ['program.mjs', 'embed "program.mjs"'],
-    ['@turnkeep/client', JSON.stringify(`export * from '${door}'`)],
+    ['@turnkeep/client', JSON.stringify(`export * from '${layer}'`)],
     ...globSync('**/*.js', { cwd: join(folder, dist) }).map((file) => [`@turnkeep/client/${file}`, `embed "${dist}/${file}"`]),
   ]
   return `using Workerd = import "/workerd/workerd.capnp";

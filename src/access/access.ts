@@ -49,7 +49,7 @@ export function createAccess({
   const keys = createKeyCache({ load: (keyId) => store.read.findApiKey(keyId), monotonicMs })
   store.onChange(keys.clear)
   let warnedAt = -Infinity
-  let blindToldAt = -Infinity
+  let outageLoggedAt = -Infinity
   let refused = 0
 
   function tellRefusal(error: unknown): void {
@@ -61,9 +61,9 @@ export function createAccess({
   }
 
   function tellBlind(error: StoreUnavailable): void {
-    if (monotonicMs() - blindToldAt < warnEveryMs) return
+    if (monotonicMs() - outageLoggedAt < warnEveryMs) return
     log.warn({ cause: error.message }, 'could not look up API keys: rejecting requests')
-    blindToldAt = monotonicMs()
+    outageLoggedAt = monotonicMs()
   }
 
   /** `order.authentication`: an unknown ID and a wrong secret take the same path to the same response. */

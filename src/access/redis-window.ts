@@ -66,7 +66,7 @@ export async function createRedisWindow({
   const address = addressOf(url)
   const tried = Promise.withResolvers<void>()
   let trouble: string | undefined
-  let told = false
+  let reported = false
   let warnedAt = -Infinity
   let failures = 0
   let closing = false
@@ -116,10 +116,10 @@ export async function createRedisWindow({
   function fails(error: NodeJS.ErrnoException): void {
     const said = error.message || error.code || 'no reason given'
     const reason = address.password ? said.replaceAll(address.password, '…') : said
-    if (!told && !closing && monotonicMs() - warnedAt >= warnEveryMs) {
+    if (!reported && !closing && monotonicMs() - warnedAt >= warnEveryMs) {
       log.warn({ reason }, 'rate limiter unavailable: Redis cannot be used; rejecting requests until it works again')
       warnedAt = monotonicMs()
-      told = true
+      reported = true
     }
     trouble = reason
   }
@@ -127,8 +127,8 @@ export async function createRedisWindow({
   function works(): void {
     failures = 0
     trouble = undefined
-    if (told) log.info('rate limiter available again')
-    told = false
+    if (reported) log.info('rate limiter available again')
+    reported = false
   }
 
   /** Commands of one round of the event loop are sent in one write: a separate write costs twice as much as the rest of a command. */

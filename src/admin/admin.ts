@@ -87,20 +87,20 @@ function createCalls(options: AdminOptions, requestId: string | null): AdminCall
     const lineIds = [options.newId('aud')]
     return requestId === null ? { who: 'server', requestId, lineIds } : { who: 'admin', requestId, lineIds }
   }
-  const rooms = { ...options, store: adminStore(options.store, newAuthor) }
+  const modules = { ...options, store: adminStore(options.store, newAuthor) }
   return {
-    ...createOwnersAdmin(rooms),
-    ...createLedgerAdmin(rooms),
-    ...createProvidersAdmin(rooms),
-    ...createAgentsAdmin(rooms),
-    ...createToolTrials(rooms),
-    ...createModelPrices(rooms),
-    ...createDocumentsAdmin(rooms),
-    ...createApiKeysAdmin(rooms),
-    ...createHistoryAdmin(rooms),
-    ...createUsageAdmin(rooms),
-    ...createPlaygroundAdmin(rooms),
-    ...createSessionsAdmin(rooms),
-    ...createAuditAdmin(rooms),
+    ...createOwnersAdmin(modules),
+    ...createLedgerAdmin(modules),
+    ...createProvidersAdmin(modules),
+    ...createAgentsAdmin(modules),
+    ...createToolTrials(modules),
+    ...createModelPrices(modules),
+    ...createDocumentsAdmin(modules),
+    ...createApiKeysAdmin(modules),
+    ...createHistoryAdmin(modules),
+    ...createUsageAdmin(modules),
+    ...createPlaygroundAdmin(modules),
+    ...createSessionsAdmin(modules),
+    ...createAuditAdmin(modules),
   }
 }

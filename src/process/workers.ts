@@ -87,7 +87,7 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
   const ready = Promise.withResolvers<Ready>()
   const ended = Promise.withResolvers<WorkersEnd>()
   const page = createSharedPage()
-  let othersBegun = false
+  let othersStarted = false
   let started = false
   let ending: WorkersEnd | undefined
   let refusal: string | undefined
@@ -110,8 +110,8 @@ export function startWorkers({ count, program, environment, ports, makesDemo, dr
         place.ready = message.ready
         place.readySince = performance.now()
         log.info({ worker: place.number, pid: child.pid }, 'worker ready')
-        if (!othersBegun) others.forEach(start)
-        othersBegun = true
+        if (!othersStarted) others.forEach(start)
+        othersStarted = true
         if (!started && places.every((one) => one.ready)) {
           started = true
           ready.resolve(first.ready!)

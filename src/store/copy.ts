@@ -42,7 +42,7 @@ const rowsEach = 2_000
 const charactersEach = 4_000_000
 
 /** Throws CopyRefused and SchemaRefused (one line for the operator), FolderInUse, StoreUnavailable. */
-export async function copyHouse({ folder, url, onProgress }: CopyOptions): Promise<CopyReport> {
+export async function copyToPostgres({ folder, url, onProgress }: CopyOptions): Promise<CopyReport> {
   const source = await openCopySource(folder)
   try {
     const of = source.tables.reduce((sum, table) => sum + source.count(table), 0)
@@ -58,8 +58,8 @@ export async function copyHouse({ folder, url, onProgress }: CopyOptions): Promi
     try {
       const tables = [...digests].map(([name, digest]) => ({ name, ...digest }))
       const report = { tables, sums, differences: [] }
-      const begun = await takeUp(target, digests)
-      if (begun.finished) return { kind: 'before', found: of, invariants: 0, ...report }
+      const started = await takeUp(target, digests)
+      if (started.finished) return { kind: 'before', found: of, invariants: 0, ...report }
       let before = 0
       for (const table of source.tables) {
         await copyTable(source, target, table, (rows) => onProgress({ phase: 'copying', table: table.name, rows: before + rows, of }))
@@ -69,7 +69,7 @@ export async function copyHouse({ folder, url, onProgress }: CopyOptions): Promi
       const checking = counting('checking')
       const { invariants, differences } = await checkCopy(url, { tables: source.tables, digests, sums }, checking)
       if (differences.length === 0) await target.finish()
-      return { kind: differences.length === 0 ? 'done' : 'different', found: begun.found, ...report, invariants, differences }
+      return { kind: differences.length === 0 ? 'done' : 'different', found: started.found, ...report, invariants, differences }
     } finally {
       await target.close()
     }

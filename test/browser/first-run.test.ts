@@ -11,9 +11,9 @@ import type { ModelServer } from '../support/model-server.ts'
 import { startServer } from '../support/server-process.ts'
 import { makeFolder } from '../support/test-app.ts'
 
-type FreshHouse = { adminUrl: string; folder: string; model: ModelServer; close(): Promise<void> }
+type FreshApp = { adminUrl: string; folder: string; model: ModelServer; close(): Promise<void> }
 
-const inConsole = openConsole(async (): Promise<FreshHouse> => {
+const inConsole = openConsole(async (): Promise<FreshApp> => {
   const [folder, model] = await Promise.all([makeFolder(), startModelServer()])
   const server = await startServer({ TURNKEEP_DATA_DIR: folder })
   return {
@@ -31,7 +31,7 @@ const inConsole = openConsole(async (): Promise<FreshHouse> => {
 inConsole(
   'console: the first run leads to a first reply, and to a command that returns the same reply twice',
   async ({ page, app, open, settled, say }) => {
-    const begun = performance.now()
+    const started = performance.now()
     await open('/')
     await page.getByLabel(/^Admin token/).fill(readFileSync(join(app.folder, 'admin.token'), 'utf8').trim())
     await page.keyboard.press('Enter')
@@ -61,7 +61,7 @@ inConsole(
     await page.getByLabel('Message', { exact: true }).fill('Who is there?')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByRole('region', { name: 'Reply' }).getByText('You said: Who is there?').waitFor()
-    say(`from the sign-in to the first reply: ${((performance.now() - begun) / 1000).toFixed(1)} s of the machine's own time`)
+    say(`from the sign-in to the first reply: ${((performance.now() - started) / 1000).toFixed(1)} s of the machine's own time`)
 
     await page.getByRole('button', { name: 'Continue to API call' }).click()
     const command = await page.getByRole('region', { name: 'curl command', exact: true }).innerText()

@@ -37,8 +37,8 @@ inConsole('console: the secret of a new key is shown once, works, and is in no l
   await page.goBack()
   await settled()
   assert.ok(!(await page.content()).includes(secret), 'the secret came back')
-  const told = await Promise.all(answers)
-  assert.ok(told.length > 3 && !told.some((text) => text.includes(secret)), 'a later answer holds the secret')
+  const reported = await Promise.all(answers)
+  assert.ok(reported.length > 3 && !reported.some((text) => text.includes(secret)), 'a later answer holds the secret')
 })
 
 inConsole('console: a key that is revoked on the page is refused immediately', async ({ page, app, open }) => {

@@ -277,7 +277,7 @@ function answerAs(h: Broken, name: string): void {
 function switchOff(h: Broken): void {
   const change = { kind: 'admin', what: 'switch', agent: 'agt_main' } as const
   const [before, after] = [h.call('edited').at - 1, h.answer('edited').at + 1]
-  h.events.push({ ...change, enabled: false, begunAt: before, at: before }, { ...change, enabled: true, begunAt: after, at: after })
+  h.events.push({ ...change, enabled: false, startedAt: before, at: before }, { ...change, enabled: true, startedAt: after, at: after })
 }
 
 /** The same on every side, but not the price. */

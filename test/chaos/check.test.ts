@@ -17,7 +17,7 @@ void describe('the checker', () => {
       corrupt(history)
       const violations = check(history.events)
       assert.deepEqual([...new Set(violations.map((violation) => violation.check))], [name], JSON.stringify(violations, null, 1))
-      assert.ok(violations.every(({ events, what: told }) => events.length > 0 && told !== ''))
+      assert.ok(violations.every(({ events, what: reported }) => events.length > 0 && reported !== ''))
     })
   }
 

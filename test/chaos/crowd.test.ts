@@ -12,9 +12,9 @@ const cores = availableParallelism()
 void test('a machine on which far more threads want a core than there are is told, one with a few more is not', async (t) => {
   const written: HistoryEvent[] = []
   let now = 0
-  const told: number[] = []
+  const reported: number[] = []
   const history = { write: (event: HistoryEvent) => void written.push(event), now: () => now }
-  const logWatch = { crowded: (until: number) => void told.push(until) }
+  const logWatch = { crowded: (until: number) => void reported.push(until) }
   t.mock.timers.enable({ apis: ['setInterval'] })
   let threads = 3 * cores
   const stop = watchCrowd({ history, logWatch }, () => threads)
@@ -25,11 +25,11 @@ void test('a machine on which far more threads want a core than there are is tol
     }
   }
   pass()
-  assert.deepEqual([written, told], [[], []])
+  assert.deepEqual([written, reported], [[], []])
   threads = 5 * cores
   pass()
   assert.deepEqual(written, [{ kind: 'machine', at: 2000, from: 1000, runnable: threads }])
-  assert.deepEqual(told, [2000])
+  assert.deepEqual(reported, [2000])
   stop()
   pass()
   assert.equal(written.length, 1)

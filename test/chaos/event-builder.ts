@@ -136,27 +136,27 @@ export function createEventBuilder() {
       { id: `msg_${question}`, role: 'user', content: said.message, ...common },
       { id: `msg_${reply}`, role: 'assistant', content: result.text, ...common },
     )
-    const told = {
+    const reported = {
       request_id: requestId,
       conversation_id: conversation.id,
       message: { id: `msg_${reply}`, role: 'assistant', content: result.text, created_at: common.createdAt },
       usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, charged_usd: usd(charged) },
     }
-    replies.set(said.message, { text: JSON.stringify(told), said: told, key: said.key })
+    replies.set(said.message, { text: JSON.stringify(reported), said: reported, key: said.key })
     charges.push({ owner: tenants.find(({ keys }) => keys.includes(keyOf(said.key)))!.owner.id, requestId, units: charged })
   }
   const reply = (said: Said, of: number, transport: 'chat' | 'stream' = 'chat', pieces = 2): void => {
-    const { text, said: told } = replies.get(said.message)!
-    const common = { status: 200, headers: { 'x-request-id': told.request_id } as Record<string, string> }
+    const { text, said: reported } = replies.get(said.message)!
+    const common = { status: 200, headers: { 'x-request-id': reported.request_id } as Record<string, string> }
     const figures = rate(said.key)
     if (transport === 'chat') {
       const headers = { ...common.headers, 'content-type': 'application/json; charset=utf-8', ...figures }
       return answer(of, { ...common, headers, body: text })
     }
-    const { content } = told.message as { content: string }
+    const { content } = reported.message as { content: string }
     const cut = Math.floor(content.length / 2)
     const deltas = pieces === 0 ? [] : [content.slice(0, cut), content.slice(cut)]
-    const created = JSON.stringify({ request_id: told.request_id, conversation_id: told.conversation_id })
+    const created = JSON.stringify({ request_id: reported.request_id, conversation_id: reported.conversation_id })
     const streamed = [
       { event: 'response.created', data: created },
       ...deltas.map((delta) => ({ event: 'response.output_text.delta', data: JSON.stringify({ delta }) })),
@@ -177,9 +177,9 @@ export function createEventBuilder() {
     settle(said, serial)
     reply(said, of, transport)
   }
-  const change = (told: AdminChange): void => {
-    const begunAt = now()
-    write({ kind: 'admin', at: now(), begunAt, ...told })
+  const change = (reported: AdminChange): void => {
+    const startedAt = now()
+    write({ kind: 'admin', at: now(), startedAt, ...reported })
   }
 
   /** All that is stored; the requests with two attempts are told apart. */

@@ -154,8 +154,8 @@ export type ToolEvent = {
   message: string
 }
 
-/** A change by the operator, told when it was answered well. `at` is then; `begunAt` is before it was first sent. */
-export type AdminEvent = { kind: 'admin'; at: number; begunAt: number } & AdminChange
+/** A change by the operator, told when it was answered well. `at` is then; `startedAt` is before it was first sent. */
+export type AdminEvent = { kind: 'admin'; at: number; startedAt: number } & AdminChange
 export type AdminChange =
   | { what: 'top-up'; owner: string; amountUsd: string; idempotencyKey: string }
   /** The prompt says its version. */
@@ -208,7 +208,7 @@ export type History = {
 /** `file` absent: in memory alone. */
 export function openHistory(file?: string): History {
   const events: HistoryEvent[] = []
-  const begunAt = performance.now()
+  const startedAt = performance.now()
   const stream = file === undefined ? undefined : createWriteStream(file)
   // Without a listener an error would end the harness in the middle of a run; it is told at the end instead.
   let failure: Error | undefined
@@ -225,7 +225,7 @@ export function openHistory(file?: string): History {
 
   return {
     events,
-    now: () => Math.round((performance.now() - begunAt) * 1000) / 1000,
+    now: () => Math.round((performance.now() - startedAt) * 1000) / 1000,
     write(event) {
       events.push(event)
       stream?.write(`${JSON.stringify(event)}\n`)

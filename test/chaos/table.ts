@@ -151,12 +151,12 @@ export function progressLine(
   logWatch: LogWatch,
 ): string {
   const faults = [...came.values()].reduce((sum, count) => sum + count, 0)
-  const told = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
+  const reported = Object.entries(counts).map(([name, count]) => `${count} ${name}`)
   const parts = [
     `${faults} faults`,
     `${killsOf(history.events)} kills`,
     `${pending.size} failpoints left`,
-    ...told,
+    ...reported,
     `${logWatch.violations.length} violations`,
   ]
   return `${String(Math.round(history.now() / 1000)).padStart(5)} s  ${parts.join(', ')}`
@@ -188,8 +188,8 @@ export function printReport(report: Report): void {
     say(
       `from a kill to the orphan's answer, ${name}: ${waits.count} orphans, p50 ${waits.p50Ms} ms, p99 ${waits.p99Ms} ms, longest ${waits.maxMs} ms`,
     )
-  const told = Object.entries(report.explained).map(([line, { count }]) => `${line} ${count}`)
-  if (told.length > 0) say(`told at level error or fatal, each for a fault above: ${told.join(', ')}`)
+  const reported = Object.entries(report.explained).map(([line, { count }]) => `${line} ${count}`)
+  if (reported.length > 0) say(`told at level error or fatal, each for a fault above: ${reported.join(', ')}`)
   if (report.neverCame.length > 0) say(`never came: ${report.neverCame.join(', ')}`)
   if (report.neverActed.length > 0) say(`this run does not count: ${report.neverActed.length} failpoints never acted`)
   if (isEmpty(report)) say('this run does not count: nobody was answered, or nothing was broken')

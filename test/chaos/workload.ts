@@ -41,9 +41,9 @@ export async function startWorkload({ target, random, history, callers, upstream
     const made = await makeWorld({ admin, upstream, history })
     testbed = made
     const erase: Parameters<typeof runCaller>[0]['erase'] = async (change, key) => {
-      const begunAt = history.now()
+      const startedAt = history.now()
       const path = `/agents/${key.agentId}/end-users?external_user_id=${encodeURIComponent(change.user)}`
-      if (await admin.call('DELETE', path)) history.write({ kind: 'admin', at: history.now(), begunAt, ...change })
+      if (await admin.call('DELETE', path)) history.write({ kind: 'admin', at: history.now(), startedAt, ...change })
     }
     const common = { testbed: made, asking, book, erase, stopped: stopped.signal }
     running = Promise.all([

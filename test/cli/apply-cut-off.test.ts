@@ -119,8 +119,8 @@ describe('turnkeep apply: interrupted in the middle', () => {
     assert.match(readFileSync(join(fixture.folder, 'Gone.key'), 'utf8'), /^svc_live_\S+\n$/)
     assert.match((await fixture.applied(declared('Gone'))).stdout, /^Plan: 1 to create, 4 unchanged\.$/m)
     await assertOnce('Gone')
-    const nobody = await fixture.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
-    assert.deepEqual([nobody.code, nobody.stdout], [2, ''])
+    const noOne = await fixture.apply([], { TURNKEEP_PUBLIC_URL: 'http://127.0.0.1:1' })
+    assert.deepEqual([noOne.code, noOne.stdout], [2, ''])
   })
 
   test('an agent that was changed after the diff was shown is left unchanged', async () => {
@@ -236,11 +236,11 @@ owners:
       })
       const child = await start(owner, gate.url, ...flags)
       child.stdout.resume()
-      let told = ''
-      child.stderr.setEncoding('utf8').on('data', (piece: string) => (told += piece))
+      let reported = ''
+      child.stderr.setEncoding('utf8').on('data', (piece: string) => (reported += piece))
       assert.equal((await once(child, 'close'))[0], 1)
-      assert.match(told, /^turnkeep: stopped midway: stdout was closed\. Run the same command again to continue\.$/m)
-      assert.match(told, /^svc_live_\S+$/m)
+      assert.match(reported, /^turnkeep: stopped midway: stdout was closed\. Run the same command again to continue\.$/m)
+      assert.match(reported, /^svc_live_\S+$/m)
       const { id } = await fixture.one('/agents', `${owner} one`)
       assert.deepEqual(await fixture.list(`/agents/${id}/documents`), [])
     })

@@ -29,7 +29,7 @@ describe('turnkeep apply: invalid files', () => {
   }
 
   test('each mistake is reported with line, column and the closest valid name, all in one run', async () => {
-    const told = await refused(`
+    const reported = await refused(`
 owner: []
 owners:
   - name: Acme
@@ -64,16 +64,16 @@ providers:
       'F:17:13: a tool requires a type: http, mcp or builtin',
       'F:19:20: kind must be one of openai, anthropic, google, openai-compatible: did you mean openai?',
     ])
-      assert.ok(told.includes(`\n${line}\n`), `${line}\n${told}`)
-    assert.match(told, /\nF:16:\d+: K: a secret must not be in the file/)
-    assert.match(told, /\nF:16:\d+: X-Api-Key: a secret must not be in the file/)
-    assert.match(told, /\nF:19:34: api_key must not be in the file, .* such as api_key_env: OPENAI_API_KEY\n/)
-    assert.ok(!told.includes('canary'))
+      assert.ok(reported.includes(`\n${line}\n`), `${line}\n${reported}`)
+    assert.match(reported, /\nF:16:\d+: K: a secret must not be in the file/)
+    assert.match(reported, /\nF:16:\d+: X-Api-Key: a secret must not be in the file/)
+    assert.match(reported, /\nF:19:34: api_key must not be in the file, .* such as api_key_env: OPENAI_API_KEY\n/)
+    assert.ok(!reported.includes('canary'))
   })
 
   test('duplicate names, invalid documents, missing files', async () => {
     fixture.write('empty.md', '')
-    const told = await refused(`
+    const reported = await refused(`
 providers: [{name: p, kind: openai, api_key_env: K}, {name: p, kind: openai, api_key_env: K}]
 owners:
   - name: Acme
@@ -100,7 +100,7 @@ owners:
       /^F:10:\d+: duplicate document u, first declared at .*:10; give one of them another title$/m,
       /^F:11:5: duplicate owner Acme, first declared at /m,
     ])
-      assert.match(told, line)
+      assert.match(reported, line)
   })
 
   test('invalid YAML and anything but one declaration are reported with their position', async () => {
@@ -134,7 +134,7 @@ owners:
   })
 
   test('the text in the place of a secret is never shown, whatever it is', async () => {
-    const told = await refused(`
+    const reported = await refused(`
 providers: [{name: p, kind: openai, api_key_env: 12345678}]
 owners:
   - name: W
@@ -143,20 +143,20 @@ owners:
         tools:
           - {type: http, name: t, description: d, method: GET, url: x, parameters: {}, headers: {X-Api-Key: 12345678, Cookie: true}, secrets: {K: {env: 12345678}}}
 `)
-    assert.match(told, /: X-Api-Key: a secret must not be in the file/)
-    assert.match(told, /: Cookie: a secret must not be in the file/)
-    assert.match(told, /: api_key_env must be the name of an environment variable\n/)
-    assert.match(told, /: env must be the name of an environment variable\n/)
-    assert.ok(!told.includes('12345678'), told)
+    assert.match(reported, /: X-Api-Key: a secret must not be in the file/)
+    assert.match(reported, /: Cookie: a secret must not be in the file/)
+    assert.match(reported, /: api_key_env must be the name of an environment variable\n/)
+    assert.match(reported, /: env must be the name of an environment variable\n/)
+    assert.ok(!reported.includes('12345678'), reported)
   })
 
   test('a file name that a form cannot carry is refused; a name with a percent sign is not', async () => {
     const names = ['a"b.md', 'a\\b.md', 'a\nb.md', 'a\rb.md']
     for (const name of [...names, 'a%22b.md']) fixture.write(name, 'x')
     const documents = [...names, 'a%22b.md', 'nope.md'].map((file) => ({ file }))
-    const told = await refused(JSON.stringify({ owners: [{ name: 'W', agents: [{ name: 'A', documents }] }] }))
-    assert.equal(told.match(/which cannot be uploaded/g)?.length, 4, told)
-    assert.equal(told.match(/\nF:1:\d+: /g)?.length, 5, told)
+    const reported = await refused(JSON.stringify({ owners: [{ name: 'W', agents: [{ name: 'A', documents }] }] }))
+    assert.equal(reported.match(/which cannot be uploaded/g)?.length, 4, reported)
+    assert.equal(reported.match(/\nF:1:\d+: /g)?.length, 5, reported)
   })
 
   test('what the server could not do is refused before anything is created: no model, no provider, no price, another kind', async () => {

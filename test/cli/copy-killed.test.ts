@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { copyHouse } from '../../src/store/copy.ts'
+import { copyToPostgres } from '../../src/store/copy.ts'
 import type { CopyReport } from '../../src/store/copy.ts'
 import { openCopySource } from '../../src/store/postgres/copy/source.ts'
 import { openCopyTarget } from '../../src/store/postgres/copy/target.ts'
@@ -28,8 +28,8 @@ void describe('turnkeep copy: killed', { skip }, () => {
     let found = -1
     let runs = 0
     for (; !report; runs++) {
-      const begunWith = Math.max(0, found)
-      report = await copyUntil(folder, url, ({ phase, rows }) => phase === 'copying' && rows > begunWith)
+      const startedWith = Math.max(0, found)
+      report = await copyUntil(folder, url, ({ phase, rows }) => phase === 'copying' && rows > startedWith)
       const copied = await count(url, 'select sum(copied) from copy_progress')
       if (!report) assert.ok(copied > found, `${copied} rows after ${found}`)
       found = copied
@@ -90,7 +90,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
       await until(async () => (await count(url, waiting)) >= 1)
       child.kill('SIGKILL')
       await once(child, 'exit')
-      const next = copyHouse({ folder, url, onProgress: ignore })
+      const next = copyToPostgres({ folder, url, onProgress: ignore })
       await until(async () => (await count(url, waiting)) >= 2)
       await holder.query('select pg_advisory_unlock(1)')
       assert.equal((await next).kind, 'done')
@@ -115,7 +115,7 @@ void describe('turnkeep copy: killed', { skip }, () => {
 
   void test('a run after the end reports that the copy is complete and does nothing', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
-    await copyHouse({ folder, url, onProgress: ignore })
+    await copyToPostgres({ folder, url, onProgress: ignore })
     await withClient(url, (client) => client.query(`update owners set name = 'since the move'`))
     const { code, stdout } = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
     assert.equal(code, 0)

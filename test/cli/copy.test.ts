@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { Client } from 'pg'
 import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'
-import { CopyRefused, copyHouse } from '../../src/store/copy.ts'
+import { CopyRefused, copyToPostgres } from '../../src/store/copy.ts'
 import { openCopySource } from '../../src/store/postgres/copy/source.ts'
 import { openCopyTarget } from '../../src/store/postgres/copy/target.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
@@ -54,7 +54,7 @@ void describe('turnkeep copy: the copied data', { skip }, () => {
     db.close()
     await createKnowledge({ store: known }).index(document)
     await known.close()
-    await copyHouse({ folder, url, onProgress: ignore })
+    await copyToPostgres({ folder, url, onProgress: ignore })
 
     const store = await openPostgresStore({ url: fresh, log })
     t.after(() => store.close())
@@ -96,7 +96,7 @@ void describe('turnkeep copy: the copied data', { skip }, () => {
 
 void describe('turnkeep copy: refused', { skip }, () => {
   const refused = async (folder: string, url: string, words: RegExp): Promise<void> => {
-    await assert.rejects(copyHouse({ folder, url, onProgress: ignore }), (error: unknown) => {
+    await assert.rejects(copyToPostgres({ folder, url, onProgress: ignore }), (error: unknown) => {
       assert.ok(error instanceof CopyRefused, String(error))
       assert.match(error.message, words)
       return true
@@ -106,11 +106,11 @@ void describe('turnkeep copy: refused', { skip }, () => {
   void test('while a server runs on the folder, and the folder is free again afterwards', async (t) => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const server = await openSqliteStore({ folder })
-    await assert.rejects(copyHouse({ folder, url, onProgress: ignore }), FolderInUse)
-    const told = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
-    assert.equal(told.code, 2)
+    await assert.rejects(copyToPostgres({ folder, url, onProgress: ignore }), FolderInUse)
+    const reported = await runCommand(['copy', '--to', url], { TURNKEEP_DATA_DIR: folder })
+    assert.equal(reported.code, 2)
     assert.match(
-      told.stderr,
+      reported.stderr,
       /^turnkeep: cannot copy: the data folder .* is in use by another Turnkeep process\. Stop that process first\.\n$/,
     )
     await server.close()
@@ -138,7 +138,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     await early.connect()
     await refused(folder, url, /a Turnkeep server works with this database/)
     await early.end()
-    assert.equal((await copyHouse({ folder, url, onProgress: ignore })).kind, 'done')
+    assert.equal((await copyToPostgres({ folder, url, onProgress: ignore })).kind, 'done')
   })
 
   void test('from a folder that has changed since the copy started, or another folder', async (t) => {
@@ -155,7 +155,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     t.after(() => rmSync(other, { recursive: true, force: true }))
     await fillStore(other, { turns: 10 })
     await refused(other, url, /not what it was when the copy began/)
-    await copyHouse({ folder: other, url: second, onProgress: ignore })
+    await copyToPostgres({ folder: other, url: second, onProgress: ignore })
     await refused(folder, second, /another copy into this database was finished on 20/)
   })
 
@@ -172,7 +172,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     const db = new DatabaseSync(join(folder, 'turnkeep.db'))
     db.exec('create table attic (id text primary key)')
     db.close()
-    await assert.rejects(copyHouse({ folder, url, onProgress: ignore }), /a copy would leave behind: attic/)
+    await assert.rejects(copyToPostgres({ folder, url, onProgress: ignore }), /a copy would leave behind: attic/)
   })
 
   void test('from a store that is broken, has an older schema, or does not exist', async (t) => {
@@ -214,7 +214,7 @@ void describe('turnkeep copy: refused', { skip }, () => {
     const [folder, url] = [await createSqliteSource(t), await createPostgresTarget(t)]
     const pooler = await startPooler(url)
     t.after(() => pooler.stop())
-    await copyHouse({ folder, url, onProgress: ignore })
+    await copyToPostgres({ folder, url, onProgress: ignore })
     await refused(folder, pooler.through(url), /a pooler stands before the database: name PostgreSQL itself in --to/)
     const backup = await runCommand(['backup', join(folder, 'x.dump')], { DATABASE_URL: pooler.through(url) })
     assert.deepEqual([backup.code, /a pooler stands before the database/.test(backup.stderr)], [2, true], backup.stderr)

@@ -54,8 +54,8 @@ test('docs/operate/commands.md names every command, and no other', () => {
     const verbs = [...says!.matchAll(/`([a-z-]+)`/g)].map(([, verb]) => verb!)
     return [name!, verbs.toSorted()] as const
   })
-  const told = program.commands.map((command) => [command.name(), command.commands.map((verb) => verb.name()).toSorted()] as const)
-  assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(told))
+  const reported = program.commands.map((command) => [command.name(), command.commands.map((verb) => verb.name()).toSorted()] as const)
+  assert.deepEqual(Object.fromEntries(rows), Object.fromEntries(reported))
 })
 
 test('help: a misspelled command gets a suggestion and exit code 2', async () => {

@@ -45,8 +45,8 @@ describe('turnkeep conversation and turn', () => {
       [await turnkeep('conversation', 'messages', reply.conversation_id, '--json'), await app.made('GET', `${path}/messages`)],
       [await turnkeep('conversation', 'show', reply.conversation_id, '--json'), await app.made('GET', path)],
     ]
-    for (const [{ stdout }, told] of answers) {
-      assert.deepEqual(JSON.parse(stdout), told)
+    for (const [{ stdout }, reported] of answers) {
+      assert.deepEqual(JSON.parse(stdout), reported)
       assert.doesNotMatch(stdout, /[\u007f-\u009f]|\p{Cf}|\u2028/u)
       assert.match(stdout, /C1 \\u009b31m, DEL \\u007f, turned \\u202eround, hidden \\udb40\\udc41, line \\u2028 end/)
     }

@@ -180,9 +180,9 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     await Promise.all(load)
     assert.equal(made.code, 0, made.stderr)
     assert.ok(served > 0, 'nothing was served meanwhile')
-    const told = JSON.parse(made.stdout)
-    assert.deepEqual([told.file, told.ok, told.broken], [file, true, []])
-    assert.deepEqual(told.keep[0], { secret: 'TURNKEEP_ENCRYPTION_KEY', where: 'environment' })
+    const reported = JSON.parse(made.stdout)
+    assert.deepEqual([reported.file, reported.ok, reported.broken], [file, true, []])
+    assert.deepEqual(reported.keep[0], { secret: 'TURNKEEP_ENCRYPTION_KEY', where: 'environment' })
     assert.equal(statSync(file).mode & 0o777, 0o600)
     assert.ok(!readdirSync(processRuns.folder).includes('one.dump.partial'))
     const again = await runCommand(['backup', file], { DATABASE_URL: database.url })
@@ -256,8 +256,8 @@ void describe('turnkeep backup of PostgreSQL', { skip: noPostgres() || noPostgre
     await assert.rejects(dump([folder, findBin()!]), refused(/^pg_dump ended without a backup: no room$/))
     // Every user of the machine can read a program's arguments.
     program('pg_dump', answers(`echo "$* and ${'$'}{#PGPASSWORD}" >&2; exit 1`))
-    const told = refused(new RegExp(`--dbname=postgres://.* and ${decodeURIComponent(url.password).length}$`))
-    await assert.rejects(dump([folder]), (error: unknown) => told(error) && !String(error).includes(url.password))
+    const reported = refused(new RegExp(`--dbname=postgres://.* and ${decodeURIComponent(url.password).length}$`))
+    await assert.rejects(dump([folder]), (error: unknown) => reported(error) && !String(error).includes(url.password))
     // It reports success, and the file is empty.
     program('pg_dump', answers('exit 0'))
     program('pg_restore', `exec ${join(findBin()!, 'pg_restore')} "$@"`)

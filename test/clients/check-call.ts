@@ -66,11 +66,11 @@ function checkEnd(lines: Printed['lines'], noted: Noted[], endedAt: number, { ou
   const last = lines.at(-1)
   if (last === undefined) return []
   const late = noted.filter(({ at }) => at > last.at)
-  const told = (last.at - Math.max(...noted.map((note) => note.endedAt ?? endedAt))) / 1000
+  const reported = (last.at - Math.max(...noted.map((note) => note.endedAt ?? endedAt))) / 1000
   return [
     ...(late.length > 0 ? [`${late.length} requests after the end`] : []),
-    ...(noted.length > 0 && outcome !== 'left' && told > maxLogDelaySeconds
-      ? [`the end was told ${told.toFixed(1)} s after the last answer`]
+    ...(noted.length > 0 && outcome !== 'left' && reported > maxLogDelaySeconds
+      ? [`the end was told ${reported.toFixed(1)} s after the last answer`]
       : []),
   ]
 }
@@ -124,13 +124,13 @@ function checkReply(expect: Expect, { at: _, ...reply }: Completed & { at: numbe
 function checkError({ error }: Expect, failed: Failed, noted: Noted[]): string[] {
   const { kind, code, status, retry_after: range } = error ?? {}
   const { idempotencyKey, requestId } = noted.at(-1) ?? {}
-  const told = failed.retry_after ?? undefined
+  const reported = failed.retry_after ?? undefined
   return [
     ...(kind === undefined || failed.kind === kind ? [] : [`the error is a ${show(failed)}, not a ${kind}`]),
     ...((failed.code ?? undefined) === code ? [] : [`the error's code is ${failed.code}, not ${code}`]),
     ...((failed.status ?? undefined) === status ? [] : [`the error's status is ${failed.status}, not ${status}`]),
-    ...(range === undefined ? [] : told === undefined ? ['the error has no retry_after'] : inRange('retry_after', told, range)),
-    ...(range === undefined && told !== undefined ? [`the error has retry_after ${told}, and nobody asked for it`] : []),
+    ...(range === undefined ? [] : reported === undefined ? ['the error has no retry_after'] : inRange('retry_after', reported, range)),
+    ...(range === undefined && reported !== undefined ? [`the error has retry_after ${reported}, and nobody asked for it`] : []),
     ...(noted.length === 0 || failed.idempotency_key === idempotencyKey ? [] : ["the error's key is not the one that was sent"]),
     ...(code === undefined || failed.request_id === requestId
       ? []

@@ -14,7 +14,7 @@ export async function runAll(
   scenarios: Scenario[],
   clients: readonly Driver[],
   fixture: ScenarioFixture,
-  told: (one: { client: string; outcome: Outcome }) => void,
+  reported: (one: { client: string; outcome: Outcome }) => void,
 ): Promise<Column[]> {
   const columns = clients.map(({ name }): Column => ({ client: name, outcomes: [] }))
   const runs = scenarios.flatMap((scenario, row) =>
@@ -25,7 +25,7 @@ export async function runAll(
     for (const { scenario, row, command, column } of next) {
       const outcome = await runScenario(scenario, command, fixture)
       column.outcomes[row] = outcome
-      told({ client: column.client, outcome })
+      reported({ client: column.client, outcome })
     }
   }
   await Promise.all(Array.from({ length: atOnce }, work))

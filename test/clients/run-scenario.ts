@@ -87,8 +87,8 @@ async function runIn(
   if (key !== undefined) await besides(scenario.message, key)
 
   const problems: string[] = []
-  const told: Completed[] = []
-  const begun = performance.now()
+  const reported: Completed[] = []
+  const started = performance.now()
   for (const [index, call] of [scenario, ...again.map((later): Call => ({ ...scenario, faults: [], ...later }))].entries()) {
     const before = proxy.noted.length
     proxy.setFaults(call.faults ?? [])
@@ -104,17 +104,17 @@ async function runIn(
     }
     const printed = await runDriver(command, order, index === 0 ? scenario.caller_leaves_after_deltas : undefined)
     const noted = proxy.noted.slice(before)
-    const wrong = checkCall(call, printed, noted, told[0])
+    const wrong = checkCall(call, printed, noted, reported[0])
     problems.push(...(index === 0 ? wrong : wrong.map((problem) => `call ${index + 1}: ${problem}`)))
     key ??= noted[0]?.idempotencyKey
-    for (const { at: _, ...line } of printed.lines) if (line.event === 'completed') told.push(line)
+    for (const { at: _, ...line } of printed.lines) if (line.event === 'completed') reported.push(line)
   }
-  const seconds = (performance.now() - begun) / 1000
+  const seconds = (performance.now() - started) / 1000
 
   speaker.callsEnded()
   await Promise.all(others)
   await service.turnsEnded(caller.agentId)
-  problems.push(...checkStored(scenario, await service.find(caller), told), ...proxy.problems)
+  problems.push(...checkStored(scenario, await service.find(caller), reported), ...proxy.problems)
   return { scenario: scenario.name, problems, requests: proxy.noted.length, seconds }
 }
 

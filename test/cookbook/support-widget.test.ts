@@ -28,7 +28,7 @@ async function startSite(t: TestContext, backend: () => string): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-async function startHouse(t: TestContext, app: TestApp): Promise<{ site: string; backend: Program }> {
+async function startApps(t: TestContext, app: TestApp): Promise<{ site: string; backend: Program }> {
   const { folder, remove } = layOut('support-widget.md')
   t.after(remove)
   let url = ''
@@ -50,7 +50,7 @@ void test(
   { skip: noBrowser() },
   async (t) => {
     await using app = await startTestApp()
-    const { site, backend } = await startHouse(t, app)
+    const { site, backend } = await startApps(t, app)
     app.model.when('return', ['Parcels may be returned ', 'within thirty days.'])
     await visit(
       [site, backend.url],
@@ -84,7 +84,7 @@ void test(
 
 void test('cookbook/support-widget: other origins, unsigned names and too many requests are refused', async (t) => {
   await using app = await startTestApp()
-  const { site, backend } = await startHouse(t, app)
+  const { site, backend } = await startApps(t, app)
   const send = (given: { visitor?: string; origin?: string; id?: string; text?: string }): Promise<Response> =>
     fetch(`${backend.url}/messages`, {
       method: 'POST',

@@ -112,10 +112,10 @@ async function seemsWell(server: Running): Promise<void> {
   assert.match(status, /^NSpid:\t\d+\t1$/m)
   assert.match(status, /^CapEff:\t0+$/m)
   // On a busy machine the service's checks may be late for a while.
-  for (let told = ''; told !== '{"status":"ready","store":"ok","limiter":"ok"}';) {
+  for (let reported = ''; reported !== '{"status":"ready","store":"ok","limiter":"ok"}';) {
     const ready = await fetch(`${server.url}/readyz`)
     assert.equal(ready.status, 200)
-    told = await ready.text()
+    reported = await ready.text()
   }
   const docs = await fetch(`${server.url}/docs`)
   assert.match(await docs.text(), /idempotency_conflict/)

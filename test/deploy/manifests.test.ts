@@ -9,7 +9,7 @@ import { describe, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, settings } from '../../src/config/config.ts'
 import { turnDefaults } from '../../src/turn/turn-settings.ts'
-import { startTestDoor } from '../support/test-http-layer.ts'
+import { startTestLayer } from '../support/test-http-layer.ts'
 import { image, imageUser } from './image-root.ts'
 import { environmentOf } from './dockerfile.ts'
 
@@ -116,12 +116,12 @@ void describe('deploy/kubernetes', () => {
   })
 
   test('probes check the status of existing paths, and a start may wait for the database and a migration', async () => {
-    await using door = await startTestDoor()
+    await using layer = await startTestLayer()
     const ports = Object.fromEntries(
       container.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [name, containerPort]),
     )
     for (const probe of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
-      assert.equal((await fetch(`${door.url}${probe.httpGet.path}`)).status, 200)
+      assert.equal((await fetch(`${layer.url}${probe.httpGet.path}`)).status, 200)
       assert.equal(ports[probe.httpGet.port], Number(environmentOf(image)['PORT']))
     }
     assert.equal(container.livenessProbe.httpGet.path, '/healthz')

@@ -18,7 +18,7 @@ import { Fleet, noFleet } from '../support/fleet.ts'
 import { gate } from '../support/model-server.ts'
 import { parseEvents, startTestApp, TestClient } from '../support/test-app.ts'
 import type { TestApp, TestAppOptions } from '../support/test-app.ts'
-import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-http-layer.ts'
+import { body, chatPath, ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
 import { nginxConf, startNginx, swap, withoutNginx } from './nginx-front.ts'
 
 const options = { skip: withoutNginx(), timeout: 60_000 }
@@ -133,8 +133,8 @@ void describe('nginx: waiting', options, () => {
   void test("stream.established: its heartbeat keeps a stream open longer than nginx's timeout; without one nginx cuts it", async (t) => {
     for (const heartbeatMs of [100, 60_000]) {
       const turn = new ScriptedTurn()
-      await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs } })
-      const front = await startNginx(t, [door.url], (conf) => swap(conf, 'proxy_read_timeout 130s;', 'proxy_read_timeout 1s;'))
+      await using layer = await startTestLayer({ begin: () => turn.started, times: { heartbeatMs } })
+      const front = await startNginx(t, [layer.url], (conf) => swap(conf, 'proxy_read_timeout 130s;', 'proxy_read_timeout 1s;'))
       const response = await fetch(`${front.url}${chatPath}/stream`, {
         method: 'POST',
         headers: { ...headers, 'idempotency-key': 'k' },
@@ -193,7 +193,7 @@ void describe('nginx: answers', options, () => {
       const [plain, through] = [await ask(direct), await ask(caller)]
       seen.push(through.status)
       assert.equal(through.status, plain.status, through.text)
-      assert.deepEqual(told(through.headers), told(plain.headers), String(plain.status))
+      assert.deepEqual(reported(through.headers), reported(plain.headers), String(plain.status))
       assert.equal(withoutId(through.text), withoutId(plain.text))
       assert.match(through.headers.get('x-request-id')!, /^[0-9a-f-]{36}$/)
     }
@@ -307,8 +307,8 @@ void describe('nginx: several servers', options, () => {
     const refuse = (): never => {
       throw new ApiError('service_unavailable')
     }
-    await using first = await startTestDoor({ begin: refuse })
-    await using second = await startTestDoor({ begin: refuse })
+    await using first = await startTestLayer({ begin: refuse })
+    await using second = await startTestLayer({ begin: refuse })
     const front = await startNginx(t, [first.url, second.url])
     const response = await fetch(`${front.url}${chatPath}`, {
       method: 'POST',
@@ -317,7 +317,7 @@ void describe('nginx: several servers', options, () => {
     })
     assert.equal(response.status, 503)
     await response.text()
-    assert.equal(first.begun.length + second.begun.length, 1)
+    assert.equal(first.started.length + second.started.length, 1)
   })
 })
 
@@ -346,20 +346,20 @@ void describe('nginx: three processes on one database', { skip: options.skip || 
     assert.ok(broken >= 5 && broken <= 30, `${broken} of 50 streams were cut`)
     assert.equal(outcomes.filter(({ kind }) => kind === 'reply').length, 50 - broken)
 
-    const told = await Promise.all(requests.map((sent) => fleet.send(sent, { choose: () => front.url })))
-    for (const [index, outcome] of outcomes.entries()) if (outcome.kind === 'reply') assert.equal(told[index]!.reply, outcome.reply)
+    const reported = await Promise.all(requests.map((sent) => fleet.send(sent, { choose: () => front.url })))
+    for (const [index, outcome] of outcomes.entries()) if (outcome.kind === 'reply') assert.equal(reported[index]!.reply, outcome.reply)
     // The dead process gets no more requests: nginx uses another one.
     assert.deepEqual(
-      told.flatMap(({ met }) => met).filter((met) => met === 'broken' || met === 'cut'),
+      reported.flatMap(({ met }) => met).filter((met) => met === 'broken' || met === 'cut'),
       [],
     )
-    await fleet.checkReplies(told)
+    await fleet.checkReplies(reported)
     t.diagnostic(`${broken} of 50 streams were cut by the kill; all 50 callers have their one reply`)
   })
 })
 
 /** Headers that matter to a caller; nginx and Node each write the connection's in their own way. */
-function told(all: Headers): Record<string, string> {
+function reported(all: Headers): Record<string, string> {
   const wire = ['connection', 'keep-alive', 'date', 'server', 'transfer-encoding', 'content-length']
   const changing = ['x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
   return Object.fromEntries(

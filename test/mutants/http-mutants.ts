@@ -15,7 +15,7 @@ const agentCheck = "    if ((request.params as { agent_id: string }).agent_id !=
 const permissionCheck = "    if (request.method === 'POST' && apiKey.permission !== 'full') throw new ApiError('permission_denied')\n"
 const spending = '    request.caller = { apiKey, figures: await spend(access, apiKey, reply) }\n'
 
-export const doorMutants: Mutant[] = [
+export const httpLayerMutants: Mutant[] = [
   {
     rule: 'order.request-id',
     removes: 'nothing is run behind a request that may be read in two ways',
@@ -211,8 +211,8 @@ export const doorMutants: Mutant[] = [
     edits: [
       edit(
         chat,
-        '        throw new ApiError(begun.code)\n',
-        '        reply.headers(rateHeaders(request.caller.figures))\n        throw new ApiError(begun.code)\n',
+        '        throw new ApiError(started.code)\n',
+        '        reply.headers(rateHeaders(request.caller.figures))\n        throw new ApiError(started.code)\n',
       ),
     ],
     caughtBy: { file: order, title: 'rate.headers stream.established: a refused turn is not a stream and carries no rate limit headers' },

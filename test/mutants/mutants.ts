@@ -2,7 +2,7 @@
 import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'
-import { doorMutants } from './http-mutants.ts'
+import { httpLayerMutants } from './http-mutants.ts'
 import { endingMutants } from './ending-mutants.ts'
 import { erasureMutants } from './erasure-mutants.ts'
 import { knowledgeMutants } from './knowledge-mutants.ts'
@@ -16,7 +16,7 @@ import { streamMutants } from './stream-mutants.ts'
 import { toolMutants } from './tool-mutants.ts'
 
 export const mutants: Mutant[] = [
-  ...doorMutants,
+  ...httpLayerMutants,
   ...accessMutants,
   ...sessionMutants,
   ...admissionMutants,

@@ -8,7 +8,7 @@ const agent = 'src/agent/agent.ts'
 const retry = 'src/agent/models/retry.ts'
 const paging = 'src/store/queries/paging.ts'
 const streamTest = 'spec/4-2-stream.test.ts'
-const doorStream = 'spec/http-stream.test.ts'
+const layerStream = 'spec/http-stream.test.ts'
 
 export const streamMutants: Mutant[] = [
   {
@@ -21,7 +21,7 @@ export const streamMutants: Mutant[] = [
     rule: 'stream.established',
     removes: 'created leaves before the model speaks',
     edits: [edit(stream, "    this.#write(event('response.created',", "    this.#pending = (event('response.created',")],
-    caughtBy: { file: doorStream, title: 'stream.established: headers and response.created leave before any delta' },
+    caughtBy: { file: layerStream, title: 'stream.established: headers and response.created leave before any delta' },
     symptom: 'hang',
   },
   {
@@ -63,14 +63,14 @@ export const streamMutants: Mutant[] = [
     rule: 'stream.slow-reader',
     removes: 'deltas are dropped where too much is unsent',
     edits: [edit(stream, 'const unsentLimitBytes = 262_144', 'const unsentLimitBytes = 2 ** 40')],
-    caughtBy: { file: doorStream, title: 'fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB unsent' },
+    caughtBy: { file: layerStream, title: 'fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB unsent' },
   },
   {
     rule: 'stream.slow-reader',
     removes: 'from the first dropped delta on all are dropped',
     edits: [edit(stream, '      this.#dropping = true\n')],
     caughtBy: {
-      file: doorStream,
+      file: layerStream,
       title: 'fault.slow-reader stream.slow-reader: after a dropped delta none follows, even when the reader has caught up',
     },
   },
@@ -79,7 +79,7 @@ export const streamMutants: Mutant[] = [
     removes: 'a reader who takes nothing is cut off',
     edits: [edit(slowReader, '    if (unmovedMs >= stallMs) response.destroy()\n')],
     caughtBy: {
-      file: doorStream,
+      file: layerStream,
       title: 'fault.slow-reader stream.slow-reader: a reader that makes no progress is cut off in time, and the turn goes on',
     },
   },
@@ -87,7 +87,7 @@ export const streamMutants: Mutant[] = [
     rule: 'stream.slow-reader',
     removes: 'a reader who takes a part of a write at a time is not cut off',
     edits: [edit(slowReader, ' || before.left !== taken.left')],
-    caughtBy: { file: doorStream, title: 'fault.slow-reader stream.slow-reader: a reader that makes progress is not cut off' },
+    caughtBy: { file: layerStream, title: 'fault.slow-reader stream.slow-reader: a reader that makes progress is not cut off' },
   },
   {
     rule: 'text.well-formed',

@@ -68,8 +68,8 @@ function readTap(output: string): { ran: string[]; failures: Failure[] } {
   const failures: Failure[] = []
   const lines = output.split('\n')
   for (const [at, line] of lines.entries()) {
-    const begun = /^( *)# Subtest: (.*)$/.exec(line)
-    if (begun) path.splice(begun[1]!.length / 4, path.length, unescape(begun[2]!))
+    const started = /^( *)# Subtest: (.*)$/.exec(line)
+    if (started) path.splice(started[1]!.length / 4, path.length, unescape(started[2]!))
     const ended = /^( *)(not )?ok \d+ - /.exec(line)
     if (!ended) continue
     const end = lines.indexOf(`${ended[1]}  ...`, at)

@@ -85,11 +85,11 @@ void describe('a clock that jumps', { concurrency: true }, () => {
           for (const reset of resets) assert.ok(Math.abs(reset - Date.now() / 1000) <= 65, `Reset ${reset} with a clock ${seconds} s off`)
         }
         held.open()
-        const told = await Promise.all(asked)
-        for (const { met } of told) assert.deepEqual(met, [])
+        const reported = await Promise.all(asked)
+        for (const { met } of reported) assert.deepEqual(met, [])
         const stored = await fleet.rows('select distinct attempt, fence from turns')
         assert.deepEqual(stored, [{ attempt: '1', fence: '1' }], 'nothing was claimed')
-        await fleet.checkReplies([before, ...told])
+        await fleet.checkReplies([before, ...reported])
         assert.equal(fleet.model.calls.length, 3)
       },
     )
@@ -110,10 +110,10 @@ void describe('a clock that jumps', { concurrency: true }, () => {
       await fleet.kill(1)
       await asked
       const killedAt = performance.now()
-      const told = await fleet.send(sent)
+      const reported = await fleet.send(sent)
       // At most 13 s after its last renewal, plus a margin for a busy machine; it must not be an hour.
-      assert.ok(told.at - killedAt < 60_000, `answered after ${told.at - killedAt} ms`)
-      await fleet.checkReplies([told])
+      assert.ok(reported.at - killedAt < 60_000, `answered after ${reported.at - killedAt} ms`)
+      await fleet.checkReplies([reported])
       assert.equal(fleet.model.calls.length, 2)
     },
   )

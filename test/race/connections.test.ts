@@ -58,8 +58,8 @@ void test(
     for (const socket of storm) socket.destroy()
     const ended = await running
     assert.equal(ended.kind, 'reply', JSON.stringify(ended))
-    const told = await fleet.send(fleet.sent('after the storm', { user: 'user-2' }))
-    await fleet.checkReplies([told])
+    const reported = await fleet.send(fleet.sent('after the storm', { user: 'user-2' }))
+    await fleet.checkReplies([reported])
     assert.equal(fleet.model.calls.length, 2)
     assert.deepEqual([child.exitCode, child.signalCode], [null, null])
   },

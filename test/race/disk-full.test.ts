@@ -95,8 +95,8 @@ void test(
 
     const late = await running
     assert.deepEqual(late.met, [], 'what was said is delivered late, and not said again')
-    const told = [before, late, ...(await Promise.all(refused.map((sent) => fleet.send(sent))))]
-    await fleet.checkReplies(told)
+    const reported = [before, late, ...(await Promise.all(refused.map((sent) => fleet.send(sent))))]
+    await fleet.checkReplies(reported)
   },
 )
 
@@ -105,7 +105,7 @@ void test(
   { skip },
   async (t) => {
     const { disk, database, fleet } = await begin(t)
-    const told = [await fleet.send(fleet.sent('before'))]
+    const reported = [await fleet.send(fleet.sent('before'))]
     const held = gate()
     fleet.model.when('slow', ['one ', held, 'two'])
     const running = fleet.send(fleet.sent('slow', { user: 'slow' }))
@@ -128,7 +128,7 @@ void test(
     await database.restart()
     const late = await running
     assert.deepEqual(late.met, [], 'what was said is delivered late, and not said again')
-    told.push(late, await fleet.send(sent))
-    await fleet.checkReplies(told)
+    reported.push(late, await fleet.send(sent))
+    await fleet.checkReplies(reported)
   },
 )

@@ -120,8 +120,8 @@ void test(
       { kind: 'error', status: 503, code: 'service_unavailable' },
       { kind: 'error', status: 200, code: 'service_unavailable' },
     ])
-    const told = await Promise.all(sent.map((one) => fleet.send(one)))
-    await fleet.checkReplies(told)
+    const reported = await Promise.all(sent.map((one) => fleet.send(one)))
+    await fleet.checkReplies(reported)
     assert.equal(fleet.model.calls.length, 4)
     const claimed = await fleet.rows('select distinct attempt from turns')
     assert.deepEqual(claimed, [{ attempt: '2' }])

@@ -38,7 +38,7 @@ async function begin(t: TestContext, { count = 1 } = {}) {
 }
 
 /** The checker: finds turns that were acknowledged and are not stored as they were acknowledged. */
-async function lostOf(fleet: Fleet, told: Told[]): Promise<string[]> {
+async function lostOf(fleet: Fleet, reported: Told[]): Promise<string[]> {
   const stored = await fleet.rows(`select t.request_id, m.id, m.content from turns t
     join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.state = 'completed'`)
   const known = new Set(stored.map(({ request_id, id, content }) => JSON.stringify([request_id, id, content])))
@@ -46,7 +46,7 @@ async function lostOf(fleet: Fleet, told: Told[]): Promise<string[]> {
     const { request_id, message } = JSON.parse(reply!)
     return !known.has(JSON.stringify([request_id, message.id, message.content]))
   }
-  return told.filter(isLost).map(({ sent }) => sent.message)
+  return reported.filter(isLost).map(({ sent }) => sent.message)
 }
 
 async function refused(fleet: Fleet, message: string): Promise<number> {
@@ -62,10 +62,10 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     const { primary, standby, proxy, fleet, lookAt } = await begin(t, { count: 2 })
     await standby.makeSynchronous()
     const load = fleet.load({ callers: 12, restMs: 300 })
-    await until('load', () => load.told.length > 40)
+    await until('load', () => load.reported.length > 40)
     await primary.kill9()
     const killedAt = performance.now()
-    const acknowledged = load.told.length
+    const acknowledged = load.reported.length
     // The address leads to the standby before it accepts writes (25006), as it may for a while in any failover.
     proxy.leadTo(standby.port)
     lookAt(standby)
@@ -74,9 +74,9 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await standby.promote()
     const promotedAt = performance.now()
     const back = await fleet.send(fleet.sent('after the failover', { user: 'after' }))
-    const told = [...(await load.stop()), back]
-    assert.deepEqual(await lostOf(fleet, told), [])
-    await fleet.checkReplies(told, { everywhere: false })
+    const reported = [...(await load.stop()), back]
+    assert.deepEqual(await lostOf(fleet, reported), [])
+    await fleet.checkReplies(reported, { everywhere: false })
     for (const server of fleet.servers) assert.deepEqual([server!.child.exitCode, server!.child.signalCode], [null, null])
     t.diagnostic(
       `${acknowledged} acknowledged before the kill; promoted in ${Math.round(promotedAt - promotedFrom)} ms; answered ` +
@@ -99,10 +99,10 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await until('25006', () => fleet.servers[0]!.log.some(({ cause }) => String(cause).includes('25006')))
     // Connections to the standby stay open; the servers must close them by themselves.
     proxy.leadTo(primary.port)
-    const told = await fleet.send(fleet.sent('back at the primary', { user: 'user-2' }))
+    const reported = await fleet.send(fleet.sent('back at the primary', { user: 'user-2' }))
     assert.equal((await running).kind, 'reply')
     assert.equal(fleet.model.calls.length, 2)
-    await fleet.checkReplies([told])
+    await fleet.checkReplies([reported])
   })
 
   void test('fault.async-failover: an asynchronous standby takes over: what was not replicated is lost, and the checker lists it', async (t) => {
@@ -156,8 +156,8 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     ]
     assert.ok(Number(waiting) > 0, 'no commit waited for the standby')
     process.kill(receiver, 'SIGCONT')
-    const told = [await running, ...(await Promise.all(sent.map((one) => fleet.send(one))))]
-    await fleet.checkReplies(told)
+    const reported = [await running, ...(await Promise.all(sent.map((one) => fleet.send(one))))]
+    await fleet.checkReplies(reported)
     assert.doesNotMatch(await primary.log(), /wait for synchronous replication/)
     t.diagnostic(`refused after ${Math.max(...times)} ms at most; ${waiting} sessions waited for the standby`)
   })

@@ -87,15 +87,15 @@ for (const { point, parts } of heldAt) {
       // The first of the two is logged; of the others the log has the count.
       await until('results kept in memory', () => fleet.servers[0]!.log.some(({ msg }) => msg === keptForLater))
       await comesBack()
-      const told = await Promise.all(asked)
+      const reported = await Promise.all(asked)
       assert.deepEqual(
-        told.map(({ met }) => met),
+        reported.map(({ met }) => met),
         [[], []],
         'each caller has its reply at the first try',
       )
       assert.equal(fleet.model.calls.length, 2)
       for (const { message } of refused.sent) assert.deepEqual(await storedOf(fleet, message), [])
-      await fleet.checkReplies(told)
+      await fleet.checkReplies(reported)
     },
   )
 }
@@ -109,10 +109,10 @@ void test(
     const asked = fleet.send(fleet.sent('hello', { transport: 'stream' }))
     await inTransaction(fleet, 'settle_v1')
     await endSessions(fleet)
-    const told = await asked
-    assert.deepEqual(told.met, [])
+    const reported = await asked
+    assert.deepEqual(reported.met, [])
     assert.equal(fleet.model.calls.length, 1)
-    await fleet.checkReplies([told])
+    await fleet.checkReplies([reported])
   },
 )
 
@@ -126,8 +126,8 @@ void test(
     const load = fleet.load({ callers: 12, restMs: 300 })
     const end = { fast: () => database.halt('fast'), immediate: () => database.halt('immediate'), 'kill -9': () => database.kill9() }
     for (const [how, endIt] of Object.entries(end)) {
-      const answered = load.told.length
-      await until('load', () => load.told.length > answered + 12)
+      const answered = load.reported.length
+      await until('load', () => load.reported.length > answered + 12)
       await endIt()
       await database.restart()
       const readyAt = performance.now()
@@ -137,9 +137,9 @@ void test(
       t.diagnostic(
         `${how}: answered ${back.map(({ at }) => Math.round(at - readyAt)).join(' and ')} ms after the database took sessions again`,
       )
-      load.told.push(...back)
+      load.reported.push(...back)
     }
-    const told = await load.stop()
+    const reported = await load.stop()
     for (const { child, log } of fleet.servers as ServerProcess[]) {
       assert.deepEqual([child.exitCode, child.signalCode], [null, null])
       assert.ok(
@@ -147,7 +147,7 @@ void test(
         'the restarts were felt',
       )
     }
-    await fleet.checkReplies(told, { everywhere: false })
+    await fleet.checkReplies(reported, { everywhere: false })
   },
 )
 
@@ -212,14 +212,14 @@ describe('fault.postgres-unreachable', { concurrency: true, skip }, () => {
         ['reply', 'reply'],
         'both callers get what was kept',
       )
-      const told = await Promise.all(sent.map((one) => fleet.send(one)))
+      const reported = await Promise.all(sent.map((one) => fleet.send(one)))
       assert.deepEqual(
-        told.map(({ reply }) => ({ kind: 'reply', reply })),
+        reported.map(({ reply }) => ({ kind: 'reply', reply })),
         ends,
       )
       // `unavailable.unknown`: what was being sent when the network went silent may arrive after all, and is one turn like any other.
       const refusedBefore = refused.flatMap((some) => some.sent)
-      await fleet.checkReplies([...told, ...(await Promise.all(refusedBefore.map((one) => fleet.send(one))))])
+      await fleet.checkReplies([...reported, ...(await Promise.all(refusedBefore.map((one) => fleet.send(one))))])
     })
   }
 
@@ -229,7 +229,7 @@ describe('fault.postgres-unreachable', { concurrency: true, skip }, () => {
     const { sent, asked, held } = await beginTurns(fleet)
     proxy.blackhole()
     held.open()
-    const told = await Promise.all(sent.map((one) => fleet.send(one, { choose: () => 1 })))
+    const reported = await Promise.all(sent.map((one) => fleet.send(one, { choose: () => 1 })))
     await proxy.pass()
     const ends = await Promise.all(asked)
     assert.deepEqual(ends, [
@@ -237,6 +237,6 @@ describe('fault.postgres-unreachable', { concurrency: true, skip }, () => {
       { kind: 'error', status: 200, code: 'service_unavailable' },
     ])
     for (const { message } of sent) assert.deepEqual(await storedOf(fleet, message), [{ state: 'completed', attempt: '2' }])
-    await fleet.checkReplies(told)
+    await fleet.checkReplies(reported)
   })
 })

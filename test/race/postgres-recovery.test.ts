@@ -62,9 +62,9 @@ for (const { transport, wakes } of [
       zombie.kill('SIGCONT')
       assert.deepEqual(await atZombie, { kind: 'error', status: transport === 'chat' ? 503 : 200, code: 'service_unavailable' })
       living.open()
-      const told = await asked
-      assert.equal(JSON.parse(told.reply!).message.content, 'from the living')
-      await fleet.checkReplies([told])
+      const reported = await asked
+      assert.equal(JSON.parse(reported.reply!).message.content, 'from the living')
+      await fleet.checkReplies([reported])
       assert.equal(fleet.model.calls.length, 2)
     },
   )
@@ -98,8 +98,8 @@ void test(
       await until('both claims', async () => (await fleet.rows(`select 1 from pg_locks where objid = 1818 and not granted`)).length === 2)
     })
 
-    const told = await Promise.all(sent.map((one) => fleet.send(one)))
-    await fleet.checkReplies(told)
+    const reported = await Promise.all(sent.map((one) => fleet.send(one)))
+    await fleet.checkReplies(reported)
     const claimed = await fleet.rows(`select attempt, fence, count(*) from turns group by attempt, fence`)
     assert.deepEqual(claimed, [{ attempt: '2', fence: '2', count: String(sent.length) }])
     assert.equal(fleet.model.calls.length, 2 * sent.length)
@@ -119,10 +119,10 @@ void test(
     assert.equal(added, '1')
     // And an older one that starts beside it, like a process that is replaced in the middle of a rollout.
     await fleet.start(2)
-    const told = await load.stop()
+    const reported = await load.stop()
     assert.deepEqual(fleet.alive, [0, 1, 2])
     const warned = fleet.servers[2]!.log.some(({ newer: names }) => String(names) === '9999-newer.sql')
     assert.ok(warned, 'the older one says that it works beside a newer one')
-    await fleet.checkReplies(told, { everywhere: false })
+    await fleet.checkReplies(reported, { everywhere: false })
   },
 )

@@ -18,8 +18,8 @@ void test(
     const load = fleet.load({ callers: 50, restMs: 1000, choose: () => balancer.url })
     const drains: number[] = []
     for (const place of [0, 1, 2]) {
-      const answered = load.told.length
-      await until('load', () => load.told.length > answered + 50)
+      const answered = load.reported.length
+      await until('load', () => load.reported.length > answered + 50)
       // A health check that has seen /readyz turn: nothing new is sent there, open connections stay.
       const old = fleet.leave(place)
       route()
@@ -29,11 +29,11 @@ void test(
       await fleet.start(place)
       route()
     }
-    const told = await load.stop()
-    const met = new Set(told.flatMap((one) => one.met))
+    const reported = await load.stop()
+    const met = new Set(reported.flatMap((one) => one.met))
     assert.ok(!met.has('cut'), 'an answer that began was finished')
-    assert.equal(fleet.model.calls.length, told.length, 'no turn ran twice')
-    await fleet.checkReplies(told, { everywhere: false })
-    t.diagnostic(`${told.length} keys; drained in ${drains.join(', ')} ms; callers met ${[...met].join(', ') || 'nothing but replies'}`)
+    assert.equal(fleet.model.calls.length, reported.length, 'no turn ran twice')
+    await fleet.checkReplies(reported, { everywhere: false })
+    t.diagnostic(`${reported.length} keys; drained in ${drains.join(', ')} ms; callers met ${[...met].join(', ') || 'nothing but replies'}`)
   },
 )

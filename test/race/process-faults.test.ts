@@ -120,9 +120,9 @@ for (const { transport, wakes } of [
       await writeFile(end, '')
       assert.deepEqual(await atBlocked, { kind: 'error', status: transport === 'chat' ? 503 : 200, code: 'service_unavailable' })
       living.open()
-      const told = await asked
-      assert.equal(JSON.parse(told.reply!).message.content, 'from the other')
-      await fleet.checkReplies([told])
+      const reported = await asked
+      assert.equal(JSON.parse(reported.reply!).message.content, 'from the other')
+      await fleet.checkReplies([reported])
       assert.equal(fleet.model.calls.length, 2)
     },
   )

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { RawSocket } from '../support/raw-socket.ts'
-import { chatPath, startTestDoor } from '../support/test-http-layer.ts'
+import { chatPath, startTestLayer } from '../support/test-http-layer.ts'
 
 const slow = 1500
 const head = `POST ${chatPath} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n`
@@ -16,7 +16,7 @@ for (const [what, begin, times] of [
   ['bodies', `${head}Content-Length: 1000\r\n\r\n{"external_user_id":"`, { headersMs: 1000, requestMs: 2000 }],
 ] as const) {
   void test(`fault.slow-requests order.request-id: ${slow} callers with slow ${what}: each gets 408, others are answered meanwhile`, async (t) => {
-    await using door = await startTestDoor({ times })
+    await using layer = await startTestLayer({ times })
     const raws: RawSocket[] = []
     t.after(() => raws.forEach(({ socket }) => socket.destroy()))
     // None of them is ever idle.
@@ -24,16 +24,16 @@ for (const [what, begin, times] of [
     t.after(() => clearInterval(drip))
     let served = 0
     while (raws.length < slow) {
-      const some = await Promise.all(Array.from({ length: 50 }, () => RawSocket.open(door.port)))
+      const some = await Promise.all(Array.from({ length: 50 }, () => RawSocket.open(layer.port)))
       for (const raw of some) raw.write(begin)
       raws.push(...some)
-      assert.equal((await door.chat()).status, 200)
+      assert.equal((await layer.chat()).status, 200)
       served += 1
     }
-    const told = Promise.all(raws.map((raw) => raw.rest())).then(() => 'told' as const)
+    const reported = Promise.all(raws.map((raw) => raw.rest())).then(() => 'told' as const)
     for (let over = false; !over; served += 1) {
-      assert.equal((await door.chat()).status, 200)
-      over = (await Promise.race([told, pass(20)])) === 'told'
+      assert.equal((await layer.chat()).status, 200)
+      over = (await Promise.race([reported, pass(20)])) === 'told'
     }
     const ids = new Set<string>()
     for (const { answers } of raws) {
@@ -45,7 +45,7 @@ for (const [what, begin, times] of [
       ids.add(answers[0]!.json.error.request_id)
     }
     assert.equal(ids.size, slow)
-    assert.equal(door.begun.length, served, 'nothing of the slow ones began')
+    assert.equal(layer.started.length, served, 'nothing of the slow ones began')
     t.diagnostic(`${served} others were answered`)
   })
 }

@@ -57,8 +57,8 @@ void test(
       }
     }
     const calls = model.calls.length
-    const told = await client.stream(refused[0]!.message, refused[0]!)
-    assert.deepEqual(errorOf(told), [503, 'service_unavailable'], 'JSON with its status, no stream')
+    const reported = await client.stream(refused[0]!.message, refused[0]!)
+    assert.deepEqual(errorOf(reported), [503, 'service_unavailable'], 'JSON with its status, no stream')
     held.open()
     await until('a result that is kept', () =>
       processRuns.server!.log.some(({ msg }) => msg === 'could not store the result of a turn, retrying'),

@@ -55,16 +55,16 @@ void test(
       await fleet.kill(victim)
       void fleet.start(victim)
     }
-    const told = await load.stop()
+    const reported = await load.stop()
     await until('all three processes', () => fleet.alive.length === 3)
-    await fleet.checkReplies(told)
-    const waits = told
+    await fleet.checkReplies(reported)
+    const waits = reported
       .flatMap(({ sent, met, at }) => (met.length > 0 && at > (hit.get(sent) ?? at) ? [at - hit.get(sent)!] : []))
       .toSorted((a, b) => a - b)
     assert.ok(waits.length > 0, 'no kill hit a turn')
     const share = (part: number): number => Math.round(waits[Math.min(waits.length - 1, Math.floor(waits.length * part))]!)
     t.diagnostic(
-      `${kills} kills, ${told.length} keys, ${waits.length} of them hit; kill to reply: median ${share(0.5)} ms, longest ${share(1)} ms`,
+      `${kills} kills, ${reported.length} keys, ${waits.length} of them hit; kill to reply: median ${share(0.5)} ms, longest ${share(1)} ms`,
     )
   },
 )

@@ -37,14 +37,14 @@ async function eraseUser(client: TestClient, user: string): Promise<void> {
 }
 
 async function keepUp({ client, settings, folder, verify, balanceUsd }: Service): Promise<number> {
-  const told: Told[] = []
+  const reported: Told[] = []
   const stopped = new AbortController()
   const load = Array.from({ length: 8 }, async (_, caller) => {
     // Every second user is erased after each message, and continues in a new conversation.
     const erases = caller % 2 === 1
     for (let count = 0; !stopped.signal.aborted; count++) {
       const one = await say(client(), `message ${count} of ${caller}`, `user ${caller}`)
-      told.push(one)
+      reported.push(one)
       if (!erases) continue
       await eraseUser(one.client, one.user)
       one.erased = true
@@ -54,13 +54,13 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   const loading = Promise.all(load).finally(() => stopped.abort())
   const upkeep = async (): Promise<void> => {
     for (let round = 0; round < rounds && !stopped.signal.aborted; round++) {
-      const from = told.length
+      const from = reported.length
       const checked = await runCommand(['verify'], settings)
       assert.equal(checked.code, 0, checked.stdout + checked.stderr)
       const made = await runCommand(['backup', join(folder, `backup ${round}`), '--json'], settings)
       assert.equal(made.code, 0, made.stderr)
       assert.deepEqual([JSON.parse(made.stdout).ok, JSON.parse(made.stdout).broken], [true, []])
-      assert.ok(told.length > from, 'nothing was answered meanwhile')
+      assert.ok(reported.length > from, 'nothing was answered meanwhile')
     }
     stopped.abort()
   }
@@ -68,7 +68,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   await verify()
 
   let charged = 0n
-  for (const { client: by, message, user, idempotencyKey, answer, erased } of told) {
+  for (const { client: by, message, user, idempotencyKey, answer, erased } of reported) {
     charged += units(answer.json.usage.charged_usd)
     const replay = await by.chat(message, { idempotencyKey, user })
     if (erased) assert.deepEqual([replay.status, replay.json.error?.code], [404, 'not_found'], message)
@@ -77,7 +77,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   const { balance_usd: balance, held_usd: held } = await client().owner()
   assert.deepEqual([units(balance) + charged, held], [units(balanceUsd), '0.00000000'])
   await verify()
-  return told.length
+  return reported.length
 }
 
 void test('fault.maintenance-under-load: on SQLite: checks, backups and erasures under load: the ledger stays consistent and every reply is replayed unchanged', async (t) => {

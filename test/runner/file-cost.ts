@@ -21,16 +21,16 @@ if (folder !== undefined && isMainThread && /\.test\.m?[jt]s$/.test(file)) {
   subscribe('child_process', () => void processes++)
   subscribe('turnkeep-test:database', () => void databases++)
   const cpuMs = (): number => cpuMsOf('self') ?? ownCpuMs()
-  let told: Omit<FileCost, 'file'> = { cpuMs: 0, processes: 0, databases: 0 }
+  let reported: Omit<FileCost, 'file'> = { cpuMs: 0, processes: 0, databases: 0 }
   const write = (ended: string): void => {
     const total = { cpuMs: cpuMs(), processes, databases }
     const own = {
       file: ended,
-      cpuMs: total.cpuMs - told.cpuMs,
-      processes: processes - told.processes,
-      databases: databases - told.databases,
+      cpuMs: total.cpuMs - reported.cpuMs,
+      processes: processes - reported.processes,
+      databases: databases - reported.databases,
     }
-    told = total
+    reported = total
     writeFileSync(join(folder, `${randomUUID()}.json`), JSON.stringify(own satisfies FileCost))
   }
   // Files that share a process run one after another, so what was used since the last one ended is the next one's.

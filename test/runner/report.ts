@@ -35,7 +35,7 @@ export class Report {
         continue
       }
       const seen = this.#see(event, store)
-      if (this.#isVerbose || isTold(seen)) yield seen
+      if (this.#isVerbose || isReported(seen)) yield seen
     }
   }
 
@@ -94,7 +94,7 @@ export class Report {
 }
 
 /** Without a line for every test that passes: what failed, what a test printed, and nothing that only opens a level. */
-function isTold(event: TestEvent): boolean {
+function isReported(event: TestEvent): boolean {
   return !['test:pass', 'test:start', 'test:plan', 'test:diagnostic'].includes(event.type)
 }
 

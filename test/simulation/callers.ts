@@ -18,32 +18,32 @@ export type Sent = { request: TurnRequest; answer: Answer }
 
 export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; accuse: Accuse }) {
   const sent: Sent[] = []
-  const told = new Map<string, StoredReply>()
+  const reported = new Map<string, StoredReply>()
 
-  function hear(one: Sent, begun: BeginResult, leaves: boolean): void {
-    switch (begun.kind) {
+  function hear(one: Sent, started: BeginResult, leaves: boolean): void {
+    switch (started.kind) {
       case 'replay':
-        return hearReply(one, begun.reply)
+        return hearReply(one, started.reply)
       case 'replayed_failure':
-        one.answer = { kind: 'failed', requestId: begun.requestId, code: begun.code }
+        one.answer = { kind: 'failed', requestId: started.requestId, code: started.code }
         return
       case 'refused':
-        one.answer = { kind: 'refused', code: begun.code }
+        one.answer = { kind: 'refused', code: started.code }
         return
       case 'message_too_long':
-        one.answer = { kind: 'refused', code: begun.kind }
+        one.answer = { kind: 'refused', code: started.kind }
         return
       case 'running': {
         let heard = ''
-        const leave = begun.turn.listen((delta) => (heard += delta))
+        const leave = started.turn.listen((delta) => (heard += delta))
         if (leaves) return leave()
-        void begun.turn.end.then((end) => {
+        void started.turn.end.then((end) => {
           if (end.kind === 'failed') {
-            one.answer = { kind: 'failed', requestId: begun.turn.requestId, code: end.code }
+            one.answer = { kind: 'failed', requestId: started.turn.requestId, code: end.code }
             return
           }
           hearReply(one, end.reply)
-          if (heard !== end.reply.content) accuse('deltas', `${begun.turn.requestId}: heard "${heard}", stored "${end.reply.content}"`)
+          if (heard !== end.reply.content) accuse('deltas', `${started.turn.requestId}: heard "${heard}", stored "${end.reply.content}"`)
         })
       }
     }
@@ -59,14 +59,14 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
         `${requestId} was told as completed and is stored as ${turn?.state} with ${JSON.stringify(turn?.reply?.content)}`,
       )
     if (turn?.message !== one.request.message) accuse('reply-stored', `${requestId} answers another message`)
-    const before = told.get(requestId)
+    const before = reported.get(requestId)
     if (before && !isDeepStrictEqual(before, reply)) accuse('replay', `${requestId} was told in two ways`)
-    told.set(requestId, reply)
+    reported.set(requestId, reply)
   }
 
   return {
     sent,
-    told,
+    reported,
     hear,
     send(request: TurnRequest): Sent {
       const one: Sent = { request, answer: { kind: 'open' } }

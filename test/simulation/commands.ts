@@ -105,7 +105,7 @@ async function request(simulation: Simulation, place: number, asked: TurnRequest
   simulation.later(
     processRun,
     `${place} request`,
-    () => void processRun.turns.begin(asked).then((begun) => simulation.callers.hear(sent, begun, leaves)),
+    () => void processRun.turns.begin(asked).then((started) => simulation.callers.hear(sent, started, leaves)),
   )
 }
 

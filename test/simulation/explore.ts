@@ -150,7 +150,7 @@ async function finish(simulation: Simulation): Promise<void> {
   }
   await simulation.verify()
   checkHolds(simulation)
-  checkTold(simulation)
+  checkReported(simulation)
 }
 
 async function untilFinal(simulation: Simulation, request: Simulation['callers']['sent'][number]['request']): Promise<object> {
@@ -158,7 +158,10 @@ async function untilFinal(simulation: Simulation, request: Simulation['callers']
   for (let tries = 0; tries < maxRetries; tries++) {
     const sent = simulation.callers.send(request)
     const processRun = simulation.lifeAt(0)!
-    await simulation.as(processRun, () => void processRun.turns.begin(request).then((begun) => simulation.callers.hear(sent, begun, false)))
+    await simulation.as(
+      processRun,
+      () => void processRun.turns.begin(request).then((started) => simulation.callers.hear(sent, started, false)),
+    )
     await simulation.quiet()
     const { answer } = sent
     if (answer.kind === 'open') throw new Broken('liveness', `${request.message} has no answer`)
@@ -178,8 +181,8 @@ function checkHolds(simulation: Simulation): void {
   if (held !== 0) throw new Broken('holds', `${held} are held and nothing runs`)
 }
 
-function checkTold(simulation: Simulation): void {
-  for (const reply of simulation.callers.told.values()) {
+function checkReported(simulation: Simulation): void {
+  for (const reply of simulation.callers.reported.values()) {
     if (simulation.storeModel.turns.get(reply.requestId)!.erased) continue
     const [row] = simulation.store.query('select content from messages where id = ? and request_id = ?', reply.messageId, reply.requestId)
     if (row?.content !== reply.content) throw new Broken('reply-stored', `${reply.requestId} was told and is gone`)

@@ -86,22 +86,22 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
         if ('value' in outcome) storeModel.committed(operation, items[position], outcome.value, at)
         else if (outcome.error.kind === 'fault') accuse('fault-of-ours', `${operation}: ${outcome.error.message}`)
     storeModel.compare(database.query('select request_id, state, run, attempt, fence from turns'))
-    const told = group.map((one) => ({
+    const reported = group.map((one) => ({
       one,
       outcomes: one.fault === undefined ? answers[taken.indexOf(one)]!.outcomes : one.items.map(() => away),
     }))
     for (const one of group) if (one.of.alive) answering.add(one)
-    const tell = ({ one, outcomes }: (typeof told)[number]): void => {
+    const tell = ({ one, outcomes }: (typeof reported)[number]): void => {
       answering.delete(one)
       one.resolve(outcomes)
     }
     if (mode === 'shared') {
-      for (const answer of told) later(answer.one.of, `${answer.one.of.place} ${answer.one.operation} answers`, () => tell(answer))
+      for (const answer of reported) later(answer.one.of, `${answer.one.of.place} ${answer.one.operation} answers`, () => tell(answer))
       return
     }
     // Whichever of them comes, it is the oldest.
     const { answers: queue } = first.of
-    queue.push(() => told.forEach(tell))
+    queue.push(() => reported.forEach(tell))
     later(first.of, `${first.of.place} answers`, () => queue.shift()!())
   }
 

@@ -55,7 +55,7 @@ export type Attempt = { message: string; history: HistoryMessage[]; stepsHanded:
 export type StoreModel = ReturnType<typeof createStoreModel>
 
 const figures = ['run', 'attempt', 'fence'] as const
-const told = (turn: Row | Turn): string =>
+const reported = (turn: Row | Turn): string =>
   `${'requestId' in turn ? turn.requestId : turn.request_id} ${turn.state} run ${turn.run} attempt ${turn.attempt} fence ${turn.fence}`
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
@@ -78,16 +78,17 @@ export function createStoreModel(accuse: Accuse) {
       record = undefined
     }
     const same = record !== undefined && record.fingerprint === hex(item.fingerprint)
-    const told = `${item.apiKeyId} ${item.idempotencyKey} ${record ? `${record.state} ${same ? 'same' : 'other'} body` : 'no record'}`
+    const reported = `${item.apiKeyId} ${item.idempotencyKey} ${record ? `${record.state} ${same ? 'same' : 'other'} body` : 'no record'}`
     const must = record && same ? answerOf(record) : undefined
     if (must !== undefined) {
-      if (outcome.kind !== must) return accuse('idempotency', `${told}: ${outcome.kind} instead of ${must}`)
-      if (outcome.kind === 'replay' && !isDeepStrictEqual(outcome.reply, record!.reply)) accuse('replay', `${told}: another reply`)
-      if (outcome.kind === 'replayed_failure' && outcome.requestId !== record!.requestId) accuse('replay', `${told}: another request id`)
+      if (outcome.kind !== must) return accuse('idempotency', `${reported}: ${outcome.kind} instead of ${must}`)
+      if (outcome.kind === 'replay' && !isDeepStrictEqual(outcome.reply, record!.reply)) accuse('replay', `${reported}: another reply`)
+      if (outcome.kind === 'replayed_failure' && outcome.requestId !== record!.requestId)
+        accuse('replay', `${reported}: another request id`)
       return
     }
     if (record && !same) {
-      if (outcome.kind !== 'idempotency_conflict') accuse('idempotency', `${told}: ${outcome.kind}`)
+      if (outcome.kind !== 'idempotency_conflict') accuse('idempotency', `${reported}: ${outcome.kind}`)
       return
     }
     switch (outcome.kind) {
@@ -95,17 +96,17 @@ export function createStoreModel(accuse: Accuse) {
         return begin(item, outcome.turn, record, at)
       case 'conversation_busy':
         if (!turns.values().some((turn) => turn.state === 'running' && isOf(turn, item)))
-          accuse('busy', `${told}: busy, and no turn of its user runs`)
+          accuse('busy', `${reported}: busy, and no turn of its user runs`)
         break
       case 'insufficient_balance':
       case 'agent_disabled':
       case 'agent_not_found':
         return
       case 'overloaded':
-        if (item.mayRun) accuse('overloaded', `${told}: overloaded, and there is room`)
+        if (item.mayRun) accuse('overloaded', `${reported}: overloaded, and there is room`)
         return
       default:
-        accuse('idempotency', `${told}: ${outcome.kind}`)
+        accuse('idempotency', `${reported}: ${outcome.kind}`)
     }
   }
 
@@ -282,8 +283,10 @@ export function createStoreModel(accuse: Accuse) {
     for (const row of rows) {
       const turn = turns.get(String(row.request_id))
       const fits =
-        turn && row.state === turn.state && [turn.run, turn.attempt, turn.fence].every((told, at) => told === Number(row[figures[at]!]))
-      if (!fits) accuse('rows', `stored: ${told(row)}; told: ${turn ? told(turn) : 'nothing'}`)
+        turn &&
+        row.state === turn.state &&
+        [turn.run, turn.attempt, turn.fence].every((reported, at) => reported === Number(row[figures[at]!]))
+      if (!fits) accuse('rows', `stored: ${reported(row)}; told: ${turn ? reported(turn) : 'nothing'}`)
     }
     if (rows.length < turns.size) accuse('rows', `only ${rows.length} of ${turns.size} turns are stored`)
   }

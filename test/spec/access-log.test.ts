@@ -8,7 +8,7 @@ import { createLog } from '../../src/observability/log.ts'
 import { ProcessRuns } from '../support/process-runs.ts'
 import { RawSocket } from '../support/raw-socket.ts'
 import { adminToken } from '../support/test-app.ts'
-import { body, chatPath, ScriptedTurn, startTestDoor } from '../support/test-http-layer.ts'
+import { body, chatPath, ScriptedTurn, startTestLayer } from '../support/test-http-layer.ts'
 
 type Line = Record<string, unknown>
 
@@ -49,34 +49,34 @@ function fixed({ time, duration_ms: durationMs, bytes, request_id: requestId, le
 
 void test('access log: a reply, a replay, refusals before and after authentication, an unknown path and a wrong method get one line each', async () => {
   const lines = new Lines()
-  await using door = await startTestDoor({ accessLog: lines.log })
+  await using layer = await startTestLayer({ accessLog: lines.log })
   const [ok, method] = [{ method: 'POST', route, status: 200, transport: 'json' }, 'POST']
 
-  const replayed = await door.chat()
+  const replayed = await layer.chat()
   assert.ok((await replayed.text()).length > 0)
   const line = await lines.next()
   assert.equal(line['request_id'], replayed.headers.get('x-request-id'), "the answer's own id")
   assert.ok(Number(line['bytes']) > Number(replayed.headers.get('content-length')))
   assert.deepEqual(fixed(line), { ...ok, ...caller, replay: true })
 
-  await (await door.chat({ path: `${chatPath}/stream` })).text()
+  await (await layer.chat({ path: `${chatPath}/stream` })).text()
   assert.deepEqual(fixed(await lines.next()), { ...ok, ...caller, route: `${route}/stream`, transport: 'stream', replay: true })
 
-  await door.chat({ headers: { authorization: 'Bearer bad' } })
+  await layer.chat({ headers: { authorization: 'Bearer bad' } })
   assert.deepEqual(fixed(await lines.next()), { method, route, status: 401, code: 'invalid_api_key', transport: 'json' })
-  await door.chat({ path: chatPath.replace('agt_door', 'agt_other') })
+  await layer.chat({ path: chatPath.replace('agt_door', 'agt_other') })
   assert.deepEqual(fixed(await lines.next()), { method, route, status: 403, code: 'agent_mismatch', transport: 'json', ...caller })
-  const invalid = await door.chat({ body: '{}' })
+  const invalid = await layer.chat({ body: '{}' })
   const refused = await lines.next()
   assert.equal(refused['request_id'], invalid.headers.get('x-request-id'))
   assert.deepEqual(fixed(refused), { method, route, status: 422, code: 'validation_error', transport: 'json', ...caller })
 
-  await fetch(`${door.url}/nothing/here?a=b`)
+  await fetch(`${layer.url}/nothing/here?a=b`)
   assert.deepEqual(fixed(await lines.next()), { method: 'GET', status: 404, code: 'not_found', transport: 'json' })
-  await fetch(`${door.url}${chatPath}`)
+  await fetch(`${layer.url}${chatPath}`)
   const wrong = fixed(await lines.next())
   assert.deepEqual([wrong['status'], wrong['code']], [405, 'method_not_allowed'])
-  await fetch(`${door.url}/healthz`)
+  await fetch(`${layer.url}/healthz`)
   assert.deepEqual(fixed(await lines.next()), { method: 'GET', route: '/healthz', status: 200, transport: 'json' })
   assert.deepEqual(lines.all, [])
 })
@@ -88,14 +88,14 @@ void test('access log: a failed turn is logged with its error code on both trans
     const turn = new ScriptedTurn()
     turns.push(turn)
     turn.fail('service_unavailable')
-    return turn.begun
+    return turn.started
   }
-  await using door = await startTestDoor({ begin, accessLog: lines.log })
+  await using layer = await startTestLayer({ begin, accessLog: lines.log })
   for (const [path, status, transport] of [
     [chatPath, 503, 'json'],
     [`${chatPath}/stream`, 200, 'stream'],
   ] as const) {
-    await (await door.chat({ path })).text()
+    await (await layer.chat({ path })).text()
     const line = await lines.next()
     assert.equal(line['request_id'], turns.at(-1)!.requestId)
     const { route: _, ...rest } = fixed(line)
@@ -110,16 +110,16 @@ void test('access log: a request whose caller disconnects has a line too, with t
   ] as const) {
     const lines = new Lines()
     const turn = new ScriptedTurn()
-    const begun = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
     const begin = () => {
-      begun.resolve()
-      return turn.begun
+      started.resolve()
+      return turn.started
     }
-    await using door = await startTestDoor({ begin, accessLog: lines.log })
-    const raw = await RawSocket.open(door.port)
+    await using layer = await startTestLayer({ begin, accessLog: lines.log })
+    const raw = await RawSocket.open(layer.port)
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nidempotency-key: k\r\ncontent-type: application/json`
     raw.write(`${head}\r\ncontent-length: ${body().length}\r\n\r\n${body()}`)
-    await begun.promise
+    await started.promise
     if ('status' in seen) await raw.until('response.created')
     raw.socket.resetAndDestroy()
     const line = await lines.next()
@@ -133,9 +133,9 @@ void test('access log: a request whose caller disconnects has a line too, with t
 
 void test('access log: bytes that the HTTP parser rejects get a line with the request id of the response and none of the bytes', async () => {
   const lines = new Lines()
-  await using door = await startTestDoor({ accessLog: lines.log })
+  await using layer = await startTestLayer({ accessLog: lines.log })
   for (const bytes of ['GARBAGE\r\n\r\n', `GET / HTTP/1.1\r\nhost: x\r\nx-long: ${'GARBAGE'.repeat(5000)}\r\n\r\n`]) {
-    using raw = await RawSocket.open(door.port)
+    using raw = await RawSocket.open(layer.port)
     raw.write(bytes)
     await raw.rest()
     const { time, ...line } = await lines.next()
@@ -144,7 +144,7 @@ void test('access log: bytes that the HTTP parser rejects get a line with the re
     assert.deepEqual(line, { level: 'info', request_id: headers['x-request-id'], status, code: 'bad_request', msg: 'request' })
     assert.ok(typeof time === 'string')
   }
-  using raw = await RawSocket.open(door.port)
+  using raw = await RawSocket.open(layer.port)
   raw.write(`POST ${chatPath} HTTP/1.1\r\nhost: x\r\nexpect: the-impossible\r\ncontent-length: 0\r\n\r\n`)
   await raw.until('bad_request')
   raw.socket.destroy()
@@ -154,9 +154,9 @@ void test('access log: bytes that the HTTP parser rejects get a line with the re
 
 void test('access log: nothing is logged at levels above info', async () => {
   const lines = new Lines('warn')
-  await using door = await startTestDoor({ accessLog: lines.log })
-  await door.chat()
-  await door.close()
+  await using layer = await startTestLayer({ accessLog: lines.log })
+  await layer.chat()
+  await layer.close()
   assert.deepEqual(lines.all, [])
 })
 

@@ -255,7 +255,7 @@ void test('documents: a file of 20 MiB is accepted; one byte more is 413, with o
     /20 MiB/,
   )
   const encoded = new Response(form)
-  const untold = read(
+  const unreported = read(
     await fetch(`${app.adminUrl}/admin/v1/agents/${agentId}/documents`, {
       method: 'POST',
       headers: { authorization: `Bearer ${adminToken}`, 'content-type': encoded.headers.get('content-type')! },
@@ -263,7 +263,7 @@ void test('documents: a file of 20 MiB is accepted; one byte more is 413, with o
       duplex: 'half',
     } as RequestInit),
   )
-  await refused(untold, 413, 'payload_too_large', /20 MiB/)
+  await refused(unreported, 413, 'payload_too_large', /20 MiB/)
   assert.equal(await countOf('content_parts'), stored)
   assert.deepEqual(await documentsOf(agentId), [])
 })

@@ -35,14 +35,14 @@ void test('admin openapi: is OpenAPI 3.1.0, needs the token, and every operation
 
 void test('admin openapi: its paths are exactly the routes', async () => {
   const routes: string[] = []
-  const door = fastify({ ajv: { customOptions: { discriminator: true } } })
-  door.addHook('onRoute', ({ method, url }) => {
+  const layer = fastify({ ajv: { customOptions: { discriminator: true } } })
+  layer.addHook('onRoute', ({ method, url }) => {
     if (url.includes('*') || url === '/admin/v1' || url === '/admin/v1/' || url.endsWith('/openapi.json')) return
     for (const name of [method].flat()) if (name !== 'HEAD') routes.push(`${name} ${url.replace(/:(\w+)/g, '{$1}')}`)
   })
-  await door.register(adminRoutes, { prefix: '/admin/v1', auth: () => undefined } as never)
-  await door.ready()
-  await door.close()
+  await layer.register(adminRoutes, { prefix: '/admin/v1', auth: () => undefined } as never)
+  await layer.ready()
+  await layer.close()
   assert.deepEqual(operations.map(({ method, path }) => `${method} ${path}`).toSorted(), routes.toSorted())
   assert.ok(routes.length >= 30, `${routes.length} routes`)
 })

@@ -24,13 +24,13 @@ void test('security: no database file contains a provider key or an API secret, 
   await app.chat(`hi, ${canary.toUpperCase()}`)
   const secret = app.caller.apiKey.split('.')[1]!
 
-  let told = 0
+  let reported = 0
   for (const file of await app.data.files()) {
     const content = await readFile(file)
-    if (content.includes(canary.toUpperCase())) told += 1
+    if (content.includes(canary.toUpperCase())) reported += 1
     for (const hidden of [canary, secret, 'model-key']) assert.equal(content.indexOf(hidden), -1, `${file} holds a secret`)
   }
-  assert.ok(told > 0, 'the files with the rows were read')
+  assert.ok(reported > 0, 'the files with the rows were read')
 })
 
 void test('security: neither the log nor standard output contains a key or token, even when a provider echoes its key', async (t) => {

@@ -11,7 +11,7 @@ import { gate } from '../support/model-server.ts'
 import { storeKind } from '../support/store-under-test.ts'
 import { adminToken, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
-import { startTestDoor } from '../support/test-http-layer.ts'
+import { startTestLayer } from '../support/test-http-layer.ts'
 
 const nothingCounted = { completed: 0, failed: 0, released: 0, lost: 0, replayed: 0, recovered: 0, refused: 0, model_retries: 0 }
 
@@ -93,9 +93,9 @@ async function change(store: TestApp, text: string): Promise<void> {
 void test('verify: a violated invariant is returned with the rows that violate it', async () => {
   await using own = await startTestApp()
   await change(own, 'update owners set balance = balance + 1')
-  const { ok, invariants: told } = await own.made('POST', '/verify')
+  const { ok, invariants: reported } = await own.made('POST', '/verify')
   assert.equal(ok, false)
-  const broken = told.filter((one: Json) => !one.ok)
+  const broken = reported.filter((one: Json) => !one.ok)
   assert.deepEqual(
     broken.map(({ name }: Json) => name),
     ['balance-is-ledger-sum'],
@@ -115,8 +115,8 @@ void test('verify: a connection that is silent for longer than the usual idle ti
   }
   const idleMs = 100
   const admin = { admin: { calledBy: () => ({}) }, adminToken, apiUrl: () => null, service: { verify } }
-  await using door = await startTestDoor({ admin: admin as never, times: { idleMs } })
-  const answer = fetch(`${door.url}/admin/v1/verify`, { method: 'POST', headers: { authorization: `Bearer ${adminToken}` } })
+  await using layer = await startTestLayer({ admin: admin as never, times: { idleMs } })
+  const answer = fetch(`${layer.url}/admin/v1/verify`, { method: 'POST', headers: { authorization: `Bearer ${adminToken}` } })
   await asked.promise
   await pass(idleMs * 5)
   held.resolve()

@@ -282,13 +282,13 @@ void test('security: no value of a header or secret appears in a response, the l
   const key = await app.made('POST', `/agents/${agent.id}/keys`, { permission: 'full' })
   app.model.script([{ toolCall: { id: 'c1', name: 'shop__look', arguments: '{}' } }], 'Done.')
   const { json } = await app.chat('look', { caller: { agentId: agent.id, apiKey: key.api_key, ownerId } })
-  const told = await Promise.all(
+  const reported = await Promise.all(
     ['/agents?limit=100', `/agents/${agent.id}/versions`, '/audit?limit=100', '/openapi.json', `/turns/${json.request_id}`].map((path) =>
       app.admin('GET', path),
     ),
   )
-  for (const { status, text } of told) assert.equal(status, 200, text)
-  const said = told.map(({ text }) => text).join('\n') + accessed.join('\n')
+  for (const { status, text } of reported) assert.equal(status, 200, text)
+  const said = reported.map(({ text }) => text).join('\n') + accessed.join('\n')
   assert.match(said, /order_status/)
   const words = [canary, canary.split(' ')[1]!, secret]
   for (const hidden of words) assert.ok(!said.includes(hidden), hidden)

@@ -193,8 +193,8 @@ async function slowReadersCost(t: TestContext): Promise<void> {
   const callers: { sent: Sent; raw: RawSocket }[] = []
   for (const reads of [true, false]) {
     const before = await liveBytes()
-    const begun = Array.from({ length: slowReaders }, (_, n) => begin(`${reads ? 'reads' : 'never reads'} ${n}`, reads))
-    callers.push(...(await Promise.all(begun)))
+    const started = Array.from({ length: slowReaders }, (_, n) => begin(`${reads ? 'reads' : 'never reads'} ${n}`, reads))
+    callers.push(...(await Promise.all(started)))
     needed.push((await liveBytes()) - before)
   }
   const each = (needed[1]! - needed[0]!) / slowReaders

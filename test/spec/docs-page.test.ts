@@ -1,8 +1,8 @@
 /** /docs renders the description that /openapi.json serves, loads nothing from other origins and needs no authentication. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startTestDoor } from '../support/test-http-layer.ts'
-import type { TestDoor } from '../support/test-http-layer.ts'
+import { startTestLayer } from '../support/test-http-layer.ts'
+import type { TestLayer } from '../support/test-http-layer.ts'
 
 type Described = { description?: string; properties?: Record<string, Described>; $ref?: string }
 type Document = {
@@ -13,9 +13,9 @@ type Document = {
   components: { schemas: Record<string, Described> }
 }
 
-const get = (door: TestDoor, path: string, headers: Record<string, string> = {}): Promise<Response> =>
-  fetch(`${door.url}${path}`, { headers })
-const pageOf = async (door: TestDoor): Promise<string> => (await get(door, '/docs')).text()
+const get = (layer: TestLayer, path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${layer.url}${path}`, { headers })
+const pageOf = async (layer: TestLayer): Promise<string> => (await get(layer, '/docs')).text()
 /** What a reader sees, without entities and markup. */
 const shown = (page: string): string =>
   page
@@ -28,9 +28,9 @@ const shown = (page: string): string =>
     .replace(/\s+/g, ' ')
 
 void test('docs: the page has every endpoint, parameter, field and description of /openapi.json', async () => {
-  await using door = await startTestDoor()
-  const text = shown(await pageOf(door))
-  const { paths, components } = (await (await get(door, '/openapi.json')).json()) as Document
+  await using layer = await startTestLayer()
+  const text = shown(await pageOf(layer))
+  const { paths, components } = (await (await get(layer, '/openapi.json')).json()) as Document
   const has = (words: string | undefined): void => {
     if (words !== undefined) assert.ok(text.includes(words.replace(/`|\s+/g, (found) => (found === '`' ? '' : ' '))), words)
   }
@@ -46,9 +46,9 @@ void test('docs: the page has every endpoint, parameter, field and description o
 })
 
 void test('docs: each endpoint has a request in curl, TypeScript and Python, and the language tabs work without a script', async () => {
-  await using door = await startTestDoor()
-  const page = await pageOf(door)
-  const { paths } = (await (await get(door, '/openapi.json')).json()) as Document
+  await using layer = await startTestLayer()
+  const page = await pageOf(layer)
+  const { paths } = (await (await get(layer, '/openapi.json')).json()) as Document
   for (const { operationId } of Object.values(paths).flatMap((operations) => Object.values(operations))) {
     const section = new RegExp(`<section id="${operationId}"[\\s\\S]*?</section>`).exec(page)![0]
     for (const language of ['sh', 'typescript', 'python']) {
@@ -63,17 +63,17 @@ void test('docs: each endpoint has a request in curl, TypeScript and Python, and
 })
 
 void test('docs: the base address is TURNKEEP_PUBLIC_URL, or else the address listened on', async () => {
-  await using own = await startTestDoor()
+  await using own = await startTestLayer()
   assert.ok(shown(await pageOf(own)).includes(`curl ${own.url}/v1/agents/$AGENT_ID/chat`))
-  await using given = await startTestDoor({ publicUrl: 'https://chat.example.com/base' })
+  await using given = await startTestLayer({ publicUrl: 'https://chat.example.com/base' })
   const page = await pageOf(given)
   assert.ok(shown(page).includes('curl https://chat.example.com/base/v1/agents/$AGENT_ID/chat'))
   assert.ok(!page.includes('127.0.0.1'))
 })
 
 void test('docs: loads nothing from other origins, has no inline script or style, and no input accepts text', async () => {
-  await using door = await startTestDoor({ publicUrl: 'https://chat.example.com' })
-  const response = await get(door, '/docs')
+  await using layer = await startTestLayer({ publicUrl: 'https://chat.example.com' })
+  const response = await get(layer, '/docs')
   const page = await response.text()
   assert.equal(
     response.headers.get('content-security-policy'),
@@ -83,55 +83,55 @@ void test('docs: loads nothing from other origins, has no inline script or style
   assert.ok(loaded.length >= 4)
   for (const address of loaded) {
     assert.doesNotMatch(address, /^[a-z]+:|^\//, 'relative, so that a proxy may put a path in front')
-    assert.equal((await get(door, `/${address}`)).status, 200, address)
+    assert.equal((await get(layer, `/${address}`)).status, 200, address)
   }
   assert.doesNotMatch(page, /<style|\sstyle=|<script(?! src)|\son\w+=|<textarea|<form/)
   for (const [, type] of page.matchAll(/<input\s+type="(\w+)"/g)) assert.equal(type, 'radio')
   assert.equal([...page.matchAll(/<input/g)].length, [...page.matchAll(/<input\s+type="radio"/g)].length)
   for (const name of ['style.css', 'copy.js']) {
-    const file = await (await get(door, `/docs/${name}`)).text()
+    const file = await (await get(layer, `/docs/${name}`)).text()
     assert.doesNotMatch(file, /https?:|\/\/\w|@import|url\(|fetch\(|localStorage|cookie/, name)
   }
 })
 
 void test('docs: every id is unique, and every link within the page leads to one', async () => {
-  await using door = await startTestDoor()
-  const page = await pageOf(door)
+  await using layer = await startTestLayer()
+  const page = await pageOf(layer)
   const ids = [...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id!)
   assert.equal(new Set(ids).size, ids.length)
   for (const [, target] of page.matchAll(/href="#([^"]+)"/g)) assert.ok(ids.includes(target!), target)
 })
 
 void test('docs: order.request-id and caching: 304 for a known version, gzip where accepted, versioned files cached forever', async () => {
-  await using door = await startTestDoor()
-  const first = await get(door, '/docs')
+  await using layer = await startTestLayer()
+  const first = await get(layer, '/docs')
   assert.deepEqual(
     ['content-type', 'cache-control', 'vary', 'x-content-type-options', 'referrer-policy'].map((name) => first.headers.get(name)),
     ['text/html; charset=utf-8', 'no-cache', 'Accept-Encoding', 'nosniff', 'no-referrer'],
   )
   assert.match(first.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
   const etag = first.headers.get('etag')!
-  const plain = await get(door, '/docs', { 'accept-encoding': 'gzip;q=0, identity' })
+  const plain = await get(layer, '/docs', { 'accept-encoding': 'gzip;q=0, identity' })
   assert.equal(plain.headers.get('content-encoding'), null)
   assert.equal(await plain.text(), await first.text())
   for (const known of [etag, `"other", ${etag}`, '*']) {
-    const again = await get(door, '/docs', { 'if-none-match': known })
+    const again = await get(layer, '/docs', { 'if-none-match': known })
     assert.deepEqual([again.status, again.headers.get('etag'), await again.text()], [304, etag, ''], known)
     assert.match(again.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
   }
-  assert.equal((await get(door, '/docs', { 'if-none-match': '"other"' })).status, 200)
-  const style = await get(door, '/docs/style.css')
+  assert.equal((await get(layer, '/docs', { 'if-none-match': '"other"' })).status, 200)
+  const style = await get(layer, '/docs/style.css')
   assert.equal(style.headers.get('cache-control'), 'public, max-age=31536000, immutable')
-  assert.equal((await fetch(`${door.url}/docs`, { method: 'POST' })).status, 405)
-  assert.equal((await get(door, '/docs/nothing.css')).status, 404)
+  assert.equal((await fetch(`${layer.url}/docs`, { method: 'POST' })).status, 405)
+  assert.equal((await get(layer, '/docs/nothing.css')).status, 404)
 })
 
 void test('docs: a page is below 32 KiB on the wire, and so are its files', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   let bytes = 0
   for (const path of ['/docs', '/docs/style.css', '/docs/copy.js', '/docs/icon.svg']) {
     // fetch decompresses; Content-Length is the length on the wire.
-    const response = await get(door, path, { 'accept-encoding': 'gzip' })
+    const response = await get(layer, path, { 'accept-encoding': 'gzip' })
     assert.equal(response.headers.get('content-encoding'), 'gzip')
     bytes += Number(response.headers.get('content-length'))
   }

@@ -80,7 +80,7 @@ function scriptModel({ model }: TestApp, turn: Thrown['turn']): void {
   )
 }
 
-function toldBy({ status, json }: Answer): Told {
+function reportedBy({ status, json }: Answer): Told {
   if (status === 200) return 'reply'
   const { code } = json.error
   return code === 'idempotency_in_progress' ? 'in progress' : (`${status} ${code}` as Told)
@@ -100,13 +100,13 @@ for (const { points, turn, sees, atOnce, inTheEnd, toolCalls = 0 } of table)
       await using app = await startTestApp({ env, agent: { tools: threeTools(tools) } })
       scriptModel(app, turn)
       const idempotencyKey = randomUUID()
-      const ask = (): Promise<Told> => app.chat('hello', { idempotencyKey }).then(toldBy)
+      const ask = (): Promise<Told> => app.chat('hello', { idempotencyKey }).then(reportedBy)
       if (point.startsWith('stream.')) await assert.rejects(app.stream('hello', { idempotencyKey }))
       else assert.equal(await ask(), sees)
       const untilEnded = async (): Promise<Told> => {
         for (let tries = 0; tries < 300; tries++) {
-          const told = await ask()
-          if (told !== 'in progress') return told
+          const reported = await ask()
+          if (reported !== 'in progress') return reported
           await pass(50)
         }
         return 'in progress'

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { exchange } from '../support/raw-socket.ts'
-import { body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
-import type { TestDoor } from '../support/test-http-layer.ts'
+import { body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
+import type { TestLayer } from '../support/test-http-layer.ts'
 
 const post = (headers: string, bytes: string | Buffer): Buffer =>
   Buffer.concat([
@@ -18,11 +18,11 @@ const post = (headers: string, bytes: string | Buffer): Buffer =>
   ])
 const json = 'Content-Type: application/json\r\n'
 
-async function refusedWith(door: TestDoor, bytes: string | Buffer, headers = json): Promise<string> {
-  const [answer, ...more] = await exchange(door.port, post(headers, bytes))
+async function refusedWith(layer: TestLayer, bytes: string | Buffer, headers = json): Promise<string> {
+  const [answer, ...more] = await exchange(layer.port, post(headers, bytes))
   assert.deepEqual(more, [])
   assert.deepEqual([answer?.status, answer?.json.error?.code], [422, 'validation_error'], bytes.toString().slice(0, 100))
-  assert.deepEqual(door.begun, [], 'nothing began')
+  assert.deepEqual(layer.started, [], 'nothing began')
   return answer!.json.error.message
 }
 
@@ -57,8 +57,8 @@ const invalid: [body: string, message: RegExp][] = [
 
 for (const [text, message] of invalid) {
   void test(`order.validation text.well-formed: a body is refused: ${text.slice(0, 70)}`, async () => {
-    await using door = await startTestDoor()
-    assert.match(await refusedWith(door, text), message)
+    await using layer = await startTestLayer()
+    assert.match(await refusedWith(layer, text), message)
   })
 }
 
@@ -71,22 +71,22 @@ const unstorable: typeof invalid = [
 
 for (const [text, message] of unstorable) {
   void test(`fault.text-malformed text.well-formed: a body is refused: ${text.slice(0, 70)}`, async () => {
-    await using door = await startTestDoor()
-    assert.match(await refusedWith(door, text), message)
+    await using layer = await startTestLayer()
+    assert.match(await refusedWith(layer, text), message)
   })
 }
 
 void test('fault.body-not-utf8 text.well-formed: bytes that are not UTF-8, a byte order mark and UTF-16 are refused', async () => {
-  await using door = await startTestDoor()
-  await refusedWith(door, Buffer.from('{"external_user_id":"u","message":"\xff"}', 'latin1'))
-  await refusedWith(door, Buffer.from('{"external_user_id":"u","message":"\xed\xa0\x80"}', 'latin1'))
-  await refusedWith(door, Buffer.from('{"external_user_id":"u","message":"\xc0\x80"}', 'latin1'))
-  await refusedWith(door, `\ufeff${body()}`)
-  await refusedWith(door, Buffer.from(body(), 'utf16le'))
+  await using layer = await startTestLayer()
+  await refusedWith(layer, Buffer.from('{"external_user_id":"u","message":"\xff"}', 'latin1'))
+  await refusedWith(layer, Buffer.from('{"external_user_id":"u","message":"\xed\xa0\x80"}', 'latin1'))
+  await refusedWith(layer, Buffer.from('{"external_user_id":"u","message":"\xc0\x80"}', 'latin1'))
+  await refusedWith(layer, `\ufeff${body()}`)
+  await refusedWith(layer, Buffer.from(body(), 'utf16le'))
 })
 
 void test('order.validation: the content type must be application/json, in UTF-8', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const wrong = [
     '',
     'text/plain',
@@ -97,7 +97,7 @@ void test('order.validation: the content type must be application/json, in UTF-8
     'application',
   ]
   for (const type of [...wrong, 'application/json; charset=utf-16', 'application/json; charset=latin1', 'application/json, text/plain']) {
-    assert.match(await refusedWith(door, body(), type && `Content-Type: ${type}\r\n`), /Content-Type/, type)
+    assert.match(await refusedWith(layer, body(), type && `Content-Type: ${type}\r\n`), /Content-Type/, type)
   }
   const right = [
     'application/json',
@@ -106,20 +106,20 @@ void test('order.validation: the content type must be application/json, in UTF-8
     'application/json;charset="UTF-8"; v=1',
     'application/json; v=1',
   ]
-  for (const type of right) assert.equal((await exchange(door.port, post(`Content-Type: ${type}\r\n`, body())))[0]?.status, 200, type)
+  for (const type of right) assert.equal((await exchange(layer.port, post(`Content-Type: ${type}\r\n`, body())))[0]?.status, 200, type)
 })
 
 void test('order.validation conversation.identity: lengths are code points, and white space is text', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const texts: [string, string][] = [
     ['😀'.repeat(32_000), '😀'.repeat(255)],
     ['   ', ' '],
     ['\u2028\u2029\ufeff\uffff', '\n'],
     ['m'.repeat(32_000), "'; drop table turns; --"],
   ]
-  for (const [message, user] of texts) assert.equal((await door.chat({ body: body(message, user) })).status, 200)
+  for (const [message, user] of texts) assert.equal((await layer.chat({ body: body(message, user) })).status, 200)
   assert.deepEqual(
-    door.begun.map(({ message, externalUserId }) => [message, externalUserId]),
+    layer.started.map(({ message, externalUserId }) => [message, externalUserId]),
     texts,
   )
 })
@@ -135,19 +135,19 @@ for (const [title, text, message] of [
   ['90,000 fields', `{${Array.from({ length: 90_000 }, (_, at) => `"a${at}":1`).join(',')}}`, /required/],
 ] as const) {
   void test(`fault.json-too-deep: ${title} in a body of 1 MiB are refused fast`, async () => {
-    await using door = await startTestDoor()
-    await refusedWith(door, '{}')
+    await using layer = await startTestLayer()
+    await refusedWith(layer, '{}')
     const before = process.cpuUsage()
-    assert.match(await refusedWith(door, text), message)
+    assert.match(await refusedWith(layer, text), message)
     const { user, system } = process.cpuUsage(before)
     // The goal is 50 ms. Caller and server share this process, and other work runs on this machine.
     assert.ok((user + system) / 1000 < 400, `${(user + system) / 1000} ms`)
-    assert.equal((await door.chat()).status, 200, 'and the server goes on')
+    assert.equal((await layer.chat()).status, 200, 'and the server goes on')
   })
 }
 
 void test('order.validation: any JSON value is a reply or a 422, and never a 500', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const field = fc.oneof(
     fc.constantFrom('external_user_id', 'message', '__proto__', 'constructor', 'toString', ''),
     fc.string({ unit: 'binary' }),
@@ -161,13 +161,13 @@ void test('order.validation: any JSON value is a reply or a 422, and never a 500
   const any = fc.oneof(value, near, fc.dictionary(field, value))
   await fc.assert(
     fc.asyncProperty(any, async (given) => {
-      const begun = door.begun.length
-      const response = await door.chat({ body: JSON.stringify(given) ?? 'undefined' })
+      const started = layer.started.length
+      const response = await layer.chat({ body: JSON.stringify(given) ?? 'undefined' })
       const answer = (await response.json()) as { error?: { code: string } }
-      const began = door.begun.length - begun
+      const began = layer.started.length - started
       assert.ok(response.status === 200 ? began === 1 : response.status === 422 && answer.error?.code === 'validation_error' && began === 0)
     }),
     { numRuns: 300 },
   )
-  assert.deepEqual(door.logged, [])
+  assert.deepEqual(layer.logged, [])
 })

@@ -4,30 +4,30 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { RawSocket } from '../support/raw-socket.ts'
-import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
+import { ScriptedTurn, body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
 
 const chat = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`
 
 void test('drain: a running reply and a running stream finish, then their connections end', async () => {
   const turns = [new ScriptedTurn(), new ScriptedTurn()]
-  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const started = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let at = 0
-  await using door = await startTestDoor({
+  await using layer = await startTestLayer({
     begin() {
-      begun[at]!.resolve()
-      return turns[at++]!.begun
+      started[at]!.resolve()
+      return turns[at++]!.started
     },
   })
-  using waiting = await RawSocket.open(door.port)
+  using waiting = await RawSocket.open(layer.port)
   waiting.write(chat(chatPath))
-  await begun[0]!.promise
-  using streaming = await RawSocket.open(door.port)
+  await started[0]!.promise
+  using streaming = await RawSocket.open(layer.port)
   streaming.write(chat(`${chatPath}/stream`))
   await streaming.until('response.created')
   let closed = false
-  const closing = door.close().then(() => (closed = true))
-  const refused = connect(door.port, '127.0.0.1')
+  const closing = layer.close().then(() => (closed = true))
+  const refused = connect(layer.port, '127.0.0.1')
   const [error] = (await once(refused, 'error')) as [NodeJS.ErrnoException]
   assert.equal(error.code, 'ECONNREFUSED')
   for (const turn of turns) turn.say('whole')
@@ -39,20 +39,20 @@ void test('drain: a running reply and a running stream finish, then their connec
 })
 
 void test('drain: idle connections and connections without a request end immediately', async () => {
-  await using door = await startTestDoor()
-  using idle = await RawSocket.open(door.port)
+  await using layer = await startTestLayer()
+  using idle = await RawSocket.open(layer.port)
   idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await idle.until('alive')
-  using silent = await RawSocket.open(door.port)
-  await door.close()
+  using silent = await RawSocket.open(layer.port)
+  await layer.close()
   await Promise.all([idle.rest(), silent.rest()])
 })
 
 void test('readyz: 503 while draining, else 200 whatever the state of store and limiter; the body has both states', async () => {
   let draining = false
-  await using door = await startTestDoor({ ready: async () => ({ draining, store: 'unavailable', limiter: 'ok' }) })
+  await using layer = await startTestLayer({ ready: async () => ({ draining, store: 'unavailable', limiter: 'ok' }) })
   const ask = async (): Promise<unknown[]> => {
-    const response = await fetch(`${door.url}/readyz`)
+    const response = await fetch(`${layer.url}/readyz`)
     return [response.status, await response.json()]
   }
   assert.deepEqual(await ask(), [200, { status: 'ready', store: 'unavailable', limiter: 'ok' }])
@@ -63,17 +63,17 @@ void test('readyz: 503 while draining, else 200 whatever the state of store and 
 void test('drain: a request on an open connection still reaches the turn module, which refuses it with the envelope', async () => {
   const turn = new ScriptedTurn()
   const came = Promise.withResolvers<void>()
-  await using door = await startTestDoor({
+  await using layer = await startTestLayer({
     begin() {
-      if (door.begun.length === 1) return turn.begun
+      if (layer.started.length === 1) return turn.started
       came.resolve()
       return { kind: 'refused', code: 'service_unavailable' }
     },
   })
-  using raw = await RawSocket.open(door.port)
+  using raw = await RawSocket.open(layer.port)
   raw.write(chat(`${chatPath}/stream`))
   await raw.until('response.created')
-  const closing = door.close()
+  const closing = layer.close()
   raw.write(chat(chatPath))
   await came.promise
   turn.complete()
@@ -84,12 +84,12 @@ void test('drain: a request on an open connection still reaches the turn module,
 })
 
 void test("listen: a port in use fails with the listener's error", async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const { createHttpLayer } = await import('../../src/http/http.ts')
   const { pino } = await import('pino')
   const ready = async () => ({ draining: false, store: 'ok', limiter: 'ok' }) as const
   const { createMetrics } = await import('../../src/observability/metrics.ts')
   const second = await createHttpLayer({ log: pino({ level: 'silent' }), metrics: createMetrics(), newRequestId: () => 'id', ready })
-  await assert.rejects(second.listen(door.port, '127.0.0.1'), { code: 'EADDRINUSE', syscall: 'listen' })
+  await assert.rejects(second.listen(layer.port, '127.0.0.1'), { code: 'EADDRINUSE', syscall: 'listen' })
   await second.close()
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RawSocket, exchange } from '../support/raw-socket.ts'
 import type { RawAnswer } from '../support/raw-socket.ts'
-import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
+import { ScriptedTurn, body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const authorized = 'Host: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n'
@@ -60,8 +60,8 @@ const smuggled: typeof refused = {
 }
 
 async function refusesBytes(title: string, [bytes, status]: (typeof refused)[string], { closes = false } = {}): Promise<void> {
-  await using door = await startTestDoor()
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer()
+  using raw = await RawSocket.open(layer.port)
   raw.write(bytes)
   await raw.until(/\r\n\r\n\{.*\}$/)
   const [answer, ...more] = raw.answers
@@ -71,8 +71,8 @@ async function refusesBytes(title: string, [bytes, status]: (typeof refused)[str
     await raw.rest()
   }
   assert.deepEqual(more, [])
-  assert.deepEqual(door.begun, [], 'nothing began')
-  assert.deepEqual(door.logged, [], "a caller's fault is not ours to log")
+  assert.deepEqual(layer.started, [], 'nothing began')
+  assert.deepEqual(layer.logged, [], "a caller's fault is not ours to log")
 }
 
 for (const [title, sent] of Object.entries(refused))
@@ -87,11 +87,11 @@ for (const [title, sent] of Object.entries(smuggled))
     refusesBytes(title, sent))
 
 void test('fault.request-smuggling order.request-id: a second request behind an ambiguous one, in one packet, is not run', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   for (const coding of ['gzip, chunked', 'chunked, chunked']) {
-    const [answer, ...more] = await exchange(door.port, `${post}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n${chat}`)
+    const [answer, ...more] = await exchange(layer.port, `${post}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n${chat}`)
     isRefusal(answer, 400, 'bad_request', coding)
-    assert.deepEqual([more, door.begun], [[], []], coding)
+    assert.deepEqual([more, layer.started], [[], []], coding)
   }
 })
 
@@ -116,48 +116,48 @@ const paths: Record<string, number> = {
 }
 
 void test('fault.path-traversal order.route: traversal, doubled slashes, NUL, semicolons and upper case in a path are 403 or 404', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   for (const [path, status] of Object.entries(paths)) {
-    const [answer] = await exchange(door.port, get(path, 'Host: x\r\nAuthorization: Bearer good\r\nConnection: close\r\n'))
+    const [answer] = await exchange(layer.port, get(path, 'Host: x\r\nAuthorization: Bearer good\r\nConnection: close\r\n'))
     isRefusal(answer, status, status === 403 ? 'agent_mismatch' : 'not_found', path)
   }
 })
 
 void test('order.route: an absolute URL is treated as its path', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const close = 'Host: x\r\nConnection: close\r\n'
-  assert.equal((await exchange(door.port, get('http://x/healthz', close)))[0]!.status, 200)
-  isRefusal((await exchange(door.port, get('http://x/v1/agents/a/chat', close)))[0], 405, 'method_not_allowed', 'GET')
+  assert.equal((await exchange(layer.port, get('http://x/healthz', close)))[0]!.status, 200)
+  isRefusal((await exchange(layer.port, get('http://x/v1/agents/a/chat', close)))[0], 405, 'method_not_allowed', 'GET')
 })
 
 void test('order.request-id: CONNECT is 404, and an Upgrade is ignored', async () => {
-  await using door = await startTestDoor()
-  isRefusal((await exchange(door.port, 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'))[0], 404, 'not_found', 'CONNECT')
+  await using layer = await startTestLayer()
+  isRefusal((await exchange(layer.port, 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'))[0], 404, 'not_found', 'CONNECT')
   const upgrade = 'Host: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n'
-  assert.equal((await exchange(door.port, get('/healthz', upgrade)))[0]!.status, 200)
+  assert.equal((await exchange(layer.port, get('/healthz', upgrade)))[0]!.status, 200)
 })
 
 void test('fault.slow-requests order.request-id: headers that arrive too slowly are 408', async () => {
-  await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 10_000 } })
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ times: { headersMs: 100, requestMs: 10_000 } })
+  using raw = await RawSocket.open(layer.port)
   raw.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
   await raw.rest()
   isRefusal(raw.answers[0], 408, 'bad_request', 'slow headers')
 })
 
 void test('fault.slow-requests order.request-id: a body that arrives too slowly is 408, and no turn starts', async () => {
-  await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 200 } })
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ times: { headersMs: 100, requestMs: 200 } })
+  using raw = await RawSocket.open(layer.port)
   raw.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
   await raw.rest()
   isRefusal(raw.answers[0], 408, 'bad_request', 'slow body')
   assert.equal(raw.answers.length, 1)
-  assert.deepEqual(door.begun, [])
+  assert.deepEqual(layer.started, [])
 })
 
 void test('order.request-id: a slow body after its own refusal does not hold the connection open', async () => {
-  await using door = await startTestDoor({ times: { headersMs: 100, requestMs: 200 } })
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ times: { headersMs: 100, requestMs: 200 } })
+  using raw = await RawSocket.open(layer.port)
   raw.write(`POST ${chatPath} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"external`)
   await raw.rest()
   isRefusal(raw.answers[0], 401, 'invalid_api_key', 'slow body')
@@ -165,18 +165,18 @@ void test('order.request-id: a slow body after its own refusal does not hold the
 })
 
 void test('order.request-id: a FIN in the middle of a body is 400', async () => {
-  await using door = await startTestDoor()
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer()
+  using raw = await RawSocket.open(layer.port)
   raw.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
   raw.socket.end()
   await raw.rest()
   isRefusal(raw.answers[0], 400, 'bad_request', 'half a body')
-  assert.deepEqual(door.begun, [])
+  assert.deepEqual(layer.started, [])
 })
 
 void test('order.request-id: pipelined requests are answered in order', async () => {
-  await using door = await startTestDoor()
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer()
+  using raw = await RawSocket.open(layer.port)
   raw.write(chat + get('/nope', 'Host: x\r\n') + chat.replace('Connection', 'x').replace('Host: x', 'Host: x\r\nConnection: close'))
   await raw.rest()
   assert.deepEqual(
@@ -192,13 +192,13 @@ for (const [title, garbage, status, code] of [
   void test(`order.request-id: ${title} behind a waiting request is answered after its response, never inside it`, async () => {
     const turn = new ScriptedTurn()
     const began = Promise.withResolvers<void>()
-    await using door = await startTestDoor({
+    await using layer = await startTestLayer({
       begin() {
         began.resolve()
-        return turn.begun
+        return turn.started
       },
     })
-    using raw = await RawSocket.open(door.port)
+    using raw = await RawSocket.open(layer.port)
     raw.write(chat + garbage)
     await began.promise
     turn.say('hi')
@@ -211,8 +211,8 @@ for (const [title, garbage, status, code] of [
 
   void test(`order.request-id: ${title} behind a running stream is answered after it, never inside it`, async () => {
     const turn = new ScriptedTurn()
-    await using door = await startTestDoor({ begin: () => turn.begun })
-    using raw = await RawSocket.open(door.port)
+    await using layer = await startTestLayer({ begin: () => turn.started })
+    using raw = await RawSocket.open(layer.port)
     raw.write(chat.replace(chatPath, `${chatPath}/stream`))
     await raw.until('response.created')
     turn.say('one')
@@ -232,44 +232,44 @@ for (const [title, garbage, status, code] of [
 const keyHeader = (value: string): string => chat.replace('Idempotency-Key: k', `Connection: close\r\nIdempotency-Key: ${value}`)
 
 void test('fault.header-invalid idempotency.key-text: two headers, an empty, a 256-character or a control character one are 422', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const cases = ['a\r\nIdempotency-Key: a', 'a\r\nIDEMPOTENCY-KEY: b', '', '  ', 'a'.repeat(256), 'é'.repeat(256), 'a\tb', 'a\u0085b']
-  for (const value of cases) isRefusal((await exchange(door.port, keyHeader(value)))[0], 422, 'validation_error', JSON.stringify(value))
-  isRefusal((await exchange(door.port, chat.replace('Idempotency-Key: k', 'Connection: close')))[0], 422, 'validation_error', 'none')
-  assert.deepEqual(door.begun, [])
+  for (const value of cases) isRefusal((await exchange(layer.port, keyHeader(value)))[0], 422, 'validation_error', JSON.stringify(value))
+  isRefusal((await exchange(layer.port, chat.replace('Idempotency-Key: k', 'Connection: close')))[0], 422, 'validation_error', 'none')
+  assert.deepEqual(layer.started, [])
 })
 
 void test('idempotency.key-text: any other text is taken as it is: quotes, case, commas, UTF-8, latin1', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const keys = ['"a"', 'A', 'a', 'a, b', 'é', '😀'.repeat(255), 'a'.repeat(255), "'; drop table turns; --"]
-  for (const key of keys) assert.equal((await exchange(door.port, keyHeader(key)))[0]!.status, 200, key)
-  assert.equal((await exchange(door.port, Buffer.from(keyHeader('caf\u00e9'), 'latin1')))[0]!.status, 200)
+  for (const key of keys) assert.equal((await exchange(layer.port, keyHeader(key)))[0]!.status, 200, key)
+  assert.equal((await exchange(layer.port, Buffer.from(keyHeader('caf\u00e9'), 'latin1')))[0]!.status, 200)
   assert.deepEqual(
-    door.begun.map(({ idempotencyKey }) => idempotencyKey),
+    layer.started.map(({ idempotencyKey }) => idempotencyKey),
     [...keys, 'café'],
   )
 })
 
 void test('order.authentication: with two Authorization headers, neither counts', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const twice = chat.replace('Authorization: Bearer good', 'Connection: close\r\nAuthorization: Bearer good\r\nAuthorization: Bearer good')
-  isRefusal((await exchange(door.port, twice))[0], 401, 'invalid_api_key', 'twice')
+  isRefusal((await exchange(layer.port, twice))[0], 401, 'invalid_api_key', 'twice')
 })
 
 void test('order.request-id: beside the admin API, which receives files for longer, a slow body still ends at the usual timeout', async () => {
   const admin = { admin: { calledBy: () => ({}) }, adminToken: 'a-token-of-a-test', turns: {}, erasure: {} } as never
-  await using door = await startTestDoor({ admin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
-  using slow = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ admin, times: { headersMs: 100, requestMs: 200, uploadMs: 60_000 } })
+  using slow = await RawSocket.open(layer.port)
   slow.write(`${post}Content-Length: 1000\r\n\r\n{"external`)
   await slow.rest()
   isRefusal(slow.answers[0], 408, 'bad_request', 'slow body')
-  assert.deepEqual([slow.answers.length, door.begun], [1, []])
+  assert.deepEqual([slow.answers.length, layer.started], [1, []])
 
   const form = 'Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n'
   const head = 'Host: x\r\nAuthorization: Bearer a-token-of-a-test\r\n'
-  using file = await RawSocket.open(door.port)
+  using file = await RawSocket.open(layer.port)
   file.write(`POST /admin/v1/agents/agt_x/documents HTTP/1.1\r\n${head}${form}--b`)
-  using json = await RawSocket.open(door.port)
+  using json = await RawSocket.open(layer.port)
   json.write(`POST /admin/v1/agents/agt_x/documents HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"ti`)
   await json.rest()
   isRefusal(json.answers[0], 408, 'bad_request', 'slow JSON where files are taken')

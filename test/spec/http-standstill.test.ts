@@ -9,15 +9,15 @@ import { test } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { RawSocket } from '../support/raw-socket.ts'
-import { body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
+import { body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
 
 const authorized = 'Host: x\r\nConnection: close\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n'
 const chat = `POST ${chatPath} HTTP/1.1\r\n${authorized}Content-Length: ${body().length}\r\n\r\n${body()}`
 
 void test('fault.event-loop-blocked unavailable.unknown: a request that arrived in part while the process stood still is 503, not 400 or 408', async () => {
-  await using door = await startTestDoor({ times: { headersMs: 1000 } })
+  await using layer = await startTestLayer({ times: { headersMs: 1000 } })
   const blocked = new Int32Array(new SharedArrayBuffer(4))
-  const caller = new Worker(callerBesideABlockedLoop, { eval: true, workerData: { port: door.port, bytes: chat.slice(0, 40), blocked } })
+  const caller = new Worker(callerBesideABlockedLoop, { eval: true, workerData: { port: layer.port, bytes: chat.slice(0, 40), blocked } })
   await once(caller, 'message')
   Atomics.store(blocked, 0, 1)
   Atomics.notify(blocked, 0)
@@ -40,12 +40,12 @@ let text = ''
 socket.setEncoding('utf8').on('data', (more) => (text += more)).on('end', () => parentPort.postMessage(text))`
 
 void test('fault.event-loop-blocked fault.slow-requests order.request-id: a request that arrived in time is read, however long the process stood still', async () => {
-  await using door = await startTestDoor({ times: { headersMs: 500, requestMs: 700 } })
+  await using layer = await startTestLayer({ times: { headersMs: 500, requestMs: 700 } })
   for (const [title, early] of [
     ['a whole request', ''],
     ['the rest of a body', chat.slice(0, -10)],
   ] as const) {
-    using raw = await RawSocket.open(door.port)
+    using raw = await RawSocket.open(layer.port)
     raw.write(early === '' ? '\r\n' : early)
     // Accepted and read up to here.
     await pass(20)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RawSocket } from '../support/raw-socket.ts'
 import { parseEvents, splitEvents } from '../support/test-app.ts'
-import { ScriptedTurn, body, chatPath, startTestDoor } from '../support/test-http-layer.ts'
+import { ScriptedTurn, body, chatPath, startTestLayer } from '../support/test-http-layer.ts'
 
 const request = `POST ${chatPath}/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: ${body().length}\r\n\r\n${body()}`
 const kibibyte = 1024
@@ -26,8 +26,8 @@ function eventsOf(raw: RawSocket): { names: string[]; deltas: string; last: any 
 
 void test('stream.established: headers and response.created leave before any delta', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started })
+  using raw = await openStream(layer.port)
   const { status, headers, body: sent } = raw.answers[0]!
   assert.equal(status, 200)
   const { date, ...rest } = headers
@@ -47,8 +47,8 @@ void test('stream.established: headers and response.created leave before any del
 
 void test('stream: each delta is a separate event, in order, and response.completed carries the whole text', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started })
+  using raw = await openStream(layer.port)
   const said = ['Hel', 'lo', ' ', 'there', '\n\ndata: x\n\nevent: error\n\n', '\u2028\r\n', '😀']
   for (const delta of said) turn.say(delta)
   turn.complete()
@@ -62,8 +62,8 @@ void test('stream: each delta is a separate event, in order, and response.comple
 
 void test('stream: the first delta leaves immediately, and deltas of one tick leave in one write', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started })
+  using raw = await openStream(layer.port)
   turn.say('first')
   await raw.until('"first"')
   for (const delta of ['a', 'b', 'c']) {
@@ -83,8 +83,8 @@ void test('stream: the first delta leaves immediately, and deltas of one tick le
 void test('stream: pipelined streams on one connection each arrive whole, with characters of any width', async () => {
   const turns = [new ScriptedTurn(), new ScriptedTurn()] as const
   let next = 0
-  await using door = await startTestDoor({ begin: () => turns[next++]!.begun })
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ begin: () => turns[next++]!.started })
+  using raw = await RawSocket.open(layer.port)
   raw.write(request + request)
   await Promise.all(turns.map(({ listening }) => listening))
   // The second waits for the connection, and generates its whole reply meanwhile.
@@ -108,8 +108,8 @@ void test('stream: pipelined streams on one connection each arrive whole, with c
 
 void test('stream: an HTTP/1.0 caller gets the stream without chunked encoding, and then the end of the connection', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun })
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started })
+  using raw = await RawSocket.open(layer.port)
   raw.write(request.replace('HTTP/1.1', 'HTTP/1.0'))
   await raw.until('response.created')
   turn.say('ä')
@@ -126,8 +126,8 @@ void test('stream: an HTTP/1.0 caller gets the stream without chunked encoding, 
 
 void test('stream: a turn that fails after the headers ends the stream with an error event', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started })
+  using raw = await openStream(layer.port)
   turn.say('half')
   turn.fail('insufficient_balance')
   await raw.until('0\r\n\r\n')
@@ -140,8 +140,8 @@ void test('stream: a turn that fails after the headers ends the stream with an e
 void test("chat: a turn that fails while /chat waits is JSON with its status, under the turn's request id", async () => {
   const turn = new ScriptedTurn()
   turn.fail('service_unavailable')
-  await using door = await startTestDoor({ begin: () => turn.begun })
-  const response = await door.chat()
+  await using layer = await startTestLayer({ begin: () => turn.started })
+  const response = await layer.chat()
   const { error } = (await response.json()) as { error: Record<string, string> }
   assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '5'])
   assert.deepEqual([error['request_id'], response.headers.get('x-request-id')], [turn.requestId, turn.requestId])
@@ -149,8 +149,8 @@ void test("chat: a turn that fails while /chat waits is JSON with its status, un
 
 void test('stream.established: a comment line keeps a quiet stream open', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs: 20 } })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started, times: { heartbeatMs: 20 } })
+  using raw = await openStream(layer.port)
   await raw.until(/(:\n\n[^]*){3}/)
   turn.say('late')
   turn.complete()
@@ -160,15 +160,15 @@ void test('stream.established: a comment line keeps a quiet stream open', async 
 
 void test('fault.caller-gone-mid-reply: a caller that disconnects ends the subscription, not the turn', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun })
-  const raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started })
+  const raw = await openStream(layer.port)
   raw.socket.resetAndDestroy()
   await turn.left
   turn.say('unheard')
   turn.complete()
   await turn.end
-  assert.equal((await fetch(`${door.url}/healthz`)).status, 200)
-  assert.deepEqual(door.logged, [])
+  assert.equal((await fetch(`${layer.url}/healthz`)).status, 200)
+  assert.deepEqual(layer.logged, [])
 })
 
 const piece = 'x'.repeat(4 * kibibyte)
@@ -197,10 +197,10 @@ async function take(raw: RawSocket, characters: number): Promise<void> {
 void test('fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB unsent, response.completed carries the whole text, other streams are not affected', async () => {
   const [slow, quick] = [new ScriptedTurn(), new ScriptedTurn()]
   const turns = [slow, quick]
-  await using door = await startTestDoor({ begin: () => turns.shift()!.begun })
-  using paused = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turns.shift()!.started })
+  using paused = await openStream(layer.port)
   paused.socket.pause()
-  using reading = await openStream(door.port)
+  using reading = await openStream(layer.port)
   // 32 MiB: far more than the kernel buffers for the caller that does not read.
   const before = process.memoryUsage().rss
   const saying = sayMuch(slow, 8192)
@@ -227,8 +227,8 @@ void test('fault.slow-reader stream.slow-reader: deltas are dropped over 256 KiB
 
 void test('fault.slow-reader stream.slow-reader: after a dropped delta none follows, even when the reader has caught up', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun, times: { heartbeatMs: 200 } })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started, times: { heartbeatMs: 200 } })
+  using raw = await openStream(layer.port)
   raw.socket.pause()
   await sayMuch(turn, 4096)
   raw.socket.resume()
@@ -244,8 +244,8 @@ void test('fault.slow-reader stream.slow-reader: after a dropped delta none foll
 
 void test('fault.slow-reader stream.slow-reader: a reader that makes no progress is cut off in time, and the turn goes on', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 2000, heartbeatMs: 50 } })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started, times: { stallMs: 2000, heartbeatMs: 50 } })
+  using raw = await openStream(layer.port)
   raw.socket.pause()
   await sayMuch(turn, 4096)
   const cut = turn.left.then(() => 'cut off')
@@ -258,8 +258,8 @@ void test('fault.slow-reader stream.slow-reader: a reader that makes no progress
 void test('fault.slow-reader stream.slow-reader: a reader that makes progress is not cut off, even when it takes only parts of one write', async () => {
   const turn = new ScriptedTurn()
   const stallMs = 900
-  await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs } })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started, times: { stallMs } })
+  using raw = await openStream(layer.port)
   raw.socket.pause()
   await sayMuch(turn, 8192)
   // The whole reply in one write, 32 MiB: more than the kernel buffers.
@@ -275,8 +275,8 @@ void test('fault.slow-reader stream.slow-reader: a reader that makes progress is
 
 void test('fault.slow-reader stream.slow-reader: a quiet stream is not cut off while its reader reads', async () => {
   const turn = new ScriptedTurn()
-  await using door = await startTestDoor({ begin: () => turn.begun, times: { stallMs: 200, heartbeatMs: 50 } })
-  using raw = await openStream(door.port)
+  await using layer = await startTestLayer({ begin: () => turn.started, times: { stallMs: 200, heartbeatMs: 50 } })
+  using raw = await openStream(layer.port)
   await raw.until(/(:\n\n[^]*){10}/)
   turn.complete()
   await raw.until('response.completed')

@@ -7,8 +7,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { RawSocket } from '../support/raw-socket.ts'
-import { body, chatPath, figures, startTestDoor } from '../support/test-http-layer.ts'
-import type { TestDoorOptions } from '../support/test-http-layer.ts'
+import { body, chatPath, figures, startTestLayer } from '../support/test-http-layer.ts'
+import type { TestLayerOptions } from '../support/test-http-layer.ts'
 
 const mebibyte = 1_048_576
 const pushed = 200 * mebibyte
@@ -45,7 +45,7 @@ async function push(port: number, bytes: string, more: Buffer, most = pushed): P
   return { raw, read: served.get(ours)!.bytesRead }
 }
 
-const refusals: [status: number, options: TestDoorOptions, headers: string, path?: string][] = [
+const refusals: [status: number, options: TestLayerOptions, headers: string, path?: string][] = [
   [401, { authenticate: () => ({ kind: 'invalid_api_key' }) }, known],
   [401, { authenticate: () => ({ kind: 'invalid_api_key' }) }, chunked],
   [429, { spend: () => ({ kind: 'exceeded', figures, retryAfterSeconds: 9 }) }, known],
@@ -60,8 +60,8 @@ const refusals: [status: number, options: TestDoorOptions, headers: string, path
 void describe('order.rate-limit, order.body-size: a caller that keeps sending', { concurrency: true }, () => {
   for (const [status, options, headers, path] of refusals) {
     void test(`200 MB sent behind a ${status} (${headers.slice(0, 8)}…): the response arrives, at most 1 MiB is read`, async () => {
-      await using door = await startTestDoor(options)
-      const { raw, read } = await push(door.port, head(headers, path), headers === chunked ? chunk : piece)
+      await using layer = await startTestLayer(options)
+      const { raw, read } = await push(layer.port, head(headers, path), headers === chunked ? chunk : piece)
       assert.ok(raw.ended, 'FIN came before any reset')
       assert.deepEqual([raw.answers.length, raw.answers[0]?.status], [1, status])
       assert.equal(raw.answers[0]!.headers['connection'], 'close')
@@ -76,35 +76,35 @@ void describe('order.rate-limit, order.body-size: a caller that keeps sending', 
     ['chunks without end', chunked, chunk],
   ] as const) {
     void test(`fault.body-too-large order.body-size: ${what}: 413, at most 1 MiB is read, the connection is closed, and no turn starts`, async () => {
-      await using door = await startTestDoor()
-      const { raw, read } = await push(door.port, head(headers), more, Infinity)
+      await using layer = await startTestLayer()
+      const { raw, read } = await push(layer.port, head(headers), more, Infinity)
       assert.ok(raw.ended, 'FIN came before any reset')
       assert.deepEqual([raw.answers.length, raw.answers[0]?.status], [1, 413])
       assert.deepEqual(raw.answers[0]!.json.error.code, 'payload_too_large')
       assert.ok(read <= mebibyte + 4 * 65_536, `${read} bytes were read`)
-      assert.deepEqual(door.begun, [])
-      assert.equal((await door.chat()).status, 200, 'and others are served')
+      assert.deepEqual(layer.started, [])
+      assert.equal((await layer.chat()).status, 200, 'and others are served')
     })
   }
 
   void test('200 MB behind bytes that are not an HTTP request: at most 1 MiB is read', async () => {
-    await using door = await startTestDoor()
-    const { raw, read } = await push(door.port, 'garbage\r\n\r\n', piece)
+    await using layer = await startTestLayer()
+    const { raw, read } = await push(layer.port, 'garbage\r\n\r\n', piece)
     assert.deepEqual([raw.ended, raw.answers[0]?.status], [true, 400])
     assert.ok(read <= mebibyte + 4 * 65_536, `${read} bytes were read`)
   })
 
   void test('a body on a GET is not read', async () => {
-    await using door = await startTestDoor()
-    const { raw, read } = await push(door.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${known}\r\n`, piece)
+    await using layer = await startTestLayer()
+    const { raw, read } = await push(layer.port, `GET /healthz HTTP/1.1\r\nHost: x\r\n${known}\r\n`, piece)
     assert.deepEqual([raw.ended, raw.answers[0]?.status, raw.answers[0]?.headers['connection']], [true, 200, 'close'])
     assert.ok(read <= mebibyte + 4 * 65_536, `${read} bytes were read`)
   })
 })
 
 void test('order.rate-limit: a refused body of the usual size is read in full, so that the caller gets no reset', async () => {
-  await using door = await startTestDoor({ authenticate: () => ({ kind: 'invalid_api_key' }) })
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ authenticate: () => ({ kind: 'invalid_api_key' }) })
+  using raw = await RawSocket.open(layer.port)
   raw.write(head('Content-Length: 1000000\r\n'))
   await raw.rest()
   assert.equal(raw.answers[0]!.status, 401)
@@ -115,20 +115,20 @@ void test('order.rate-limit: a refused body of the usual size is read in full, s
 })
 
 void test('order.rate-limit: a request behind a refused body is not run', async () => {
-  await using door = await startTestDoor({ spend: () => ({ kind: 'exceeded', figures, retryAfterSeconds: 9 }) })
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer({ spend: () => ({ kind: 'exceeded', figures, retryAfterSeconds: 9 }) })
+  using raw = await RawSocket.open(layer.port)
   raw.write(head('Content-Length: 10\r\n'))
   await raw.rest()
   raw.write(`0123456789${head(`Content-Length: ${body().length}\r\n`)}${body()}`)
   raw.socket.end()
   await raw.closed
   assert.equal(raw.answers.length, 1)
-  assert.equal(door.spent, 1)
+  assert.equal(layer.spent, 1)
 })
 
 void test('order.rate-limit: a refused body that has already arrived does not close the connection', async () => {
-  await using door = await startTestDoor()
-  using raw = await RawSocket.open(door.port)
+  await using layer = await startTestLayer()
+  using raw = await RawSocket.open(layer.port)
   const [nothing, bad] = [head('Content-Length: 5\r\n', '/v1/nothing'), head('Content-Length: 5\r\n').replace('good', 'bad')]
   raw.write(`${nothing}hello${bad}hello${head('Content-Length: 1\r\n')}{`)
   await raw.until('"validation_error"')
@@ -143,9 +143,9 @@ void test('order.rate-limit: a refused body that has already arrived does not cl
 })
 
 void test('order.rate-limit: Expect: 100-continue is continued only when the body will be read', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   const length = `Content-Length: ${body().length}\r\n`
-  using wanted = await RawSocket.open(door.port)
+  using wanted = await RawSocket.open(layer.port)
   wanted.write(head(`Expect: 100-continue\r\n${length}`))
   await wanted.until('100 Continue\r\n\r\n')
   wanted.write(body())
@@ -154,7 +154,7 @@ void test('order.rate-limit: Expect: 100-continue is continued only when the bod
     wanted.answers.map(({ status }) => status),
     [100, 200],
   )
-  using refused = await RawSocket.open(door.port)
+  using refused = await RawSocket.open(layer.port)
   refused.write(head(`Expect: 100-continue\r\n${length}`).replace('good', 'bad'))
   await refused.rest()
   assert.deepEqual(

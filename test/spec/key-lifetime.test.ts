@@ -13,16 +13,16 @@ import type { Json, TestApp } from '../support/test-app.ts'
 const lifetimeMs = 24 * 60 * 60 * 1000
 const callers = 100
 
-type Round = { old: number; busy: number; anew: Set<string>; first: 'old' | 'busy' | 'new' | undefined }
+type Round = { old: number; busy: number; again: Set<string>; first: 'old' | 'busy' | 'new' | undefined }
 
 /** Every caller repeats its request, on both transports in turn, until it gets the new reply. */
 async function askOn(app: TestApp, sent: Sent, oldId: string, until: number): Promise<Round> {
-  const round: Round = { old: 0, busy: 0, anew: new Set(), first: undefined }
+  const round: Round = { old: 0, busy: 0, again: new Set(), first: undefined }
   await Promise.all(
     Array.from({ length: callers }, async (_, caller) => {
       for (let tries = caller; ; tries++) {
         assert.ok(performance.now() < until, 'the key never ran out')
-        const renewed = round.anew.size > 0
+        const renewed = round.again.size > 0
         const { reply, code, events, answer } = await send(app, { ...sent, transport: transports[tries % 2]! })
         // A busy machine may answer 503 in time.
         if (code === 'service_unavailable') continue
@@ -33,7 +33,7 @@ async function askOn(app: TestApp, sent: Sent, oldId: string, until: number): Pr
           continue
         }
         assert.ok(reply, answer.text)
-        if (got === 'new') return void round.anew.add(reply['request_id'])
+        if (got === 'new') return void round.again.add(reply['request_id'])
         assert.equal(renewed, false, 'who asks after the new reply was told is not told the old one')
         if (events.length > 0) assert.equal(names(events), 'response.created response.completed', 'a replay')
         round.old += 1
@@ -56,17 +56,17 @@ async function runOut(t: TestContext, app: TestApp, beforeMs: number): Promise<b
   const sent = await makeSent(app, `runs out ${beforeMs}`)
   const { reply: first } = await send(app, sent)
   await app.moveClock(lifetimeMs - beforeMs)
-  const { old, busy, anew, first: told } = await askOn(app, sent, first!['request_id'], performance.now() + beforeMs + 60_000)
-  t.diagnostic(`${beforeMs} ms before the end: ${old} times the old reply, ${busy} times in progress, ${anew.size} new turn`)
-  assert.equal(anew.size, 1)
+  const { old, busy, again, first: reported } = await askOn(app, sent, first!['request_id'], performance.now() + beforeMs + 60_000)
+  t.diagnostic(`${beforeMs} ms before the end: ${old} times the old reply, ${busy} times in progress, ${again.size} new turn`)
+  assert.equal(again.size, 1)
   assert.equal(callsOf(app, sent), 2)
   const { data } = await app.made('GET', `/owners/${sent.caller.ownerId}/ledger?limit=100`)
   assert.equal((data as Json[]).filter(({ kind }) => kind === 'charge').length, 2)
   assert.deepEqual(
     (await app.messages(sent.user, sent.caller)).map((message) => message['request_id']),
-    [first!['request_id'], first!['request_id'], [...anew][0], [...anew][0]],
+    [first!['request_id'], first!['request_id'], [...again][0], [...again][0]],
   )
   assert.equal((await app.made('GET', `/owners/${sent.caller.ownerId}`))['held_usd'], '0.00000000')
   await app.verify()
-  return told === 'old'
+  return reported === 'old'
 }

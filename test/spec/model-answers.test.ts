@@ -67,8 +67,8 @@ for (const [what, empty] of Object.entries({
   void test(`fault.model-reply-empty turn.states: ${what} from the model, twice: internal_error for good, nothing stored, no empty reply in the history`, () =>
     eachTransport(what, async (sent) => {
       app.model.script(empty, empty)
-      const told = await send(app, sent)
-      const { code, request_id: requestId } = told.answer.json['error'] ?? told.events.at(-1)!.data
+      const reported = await send(app, sent)
+      const { code, request_id: requestId } = reported.answer.json['error'] ?? reported.events.at(-1)!.data
       assert.equal(code, 'internal_error')
       const kept = { requestId, calls: 2, state: 'failed', code: 'internal_error' } as const
       await nothingKept(app, sent, kept)

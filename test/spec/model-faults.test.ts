@@ -23,19 +23,19 @@ const modelSettings = { connectMs: 500, deadlines: { firstTokenMs: 1500, idleMs:
 /** A request that ends without a reply: the expected error is returned, and nothing of it is left. */
 async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls: number; deltas?: number }): Promise<Told> {
   const { code, calls, deltas = 0 } = expected
-  const told = await send(app, sent)
-  assert.equal(told.code, code, told.answer.text)
+  const reported = await send(app, sent)
+  assert.equal(reported.code, code, reported.answer.text)
   const status = code === 'service_unavailable' ? 503 : 500
-  const { error = told.events.at(-1)?.data } = told.answer.json
+  const { error = reported.events.at(-1)?.data } = reported.answer.json
   if (sent.transport === 'chat')
-    assert.deepEqual([told.status, told.answer.headers.get('retry-after')], [status, status === 503 ? '5' : null])
+    assert.deepEqual([reported.status, reported.answer.headers.get('retry-after')], [status, status === 503 ? '5' : null])
   else {
-    assert.equal(names(told.events), ['response.created', ...Array(deltas).fill(delta), 'error'].join(' '))
-    assert.equal(told.events[0]!.data['request_id'], error!['request_id'])
+    assert.equal(names(reported.events), ['response.created', ...Array(deltas).fill(delta), 'error'].join(' '))
+    assert.equal(reported.events[0]!.data['request_id'], error!['request_id'])
   }
   assert.deepEqual(Object.keys(error!), ['code', 'message', 'request_id'])
   await nothingKept(app, sent, { requestId: error!['request_id'], calls, code })
-  return told
+  return reported
 }
 
 /** The same key runs again under the same request id, and is answered once. */
@@ -65,8 +65,8 @@ for (const status of [429, 500, 503]) {
   void test(`fault.model-unavailable stream.after-delta: a model that answers ${status}: called three times, then 503, and the same key runs again`, () =>
     eachTransport(`status ${status}`, async (app, sent) => {
       app.model.script({ status }, { status }, { status })
-      const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
-      await runsAgain(app, sent, told, 3)
+      const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
+      await runsAgain(app, sent, reported, 3)
     }))
 }
 
@@ -98,11 +98,11 @@ for (const status of [400, 401, 404]) {
       `status ${status}`,
       async (app, sent) => {
         app.model.script({ status, body: { error: { message: 'CANARY of a provider' } } })
-        const told = await failsAs(app, sent, { code: 'internal_error', calls: 1 })
-        assert.doesNotMatch(told.answer.text, /CANARY/)
-        const { request_id: requestId } = told.answer.json['error'] ?? told.events.at(-1)!.data
+        const reported = await failsAs(app, sent, { code: 'internal_error', calls: 1 })
+        assert.doesNotMatch(reported.answer.text, /CANARY/)
+        const { request_id: requestId } = reported.answer.json['error'] ?? reported.events.at(-1)!.data
         assert.ok(lines.some((line) => line.includes(requestId) && line.includes('model call failed')))
-        await runsAgain(app, sent, told, 1)
+        await runsAgain(app, sent, reported, 1)
       },
       { log },
     )
@@ -134,9 +134,9 @@ void test('fault.model-silent turn.states: a model that is silent for longer tha
     'silent',
     async (app, sent) => {
       app.model.script([gate(), 'never'])
-      const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
+      const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1 })
       assert.equal(await app.model.calls.at(-1)!.ended, 'aborted')
-      await runsAgain(app, sent, told, 1)
+      await runsAgain(app, sent, reported, 1)
     },
     { turnSettings: { turnMs: 1500 } },
   ))
@@ -146,8 +146,8 @@ void test('fault.model-stalls-mid-stream stream.after-delta: a model that stalls
     'silence',
     async (app, sent) => {
       app.model.script(['half', gate(), 'never'])
-      const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
-      await runsAgain(app, sent, told, 1)
+      const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 1, deltas: 1 })
+      await runsAgain(app, sent, reported, 1)
     },
     { modelSettings },
   ))
@@ -161,9 +161,9 @@ for (const bytesEach of [1, 2, 3, 7]) {
   void test(`fault.model-stream-malformed: an event stream in pieces of ${bytesEach} bytes, with comments and every kind of line ending, is parsed correctly`, () =>
     eachTransport(`pieces of ${bytesEach}`, async (app, sent) => {
       app.model.script({ parts: [...noise, words, ...noise, { raw: 'data: {"choices":[{"delta":{"content":" end"}}]}\r\r' }], bytesEach })
-      const told = await send(app, sent)
+      const reported = await send(app, sent)
       await answeredOnce(app, sent, { content: `${words} end` })
-      if (sent.transport === 'stream') assert.equal(told.events.map(({ data }) => data['delta'] ?? '').join(''), `${words} end`)
+      if (sent.transport === 'stream') assert.equal(reported.events.map(({ data }) => data['delta'] ?? '').join(''), `${words} end`)
     }))
 }
 
@@ -194,8 +194,8 @@ for (const how of ['end', 'fin', 'rst'] as const) {
       // A reset discards what has not been read yet. The service is in this process and reads before a timer of the test fires.
       await pass(50)
       held.open()
-      const told = await asked
-      await runsAgain(app, sent, told, 1)
+      const reported = await asked
+      await runsAgain(app, sent, reported, 1)
     }))
 }
 
@@ -213,14 +213,14 @@ void test('fault.model-stream-truncated: a reply cut at any byte of the wire is 
     app.model.when(sent.message, ['one ', 'two ', 'three'])
     proxy.reset()
     void proxy.cutAfter(bytes, how)
-    const told = await send(app, sent)
-    if (told.reply) {
+    const reported = await send(app, sent)
+    if (reported.reply) {
       outcomes.whole += 1
       await answeredOnce(app, sent, { content, calls: callsOf(app, sent) })
     } else {
       outcomes.broken += 1
-      assert.equal(told.code, 'service_unavailable')
-      const { request_id: requestId } = told.answer.json['error'] ?? told.events.at(-1)!.data
+      assert.equal(reported.code, 'service_unavailable')
+      const { request_id: requestId } = reported.answer.json['error'] ?? reported.events.at(-1)!.data
       await nothingKept(app, sent, { requestId, calls: 1, code: 'service_unavailable' })
     }
   }
@@ -232,9 +232,9 @@ const inStream: Part = { event: { error: { message: 'CANARY overloaded', code: 5
 void test('fault.model-error-in-200: an error within a 200: before the first text the model is called again, at most twice; after it the turn ends with error', () =>
   eachTransport('error within', async (app, sent) => {
     app.model.script([inStream], [inStream], [inStream])
-    const told = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
-    assert.doesNotMatch(told.answer.text, /CANARY/)
-    await runsAgain(app, sent, told, 3)
+    const reported = await failsAs(app, sent, { code: 'service_unavailable', calls: 3 })
+    assert.doesNotMatch(reported.answer.text, /CANARY/)
+    await runsAgain(app, sent, reported, 3)
     const later = await makeSent(app, `after a word on ${sent.transport}`, { transport: sent.transport })
     app.model.script(['half', inStream])
     const broken = await failsAs(app, later, { code: 'service_unavailable', calls: 1, deltas: 1 })

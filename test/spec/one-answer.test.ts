@@ -145,7 +145,7 @@ void test('fault.rate-limit-storm rate.spend: a storm of many users through thre
   const callers = await Promise.all([1, 2, 3].map(() => app.makeCaller({ key: { rate_limit: { limit, window_seconds: 600 } } })))
   const transports = ['chat', 'stream'] as const
   const storm = hundred.slice(0, 2 * limit).flatMap((n) => callers.map((caller) => ({ caller, n })))
-  const told = await Promise.all(
+  const reported = await Promise.all(
     storm.map(async ({ caller, n }) => {
       const transport = transports[n % 2]!
       return { caller, transport, answer: await app[transport](`of user ${n}`, { caller, user: `user-${n}` }) }
@@ -154,7 +154,7 @@ void test('fault.rate-limit-storm rate.spend: a storm of many users through thre
   const rateHeaders = ({ headers }: Answer): (string | null)[] =>
     ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].map((name) => headers.get(name))
   for (const caller of callers) {
-    const own = told.filter((one) => one.caller === caller)
+    const own = reported.filter((one) => one.caller === caller)
     const accepted = own.filter(({ answer }) => answer.status === 200)
     // A late response may have spent its unit; with the limiter in the same process there is none.
     const lost = own.filter(({ answer }) => late.includes(answer.json['error']?.code))
@@ -176,7 +176,7 @@ void test('fault.rate-limit-storm rate.spend: a storm of many users through thre
     )
     assert.equal(await chargesOf(app, caller), accepted.length)
   }
-  assert.equal(app.model.calls.length, told.filter(({ answer }) => answer.status === 200).length, 'no model call for the refused')
+  assert.equal(app.model.calls.length, reported.filter(({ answer }) => answer.status === 200).length, 'no model call for the refused')
   await quiet(app)
 })
 

@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import { failures } from '../../src/errors.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { Json } from '../support/test-app.ts'
-import { startTestDoor } from '../support/test-http-layer.ts'
+import { startTestLayer } from '../support/test-http-layer.ts'
 
 async function describe(publicUrl?: string): Promise<Json> {
-  await using door = await startTestDoor({ publicUrl })
-  const response = await fetch(`${door.url}/openapi.json`)
+  await using layer = await startTestLayer({ publicUrl })
+  const response = await fetch(`${layer.url}/openapi.json`)
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
   return (await response.json()) as Json
 }
@@ -83,11 +83,11 @@ void test('openapi: the chat routes list every code of the public API', async ()
   const document = await describe()
   for (const path of ['/v1/agents/{agent_id}/chat', '/v1/agents/{agent_id}/chat/stream']) {
     const { responses } = document['paths'][path].post
-    const told = Object.keys(responses)
+    const reported = Object.keys(responses)
       .filter((status) => status !== '200')
       .flatMap((status) => codesOf(responses[status]))
     const all = Object.keys(failures).filter((code) => !adminOnly.includes(code) && !noOperation.includes(code))
-    assert.deepEqual([...new Set(told)].toSorted(), all.toSorted(), path)
+    assert.deepEqual([...new Set(reported)].toSorted(), all.toSorted(), path)
   }
 })
 

@@ -137,8 +137,8 @@ for (const transport of transports) {
     await endTurn(running)
     const reply = await answeredOnce(app, running.sent, { content: 'one two' })
     assert.equal(reply['usage'].charged_usd, costOf(reply, before))
-    const { reply: anew } = await send(app, next(running.sent))
-    assert.equal(anew!['usage'].charged_usd, costOf(anew!, after))
+    const { reply: retried } = await send(app, next(running.sent))
+    assert.equal(retried!['usage'].charged_usd, costOf(retried!, after))
     assert.deepEqual(
       app.model.calls.map(({ messages, body }) => [messages[0]!.content, body['max_tokens']]),
       [before, after].map((agent) => [agent.system_prompt, agent.max_output_tokens]),
@@ -161,16 +161,16 @@ void test('fault.top-up-mid-turn billing.once: top-ups at every moment of many t
   // A database that is slow may lead to a 503; the same key gets its reply.
   const untilAnswered = async (one: Sent): Promise<Told> => {
     for (;;) {
-      const told = await sendUntilEnded(app, one)
-      if (told.code !== 'service_unavailable') return told
+      const reported = await sendUntilEnded(app, one)
+      if (reported.code !== 'service_unavailable') return reported
     }
   }
   const amounts = Array.from({ length: 30 }, (_, n) => formatUsd(BigInt(n) * 1_000_003n + 1n))
-  const [told] = await Promise.all([
+  const [reported] = await Promise.all([
     Promise.all(Array.from({ length: 30 }, (_, n) => untilAnswered({ ...next(sent), idempotencyKey: `turn ${n}`, user: `user ${n}` }))),
     Promise.all(amounts.map((amount, n) => move(app, sent, amount, `top-up ${n}`))),
   ])
-  const charged = told.map(({ reply, answer }) => parseUsd(reply?.['usage'].charged_usd ?? assert.fail(answer.text))!)
+  const charged = reported.map(({ reply, answer }) => parseUsd(reply?.['usage'].charged_usd ?? assert.fail(answer.text))!)
   const sum = (numbers: bigint[]): bigint => numbers.reduce((all, one) => all + one, 0n)
   const owner = await ownerOf(app, sent)
   assert.deepEqual(

@@ -42,12 +42,12 @@ void test("overload.places: one owner floods with slow turns through many keys, 
   assert.equal(answers.length, 21)
   assert.equal(await turnsStored(app), 6 + 9, 'nothing is stored of what was refused')
   held.open()
-  const told = await Promise.all(flood)
-  assert.equal(told.filter(({ status }) => status === 200).length, 9)
+  const reported = await Promise.all(flood)
+  assert.equal(reported.filter(({ status }) => status === 200).length, 9)
   // Each message that was refused is new under its key, and each that was answered is replayed.
   const again = async (n: number): Promise<Answer> =>
     app.chat(`slow ${n}`, { caller: greedy, apiKey: keys[n % 5], user: `user-${n}`, idempotencyKey: `flood-${n}` })
-  for (const [n, first] of told.entries()) {
+  for (const [n, first] of reported.entries()) {
     const { status, json } = await again(n)
     assert.equal(status, 200)
     if (first.status === 200) assert.deepEqual(json, first.json)

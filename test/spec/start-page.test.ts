@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { ownVersion } from '../../src/observability/metrics.ts'
 import { startTestApp } from '../support/test-app.ts'
-import { startTestDoor } from '../support/test-http-layer.ts'
+import { startTestLayer } from '../support/test-http-layer.ts'
 
 const linksOf = (page: string): string[] => [...page.matchAll(/href="([^"]*)"/g)].map(([, target]) => target!)
 const htmlOf = async (url: string): Promise<string> => (await fetch(`${url}/`, { headers: { accept: 'text/html,*/*;q=0.8' } })).text()
@@ -25,22 +25,22 @@ void test('start page: links to what the listener serves, and every link leads t
 })
 
 void test('start page: shows name and version as HTML unless the caller asks for JSON', async () => {
-  await using door = await startTestDoor()
+  await using layer = await startTestLayer()
   for (const accept of ['*/*', 'text/html', 'text/html,application/json;q=0.9', 'text/plain']) {
-    const response = await fetch(`${door.url}/`, { headers: { accept } })
+    const response = await fetch(`${layer.url}/`, { headers: { accept } })
     assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'text/html; charset=utf-8'], accept)
     assert.ok((await response.text()).includes(`<h1>Turnkeep ${ownVersion()}</h1>`), accept)
   }
   for (const accept of ['application/json', 'Application/JSON, */*;q=0.1']) {
-    const response = await fetch(`${door.url}/`, { headers: { accept } })
+    const response = await fetch(`${layer.url}/`, { headers: { accept } })
     assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8', accept)
     assert.equal(response.headers.get('vary'), 'Accept')
   }
 })
 
 void test('start page: strict security headers, no script, nothing from elsewhere, and only the one style', async () => {
-  await using door = await startTestDoor()
-  const response = await fetch(`${door.url}/?x=1`)
+  await using layer = await startTestLayer()
+  const response = await fetch(`${layer.url}/?x=1`)
   const page = await response.text()
   const style = /<style>([\s\S]*?)<\/style>/.exec(page)![1]!
   const hash = createHash('sha256').update(style).digest('base64')
@@ -61,12 +61,12 @@ void test('start page: strict security headers, no script, nothing from elsewher
 })
 
 void test('start page: HEAD answers without a body, other methods get 405, and no key is needed', async () => {
-  await using door = await startTestDoor()
-  const get = await fetch(`${door.url}/`)
-  const head = await fetch(`${door.url}/`, { method: 'HEAD' })
+  await using layer = await startTestLayer()
+  const get = await fetch(`${layer.url}/`)
+  const head = await fetch(`${layer.url}/`, { method: 'HEAD' })
   assert.deepEqual([head.status, await head.text()], [200, ''])
   assert.equal(head.headers.get('content-length'), get.headers.get('content-length'))
-  const post = await fetch(`${door.url}/`, { method: 'POST' })
+  const post = await fetch(`${layer.url}/`, { method: 'POST' })
   assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD'])
-  assert.equal(door.spent, 0)
+  assert.equal(layer.spent, 0)
 })

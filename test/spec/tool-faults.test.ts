@@ -47,32 +47,32 @@ const toolAt = (url: string): Json => ({
 })
 
 /** Runs a turn on each transport whose tool does this; returns the results that the model received. */
-async function toldOf(what: string, url: string): Promise<string[]> {
-  const told: string[] = []
+async function reportedFor(what: string, url: string): Promise<string[]> {
+  const reported: string[] = []
   for (const transport of transports) {
     const sent = await makeSent(app, `${what} on ${transport}`, { transport, agent: { tools: [toolAt(url)] } })
     app.model.when(sent.message, ({ messages }) => {
       const result = messages.findLast(({ role }) => role === 'tool')
       if (!result) return [call('look', {})]
-      told.push(String(result.content))
+      reported.push(String(result.content))
       return 'Never mind.'
     })
     await send(app, sent)
     await answeredOnce(app, sent, { content: 'Never mind.', calls: 2 })
   }
-  assert.equal(told.length, 2)
-  return told
+  assert.equal(reported.length, 2)
+  return reported
 }
 
 for (const path of ['/hang', '/drip', '/hang-within'])
   void test(`fault.tool-hostile: a tool that does ${path}: the call ends at its timeout, the model gets an error, the turn continues`, async () => {
-    for (const text of await toldOf(path, server.url(path))) assert.match(text, /there was no whole answer within 1 s/)
+    for (const text of await reportedFor(path, server.url(path))) assert.match(text, /there was no whole answer within 1 s/)
     await server.gone(path)
   })
 
 for (const path of ['/huge', '/bomb'])
   void test(`fault.tool-hostile: a tool that answers with a gigabyte, ${path}: truncated at 1 MiB, the model gets the result, the turn continues`, async () => {
-    for (const text of await toldOf(path, server.url(path))) {
+    for (const text of await reportedFor(path, server.url(path))) {
       assert.match(text, /^(?!Error)[^]*\[The answer is longer and is cut here\.\]$/)
       assert.ok(Buffer.byteLength(text) <= 32_768)
     }
@@ -91,8 +91,8 @@ void test('fault.private-address tools.guard: a tool that leads to a private add
     `https://[::ffff:127.0.0.1]:${trap}/`,
   ]
   for (const to of places) {
-    const told = await toldOf(to, server.url(`/redirect?status=302&to=${encodeURIComponent(to)}`))
-    for (const text of told) assert.match(text, /^Error: .*(not public|must start with https)/, to)
+    const reported = await reportedFor(to, server.url(`/redirect?status=302&to=${encodeURIComponent(to)}`))
+    for (const text of reported) assert.match(text, /^Error: .*(not public|must start with https)/, to)
   }
   assert.equal(visitors, 0)
 })

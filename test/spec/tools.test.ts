@@ -28,7 +28,8 @@ const usage = (prompt: number, completion: number) => ({
   usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
 })
 /** The results that the model received for its calls, in the order in which it reads them. */
-const told = ({ messages }: RecordedCall): (string | null)[] => messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
+const reported = ({ messages }: RecordedCall): (string | null)[] =>
+  messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
 const charges = async (app: TestApp): Promise<number> => (await app.ledger()).filter(({ kind }) => kind === 'charge').length
 
 void test('tools.journal: two calls of one step run concurrently, their results are returned in order, and every step is charged', async (t) => {
@@ -65,10 +66,10 @@ void test('tools.journal: two calls of one step run concurrently, their results 
     (first!.body.tools as Json[]).map((tool) => tool.function.name),
     ['book', 'look', 'cancel'],
   )
-  assert.equal(told(second!).length, 2)
-  assert.match(told(second!)[0]!, /\/book done/)
-  assert.match(told(second!)[1]!, /\/look done/)
-  assert.match(told(third!)[2]!, /\/cancel done/)
+  assert.equal(reported(second!).length, 2)
+  assert.match(reported(second!)[0]!, /\/book done/)
+  assert.match(reported(second!)[1]!, /\/look done/)
+  assert.match(reported(third!)[2]!, /\/cancel done/)
   const said = second!.messages.find(({ role }) => role === 'assistant')!
   assert.equal(said.content, 'Let me see.')
   assert.equal((said.tool_calls as Json[]).length, 2)
@@ -91,7 +92,7 @@ for (const { what, asked, tells } of garbage) {
     const { status, json } = await app.chat('go')
     assert.deepEqual([status, json.message?.content], [200, 'Never mind.'])
     assert.equal(tools.calls.length, 0)
-    assert.match(told(model.calls[1]!)[0]!, tells)
+    assert.match(reported(model.calls[1]!)[0]!, tells)
     await app.verify()
   })
 }
@@ -105,7 +106,7 @@ void test('fault.tool-calls-invalid tools.caps: a thousand calls at once: sixtee
   const { status, json } = await app.chat('go')
   assert.deepEqual([status, json.message?.content], [200, 'Enough.'])
   assert.deepEqual(new Set(tools.calls.map(({ body }) => JSON.parse(body).day)), new Set(Array.from({ length: 16 }, (_, n) => `day ${n}`)))
-  const results = told(model.calls[1]!)
+  const results = reported(model.calls[1]!)
   assert.equal(results.length, 1000)
   assert.ok(results.slice(16).every((text) => text!.includes('no more than 16 calls')))
   await app.verify()

@@ -6,7 +6,7 @@ import { createAdmin } from '../../src/admin/admin.ts'
 import { maxAmount } from '../../src/ledger/ledger.ts'
 import { createSealer } from '../../src/config/secrets.ts'
 import type { AgentContent } from '../../src/store/queries/agents.ts'
-import { agentRooms } from '../support/agent-rooms.ts'
+import { agentModules } from '../support/agent-modules.ts'
 import { openOwnStore } from '../support/own-store.ts'
 import { Bench } from './conformance.ts'
 import type { TestStore } from './conformance.ts'
@@ -244,7 +244,7 @@ check('turns: a turn shows its hold, its steps in order, its cost and its failur
 void test('admin: an unreachable store is service_unavailable, for reads and writes', async (t) => {
   const store = await openOwnStore(t)
   await store.close()
-  const behind = agentRooms(store, createSealer([randomBytes(32)]))
+  const behind = agentModules(store, createSealer([randomBytes(32)]))
   const admin = createAdmin({ store, ...behind, randomBytes, newId: (prefix) => `${prefix}_x`, adminToken: 'a-token' })
   await assert.rejects(admin.listOwners({ limit: 1 }), { code: 'service_unavailable' })
   await assert.rejects(admin.createOwner({ name: 'x' }), { code: 'service_unavailable' })

@@ -50,10 +50,10 @@ export async function raceForOneFinish(older: Bench, newer: Bench): Promise<'old
   await older.store.releaseLeases([turn])
   const [late, next] = await Promise.all([
     older.advance(turn, finish('"older"')),
-    claimed(newer, turn).then(async (found) => ({ found, told: await newer.advance(found, finish('"newer"')) })),
+    claimed(newer, turn).then(async (found) => ({ found, reported: await newer.advance(found, finish('"newer"')) })),
   ])
-  const { found, told } = next
-  assert.equal(told.kind, 'advanced')
+  const { found, reported } = next
+  assert.equal(reported.kind, 'advanced')
   const finishes = await stepsOf(newer, turn)
   assert.deepEqual(
     finishes.map(({ payload }) => payload),

@@ -76,7 +76,7 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
     for (const turn of [left!, suspects.turns[0]!]) assert.equal((await bench.settle(turn)).kind, 'settled')
   }
   /** A connection that does not read the clock reports what it has read with its next call, a second after its last report. */
-  const told = async (): Promise<void> => {
+  const reported = async (): Promise<void> => {
     await pass(1100)
     await Promise.all(Array.from({ length: 8 }, () => store.read.findOwner(bench.ownerId)))
   }
@@ -109,11 +109,11 @@ async function readingsOf(t: TestContext, { prepare }: { prepare: string }): Pro
       from pg_stat_user_tables t order by 1`,
       ofRunning,
     )
-  await told()
+  await reported()
   const before = await read()
   count = 0
   for (let round = 0; round < rounds; round++) await everything(`late-${round}`)
-  await told()
+  await reported()
   // A few of its own connection's too, so that the last ones are counted.
   await store.renewLeases([], leaseMs)
   const after = await read()
@@ -186,9 +186,9 @@ void test(
         return outcome.turn
       })
     // Each connection makes its plans while nothing runs.
-    const nobody = { requestId: randomUUID(), fence: 1 }
-    const nothing = { ...nobody, state: 'failed', code: 'internal_error', cause: '' } as const
-    await Promise.all([store.renewLeases([nobody], leaseMs), store.renewLeases([nobody], leaseMs)])
+    const noOne = { requestId: randomUUID(), fence: 1 }
+    const nothing = { ...noOne, state: 'failed', code: 'internal_error', cause: '' } as const
+    await Promise.all([store.renewLeases([noOne], leaseMs), store.renewLeases([noOne], leaseMs)])
     await Promise.all([store.failMany([nothing]), store.failMany([nothing])])
     const turns = []
     for (let round = 0; round < 16; round++) turns.push(...(await admitted()))

@@ -234,8 +234,8 @@ void test(
     isUnavailable((await unheard('settle_v1', () => store.settleMany([settlement])))[0])
     await direct.moveClock(leaseMs + 1)
     assert.deepEqual((await direct.claimOrphans({ which: 'suspect', limit: 10, leaseMs, running: [] })).turns, [])
-    const told = (await store.settleMany([settlement]))[0]!
-    assert.ok(told.kind === 'settled' && told.reply.messageId === settlement.assistantMessageId)
+    const reported = (await store.settleMany([settlement]))[0]!
+    assert.ok(reported.kind === 'settled' && reported.reply.messageId === settlement.assistantMessageId)
     // Another process's settlement of the same turn has no effect.
     assert.deepEqual(await direct.settleMany([bench.settlement(secondClaimed)]), [{ kind: 'lost' }])
     assert.deepEqual(await bench.money(), { balance: 100_000_000n - 2n * 600n, held: 0n })

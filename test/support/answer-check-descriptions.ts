@@ -12,18 +12,18 @@ import { describeApi } from '../../src/http/public/openapi.ts'
 import type { Descriptions } from './answer-check.ts'
 
 export async function describeBoth(): Promise<Descriptions> {
-  const door = fastify({ schemaController: { compilersFactory: { buildValidator: lateValidators(false) } } })
-  await door.register(async (api) => {
+  const layer = fastify({ schemaController: { compilersFactory: { buildValidator: lateValidators(false) } } })
+  await layer.register(async (api) => {
     for (const schema of namedSchemas) api.addSchema(schema)
     await describeApi(api, undefined)
     // No request reaches a room.
     await api.register(chatRoutes, {} as never)
     await api.register(conversationRoutes, {} as never)
   })
-  await door.register(adminRoutes, { prefix: '/admin/v1', admin: { calledBy: () => undefined }, auth: () => undefined } as never)
-  await door.ready()
-  const read = async (url: string): Promise<Descriptions['public']> => (await door.inject(url)).json()
+  await layer.register(adminRoutes, { prefix: '/admin/v1', admin: { calledBy: () => undefined }, auth: () => undefined } as never)
+  await layer.ready()
+  const read = async (url: string): Promise<Descriptions['public']> => (await layer.inject(url)).json()
   const both = { public: await read('/openapi.json'), admin: await read('/admin/v1/openapi.json') }
-  await door.close()
+  await layer.close()
   return both
 }

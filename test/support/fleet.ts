@@ -62,7 +62,7 @@ export type LoadOptions = {
 
 export type Load = {
   /** What was answered so far. */
-  told: Told[]
+  reported: Told[]
   /** Sends nothing new; resolves with all of it when the last request has come to its end. Rejects where a caller found something wrong. */
   stop(): Promise<Told[]>
 }
@@ -184,13 +184,13 @@ export class Fleet {
 
   /** Callers, each a user of its own, who send their next message when the one before is answered, by the two transports in turn. */
   load({ callers, restMs = 0, name = 'message', choose }: LoadOptions): Load {
-    const told: Told[] = []
+    const reported: Told[] = []
     const stopped = new AbortController()
     const all = Promise.all(
       Array.from({ length: callers }, async (_, caller) => {
         for (let count = 0; !stopped.signal.aborted && !this.#closed; count++) {
           const sent = this.sent(`${name} ${count} of ${caller}`, { user: `${name} ${caller}`, transport: count % 2 ? 'chat' : 'stream' })
-          told.push(await this.send(sent, choose ? { choose: () => choose(sent) } : {}))
+          reported.push(await this.send(sent, choose ? { choose: () => choose(sent) } : {}))
           await pass(Math.random() * restMs)
         }
       }),
@@ -198,11 +198,11 @@ export class Fleet {
     // Whoever stops the load hears of it.
     all.catch(() => stopped.abort())
     return {
-      told,
+      reported,
       async stop() {
         stopped.abort()
         await all
-        return told
+        return reported
       },
     }
   }
@@ -246,15 +246,17 @@ export class Fleet {
    * Each request came to one reply, the same bytes again from every process (or from one of them, in turn, where there are many); as many charges as
    * replies, nothing held, and the model called for none of them more often than its fence was raised, which each run and each claim does once.
    */
-  async checkReplies(told: Told[], { everywhere = true } = {}): Promise<void> {
+  async checkReplies(reported: Told[], { everywhere = true } = {}): Promise<void> {
     const ids = new Set<string>()
-    for (const { sent, reply, status, code, met } of told) {
+    for (const { sent, reply, status, code, met } of reported) {
       assert.equal(status, 200, `${sent.message}: ${code} after ${summary(met)}`)
       ids.add(JSON.parse(reply!).request_id)
     }
-    assert.equal(ids.size, told.length, 'a request id for each key')
+    assert.equal(ids.size, reported.length, 'a request id for each key')
     const { alive } = this
-    const again = told.flatMap((one, index) => (everywhere ? alive : [alive[index % alive.length]!]).map((place) => ({ ...one, place })))
+    const again = reported.flatMap((one, index) =>
+      (everywhere ? alive : [alive[index % alive.length]!]).map((place) => ({ ...one, place })),
+    )
     for (const few of inGroups(again, 16))
       await Promise.all(
         few.map(async ({ sent, reply, place }, index) => {
@@ -268,7 +270,7 @@ export class Fleet {
       where l.request_id = t.request_id and l.kind = 'charge') as charges from turns t where request_id = any ($1)`,
       [[...ids]],
     )
-    assert.equal(stored.length, told.length)
+    assert.equal(stored.length, reported.length)
     for (const { message, fence, state, charges } of stored) {
       assert.deepEqual([state, charges], ['completed', '1'], message)
       const calls = this.model.calls.filter(({ lastUserMessage }) => lastUserMessage === message).length

@@ -7,7 +7,7 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
-import { copyHouse } from '../../src/store/copy.ts'
+import { copyToPostgres } from '../../src/store/copy.ts'
 import type { CopyProgress, CopyReport } from '../../src/store/copy.ts'
 import { fillStore } from './filled-store.ts'
 import { makeDatabase, withClient } from './postgres-server.ts'
@@ -93,7 +93,7 @@ export async function copyUntil(folder: string, url: string, stop: (progress: Co
   const onProgress = (progress: CopyProgress): void => {
     if (stop(progress)) throw stopped
   }
-  return copyHouse({ folder, url, onProgress }).catch((error: unknown) => {
+  return copyToPostgres({ folder, url, onProgress }).catch((error: unknown) => {
     assert.equal(error, stopped)
     return undefined
   })

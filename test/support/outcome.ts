@@ -29,8 +29,8 @@ export type SentOptions = { transport?: Transport; agent?: Json; key?: Json }
 /** Sends; once more where the limiter was late (`rate.fail-closed`): nothing was stored then, and a machine of tests does much else. */
 export async function send(app: TestApp, { message, transport, ...options }: Sent): Promise<Told> {
   for (;;) {
-    const told = await tell(app[transport](message, options), transport)
-    if (told.code !== 'api_rate_limit_unavailable') return told
+    const reported = await tell(app[transport](message, options), transport)
+    if (reported.code !== 'api_rate_limit_unavailable') return reported
   }
 }
 
@@ -54,9 +54,9 @@ export const names = (events: StreamEvent[]): string => events.map(({ event }) =
 /** Sends with the same key until the turn has come to an end; the service says when to come back. */
 export async function sendUntilEnded(app: TestApp, sent: Sent): Promise<Told> {
   for (;;) {
-    const told = await send(app, sent)
-    if (told.code !== 'idempotency_in_progress') return told
-    assert.deepEqual([told.status, told.answer.headers.get('retry-after')], [409, '2'])
+    const reported = await send(app, sent)
+    if (reported.code !== 'idempotency_in_progress') return reported
+    assert.deepEqual([reported.status, reported.answer.headers.get('retry-after')], [409, '2'])
   }
 }
 

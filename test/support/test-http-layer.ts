@@ -26,18 +26,18 @@ export const figures = { limit: 120, remaining: 119, resetAt: 1_900_000_000 }
 export const chatPath = '/v1/agents/agt_door/chat'
 export const body = (message = 'hello', user = 'user-1'): string => JSON.stringify({ external_user_id: user, message })
 
-export type TestDoorOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
+export type TestLayerOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
   authenticate?: (authorization: string | undefined) => Authenticated
   spend?: () => RateOutcome
   begin?: (request: TurnRequest) => BeginResult | Promise<BeginResult>
   conversations?: Public['conversations']
 }
 
-export type TestDoor = {
+export type TestLayer = {
   url: string
   port: number
   /** What came through to the rooms. */
-  begun: TurnRequest[]
+  started: TurnRequest[]
   spent: number
   /** Lines of the log, parsed. */
   logged: Record<string, unknown>[]
@@ -46,19 +46,19 @@ export type TestDoor = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function startTestDoor(options: TestDoorOptions = {}): Promise<TestDoor> {
+export async function startTestLayer(options: TestLayerOptions = {}): Promise<TestLayer> {
   const { authenticate = byBearer, spend = allow, begin = replay, conversations = noConversations, ...given } = options
   const logged: Record<string, unknown>[] = []
   const access: Access = {
     authenticate: async (authorization) => authenticate(authorization),
     async spend() {
-      door.spent++
+      layer.spent++
       return spend()
     },
   }
   const turns = {
     async begin(request: TurnRequest) {
-      door.begun.push(request)
+      layer.started.push(request)
       return begin(request)
     },
   }
@@ -73,10 +73,10 @@ export async function startTestDoor(options: TestDoorOptions = {}): Promise<Test
   const url = await opened.listen(0, '127.0.0.1')
   isOurs(url)
   let closing: Promise<void> | undefined
-  const door: TestDoor = {
+  const layer: TestLayer = {
     url,
     port: Number(new URL(url).port),
-    begun: [],
+    started: [],
     spent: 0,
     logged,
     chat: ({ path = chatPath, headers = {}, body: sent = body() } = {}) =>
@@ -86,9 +86,9 @@ export async function startTestDoor(options: TestDoorOptions = {}): Promise<Test
         body: sent,
       }),
     close: () => (closing ??= opened.close()),
-    [Symbol.asyncDispose]: () => door.close(),
+    [Symbol.asyncDispose]: () => layer.close(),
   }
-  return door
+  return layer
 }
 
 const byBearer = (authorization: string | undefined): Authenticated =>
@@ -133,7 +133,7 @@ export class ScriptedTurn implements RunningTurn {
   get left(): Promise<void> {
     return this.#left.promise
   }
-  get begun(): BeginResult {
+  get started(): BeginResult {
     return { kind: 'running', turn: this }
   }
 

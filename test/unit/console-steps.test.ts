@@ -17,11 +17,11 @@ const model: Line = {
     usage,
   },
 }
-const call = (name: string, told: { result: string | null; is_error: boolean | null; ms: number | null }): Line['payload'] => ({
+const call = (name: string, reported: { result: string | null; is_error: boolean | null; ms: number | null }): Line['payload'] => ({
   name,
   step: 1,
   arguments: '{}',
-  ...told,
+  ...reported,
 })
 
 void test('console: a call is done, an error, of unknown outcome, or only requested', () => {

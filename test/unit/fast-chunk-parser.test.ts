@@ -113,16 +113,16 @@ test('fast chunk parser: reads the same text as JSON.parse, and the rest of the 
 
 /** Everything that a response does with these chunks. */
 function outcomeOf(stream: string[]): unknown {
-  const told: unknown[] = []
-  const answer = new ChatAnswer({ onText: (text) => told.push(text), secret: 'key', maxOutputTokens: 1 })
+  const reported: unknown[] = []
+  const answer = new ChatAnswer({ onText: (text) => reported.push(text), secret: 'key', maxOutputTokens: 1 })
   answer.begin('text/event-stream')
   try {
-    for (const chunk of stream) told.push({ progress: answer.take(Buffer.from(`data: ${chunk.replaceAll(/[\r\n]/g, ' ')}\n\n`)) })
+    for (const chunk of stream) reported.push({ progress: answer.take(Buffer.from(`data: ${chunk.replaceAll(/[\r\n]/g, ' ')}\n\n`)) })
     answer.end()
-    return { told, step: answer.step() }
+    return { reported, step: answer.step() }
   } catch (error) {
     assert(error instanceof ModelError)
-    return { told, kind: error.kind, message: error.message }
+    return { reported, kind: error.kind, message: error.message }
   }
 }
 

@@ -19,7 +19,7 @@ import { openOwnStore } from '../support/own-store.ts'
 const usage = { promptTokens: 20, completionTokens: 5 }
 
 /** `asked`: ids of what the store was asked to admit; `held.resolve` lets the store respond, `speak.resolve` the model. */
-async function openRoom(t: TestContext, maxTurns: number) {
+async function openModule(t: TestContext, maxTurns: number) {
   const store = await openOwnStore(t)
   const bench = await Bench.make(store, 10n ** 12n)
   const held = Promise.withResolvers<void>()
@@ -49,20 +49,20 @@ async function openRoom(t: TestContext, maxTurns: number) {
   return { store, bench, held, generate, asked, turns, begin }
 }
 
-const codeOf = (begun: BeginResult): string => (begun.kind === 'refused' ? begun.code : begun.kind)
+const codeOf = (started: BeginResult): string => (started.kind === 'refused' ? started.code : started.kind)
 
 void test('overload.queue: the queue is bounded: the rest of a flood is refused immediately, without a call to the store', async (t) => {
-  const { store, bench, held, generate, asked, turns, begin } = await openRoom(t, 40)
-  const begun: BeginResult[] = []
-  const flood = Array.from({ length: 5000 }, (_, index) => begin(`flood ${index}`).then((one) => begun.push(one)))
+  const { store, bench, held, generate, asked, turns, begin } = await openModule(t, 40)
+  const started: BeginResult[] = []
+  const flood = Array.from({ length: 5000 }, (_, index) => begin(`flood ${index}`).then((one) => started.push(one)))
   await new Promise((resolve) => setImmediate(resolve))
   // One batch of 64 has been sent; 40 may run, and 128 may look up a stored result.
   assert.equal(asked.length, 64)
   assert.equal(turns.waiting().admission, 40 + 128 - 64)
-  assert.equal(begun.length, 5000 - 40 - 128, 'the others have their answer while the store has given none')
+  assert.equal(started.length, 5000 - 40 - 128, 'the others have their answer while the store has given none')
   held.resolve()
   await Promise.all(flood)
-  const codes = Object.groupBy(begun.map(codeOf), (code) => code)
+  const codes = Object.groupBy(started.map(codeOf), (code) => code)
   assert.deepEqual([codes['running']?.length, codes['service_unavailable']?.length], [40, 4960])
   assert.equal(asked.length, 40 + 128)
   assert.equal(turns.rejected, 4960)
@@ -72,7 +72,7 @@ void test('overload.queue: the queue is bounded: the rest of a flood is refused 
 
   // A moment later everything is as before the flood, and a refused key can be used again.
   generate.resolve()
-  await Promise.all(begun.map((one) => one.kind === 'running' && one.turn.end))
+  await Promise.all(started.map((one) => one.kind === 'running' && one.turn.end))
   while (turns.running > 0) await wait(1)
   const again = await begin('flood 4999')
   assert.ok(again.kind === 'running' && (await again.turn.end).kind === 'completed')
@@ -84,7 +84,7 @@ void test('overload.queue: the queue is bounded: the rest of a flood is refused 
 })
 
 void test('overload.queue: a full process still replays stored results, also during a drain', async (t) => {
-  const { held, generate, turns, begin } = await openRoom(t, 1)
+  const { held, generate, turns, begin } = await openModule(t, 1)
   held.resolve()
   generate.resolve()
   const first = await begin('first')
@@ -98,7 +98,7 @@ void test('overload.queue: a full process still replays stored results, also dur
 })
 
 void test('overload.places: a slot is released by every end of an admission and of a turn', async (t) => {
-  const { bench, held, generate, turns, begin } = await openRoom(t, 1)
+  const { bench, held, generate, turns, begin } = await openModule(t, 1)
   held.resolve()
   const running = await begin('first')
   assert.equal(codeOf(await begin('first')), 'idempotency_in_progress')
@@ -133,10 +133,10 @@ void test('overload: is logged with figures: rejected messages, once, and a dela
       while (performance.now() < until);
       await wait(1)
     }
-    const told = lines.find(({ msg }) => /delayed/.test(String(msg)))!
-    assert.ok(Number(told['loop_delay_p90_ms']) > 250, JSON.stringify(told))
-    assert.ok(Number(told['loop_busy_percent']) > 50, JSON.stringify(told))
-    assert.equal(told['turned_away'], 0, 'told once')
+    const reported = lines.find(({ msg }) => /delayed/.test(String(msg)))!
+    assert.ok(Number(reported['loop_delay_p90_ms']) > 250, JSON.stringify(reported))
+    assert.ok(Number(reported['loop_busy_percent']) > 50, JSON.stringify(reported))
+    assert.equal(reported['turned_away'], 0, 'told once')
   } finally {
     watch.stop()
   }

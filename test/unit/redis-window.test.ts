@@ -305,10 +305,10 @@ void test('rate.fail-closed: a query string in the address changes no setting', 
 })
 
 void test('rate.fail-closed: after a failover behind one address the client reconnects without a restart', { skip }, async (t) => {
-  const { server: former, open } = await ownRedis(t)
+  const { server: previous, open } = await ownRedis(t)
   const next = await startRedis()
   t.after(() => next.stop())
-  let primary = former.port
+  let primary = previous.port
   const address = createServer((client) => {
     const target = connect(primary, '127.0.0.1')
     for (const [from, to] of [
@@ -324,7 +324,7 @@ void test('rate.fail-closed: after a failover behind one address the client reco
   const { spend } = await open(`redis://127.0.0.1:${(address.address() as AddressInfo).port}`)
   assert.equal(figuresOf(await spend()).remaining, 99_999)
   primary = next.port
-  await withRedis(former.url, (client) => client.replicaof('127.0.0.1', next.port))
+  await withRedis(previous.url, (client) => client.replicaof('127.0.0.1', next.port))
   await assert.rejects(spend(), /READONLY/)
   await eventually(spend)
   assert.equal(await withRedis(next.url, (client) => client.exists('turnkeep:window:key_a')), 1)

@@ -38,12 +38,12 @@ function run(model: Model, changes: Partial<RetriedCall> = {}): { waits: number[
 test('stream.after-delta: an unavailable model is called again at most twice, with growing waits, then its last error is returned', async () => {
   const last = unavailable()
   const model = playing(failing(unavailable()), failing(unavailable()), failing(last))
-  const told: number[] = []
-  const { waits, result } = run(model, { onRetry: (_, waitMs) => told.push(waitMs) })
+  const reported: number[] = []
+  const { waits, result } = run(model, { onRetry: (_, waitMs) => reported.push(waitMs) })
   await assert.rejects(result, (error) => error === last)
   assert.equal(model.calls, 3)
   assert.deepEqual(waits, [188, 750])
-  assert.deepEqual(told, waits)
+  assert.deepEqual(reported, waits)
 })
 
 test('stream.after-delta: a retry that succeeds gives the reply', async () => {

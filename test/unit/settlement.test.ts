@@ -31,9 +31,9 @@ void test('billing.once: a repeated settlement is the same one: its ids are crea
   const log = pino({ level: 'silent' })
   const turns = createTurns({ store: lost, agents, failpoints: createFailpoints(''), log, metrics: createMetrics(), ...createIds() })
   const { apiKeyId, agentId, ownerId: shareOf } = bench
-  const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey: randomUUID(), externalUserId: 'ann', message: 'hello', shareOf })
-  assert.ok(begun.kind === 'running', begun.kind)
-  const end = await begun.turn.end
+  const started = await turns.begin({ apiKeyId, agentId, idempotencyKey: randomUUID(), externalUserId: 'ann', message: 'hello', shareOf })
+  assert.ok(started.kind === 'running', started.kind)
+  const end = await started.turn.end
   assert.ok(end.kind === 'completed', end.kind)
   assert.deepEqual(asked, [asked[0], asked[0], asked[0]])
   assert.equal(end.reply.messageId, asked[0]!.assistantMessageId)

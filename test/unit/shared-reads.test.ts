@@ -5,8 +5,8 @@ import { SharedReads } from '../../src/agent/shared-reads.ts'
 
 void test('shared reads: a hundred concurrent calls make one read, and the next call reads again', async () => {
   const shared = new SharedReads<number>()
-  let begun = 0
-  const begin = async (): Promise<number> => ++begun
+  let started = 0
+  const begin = async (): Promise<number> => ++started
   assert.deepEqual([...new Set(await Promise.all(Array.from({ length: 100 }, () => shared.read('a', begin))))], [1])
   assert.equal(await shared.read('a', begin), 2)
 })
@@ -17,9 +17,9 @@ void test('shared reads: another key has a separate read, and a failure goes to 
     throw new Error('gone')
   }
   const asked = [shared.read('a', gone), shared.read('a', async () => 'never begun'), shared.read('b', async () => 'b')]
-  const told = await Promise.allSettled(asked)
+  const reported = await Promise.allSettled(asked)
   assert.deepEqual(
-    told.map(({ status }) => status),
+    reported.map(({ status }) => status),
     ['rejected', 'rejected', 'fulfilled'],
   )
   assert.equal(await shared.read('a', async () => 'here'), 'here')

@@ -148,9 +148,9 @@ for (const name of ['reasoning_content', 'reasoning'] as const) {
     const said = (text: string) => ({ event: { choices: [{ index: 0, delta: { [name]: text } }] } })
     const call = ({ id, name: tool, arguments: args }: typeof oslo, n: number, seal?: string) => {
       const extra = seal === undefined ? {} : { extra_content: { google: { thought_signature: seal } } }
-      const begun = { index: n, id, type: 'function', function: { name: tool, arguments: args.slice(0, 5) }, ...extra }
+      const started = { index: n, id, type: 'function', function: { name: tool, arguments: args.slice(0, 5) }, ...extra }
       const rest = { index: n, function: { arguments: args.slice(5) } }
-      return [begun, rest].map((delta) => ({ event: { choices: [{ index: 0, delta: { tool_calls: [delta] } }] } }))
+      return [started, rest].map((delta) => ({ event: { choices: [{ index: 0, delta: { tool_calls: [delta] } }] } }))
     }
     chat.server.script(
       [said('They '), said('ask. ß😀'), 'Let me look.', ...call(oslo, 0, seals[0]), ...call(rome, 1), { finish: 'tool_calls' }],

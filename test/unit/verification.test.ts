@@ -73,6 +73,6 @@ void test("verify: the command receives the store's settings and unrelated varia
   }
   const outcome = readConfig(given)
   assert.ok(outcome.kind === 'config', JSON.stringify(outcome))
-  const told = storeEnvironment(outcome.config, { ...given, NODE_EXTRA_CA_CERTS: '/ca.pem' })
-  assert.deepEqual(told, { DATABASE_URL: given.DATABASE_URL, TURNKEEP_DATA_DIR: '/data', NODE_EXTRA_CA_CERTS: '/ca.pem' })
+  const reported = storeEnvironment(outcome.config, { ...given, NODE_EXTRA_CA_CERTS: '/ca.pem' })
+  assert.deepEqual(reported, { DATABASE_URL: given.DATABASE_URL, TURNKEEP_DATA_DIR: '/data', NODE_EXTRA_CA_CERTS: '/ca.pem' })
 })

@@ -40,7 +40,7 @@ export type ToolsOfAgents = {
    */
   resolve(given: GivenTool[], present: ToolConfig[], agentId: string, asked: Asked): Promise<ToolConfig[]>
   /** What every MCP server offers now. Throws ApiError `validation_error` if a server cannot be called. */
-  pinAnew(present: ToolConfig[], agentId: string): Promise<McpServer[]>
+  pinAgain(present: ToolConfig[], agentId: string): Promise<McpServer[]>
 }
 export type Asked = Map<string, Promise<PinnedTool[]>>
 
@@ -77,9 +77,13 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
   /** The stored form. A value that has not changed keeps its encrypted text, so that saving it again changes nothing. */
   function seal(open: OpenTool, stored: ToolConfig | undefined, agentId: string): ToolConfig {
     const [sealed] = sealTools([open], agentId, sealer)
-    const keep = (fresh: Record<string, Sealed>, values: Record<string, string>, former: Record<string, Sealed>): Record<string, Sealed> =>
+    const keep = (
+      fresh: Record<string, Sealed>,
+      values: Record<string, string>,
+      previous: Record<string, Sealed>,
+    ): Record<string, Sealed> =>
       Object.fromEntries(
-        Object.entries(fresh).map(([name, text]) => [name, openOne(former, name, agentId) === values[name] ? former[name]! : text]),
+        Object.entries(fresh).map(([name, text]) => [name, openOne(previous, name, agentId) === values[name] ? previous[name]! : text]),
       )
     if (sealed?.type === 'http' && open.type === 'http' && stored?.type === 'http') {
       const [headers, secrets] = [keep(sealed.headers, open.headers, stored.headers), keep(sealed.secrets, open.secrets, stored.secrets)]
@@ -91,11 +95,11 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
   }
 
   /** Undefined also if it was encrypted with a key that no longer exists. */
-  function openOne(former: Record<string, Sealed>, name: string, agentId: string): string | undefined {
+  function openOne(previous: Record<string, Sealed>, name: string, agentId: string): string | undefined {
     // A header may have the name of an inherited property.
-    if (!Object.hasOwn(former, name)) return undefined
+    if (!Object.hasOwn(previous, name)) return undefined
     try {
-      return openTexts({ text: former[name]! }, agentId, sealer)['text']
+      return openTexts({ text: previous[name]! }, agentId, sealer)['text']
     } catch (error) {
       if (error instanceof UnsealError) return undefined
       throw error
@@ -103,10 +107,10 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
   }
 
   function openTool(given: GivenTool, stored: ToolConfig | undefined, agentId: string): OpenTool {
-    const fill = (kind: 'header' | 'secret', texts: GivenTexts, former: Record<string, Sealed>): Record<string, string> =>
+    const fill = (kind: 'header' | 'secret', texts: GivenTexts, previous: Record<string, Sealed>): Record<string, string> =>
       Object.fromEntries(
         Object.entries(texts).map(([name, text]) => {
-          const value = text ?? openOne(former, name, agentId)
+          const value = text ?? openOne(previous, name, agentId)
           if (value !== undefined) return [name, value]
           const why = moved ? 'must be sent again, because the URL points to another server' : 'has no stored value: send a value'
           throw invalid(`The ${kind} ${/^[\w.-]+$/.test(name) ? name : JSON.stringify(name)} of the tool ${given.name} ${why}.`)
@@ -141,7 +145,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
       return resolved
     },
 
-    pinAnew(present, agentId) {
+    pinAgain(present, agentId) {
       return Promise.all(
         present
           .filter((tool) => tool.type === 'mcp')

@@ -169,7 +169,7 @@ export function createAgentsAdmin({ store, sealer, tools, guard, newId }: Option
     async refreshTools(id, approve) {
       const { present } = await stored(id)
       const { tools: pinned } = fieldsOf(present)
-      const now = await toolsOf.pinAnew(pinned, id)
+      const now = await toolsOf.pinAgain(pinned, id)
       const servers = pinned.filter((tool) => tool.type === 'mcp')
       const found = servers.flatMap((server, index) => differencesOf(server, now[index]!.pinned))
       if (!approve || found.length === 0) return { differences: found, version: present.version }

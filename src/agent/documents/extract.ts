@@ -7,10 +7,10 @@ import { chunkDocument } from '../knowledge/chunk.ts'
 import type { Chunk } from '../knowledge/chunk.ts'
 import { decodeText } from './decode.ts'
 import { kindOf } from './kind.ts'
-import type { Told } from './kind.ts'
+import type { Named } from './kind.ts'
 import { inMebibytes, maxChunks, maxTextBytes, DocumentRefused } from './limits.ts'
 
-export type Source = Told & {
+export type Source = Named & {
   bytes: Uint8Array
   /** The document was sent as text, so its kind is not detected. */
   isText: boolean

@@ -6,7 +6,7 @@ import { DocumentRefused } from './limits.ts'
 
 export type Kind = 'text' | 'html' | 'pdf' | 'docx'
 
-export type Told = {
+export type Named = {
   /** As the client or server sent it, including parameters. */
   mediaType: string | null
   fileName: string | null
@@ -57,29 +57,29 @@ const oldOffice = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
 const pdfWithin = 1024
 
 /** Throws DocumentRefused if the file is not a document, or not what its name or content type says. */
-export function kindOf(bytes: Uint8Array, told: Told): Kind {
-  const called = calledKind(told)
+export function kindOf(bytes: Uint8Array, reported: Named): Kind {
+  const called = calledKind(reported)
   const stranger = strangeKind(bytes)
   if (stranger !== undefined)
     throw new DocumentRefused(
-      called ? `${callsIt(told)} ${words[called]}, but it is ${stranger}. ${known}` : `This is ${stranger}. ${known}`,
+      called ? `${callsIt(reported)} ${words[called]}, but it is ${stranger}. ${known}` : `This is ${stranger}. ${known}`,
     )
   const is = ownKind(bytes, called)
   if (called === undefined || called === is) return is ?? called ?? 'text'
   if (is !== undefined)
-    throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but it is ${words[is]}. Send it with the right file name.`)
+    throw new DocumentRefused(`${callsIt(reported)} ${words[called]}, but it is ${words[is]}. Send it with the right file name.`)
   if (called === 'pdf' || called === 'docx')
-    throw new DocumentRefused(`${callsIt(told)} ${words[called]}, but its content is something else.`)
+    throw new DocumentRefused(`${callsIt(reported)} ${words[called]}, but its content is something else.`)
   return called
 }
 
 /** Returns what name and content type say. The name comes first, because browsers send Markdown as `application/octet-stream`. */
-function calledKind({ mediaType, fileName }: Told): Kind | undefined {
+function calledKind({ mediaType, fileName }: Named): Kind | undefined {
   const extension = extensionOf(fileName)
   return (extension === undefined ? undefined : extensions[extension]) ?? mediaTypes[mediaType?.split(';')[0]!.trim().toLowerCase() ?? '']
 }
 
-const callsIt = ({ fileName }: Told): string =>
+const callsIt = ({ fileName }: Named): string =>
   extensions[extensionOf(fileName) ?? ''] ? 'According to its name, this file is' : 'According to its content type, this file is'
 
 function extensionOf(fileName: string | null): string | undefined {

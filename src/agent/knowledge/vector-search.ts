@@ -100,7 +100,7 @@ export function createVectorSearch({
       if (clearedRevision > deletionsKnown) {
         deletionsKnown = clearedRevision
         if (copy.revision > 0) {
-          beginAnew(copy)
+          restart(copy)
           continue
         }
       }
@@ -113,7 +113,7 @@ export function createVectorSearch({
     }
   }
 
-  function beginAnew(copy: Copy): void {
+  function restart(copy: Copy): void {
     tell({ kind: 'forget', set: copy.key })
     Object.assign(copy, { revision: 0, documents: new Map(), bytes: 0 })
   }
@@ -125,7 +125,7 @@ export function createVectorSearch({
     const fresh = changes.filter(({ generation, embeddingModel }) => generation > 0 && embeddingModel === copy.embeddingModel)
     const chunks = sum([...copy.documents.values()]) + sum(fresh.map((change) => change.chunks))
     copy.bytes = chunks * bytesOfVector(dimensions)
-    if (!makeRoomFor(copy)) return
+    if (!reserve(copy)) return
     for (const page of pagesOf(fresh)) {
       const asked = { agentId: copy.agentId, dimensions, ...page }
       const { chunkIds, documentIds, vectors } = await store.read.readVectors(asked)
@@ -135,9 +135,9 @@ export function createVectorSearch({
   }
 
   /** Removes other copies until this one fits. Returns false if the vectors of this agent alone exceed the limit. */
-  function makeRoomFor(copy: Copy): boolean {
+  function reserve(copy: Copy): boolean {
     if (copy.bytes > maxBytes) {
-      beginAnew(copy)
+      restart(copy)
       copy.tooLarge = true
       if (!warned.has(copy.agentId))
         log?.warn({ agentId: copy.agentId, maxBytes }, 'an agent has too many vectors to be kept: it is searched by words alone')

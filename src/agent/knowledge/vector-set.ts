@@ -10,14 +10,14 @@ const maxCompared = 8_192
 // How many vectors the first pass selects. Recall@10 stays above 0.98 on sets of 20,000 and 100,000 (docs/decisions/0019-retrieval.md).
 const minChosen = 2_000
 const chosenShare = 0.04
-const firstRoom = 256
+const initialCapacity = 256
 
 export class VectorSet {
   readonly dimensions: number
   #count = 0
-  #chunkIds = new Float64Array(firstRoom)
+  #chunkIds = new Float64Array(initialCapacity)
   #documents: string[] = []
-  #scales = new Float32Array(firstRoom)
+  #scales = new Float32Array(initialCapacity)
   #values: Int16Array
   /**
    * For each dimension, whether the value is above the mean of all vectors. The mean is subtracted because vectors of one corpus are
@@ -31,8 +31,8 @@ export class VectorSet {
 
   constructor(dimensions: number) {
     this.dimensions = dimensions
-    this.#values = new Int16Array(firstRoom * dimensions)
-    this.#signs = new Uint8Array(firstRoom * this.#signBytes)
+    this.#values = new Int16Array(initialCapacity * dimensions)
+    this.#signs = new Uint8Array(initialCapacity * this.#signBytes)
     this.#mean = new Float32Array(dimensions)
   }
 
@@ -42,7 +42,7 @@ export class VectorSet {
 
   /** `vectors` contains the vectors one after the other, each of unit length. */
   add(chunkIds: number[], documentIds: string[], vectors: Float32Array): void {
-    this.#makeRoom(this.#count + chunkIds.length)
+    this.#reserve(this.#count + chunkIds.length)
     const { dimensions } = this
     for (const [index, chunkId] of chunkIds.entries()) {
       const row = this.#count++
@@ -174,18 +174,18 @@ export class VectorSet {
     this.#meanOf = this.#count
   }
 
-  #makeRoom(rows: number): void {
+  #reserve(rows: number): void {
     if (rows <= this.#chunkIds.length) return
     // Grows by a quarter rather than doubling, because a large set would then be half empty.
-    const room = Math.max(rows, Math.ceil(this.#chunkIds.length * 1.25))
+    const capacity = Math.max(rows, Math.ceil(this.#chunkIds.length * 1.25))
     const grown = <Kept extends Float64Array | Float32Array | Int16Array | Uint8Array>(made: Kept, from: Kept): Kept => {
       made.set(from)
       return made
     }
-    this.#chunkIds = grown(new Float64Array(room), this.#chunkIds)
-    this.#scales = grown(new Float32Array(room), this.#scales)
-    this.#values = grown(new Int16Array(room * this.dimensions), this.#values)
-    this.#signs = grown(new Uint8Array(room * this.#signBytes), this.#signs)
+    this.#chunkIds = grown(new Float64Array(capacity), this.#chunkIds)
+    this.#scales = grown(new Float32Array(capacity), this.#scales)
+    this.#values = grown(new Int16Array(capacity * this.dimensions), this.#values)
+    this.#signs = grown(new Uint8Array(capacity * this.#signBytes), this.#signs)
   }
 }
 

@@ -14,12 +14,12 @@ export function droppableModel(model: Model, failpoints: Failpoints, key: string
     async generate(request, call) {
       const { signal, drop } = droppable(call.signal)
       await failpoints.reach('model.before-call', key, drop)
-      let begun = false
+      let started = false
       return model.generate(request, {
         signal,
         onText(text) {
-          if (!begun) failpoints.hit('model.first-delta', key, drop)
-          begun = true
+          if (!started) failpoints.hit('model.first-delta', key, drop)
+          started = true
           failpoints.hit('model.delta', key, drop)
           call.onText(text)
         },

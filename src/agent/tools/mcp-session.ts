@@ -52,12 +52,12 @@ export async function openSession(options: ServerAddress & { fetch: typeof globa
     list,
     known(since) {
       if (reading && reading.at >= since) return reading.list
-      const begun = { at: performance.now(), list: list(AbortSignal.timeout(timeoutMs)).then(fingerprints) }
-      reading = begun
-      begun.list.catch(() => {
-        if (reading === begun) reading = undefined
+      const started = { at: performance.now(), list: list(AbortSignal.timeout(timeoutMs)).then(fingerprints) }
+      reading = started
+      started.list.catch(() => {
+        if (reading === started) reading = undefined
       })
-      return begun.list
+      return started.list
     },
     async callTool({ tool, args, idempotencyKey, signal }) {
       try {

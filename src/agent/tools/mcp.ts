@@ -55,7 +55,7 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
   const { totalMs, idleMs, listedMs } = { ...defaultLimits, ...limits }
   const sessions = new Map<string, Shared>()
   /** Changes that were logged already: server, tool and approved definition. */
-  const toldOf = new Set<string>()
+  const reportedFor = new Set<string>()
 
   return { pin, call, close }
 
@@ -80,11 +80,11 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
     const pinned = server.pinned.find(({ name }) => name === tool)
     if (!pinned) return refusal(`there is no tool named ${tool}`)
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(totalMs)])
-    const begun = performance.now()
+    const started = performance.now()
     let mayHaveActed = false
     try {
       const outcome = await inSession({ url: server.url, headers }, signal, async (session) => {
-        if (!(await isAsPinned(session, pinned, begun, signal))) return { kind: 'changed' as const }
+        if (!(await isAsPinned(session, pinned, started, signal))) return { kind: 'changed' as const }
         mayHaveActed = pinned.sideEffects
         return { kind: 'called' as const, answer: await session.callTool({ ...toCall(request), signal }) }
       })
@@ -168,9 +168,9 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
    * A list read before the call started is enough to accept a tool, but not to reject it: the tool may have been approved after that list
    * was read.
    */
-  async function isAsPinned(session: McpSession, pinned: PinnedTool, begun: number, signal: AbortSignal): Promise<boolean> {
+  async function isAsPinned(session: McpSession, pinned: PinnedTool, started: number, signal: AbortSignal): Promise<boolean> {
     const approved = fingerprint(pinned)
-    for (const since of [begun - listedMs, begun]) {
+    for (const since of [started - listedMs, started]) {
       const known = await raceAbort(session.known(since), signal)
       if (known.get(pinned.name) === approved) return true
     }
@@ -179,10 +179,10 @@ export function createMcp({ guard, log, limits }: { guard: Guard; log: Logger; l
 
   /** Logs a changed tool once, until its definition is the approved one again or another definition is approved. */
   function tellOfChange({ server, headers }: McpCall, pinned: PinnedTool, changed: boolean): void {
-    const told = `${keyOf({ url: server.url, headers })} ${fingerprint(pinned)}`
-    if (!changed) return void toldOf.delete(told)
-    if (toldOf.has(told)) return
-    toldOf.add(told)
+    const reported = `${keyOf({ url: server.url, headers })} ${fingerprint(pinned)}`
+    if (!changed) return void reportedFor.delete(reported)
+    if (reportedFor.has(reported)) return
+    reportedFor.add(reported)
     log.warn(
       { server: server.name, origin: new URL(server.url).origin, tool: pinned.name },
       'MCP tool has changed since it was approved; calls are blocked until it is approved again',

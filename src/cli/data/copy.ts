@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { settings } from '../../config/config.ts'
 import type { Environment } from '../../config/config.ts'
-import { CopyRefused, copyHouse } from '../../store/copy.ts'
+import { CopyRefused, copyToPostgres } from '../../store/copy.ts'
 import type { CopyReport } from '../../store/copy.ts'
 import { SchemaRefused } from '../../store/schema-refused.ts'
 import { FolderInUse } from '../../store/sqlite/sqlite.ts'
@@ -37,7 +37,7 @@ async function copyStore(environment: Environment, { to, json }: CopyCommand): P
   const { url, shown } = databaseAddress(to, '--to')
   const startedAt = performance.now()
   const progress = showProgress('rows')
-  const report = await copyHouse({
+  const report = await copyToPostgres({
     folder,
     url,
     onProgress: ({ phase, table, rows, of }) => progress.tell({ phase, part: table, done: rows, of }),

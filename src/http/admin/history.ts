@@ -79,9 +79,9 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { agent_id: agentId, key_id: keyId, external_user_id: externalUserId, from, to, ...page } = request.query
-      const begun = { from: readMoment('from', from), to: readMoment('to', to) }
+      const started = { from: readMoment('from', from), to: readMoment('to', to) }
       return writePage(
-        await request.admin.listConversations({ agentId, keyId, externalUserId, ...begun }, readPage(page)),
+        await request.admin.listConversations({ agentId, keyId, externalUserId, ...started }, readPage(page)),
         writeConversation,
       )
     },

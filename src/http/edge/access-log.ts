@@ -34,19 +34,19 @@ export function note(request: IncomingMessage, noted: Noted): void {
 }
 
 /** Notes the outcome of a message: the request id of its turn, whether it was a replay, and the error of a failed turn. */
-export function noteBeginResult(request: IncomingMessage, begun: BeginResult, transport?: 'stream'): void {
-  const streamed = transport && begun.kind !== 'replayed_failure' ? { transport } : {}
-  switch (begun.kind) {
+export function noteBeginResult(request: IncomingMessage, started: BeginResult, transport?: 'stream'): void {
+  const streamed = transport && started.kind !== 'replayed_failure' ? { transport } : {}
+  switch (started.kind) {
     case 'refused':
     case 'message_too_long':
       return
     case 'replay':
-      return note(request, { requestId: begun.reply.requestId, replay: true, ...streamed })
+      return note(request, { requestId: started.reply.requestId, replay: true, ...streamed })
     case 'replayed_failure':
-      return note(request, { requestId: begun.requestId, replay: true })
+      return note(request, { requestId: started.requestId, replay: true })
     case 'running':
-      note(request, { requestId: begun.turn.requestId, replay: false, ...streamed })
-      void begun.turn.end.then((end) => end.kind === 'failed' && note(request, { code: end.code }))
+      note(request, { requestId: started.turn.requestId, replay: false, ...streamed })
+      void started.turn.end.then((end) => end.kind === 'failed' && note(request, { code: end.code }))
   }
 }
 

@@ -35,24 +35,24 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
 
   app.post('/v1/agents/:agent_id/chat', { schema: chatSchema }, async (request, reply) => {
     const { message } = request.body
-    const begun = await turns.begin(turnRequest(request))
-    noteBeginResult(request.raw, begun)
-    if (begun.kind === 'running') await begun.turn.end
+    const started = await turns.begin(turnRequest(request))
+    noteBeginResult(request.raw, started)
+    if (started.kind === 'running') await started.turn.end
     await streams.failpoints.reach('answer.before-send', message, () => void reply.raw.destroy())
-    switch (begun.kind) {
+    switch (started.kind) {
       case 'refused':
-        throw new ApiError(begun.code)
+        throw new ApiError(started.code)
       case 'message_too_long':
-        throw new ApiError('validation_error', tooLong('message', begun.longest))
+        throw new ApiError('validation_error', tooLong('message', started.longest))
       case 'replay':
-        return sendReply(request, reply, begun.reply)
+        return sendReply(request, reply, started.reply)
       case 'replayed_failure':
-        return sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
+        return sendFailure(request, reply, new ApiError(started.code), started.requestId)
       case 'running': {
-        const end = await begun.turn.end
+        const end = await started.turn.end
         return end.kind === 'completed'
           ? sendReply(request, reply, end.reply)
-          : sendFailure(request, reply, new ApiError(end.code), begun.turn.requestId)
+          : sendFailure(request, reply, new ApiError(end.code), started.turn.requestId)
       }
     }
   })
@@ -66,24 +66,24 @@ export const chatRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams: Stre
 export async function sendBeginResult(
   request: FastifyRequest,
   reply: FastifyReply,
-  begun: BeginResult,
+  started: BeginResult,
   message: string,
   streams: StreamOptions,
 ): Promise<void> {
-  noteBeginResult(request.raw, begun, 'stream')
-  switch (begun.kind) {
+  noteBeginResult(request.raw, started, 'stream')
+  switch (started.kind) {
     case 'refused':
-      throw new ApiError(begun.code)
+      throw new ApiError(started.code)
     case 'message_too_long':
-      throw new ApiError('validation_error', tooLong('message', begun.longest))
+      throw new ApiError('validation_error', tooLong('message', started.longest))
     case 'replayed_failure':
-      return void sendFailure(request, reply, new ApiError(begun.code), begun.requestId)
+      return void sendFailure(request, reply, new ApiError(started.code), started.requestId)
     case 'replay':
       reply.hijack()
-      return streamReply(reply.raw, begun.reply, message, streams)
+      return streamReply(reply.raw, started.reply, message, streams)
     case 'running':
       reply.hijack()
-      return streamTurn(reply.raw, begun.turn, message, streams)
+      return streamTurn(reply.raw, started.turn, message, streams)
   }
 }
 

@@ -140,9 +140,9 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
     throw error
   })
   const processId = (client as unknown as { processID: number | null }).processID ?? undefined
-  let begun = false
+  let started = false
   const query: Connection['query'] = (text, values) => {
-    begun ||= typeof text === 'string' && text.startsWith('begin')
+    started ||= typeof text === 'string' && text.startsWith('begin')
     return client.query(text as string, values)
   }
   const done = work({ query, processId, drop: () => hangUp(client) })
@@ -155,7 +155,7 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
       // Never a cancel request: a commit that waits for its standby would be released without replication. Only the socket is closed.
       destroy(client)
       done.catch(() => undefined)
-    } else if (!begun) client.release()
+    } else if (!started) client.release()
     else {
       await before(performance.now() + connectMs, client.query('rollback'), 'no end of a transaction').then(
         () => client.release(),

@@ -109,7 +109,7 @@ function createStore(url: string, connections: Connections, { pooled, failpoints
       if (depth === 'file') vacuumedAt = await vacuumErased(connections, vacuumedAt)
       return 'forgotten'
     },
-    onChange: (told) => void listeners.push(told),
+    onChange: (reported) => void listeners.push(reported),
     async ping() {
       await connections.ask('look-up', deadlines.admissionMs, async (connection) => {
         const { rows } = await connection.query('show transaction_read_only')

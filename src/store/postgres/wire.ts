@@ -33,7 +33,7 @@ type TurnAnswer = {
   steps_before: number
 }
 /** For a turn that starts with its admission: what the admission itself did not contain. */
-type BegunAnswer = Pick<TurnAnswer, 'conversation_id' | 'agent_version' | 'prompt_price' | 'completion_price' | 'hold' | 'history'>
+type StartedAnswer = Pick<TurnAnswer, 'conversation_id' | 'agent_version' | 'prompt_price' | 'completion_price' | 'hold' | 'history'>
 type ReplyAnswer = {
   request_id: string
   conversation_id: string
@@ -48,7 +48,7 @@ type Written = 'admitted' | 'replay' | 'replayed_failure'
 export type AdmissionAnswer =
   | { kind: 'again' }
   | { kind: 'admitted'; turn: TurnAnswer }
-  | ({ kind: 'begun' } & BegunAnswer)
+  | ({ kind: 'begun' } & StartedAnswer)
   | { kind: 'replay'; reply: ReplyAnswer }
   | { kind: 'replayed_failure'; request_id: string }
   | Exclude<AdmissionOutcome, { kind: Written }>
@@ -100,7 +100,7 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
   }
 }
 
-const begin = (answer: BegunAnswer, { requestId, apiKeyId, agentId, message }: Admission): AdmittedTurn => ({
+const begin = (answer: StartedAnswer, { requestId, apiKeyId, agentId, message }: Admission): AdmittedTurn => ({
   requestId,
   conversationId: answer.conversation_id,
   apiKeyId,

@@ -144,8 +144,8 @@ export async function makeWorld({ admin, upstream, history }: { admin: Admin; up
       }
     }),
   )
-  const told = tenants.map((tenant) => ({ ...tenant, keys: tenant.keys.map(({ text: _secret, ...key }) => key) }))
-  history.write({ kind: 'setup', at: history.now(), tenants: told })
+  const reported = tenants.map((tenant) => ({ ...tenant, keys: tenant.keys.map(({ text: _secret, ...key }) => key) }))
+  history.write({ kind: 'setup', at: history.now(), tenants: reported })
   return {
     tenants,
     key: (name) => tenants.flatMap(({ keys }) => keys).find((key) => key.name === name)!,
@@ -195,9 +195,9 @@ export async function operate({ admin, testbed, random, history, stopped }: Oper
   let acts = 0
 
   async function tell(change: AdminChange, make: () => Promise<unknown>): Promise<void> {
-    const begunAt = history.now()
+    const startedAt = history.now()
     // Undefined where the run was over before it was answered.
-    if ((await make()) !== undefined) history.write({ kind: 'admin', at: history.now(), begunAt, ...change })
+    if ((await make()) !== undefined) history.write({ kind: 'admin', at: history.now(), startedAt, ...change })
   }
 
   async function topUp(): Promise<void> {
@@ -239,11 +239,11 @@ export async function operate({ admin, testbed, random, history, stopped }: Oper
 
   async function look(): Promise<void> {
     const { owner } = random.pick([thin, poor])
-    const begunAt = history.now()
+    const startedAt = history.now()
     const read = await admin.call('GET', `/owners/${owner.id}`)
     if (!read) return
     const { balance_usd: balanceUsd, held_usd: heldUsd, available_usd: availableUsd } = read
-    history.write({ kind: 'admin', at: history.now(), begunAt, what: 'balance', owner: owner.id, balanceUsd, heldUsd, availableUsd })
+    history.write({ kind: 'admin', at: history.now(), startedAt, what: 'balance', owner: owner.id, balanceUsd, heldUsd, availableUsd })
   }
 
   const key = testbed.key('plain-revoked')

@@ -41,13 +41,13 @@ export function send({
     let response: IncomingMessage | undefined
     let headAt: number | null = null
     let text = ''
-    let told = false
+    let reported = false
     const request = open(url, { method, headers, agent: connections ?? false })
     const patience = setTimeout(leave, patienceMs)
 
     function tell(end: Came['end'], error?: string): void {
-      if (told) return
-      told = true
+      if (reported) return
+      reported = true
       clearTimeout(patience)
       const isStream = response?.headers['content-type']?.startsWith('text/event-stream') ?? false
       const events = isStream ? readEvents(text) : null
@@ -84,7 +84,7 @@ export function send({
       came.on('data', (piece: string) => {
         text += piece
         if (typeof leaves === 'number' && readEvents(text).length >= leaves) return leave()
-        if (reads !== 'slowly' || told) return
+        if (reads !== 'slowly' || reported) return
         came.pause()
         setTimeout(() => came.resume(), slowlyMs)
       })

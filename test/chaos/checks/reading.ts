@@ -89,7 +89,7 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
   const indexed = events.map((event, index) => ({ ...event, index }))
   const of = <Kind extends HistoryEvent['kind']>(kind: Kind): (Extract<HistoryEvent, { kind: Kind }> & { index: number })[] =>
     indexed.filter((event): event is Extract<HistoryEvent, { kind: Kind }> & { index: number } => event.kind === kind)
-  const tenants = of('setup').flatMap(({ tenants: told }) => told)
+  const tenants = of('setup').flatMap(({ tenants: reported }) => reported)
   const answers = new Map(of('answer').map((answer) => [answer.call, answer]))
   const tries = of('call').map((call) => tryOf(call, answers.get(call.call)))
   const requests = requestsOf(tries, tenants)
@@ -114,7 +114,7 @@ export function readHistoryOf(events: HistoryEvent[]): Reading {
     lastDisturbanceAt: Math.max(0, ...spans.map(({ to }) => (to === Infinity ? 0 : to))),
     erasedBy: ({ key, user }, at) =>
       admin.find(
-        (change) => change.what === 'erase' && change.user === user && agentOf.get(change.key) === key.agentId && change.begunAt <= at,
+        (change) => change.what === 'erase' && change.user === user && agentOf.get(change.key) === key.agentId && change.startedAt <= at,
       ),
     runs: new Map(turns.map(({ requestId, ...turn }) => [requestId, turn])),
   }
@@ -186,15 +186,15 @@ function requestsOf(tries: Try[], tenants: Tenant[]): Request[] {
 /** A first start disturbs nobody; whatever else was made to a process, or a store, did. */
 function disturbances(events: HistoryEvent[]): { from: number; to: number }[] {
   const spans: { from: number; to: number }[] = []
-  const begun = new Map<number, number>()
+  const started = new Map<number, number>()
   const down = new Map<number, number>()
   for (const event of events) {
     if (event.kind === 'failpoint') spans.push({ from: event.at, to: event.at })
     if (event.kind === 'machine') spans.push({ from: event.from, to: event.at })
-    if (event.kind === 'fault' && event.phase === 'begin') begun.set(event.id, event.at)
+    if (event.kind === 'fault' && event.phase === 'begin') started.set(event.id, event.at)
     if (event.kind === 'fault' && event.phase === 'end') {
-      spans.push({ from: begun.get(event.id) ?? event.at, to: event.at })
-      begun.delete(event.id)
+      spans.push({ from: started.get(event.id) ?? event.at, to: event.at })
+      started.delete(event.id)
     }
     if (event.kind !== 'process') continue
     if (event.what === 'started' || event.what === 'continued') {
@@ -203,6 +203,6 @@ function disturbances(events: HistoryEvent[]): { from: number; to: number }[] {
       down.delete(event.supervised)
     } else if (!down.has(event.supervised)) down.set(event.supervised, event.at)
   }
-  for (const from of [...begun.values(), ...down.values()]) spans.push({ from, to: Infinity })
+  for (const from of [...started.values(), ...down.values()]) spans.push({ from, to: Infinity })
   return spans
 }

@@ -194,6 +194,6 @@ export const transient = new Set([
 ])
 
 const isRevoked = ({ admin }: Reading, { key }: Request, at: number): boolean =>
-  admin.some((change) => change.what === 'revoke' && change.key === key.name && change.begunAt <= at)
+  admin.some((change) => change.what === 'revoke' && change.key === key.name && change.startedAt <= at)
 
 const eventsOf = (tries: Request['tries'], wanted: string): number[] => tries.flatMap(({ code, events }) => (code === wanted ? events : []))

@@ -119,7 +119,7 @@ function* switchedOff(reading: Reading): Generator<Violation> {
       const on = changes.slice(at + 1).find(({ enabled }) => enabled)
       for (const { tries, openedAt, message } of requests) {
         const admitted = tries.find(
-          ({ code, answer }) => code === 'reply' && openedAt > change.at && answer!.at < (on?.begunAt ?? Infinity),
+          ({ code, answer }) => code === 'reply' && openedAt > change.at && answer!.at < (on?.startedAt ?? Infinity),
         )
         if (admitted)
           yield { check: 'operator', what: `"${message}" was answered while its agent was off`, events: [change.index, ...admitted.events] }
@@ -128,9 +128,9 @@ function* switchedOff(reading: Reading): Generator<Violation> {
     for (const { tries } of requests) {
       for (const { code, call, answer, events } of tries) {
         if (code !== 'agent_disabled') continue
-        const off = changes.some(({ enabled, begunAt }, at) => {
+        const off = changes.some(({ enabled, startedAt }, at) => {
           const on = changes.slice(at + 1).find((later) => later.enabled)
-          return !enabled && begunAt <= answer!.at && (on?.at ?? Infinity) >= call.at
+          return !enabled && startedAt <= answer!.at && (on?.at ?? Infinity) >= call.at
         })
         if (!off) yield { check: 'operator', what: 'agent_disabled while the agent was on', events }
       }
@@ -159,7 +159,7 @@ function* erased(reading: Reading): Generator<Violation> {
     const change = reading.erasedBy(request, Infinity)
     if (!change) continue
     for (const { call, code, events } of request.tries) {
-      if (code === 'reply' && call.at > change.at && request.reply!.at < change.begunAt)
+      if (code === 'reply' && call.at > change.at && request.reply!.at < change.startedAt)
         yield { check: 'operator', what: 'a reply to what was erased', events: [change.index, ...events] }
     }
   }
@@ -173,7 +173,7 @@ function* versions(reading: Reading): Generator<Violation> {
     const asked = (reading.modelsOf.get(message) ?? []).map((model) => ({ model, version: versionOf(model.messages[0]?.content ?? '') }))
     const least = Math.max(1, ...changes.filter(({ at }) => at < openedAt).map(({ version }) => version))
     for (const { model, version } of asked) {
-      const most = Math.max(1, ...changes.filter(({ begunAt }) => begunAt <= model.at).map((change) => change.version))
+      const most = Math.max(1, ...changes.filter(({ startedAt }) => startedAt <= model.at).map((change) => change.version))
       if (version === undefined || version < least || version > most)
         yield {
           check: 'operator',

@@ -51,8 +51,8 @@ function* stream({ answer, events }: Try): Generator<Violation> {
   if (!answer!.events) return
   const names = answer!.events.map(({ event }) => event.replace('response.', '')).join(' ')
   const whole = /^created( output_text\.delta)* (completed|error)$/
-  const begun = /^(created( output_text\.delta)*( completed| error)?)?$/
-  if (!(answer!.end === 'whole' ? whole : begun).test(names)) yield { check: 'H4', what: `events out of order: ${names}`, events }
+  const started = /^(created( output_text\.delta)*( completed| error)?)?$/
+  if (!(answer!.end === 'whole' ? whole : started).test(names)) yield { check: 'H4', what: `events out of order: ${names}`, events }
   for (const { event, data } of answer!.events) {
     const said = parse(data)
     const wanted = fieldsOf[event]
@@ -200,4 +200,4 @@ function* codes(request: Request, reading: Reading): Generator<Violation> {
 }
 
 const isRevoked = ({ admin }: Reading, key: string, { at }: AnswerEvent): boolean =>
-  admin.some((change) => change.what === 'revoke' && change.key === key && change.begunAt <= at)
+  admin.some((change) => change.what === 'revoke' && change.key === key && change.startedAt <= at)

@@ -77,8 +77,9 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
   const retryAfterSeconds = Number.isFinite(wait) && wait > 0 ? wait : null
   const { status } = response
   const requestId = response.headers.get('x-request-id')
-  const told: unknown = await response.json().catch(() => null)
-  const error = told && typeof told === 'object' && 'error' in told ? (told.error as { code: string; message: string }) : undefined
+  const reported: unknown = await response.json().catch(() => null)
+  const error =
+    reported && typeof reported === 'object' && 'error' in reported ? (reported.error as { code: string; message: string }) : undefined
   // A proxy's own page, or a server that ended in between.
   if (!error)
     return new ApiFailure({

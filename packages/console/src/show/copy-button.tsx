@@ -6,10 +6,10 @@ import { useCopy } from './use-copy.ts'
 const shown = { copied: 'Copied', refused: 'Select the text and press Ctrl+C' }
 
 export function CopyButton({ text, label = 'Copy', ...props }: { text: string; label?: string } & ButtonProps) {
-  const { told, copy } = useCopy()
+  const { reported, copy } = useCopy()
   return (
     <Button size="xs" variant="default" {...props} onClick={() => copy(text)}>
-      <span aria-live="polite">{told ? shown[told] : label}</span>
+      <span aria-live="polite">{reported ? shown[reported] : label}</span>
     </Button>
   )
 }

@@ -36,8 +36,8 @@ function gatherCall(part: number, asked: { name: string; arguments: string } | u
   const find = (kind: Line['kind']): Line | undefined => own.find((line) => line.part === part && line.kind === kind)
   const finished = find('tool_finished')
   const started = find('tool_started')
-  const told = (finished ?? started)?.payload
-  const call = told && 'result' in told ? told : null
+  const reported = (finished ?? started)?.payload
+  const call = reported && 'result' in reported ? reported : null
   return {
     part,
     name: call?.name ?? asked?.name ?? 'unknown',

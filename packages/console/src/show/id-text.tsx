@@ -6,20 +6,20 @@ import { useCopy } from './use-copy.ts'
 const shown = { copied: 'Copied', refused: 'Select the ID and press Ctrl+C' }
 
 export function IdText({ id }: { id: string }) {
-  const { told, copy } = useCopy()
+  const { reported, copy } = useCopy()
   const label = `Copy ID ${id}`
   return (
     <Group gap={4} wrap="nowrap" component="span" display="inline-flex" maw="100%" pos="relative">
       <Text span size="xs" ff="monospace" className="id-text">
         {id}
       </Text>
-      <Tooltip label={told ? shown[told] : label} opened={told === null ? undefined : true}>
+      <Tooltip label={reported ? shown[reported] : label} opened={reported === null ? undefined : true}>
         <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} onClick={() => copy(id)}>
-          {told === 'copied' ? <CheckIcon /> : <CopyIcon />}
+          {reported === 'copied' ? <CheckIcon /> : <CopyIcon />}
         </ActionIcon>
       </Tooltip>
       <span aria-live="polite" className="for-readers-only">
-        {told ? shown[told] : ''}
+        {reported ? shown[reported] : ''}
       </span>
     </Group>
   )

@@ -4,22 +4,22 @@ import { useEffect, useState } from 'react'
 type Copied = 'copied' | 'refused' | null
 
 // Long enough to be read, short enough that the button is itself again for the next copy.
-const toldForMs = 2_000
+const reportedForMs = 2_000
 
-export function useCopy(): { told: Copied; copy(text: string): void } {
-  const [told, setTold] = useState<Copied>(null)
+export function useCopy(): { reported: Copied; copy(text: string): void } {
+  const [reported, setReported] = useState<Copied>(null)
   useEffect(() => {
-    if (told === null) return
-    const timer = setTimeout(() => setTold(null), toldForMs)
+    if (reported === null) return
+    const timer = setTimeout(() => setReported(null), reportedForMs)
     return () => clearTimeout(timer)
-  }, [told])
+  }, [reported])
   const copy = async (text: string): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text)
-      setTold('copied')
+      setReported('copied')
     } catch {
-      setTold('refused')
+      setReported('refused')
     }
   }
-  return { told, copy: (text) => void copy(text) }
+  return { reported, copy: (text) => void copy(text) }
 }

@@ -117,9 +117,9 @@ export class PartsAnswer {
   }
 
   #endCall(id: string, name: string, args: string): StartedCall {
-    const begun = this.#toolCalls.find((one) => one.id === id && !one.whole)
-    this.#grow(begun ? 0 : args.length)
-    return Object.assign(begun ?? this.#beginCall(id, name), { name, arguments: args, whole: true })
+    const started = this.#toolCalls.find((one) => one.id === id && !one.whole)
+    this.#grow(started ? 0 : args.length)
+    return Object.assign(started ?? this.#beginCall(id, name), { name, arguments: args, whole: true })
   }
 
   #grow(size: number): void {

@@ -65,7 +65,7 @@ export const playgroundRoutes: FastifyPluginAsyncTypebox<{ turns: Turns; streams
     const idempotencyKey = given ? readIdempotencyKey(request.raw) : randomUUID()
     const agentId = request.params.id
     const apiKeyId = await request.admin.openPlayground(agentId)
-    const begun = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, shareOf: 'operator' })
-    return sendBeginResult(request, reply, begun, message, streams)
+    const started = await turns.begin({ apiKeyId, agentId, idempotencyKey, externalUserId, message, shareOf: 'operator' })
+    return sendBeginResult(request, reply, started, message, streams)
   })
 }

@@ -66,16 +66,16 @@ async function readFolder(db: DatabaseSync, lock: { close(): void }): Promise<Co
     count: ({ name }) => Number(db.prepare(`select count(*) as n from ${name}`).get()!['n']),
     digest(table, onRows) {
       const digest = createDigest()
-      let untold = 0
+      let unreported = 0
       // As bytes: a text is compared by the bytes in the file, not by its decoded form.
       const line = `cast(${lineOf(table, 'sqlite')} as blob)`
       for (const row of each(`select ${line} as line from ${table.name} ${afterKey(table, 'sqlite', false)}`, [])) {
         digest.add(row['line'] as Uint8Array)
-        if (++untold < rowsATell) continue
-        onRows(untold)
-        untold = 0
+        if (++unreported < rowsATell) continue
+        onRows(unreported)
+        unreported = 0
       }
-      onRows(untold)
+      onRows(unreported)
       return digest.end()
     },
     *rows(table, after) {

@@ -116,8 +116,8 @@ export async function putDocument(sql: Sql, document: NewDocument): Promise<PutD
   )
   if (present) await queueAgain(sql, id)
   else await touchBase(sql, agentId, { documents: 1 })
-  const former = present ? textOrNull(present, 'content_id') : null
-  if (former !== null && former !== contentId) await letGo(sql, former)
+  const previous = present ? textOrNull(present, 'content_id') : null
+  if (previous !== null && previous !== contentId) await letGo(sql, previous)
   if (contentId !== null)
     await sql.run('update contents set document_id = $1, unused_since = null, sha256 = $2 where id = $3', id, sha256, contentId)
   return 'put'

@@ -35,13 +35,13 @@ function ToolCall({ call: { name, step, arguments: given, result, is_error: isEr
           {ms === null ? '' : ` · ${writeMs(ms)}`}
         </Text>
       </Group>
-      <Told label="Arguments" text={given} />
-      {result === null ? null : <Told label={isError ? 'Error returned to the model' : 'Result returned to the model'} text={result} />}
+      <ToolText label="Arguments" text={given} />
+      {result === null ? null : <ToolText label={isError ? 'Error returned to the model' : 'Result returned to the model'} text={result} />}
     </Stack>
   )
 }
 
-const Told = ({ label, text }: { label: string; text: string }) => (
+const ToolText = ({ label, text }: { label: string; text: string }) => (
   <div>
     <Text size="xs">{label}</Text>
     <Code block tabIndex={0} aria-label={label} mah={240} style={{ overflow: 'auto' }} className="as-written">

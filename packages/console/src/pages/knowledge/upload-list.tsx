@@ -61,6 +61,6 @@ const isFinal = (failure: unknown): boolean => failure instanceof ApiFailure && 
 function summary(all: Upload[]): string {
   const failed = all.filter(({ state }) => state === 'failed').length
   const sent = all.length - failed
-  const told = `${sent === 1 ? '1 file' : `${sent} files`} uploaded${failed > 0 ? `, ${failed} failed` : ''}.`
-  return sent > 0 ? `${told} The list below shows when they are ready.` : told
+  const reported = `${sent === 1 ? '1 file' : `${sent} files`} uploaded${failed > 0 ? `, ${failed} failed` : ''}.`
+  return sent > 0 ? `${reported} The list below shows when they are ready.` : reported
 }

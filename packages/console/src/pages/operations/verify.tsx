@@ -44,8 +44,8 @@ export function Verify() {
 }
 
 function Progress() {
-  const [begun] = useState(() => Date.now())
-  const [now, setNow] = useState(begun)
+  const [started] = useState(() => Date.now())
+  const [now, setNow] = useState(started)
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1_000)
     return () => clearInterval(timer)
@@ -54,7 +54,7 @@ function Progress() {
     <Group gap="xs">
       <Loader size="sm" aria-hidden />
       <Text component="output" size="sm">
-        Checking all rows… <span aria-hidden="true">{writeSpan(now - begun)}</span>
+        Checking all rows… <span aria-hidden="true">{writeSpan(now - started)}</span>
       </Text>
     </Group>
   )

@@ -32,17 +32,17 @@ function Decided({ agents }: { agents: Agent[] }) {
   const chosen = wanted === null ? undefined : agents.find(({ id }) => id === wanted)
   const own = agents.filter((agent) => !isDemo(agent))
   // One agent is the one that is being set up, unless it has worked already. Without one of the operator's own it may be the demo.
-  const begun = own[0] ?? agents[0]
-  const undecided = wanted === null && !search.has('overview') && own.length < 2 && begun !== undefined
+  const started = own[0] ?? agents[0]
+  const undecided = wanted === null && !search.has('overview') && own.length < 2 && started !== undefined
   const turns = useQuery({
-    queryKey: ['turns', 'any', begun?.id],
-    queryFn: ({ signal }) => call<PageOf<Turn>>('/turns', { query: { agent_id: begun?.id, limit: 1 }, signal }),
+    queryKey: ['turns', 'any', started?.id],
+    queryFn: ({ signal }) => call<PageOf<Turn>>('/turns', { query: { agent_id: started?.id, limit: 1 }, signal }),
     enabled: undecided,
   })
   const walkWith = (agentId: string): void => setSearch({ agent: agentId }, { replace: true })
   if (wanted !== null) return <Walk agent={chosen} agents={agents} onAgent={walkWith} />
   if (search.has('overview') || own.length >= 2) return <Overview agents={agents} />
-  if (begun === undefined) return <Walk agent={undefined} agents={agents} onAgent={walkWith} />
+  if (started === undefined) return <Walk agent={undefined} agents={agents} onAgent={walkWith} />
   if (turns.data === undefined)
     return (
       <Page title="Overview">

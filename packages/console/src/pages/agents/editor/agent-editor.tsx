@@ -25,10 +25,16 @@ type EditorProps = { agent: Agent; unsaved: boolean; onUnsaved(unsaved: boolean)
 
 /** Whoever changes nothing sees what is there: a tool was added, or somebody else has saved. */
 export function AgentEditor({ agent, unsaved, onUnsaved }: EditorProps) {
-  const [begun, setBegun] = useState({ base: agent, times: 1 })
-  if (agent.version > begun.base.version && !unsaved) setBegun({ base: agent, times: begun.times + 1 })
+  const [started, setStarted] = useState({ base: agent, times: 1 })
+  if (agent.version > started.base.version && !unsaved) setStarted({ base: agent, times: started.times + 1 })
   return (
-    <Settings key={begun.times} agent={agent} base={begun.base} onBase={(base) => setBegun({ ...begun, base })} onUnsaved={onUnsaved} />
+    <Settings
+      key={started.times}
+      agent={agent}
+      base={started.base}
+      onBase={(base) => setStarted({ ...started, base })}
+      onUnsaved={onUnsaved}
+    />
   )
 }
 

@@ -114,11 +114,11 @@ const changedOf = <Fields extends Record<string, unknown>>(before: Fields, now: 
 /** The body of a PATCH; empty where nothing differs. Another model takes the price that stands here along, even where it is the same. */
 export function changesOf(before: AgentValues, now: AgentValues): Record<string, unknown> {
   const { price, knowledge, ...rest } = contentOf(now)
-  const { price: formerPrice, knowledge: formerKnowledge, ...former } = contentOf(before)
+  const { price: formerPrice, knowledge: formerKnowledge, ...previous } = contentOf(before)
   const inKnowledge = changedOf(formerKnowledge, knowledge)
-  const takesPrice = price !== undefined && (differs(price, formerPrice) || rest.model !== former.model)
+  const takesPrice = price !== undefined && (differs(price, formerPrice) || rest.model !== previous.model)
   return {
-    ...changedOf(former, rest),
+    ...changedOf(previous, rest),
     ...(takesPrice ? { price } : {}),
     ...(Object.keys(inKnowledge).length > 0 ? { knowledge: inKnowledge } : {}),
   }

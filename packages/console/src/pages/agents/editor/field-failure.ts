@@ -2,7 +2,7 @@
 import { ApiFailure } from '../../../api/client.ts'
 
 // Sentences that name no field, by what stands in them.
-const told: [words: string, field: string][] = [
+const reported: [words: string, field: string][] = [
   ['There is no owner', 'owner_id'],
   ['There is no provider for the embedding model', 'knowledge.embedding_model'],
   ['makes no embeddings', 'knowledge.embedding_model'],
@@ -32,7 +32,7 @@ const fields = new Set([
 export function fieldFailure(error: unknown): { field: string; message: string } | undefined {
   if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
   const { message } = error
-  const field = told.find(([words]) => message.includes(words))?.[1]
+  const field = reported.find(([words]) => message.includes(words))?.[1]
   if (field !== undefined) return { field, message }
   // It begins with the name of the field on the wire.
   const [name = ''] = /^[a-z_]+(\.[a-z_]+)?/.exec(message) ?? []

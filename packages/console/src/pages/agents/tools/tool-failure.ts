@@ -3,7 +3,7 @@ import type { UseFormReturnType } from '@mantine/form'
 import { ApiFailure } from '../../../api/client.ts'
 
 // In this order: a sentence on a header may name the url, one on the url a parameter. The server's words stand in src/agent/tools/check.ts.
-const told: [words: RegExp, field: string][] = [
+const reported: [words: RegExp, field: string][] = [
   [/^The tool name|^Two tools/, 'name'],
   [/\b(the value of its|in its|the) header |is not a valid header name|more than \d+ headers/i, 'headers'],
   [/ in its url |its url must|a placeholder in the query of its url/, 'url'],
@@ -19,7 +19,7 @@ export function toolFailure(error: unknown, among: readonly string[]): { field: 
   if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
   const { message } = error
   const [, named] = /^tools\.\d+\.([a-z_]+)/.exec(message) ?? []
-  const field = named ?? told.find(([words]) => words.test(message))?.[1]
+  const field = named ?? reported.find(([words]) => words.test(message))?.[1]
   return field !== undefined && among.includes(field) ? { field, message: message.replace(/^tools\.\d+\./, '') } : undefined
 }
 

@@ -46,12 +46,12 @@ export type Difference = { label: string; before: string | undefined; now: strin
 
 /** All fields of both, in their order; what one of the two has not is undefined there. */
 export function compare(before: Content, now: Content): Difference[] {
-  const former = new Map(fieldsOf(before).map((field) => [field.label, field]))
+  const previous = new Map(fieldsOf(before).map((field) => [field.label, field]))
   const present = fieldsOf(now)
   const labels = new Set(present.map(({ label }) => label))
-  const removed = [...former.values()].filter(({ label }) => !labels.has(label))
+  const removed = [...previous.values()].filter(({ label }) => !labels.has(label))
   return [
-    ...present.map(({ label, text, long }) => ({ label, before: former.get(label)?.text, now: text, long: long ?? false })),
+    ...present.map(({ label, text, long }) => ({ label, before: previous.get(label)?.text, now: text, long: long ?? false })),
     ...removed.map(({ label, text }) => ({ label, before: text, now: undefined, long: true })),
   ]
 }

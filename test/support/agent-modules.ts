@@ -7,7 +7,7 @@ import { createTools } from '../../src/agent/tools/tools.ts'
 import type { Sealer } from '../../src/config/secrets.ts'
 import type { Store } from '../../src/store/store.ts'
 
-export function agentRooms(store: Store, sealer: Sealer) {
+export function agentModules(store: Store, sealer: Sealer) {
   const log = pino({ level: 'silent' })
   const [guard, knowledge] = [createGuard({ allowPrivateHosts: [] }), createKnowledge({ store })]
   const tools = createTools({ guard, sealer, knowledge, log, now: () => new Date() })
