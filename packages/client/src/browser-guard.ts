@@ -1,4 +1,4 @@
-/** An API key in a browser is everybody's. There is no option that allows it. Specification 4.2.6. */
+/** Refuses to run in a browser, where every visitor could read the API key. There is no option to allow it. */
 import { TurnkeepError } from './errors.ts'
 
 export function refuseBrowser(world: object): void {

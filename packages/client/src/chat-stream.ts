@@ -1,6 +1,6 @@
 /**
- * The reply to one message as it is written: events to iterate over, or the whole of it. Nothing is sent before somebody reads. Reads ahead of its
- * reader: a reply is small, and a slow reader must not let the service wait.
+ * The reply to one message while it is generated: events to iterate over, or the whole reply. Nothing is sent before it is read. It reads
+ * ahead of its consumer, because a reply is small and a slow consumer must not delay the service.
  */
 import { TurnkeepError } from './errors.ts'
 import type { ChatStreamEvent } from './reconcile.ts'
@@ -10,12 +10,12 @@ import type { ChatReply } from './wire.ts'
 export type RunStream = (emit: (event: ChatStreamEvent) => void, signal: AbortSignal) => Promise<ChatReply>
 
 export class ChatStream implements AsyncIterable<ChatStreamEvent> {
-  /** The same key with the same message brings the same reply, for 24 hours. */
+  /** The same key with the same message returns the same reply for 24 hours. */
   readonly idempotencyKey: string
   readonly #run: RunStream
   readonly #signal: AbortSignal | undefined
   readonly #controller = new AbortController()
-  /** What has come and was not yet read. */
+  /** Received events that have not been read yet. */
   #unread: ChatStreamEvent[] = []
   #waiting: (() => void)[] = []
   #completed: Promise<ChatReply> | undefined
@@ -28,25 +28,28 @@ export class ChatStream implements AsyncIterable<ChatStreamEvent> {
     this.#signal = signal
   }
 
-  /** The whole reply, as `chat()` gives it. Sends the message where nobody reads yet. */
+  /** The whole reply, as `chat()` returns it. Sends the message if it has not been sent. */
   get completed(): Promise<ChatReply> {
     return (this.#completed ??= this.#start())
   }
 
-  /** The whole text. Sends the message where nobody reads yet. */
+  /** The whole text. Sends the message if it has not been sent. */
   async text(): Promise<string> {
     const { message } = await this.completed
     return message.content
   }
 
-  /** Ends the connection; nothing more is sent. The turn may go on, and `idempotencyKey` brings its reply. After the last event: nothing. */
+  /**
+   * Closes the connection and sends nothing more. The turn may continue, and a call with `idempotencyKey` returns its reply. Has no effect
+   * after the last event.
+   */
   abort(): void {
     if (this.#end) return
     this.#unread = []
     this.#controller.abort()
   }
 
-  /** Once: what was read is gone. Leaving the loop early aborts. */
+  /** Can be iterated once, because events are not kept. Leaving the loop early aborts the stream. */
   [Symbol.asyncIterator](): AsyncIterator<ChatStreamEvent, void, undefined> {
     if (this.#iterated) throw new TurnkeepError('A stream can be iterated once. What it said as a whole is in .completed.')
     this.#iterated = true

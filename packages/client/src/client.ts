@@ -1,6 +1,6 @@
 /**
- * The client, and the door of the package: a message of an external user in, the agent's reply out, answered once and charged once however often
- * it had to be sent. Keeps its API key to itself.
+ * The client: sends the message of an external user and returns the agent's reply, generated once and charged once, however many attempts
+ * it takes. The API key is private to the client.
  */
 import { refuseBrowser } from './browser-guard.ts'
 import { ChatStream } from './chat-stream.ts'
@@ -21,7 +21,7 @@ const usualLimits: Limits = {
   // The service ends every turn after 110 s.
   timeout: 120_000,
   maxRetries: 10,
-  // A turn that was cut off, and its recovery after it.
+  // Enough for an interrupted turn and its recovery.
   maxWait: 300_000,
 }
 
@@ -31,7 +31,7 @@ export class Turnkeep {
   readonly #limits: Limits
   #rateLimit: RateLimit | undefined
 
-  /** Throws TurnkeepError where an option cannot be, and in a browser. */
+  /** Throws TurnkeepError for an invalid option, and in a browser. */
   constructor(options: TurnkeepOptions) {
     refuseBrowser(globalThis)
     this.#limits = readLimits(options, usualLimits)
@@ -44,7 +44,7 @@ export class Turnkeep {
     this.conversations = new Conversations(this.#send, this.#limits)
   }
 
-  /** Of the API key's window, from the last answer that said so; undefined: unknown. */
+  /** The rate limit of the API key, from the last response that contained it. Undefined: unknown. */
   get rateLimit(): RateLimit | undefined {
     return this.#rateLimit
   }
@@ -57,7 +57,7 @@ export class Turnkeep {
     )
   }
 
-  /** A message whose reply is read as it is written. Nothing is sent before the stream is read. */
+  /** Sends a message and streams the reply. Nothing is sent before the stream is read. */
   stream(request: ChatRequest, options: ChatOptions = {}): ChatStream {
     const { call, outgoing } = this.#prepare(request, options)
     const message = { ...outgoing, path: '/chat/stream', accept: 'text/event-stream' } as const
@@ -69,7 +69,7 @@ export class Turnkeep {
     )
   }
 
-  /** One key for one call, over all its attempts. */
+  /** One key per call, for all of its attempts. */
   #prepare(request: ChatRequest, options: ChatOptions) {
     const idempotencyKey = options.idempotencyKey ?? randomKey()
     return {

@@ -1,4 +1,4 @@
-/** The conversations of the API key and their messages, newest first, page after page as they are read. Specification 4.3. */
+/** The conversations of the API key and their messages, newest first. Pages are loaded as they are read. */
 import { pathSegment, readLimits } from './options.ts'
 import type { Limits, RequestOptions } from './options.ts'
 import { persist } from './persist.ts'
@@ -8,7 +8,7 @@ import { readConversations, readMessages, writePageQuery } from './wire.ts'
 import type { Conversation, Message, Page } from './wire.ts'
 
 export type PageOptions = {
-  /** How many one page asks for, 1 to 100; 20. All of them come in the end. */
+  /** The page size, 1 to 100; default 20. Iterating returns all items. */
   limit?: number | undefined
 }
 export type ConversationQuery = PageOptions & {
@@ -33,7 +33,7 @@ export class Conversations {
     return this.#walk(`/conversations/${pathSegment('conversationId', conversationId)}/messages`, query, options, readMessages)
   }
 
-  /** Limits are those of one page. */
+  /** `limit` and similar options apply to one page. */
   async *#walk<Item>(
     path: string,
     query: ConversationQuery,

@@ -1,9 +1,9 @@
 /**
- * What the client throws: one class for each status of the error table, and two for what never became an answer. Never holds the API key.
- * Specification section 7.
+ * The errors of the client: one class for each status of the error table, and two for requests without a response. Never contains the API
+ * key.
  */
 
-/** Every error of this client. `idempotencyKey` is that of the message: with it the same message can be sent again, later and elsewhere. */
+/** The base class of all errors of this client. With `idempotencyKey`, the same message can be sent again, later and from anywhere. */
 export class TurnkeepError extends Error {
   declare readonly idempotencyKey?: string | undefined
   override get name(): string {
@@ -12,7 +12,7 @@ export class TurnkeepError extends Error {
 }
 
 export type APIErrorDetails = {
-  /** The code of the error table; undefined where the answer came from something in between. */
+  /** The code of the error table. Undefined if the response came from a proxy. */
   code?: string | undefined
   status: number
   requestId?: string | undefined
@@ -20,13 +20,13 @@ export type APIErrorDetails = {
   retryAfter?: number | undefined
 }
 
-/** The service refused the call, or something in front of it did: then `code` is undefined. */
+/** The service refused the call, or a proxy did: then `code` is undefined. */
 export class APIError extends TurnkeepError {
   readonly code: string | undefined
-  /** Of HTTP; of a stream that failed, the status of its code. */
+  /** The HTTP status; for a stream that failed, the status of its code. */
   readonly status: number
   readonly requestId: string | undefined
-  /** Seconds to wait, as the answer said. */
+  /** Seconds to wait, from the response. */
   readonly retryAfter: number | undefined
   override get name(): string {
     return 'APIError'
@@ -92,21 +92,23 @@ export class ServiceUnavailableError extends APIError {
   }
 }
 
-/** No answer of the service came: the connection failed or broke, or what came was not of the service. The turn may have run. */
+/**
+ * There was no response of the service: the connection failed or broke, or the response was not from the service. The turn may have run.
+ */
 export class APIConnectionError extends TurnkeepError {
   override get name(): string {
     return 'APIConnectionError'
   }
 }
 
-/** No answer came in time. The turn may have run. */
+/** There was no response in time. The turn may have run. */
 export class APIConnectionTimeoutError extends APIConnectionError {
   override get name(): string {
     return 'APIConnectionTimeoutError'
   }
 }
 
-/** The caller's signal, or the end of reading a stream, ended the call. The turn may run on. */
+/** The caller's signal, or the end of reading a stream, ended the call. The turn may continue. */
 export class APIUserAbortError extends TurnkeepError {
   override get name(): string {
     return 'APIUserAbortError'
@@ -126,7 +128,7 @@ const classes: Record<number, typeof APIError> = {
   503: ServiceUnavailableError,
 }
 
-/** The class of the status; other statuses from 500 on are an InternalServerError. */
+/** The class for a status. Other statuses from 500 on are an InternalServerError. */
 export function makeApiError(message: string, details: APIErrorDetails): APIError {
   const Class = classes[details.status] ?? (details.status >= 500 ? InternalServerError : APIError)
   return new Class(message, details)

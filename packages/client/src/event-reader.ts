@@ -1,21 +1,21 @@
 /**
- * Server-sent events out of bytes as they come: any chunking, CR, LF or CR LF, data of several lines, comments, a byte order mark. By the HTML
- * standard, "Interpreting an event stream"; `id` and `retry` mean nothing here. An event that the end cuts off is none.
+ * Parses server-sent events from bytes in any chunking, with CR, LF or CR LF, multi-line data, comments and a byte order mark. Follows the
+ * HTML standard, "Interpreting an event stream"; `id` and `retry` are ignored. An incomplete event at the end is dropped.
  */
 export type ServerSentEvent = { name: string; data: string }
 
 export class EventReader {
-  // Holds the first bytes of a character until its last ones arrive. The byte order mark is dropped below: a decoder of Node 24 that gets the
-  // first one in pieces drops a second one too.
+  // Keeps the first bytes of a character until its last ones arrive. The byte order mark is removed below: a decoder of Node 24 that
+  // receives the first one in pieces removes a second one, too.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #isStart = true
   #line = ''
-  /** The last line ended with CR: a LF that comes next belongs to it. */
+  /** The last line ended with CR, so a LF that follows belongs to it. */
   #afterReturn = false
   #name = ''
   #data: string[] = []
 
-  /** The events that these bytes finish. */
+  /** Returns the events that these bytes complete. */
   push(bytes: Uint8Array): ServerSentEvent[] {
     let text = this.#decoder.decode(bytes, { stream: true })
     if (this.#isStart && text !== '') {

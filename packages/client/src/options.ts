@@ -1,22 +1,22 @@
-/** What a caller sets, checked before anything is sent. Messages name the option and never its value: it may be the API key. */
+/** The options of a caller, checked before anything is sent. Messages name the option and never its value, which may be the API key. */
 import { TurnkeepError } from './errors.ts'
 
 export type TurnkeepOptions = {
-  /** Where the service is; may have a path. */
+  /** The URL of the service. May have a path. */
   baseURL: string
   agentId: string
   apiKey: string
-  /** Milliseconds of one attempt, above 0; 120,000. */
+  /** The timeout of one attempt in milliseconds, above 0; default 120,000. */
   timeout?: number | undefined
-  /** How many failed attempts are followed by another; 10. Waits for a turn that runs do not count. */
+  /** How many failed attempts are repeated; default 10. Waits for a running turn do not count. */
   maxRetries?: number | undefined
-  /** Milliseconds of a whole call, with all its attempts and waits, above 0; 300,000. */
+  /** The timeout of a whole call in milliseconds, with all its attempts and waits, above 0; default 300,000. */
   maxWait?: number | undefined
-  /** Instead of the runtime's own. */
+  /** Used instead of the runtime's fetch. */
   fetch?: typeof globalThis.fetch | undefined
 }
 
-/** For one call; what is left out is as the client was made. */
+/** For one call. Missing options have the values of the client. */
 export type RequestOptions = {
   signal?: AbortSignal | undefined
   timeout?: number | undefined
@@ -25,7 +25,10 @@ export type RequestOptions = {
 }
 
 export type ChatOptions = RequestOptions & {
-  /** Names this message; by default a random UUID. Not empty, no blank at either end. The same key with the same message brings the same reply, for 24 hours. */
+  /**
+   * Identifies this message; a random UUID by default. Not empty, without white space at either end. The same key with the same message
+   * returns the same reply for 24 hours.
+   */
   idempotencyKey?: string | undefined
 }
 
@@ -37,12 +40,12 @@ export function readLimits(options: RequestOptions, defaults: Limits): Limits {
     if (typeof value === 'number' && allows(value)) return value
     throw new TurnkeepError(`${name} must be a number ${wanted}.`)
   }
-  // Elsewhere a timeout of 0 may mean none; here Infinity does.
+  // Elsewhere a timeout of 0 may mean no timeout. Here, that is Infinity.
   const readTime = (name: 'timeout' | 'maxWait'): number => read(name, 'above 0', (value) => value > 0)
   return { timeout: readTime('timeout'), maxRetries: read('maxRetries', 'from 0 on', (value) => value >= 0), maxWait: readTime('maxWait') }
 }
 
-/** Without a slash at its end. */
+/** Without a slash at the end. */
 export function readBaseUrl(text: string): string {
   const url = parseUrl(text)
   if (!url || !/^https?:$/.test(url.protocol)) throw new TurnkeepError('baseURL must be an http or https address.')
@@ -59,22 +62,22 @@ function parseUrl(text: string): URL | undefined {
   }
 }
 
-/** White space around it, such as the end of the line of a file, is taken off. */
+/** White space around it is removed, such as the line break at the end of a file. */
 export function readApiKey(apiKey: unknown): string {
   const trimmed = typeof apiKey === 'string' ? apiKey.trim() : ''
   if (!/^[\x21-\x7e]+$/.test(trimmed)) throw new TurnkeepError('apiKey is missing, or is no text that a header can carry.')
   return trimmed
 }
 
-/** As one segment of a path. Dots alone would lead out of it. */
+/** Encodes a path segment. A segment of dots alone would lead out of the path. */
 export function pathSegment(name: string, value: unknown): string {
   if (typeof value !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(value)) throw new TurnkeepError(`${name} is missing or no id.`)
   return encodeURIComponent(value)
 }
 
 /**
- * `idempotency.key-text`: what a header can carry, as UTF-8 bytes, one in each character. Half a surrogate pair would be sent as another
- * character, and a blank at either end would be cut off: two keys would become one.
+ * `idempotency.key-text`: the text of a header as UTF-8 bytes, one per character. A lone surrogate would be sent as another character, and
+ * white space at either end would be removed, so that two keys could become one.
  */
 export function headerOfKey(key: string): string {
   if (typeof key !== 'string' || /^$|^ | $|[\p{Cc}\p{Cs}]/u.test(key))

@@ -1,4 +1,4 @@
-/** Attempts at one logical call, one after the other, until one succeeds or must not be repeated. Decides nothing itself: retries.ts does. */
+/** Repeats attempts at one call until one succeeds or must not be repeated. retries.ts decides. */
 import { APIError, TurnkeepError } from './errors.ts'
 import type { Limits } from './options.ts'
 import { sentAgain, waitMs } from './retries.ts'
@@ -6,7 +6,7 @@ import { aborted, makeTimer, Watch } from './watch.ts'
 
 export type Call = Limits & { signal?: AbortSignal | undefined; idempotencyKey?: string | undefined }
 
-/** Every error that it throws carries the call's idempotency key. */
+/** Every error that it throws has the call's idempotency key. */
 export async function persist<Result>(call: Call, attempt: (watch: Watch) => Promise<Result>): Promise<Result> {
   const { signal, timeout, maxRetries, maxWait } = call
   const began = performance.now()
@@ -24,10 +24,10 @@ export async function persist<Result>(call: Call, attempt: (watch: Watch) => Pro
         if (again === 'fails') failures++
         const wait = waitMs(error instanceof APIError ? error.retryAfter : undefined, sent, Math.random())
         if (failures > maxRetries || wait >= leftMs()) throw error
-        // The attempt is over: its timer must not run through the wait.
+        // The attempt is over, so its timer must not run during the wait.
         watch.stop()
         await pause(wait, signal)
-        // A wait may end late, in a process that was busy or asleep.
+        // In a busy or suspended process, a wait may end late.
         if (leftMs() <= 0) throw error
       } finally {
         watch.stop()
@@ -49,7 +49,7 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
       signal?.removeEventListener('abort', onAbort)
       resolve()
     }, ms)
-    // While the attempt failed; a signal tells it once only.
+    // The signal may have been triggered while the attempt failed. It fires only once.
     if (signal?.aborted) onAbort()
     else signal?.addEventListener('abort', onAbort, { once: true })
   })

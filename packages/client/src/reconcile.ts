@@ -1,29 +1,29 @@
 /**
- * What leaves a stream to its reader, over all attempts at one message: exactly one `response.created`, deltas that add up to the completed content,
- * none twice, and a reset where an attempt says something else than what was shown. Pure: reads and sends nothing.
+ * Decides what the reader of a stream receives over all attempts at one message: exactly one `response.created`, deltas that add up to the
+ * completed content, none twice, and a reset if an attempt differs from what was shown. Pure.
  */
 import type { ChatReply, WireEvent } from './wire.ts'
 
 export type ChatStreamEvent =
   | { type: 'response.created'; requestId: string; conversationId: string }
   | { type: 'response.output_text.delta'; delta: string }
-  /** The turn was run anew and says something else: what was shown so far is void, and deltas from the beginning follow. */
+  /** The turn was run again and the text differs: discard the deltas so far; deltas from the beginning follow. */
   | { type: 'response.output_text.reset' }
   | ({ type: 'response.completed' } & ChatReply)
 
 export class Reconciler {
   #created = false
-  /** What has left since the last reset. */
+  /** What was passed on since the last reset. */
   #shown = ''
-  /** How much of it this attempt has said again. What an attempt has said so far is always the beginning of what was shown. */
+  /** How much of it this attempt has repeated. The text of an attempt so far is always a prefix of what was shown. */
   #saidAgain = 0
 
-  /** Another attempt says everything from its beginning. */
+  /** Call when another attempt starts from its beginning. */
   begin(): void {
     this.#saidAgain = 0
   }
 
-  /** The events that leave for this one. */
+  /** Returns the events to pass on for this one. */
   take(event: Exclude<WireEvent, { type: 'error' }>): ChatStreamEvent[] {
     switch (event.type) {
       case 'response.created':
@@ -48,7 +48,7 @@ export class Reconciler {
     return this.#show(delta.slice(again.length))
   }
 
-  /** The completed content is all that the attempt says, whatever deltas it had. */
+  /** The completed content is the whole text of the attempt, whatever its deltas were. */
   #sayAll(content: string): ChatStreamEvent[] {
     return content.startsWith(this.#shown) ? this.#show(content.slice(this.#shown.length)) : this.#startOver(content)
   }

@@ -1,6 +1,6 @@
 /**
- * One HTTP request and what its answer means: a body of the service, or an error. The API key goes from here into the header and nowhere else;
- * a redirect is not followed, since the key would go with it.
+ * One HTTP request and the meaning of its response: a body of the service, or an error. The API key is only put into the header. Redirects
+ * are not followed, because the key would be sent along.
  */
 import { distrustsCertificate } from './certificate.ts'
 import { APIConnectionError, makeApiError } from './errors.ts'
@@ -12,25 +12,25 @@ import { readFailure, readJson } from './wire.ts'
 
 export type Outgoing = {
   method: 'GET' | 'POST'
-  /** Behind the agent's address. */
+  /** After the URL of the agent. */
   path: string
   accept: 'application/json' | 'text/event-stream'
   body?: string
-  /** Bytes of the key as a header carries them. */
+  /** The key as bytes of a header. */
   idempotencyKey?: string
-  /** The answer must begin within so many milliseconds; undefined: within those of the attempt. */
+  /** The response must start within this number of milliseconds. Undefined: within the timeout of the attempt. */
   quietMs?: number
 }
 
 export type RateLimit = {
   /** Requests in one window. */
   limit: number
-  /** What is left of it. */
+  /** Requests left in the window. */
   remaining: number
   resetAt: Date
 }
 
-/** An answer of 200. Throws APIError for every other one, and APIConnectionError where there is none. */
+/** A response with status 200. Throws APIError for every other status, and APIConnectionError if there is no response. */
 export type Send = (outgoing: Outgoing, watch: Watch) => Promise<Response>
 
 type Origin = {
@@ -50,7 +50,7 @@ export function makeSend({ agentUrl, apiKey, fetch, onRateLimit }: Origin): Send
       ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
     }
     const init = { method, headers, redirect: 'manual' as const, signal: watch.signal, ...(body === undefined ? {} : { body }) }
-    // Called as the global it is: some runtimes refuse it as a method of something else.
+    // Called as a global function, because some runtimes refuse it as a method.
     const send = fetch ?? globalThis.fetch
     const response = await watch.hold(
       connected(() => send(`${agentUrl}${path}`, init)),
@@ -63,20 +63,20 @@ export function makeSend({ agentUrl, apiKey, fetch, onRateLimit }: Origin): Send
   }
 }
 
-/** The body of an answer of 200 as JSON, by its reader; APIConnectionError where it breaks off or is not the service's. */
+/** The body of a 200 response as JSON, converted by `read`. Throws APIConnectionError if it is incomplete or not from the service. */
 export async function readBody<Result>(response: Response, watch: Watch, read: (value: unknown) => Result | undefined): Promise<Result> {
   const result = read(readJson(await watch.hold(connected(() => response.text()))))
   if (result === undefined) throw notOurs(response)
   return result
 }
 
-/** An answer of 200 by something else than the service. */
+/** A 200 response that is not from the service. */
 export function notOurs(response: Response): APIConnectionError {
   const type = response.headers.get('content-type') ?? 'no content type'
   return new APIConnectionError(`An answer of 200 (${type}) came that is not the service's: is baseURL right, or is a proxy in between?`)
 }
 
-/** What fetch or the body throws, told as a broken connection. Where the watch has ended the attempt, its own reason was told before. */
+/** Converts an error of fetch or the body to a broken connection. If the watch ended the attempt, its reason was already thrown. */
 export async function connected<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -86,23 +86,23 @@ export async function connected<Result>(work: () => Promise<Result>): Promise<Re
   }
 }
 
-/** "fetch failed" says nothing; its cause does. */
+/** "fetch failed" is not helpful, but its cause is. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'no reason given'
   const { cause } = error
   if (cause instanceof Error) return reasonOf(cause)
-  // Where several addresses were tried, Node's error has a code and no message.
+  // If several addresses were tried, Node's error has a code and no message.
   return error.message || ('code' in error && String(error.code)) || error.name
 }
 
 async function refusal(response: Response, watch: Watch): Promise<APIError> {
   const { status, headers } = response
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    // Nobody reads it; where it cannot be given up, it ends by itself.
+    // The body is not needed. If it cannot be canceled, it ends by itself.
     await response.body?.cancel().catch(() => undefined)
     return makeApiError('A redirect came, which is not followed with an API key. Set baseURL to the address that it leads to.', { status })
   }
-  // Read to its end, so that its connection can be used again.
+  // Read to its end, so that the connection can be used again.
   const failure = readFailure(readJson(await watch.hold(connected(() => response.text()))))
   const retryAfter = readRetryAfter(headers.get('retry-after'), Date.now())
   if (failure) return makeApiError(`${status} ${failure.code}: ${failure.message}`, { ...failure, status, retryAfter })
@@ -110,7 +110,7 @@ async function refusal(response: Response, watch: Watch): Promise<APIError> {
   return makeApiError(`${status}, and not by the service: is baseURL right, or is a proxy in between?`, { status, requestId, retryAfter })
 }
 
-/** Undefined: this answer does not say, which is no zero. Specification section 8. */
+/** Undefined if the response does not contain it, which is different from zero. */
 function readRateLimit(headers: Headers): RateLimit | undefined {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`x-ratelimit-${name}`) ?? NaN))
   if (limit === undefined || remaining === undefined || reset === undefined || Number.isNaN(limit + remaining + reset)) return undefined

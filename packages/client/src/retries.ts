@@ -1,11 +1,8 @@
-/**
- * Which failure is sent again with the same Idempotency-Key, and after what wait. The only place that decides; never sends.
- * docs/errors says the same of each code.
- */
+/** Decides which failure is repeated with the same Idempotency-Key, and after which wait. docs/errors says the same for each code. */
 import { distrustsCertificate } from './certificate.ts'
 import { APIConnectionError, APIError } from './errors.ts'
 
-/** `fails`: counts against `maxRetries`. `runs`: a turn is at work, which only `maxWait` bounds. */
+/** `fails`: counts against `maxRetries`. `runs`: a turn is running, which only `maxWait` limits. */
 export const codesSentAgain: Readonly<Record<string, 'fails' | 'runs'>> = {
   service_unavailable: 'fails',
   api_rate_limit_unavailable: 'fails',
@@ -14,13 +11,13 @@ export const codesSentAgain: Readonly<Record<string, 'fails' | 'runs'>> = {
   idempotency_in_progress: 'runs',
 }
 
-/** Undefined: never sent again. */
+/** Undefined: never repeated. */
 export function sentAgain(error: unknown): 'fails' | 'runs' | undefined {
-  // A certificate is not trusted sooner for being asked again.
+  // An untrusted certificate does not become trusted by repeating.
   if (error instanceof APIConnectionError) return distrustsCertificate(error.cause) ? undefined : 'fails'
   if (!(error instanceof APIError)) return undefined
   if (error.code !== undefined) return Object.hasOwn(codesSentAgain, error.code) ? codesSentAgain[error.code] : undefined
-  // Without a code it is the answer of a proxy, which knows nothing of the turn.
+  // Without a code it is the response of a proxy, which knows nothing about the turn.
   return error.status >= 500 || error.status === 408 || error.status === 429 ? 'fails' : undefined
 }
 
@@ -30,15 +27,15 @@ const maxWaitMs = 8_000
 const maxJitterMs = 1_000
 
 /**
- * Milliseconds before the next attempt; `sent` attempts came before the one that failed, `random` is in [0, 1). Never less than `retryAfter` seconds;
- * zero of them is no wait that anyone would ask for in earnest, and counts as none.
+ * Milliseconds before the next attempt. `sent` is the number of attempts before the one that failed, `random` is in [0, 1). Never less than
+ * `retryAfter` seconds; a value of zero is ignored.
  */
 export function waitMs(retryAfter: number | undefined, sent: number, random: number): number {
   if (retryAfter) return retryAfter * 1_000 + random * Math.min(maxJitterMs, retryAfter * 200)
   return Math.min(maxWaitMs, firstWaitMs * 2 ** sent) * (1 - random / 2)
 }
 
-/** Seconds, of a number or an HTTP date; undefined where the header is missing or neither. */
+/** Parses Retry-After to seconds, from a number or an HTTP date. Undefined if the header is missing or invalid. */
 export function readRetryAfter(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined
   const text = header.trim()

@@ -1,4 +1,4 @@
-/** The status of each code that can end a stream, whose own status was 200. Specification section 7. */
+/** The status of each code that can end a stream, because the stream itself had the status 200. */
 export const statusOfCode: Readonly<Record<string, number>> = {
   invalid_api_key: 401,
   insufficient_balance: 402,

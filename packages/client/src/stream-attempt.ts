@@ -1,4 +1,4 @@
-/** One attempt at a stream: sends the message, reads events until the last one, and gives each to the reconciler. Repeats nothing. */
+/** One attempt at a stream: sends the message, reads events until the last one, and passes each to the reconciler. */
 import { APIConnectionError, makeApiError } from './errors.ts'
 import { EventReader } from './event-reader.ts'
 import type { ChatStreamEvent, Reconciler } from './reconcile.ts'
@@ -9,9 +9,9 @@ import type { Watch } from './watch.ts'
 import { readEvent, readJson } from './wire.ts'
 import type { ChatReply, WireEvent } from './wire.ts'
 
-// Three times the 15 s in which the service says at least a comment.
+// Three times the 15 s in which the service sends at least a comment.
 const quietMs = 45_000
-// What is left after the last event is the end of the body, which is there already or never comes.
+// After the last event only the end of the body is left, which arrives immediately or never.
 const restMs = 1_000
 
 type Told = { reconciler: Reconciler; emit: (event: ChatStreamEvent) => void }
@@ -57,13 +57,16 @@ async function* readEvents(reader: Reader, response: Response, watch: Watch): As
   }
 }
 
-/** To the end of the body, so that its connection can be used again; where it does not come soon, the connection is given up. Never rejects. */
+/**
+ * Reads the body to its end, so that the connection can be used again. If the end does not arrive soon, closes the connection. Never
+ * rejects.
+ */
 async function readRest(reader: Reader): Promise<void> {
   const timer = setTimeout(() => void reader.cancel().catch(() => undefined), restMs)
   try {
     while (!(await reader.read()).done);
   } catch {
-    // Broken, or ended by its caller: nothing is left to read.
+    // Broken, or canceled by its caller: nothing is left to read.
   } finally {
     clearTimeout(timer)
   }

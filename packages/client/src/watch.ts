@@ -1,10 +1,10 @@
 /**
- * Bounds one attempt: its time, the time without a byte, and the caller's signal. Ends the request when one of them is reached, and leaves no timer
- * and no listener behind.
+ * Limits one attempt: its duration, the time without a byte, and the caller's signal. Ends the request when a limit is reached, and leaves
+ * no timer or listener behind.
  */
 import { APIConnectionTimeoutError, APIUserAbortError } from './errors.ts'
 
-// The longest that setTimeout can wait; beyond it, it would fire at once.
+// The longest time for setTimeout. A longer one would fire immediately.
 const maxTimerMs = 2 ** 31 - 1
 
 export const makeTimer = (run: () => void, ms: number): ReturnType<typeof setTimeout> => setTimeout(run, Math.min(ms, maxTimerMs))
@@ -23,12 +23,12 @@ export class Watch {
   constructor(timeoutMs: number, caller: AbortSignal | undefined) {
     this.#over = new Promise((_, reject) => {
       this.#end = (error) => {
-        // First, so that whoever waits is told this reason and not fetch's own.
+        // Rejects first, so that the caller gets this reason instead of fetch's own.
         reject(error)
         this.#controller.abort(error)
       }
     })
-    // Where nobody waits when it ends, nobody needs to know.
+    // If nothing waits for it when it ends, the rejection needs no handler.
     this.#over.catch(() => undefined)
     this.#timer = makeTimer(() => this.#end(new APIConnectionTimeoutError(`No answer within ${seconds(timeoutMs)}.`)), timeoutMs)
     this.#caller = caller
@@ -42,7 +42,7 @@ export class Watch {
     return this.#controller.signal
   }
 
-  /** What the work brings; where the attempt ends first, its reason is thrown and the work's own end is ignored. */
+  /** Resolves with the result of the work. If the attempt ends first, its reason is thrown and the result is ignored. */
   async hold<Result>(work: Promise<Result>, quietMs?: number): Promise<Result> {
     const timer =
       quietMs === undefined
@@ -55,7 +55,7 @@ export class Watch {
     }
   }
 
-  /** The attempt is over; nothing is ended by it any more. */
+  /** The attempt is over, so nothing can end it any more. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#caller?.removeEventListener('abort', this.#onAbort)

@@ -1,9 +1,9 @@
 /**
- * What travels, and what it is called here: wire names (`external_user_id`) stand in this file alone. Each reader takes what came as unknown and
- * gives undefined where it is not the service's. Specification sections 2, 4.3 and 6. Fields that it does not know are left out.
+ * Converts the names of the API (`external_user_id`) to those of this client; API names are only in this file. Each reader takes an unknown
+ * value and returns undefined if it is not from the service. Unknown fields are ignored.
  */
 export type ChatRequest = {
-  /** Stable id of the end user on the caller's side, 1 to 255 characters. */
+  /** A stable ID of the end user in the caller's system, 1 to 255 characters. */
   externalUserId: string
   message: string
 }
@@ -45,7 +45,7 @@ export type Message = {
 
 export type Page<Item> = { items: Item[]; nextCursor: string | null }
 
-/** The envelope of a failure, or the `error` event. */
+/** The error envelope, or the `error` event. */
 export type Failure = { code: string; message: string; requestId: string }
 
 /** An event as the service sends it. */
@@ -82,9 +82,9 @@ export function readJson(text: string): unknown {
 type Fields = Readonly<Record<string, unknown>>
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A field is missing or of another kind: what came is not the service's. Never leaves this file. */
+/** A field is missing or has another type: the value is not from the service. Caught in this file. */
 class Incomplete extends Error {}
-/** Undefined where a reader did not find its field. */
+/** Undefined if a reader did not find its field. */
 function attemptRead<Result>(read: () => Result): Result | undefined {
   try {
     return read()
@@ -133,7 +133,7 @@ function takeReply(from: Fields): ChatReply {
   }
 }
 
-// All three: proxies have envelopes of their own that look much like it.
+// All three fields, because the envelopes of proxies look similar.
 const takeFailure = (from: Fields): Failure => ({
   code: textOf(from, 'code'),
   message: textOf(from, 'message'),
@@ -144,7 +144,7 @@ export const readReply = (value: unknown): ChatReply | undefined => attemptRead(
 
 export const readFailure = (value: unknown): Failure | undefined => attemptRead(() => takeFailure(fieldsOf(fieldsOf(value)['error'])))
 
-/** Undefined: not the service's. `ignored`: an event that a later version of the service sends. */
+/** Undefined: not from the service. `ignored`: an event that a newer version of the service sends. */
 export function readEvent(name: string, value: unknown): WireEvent | 'ignored' | undefined {
   return attemptRead((): WireEvent | 'ignored' => {
     switch (name) {
