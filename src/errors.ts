@@ -1,10 +1,10 @@
 /**
- * Every error code that the service returns, with its HTTP status, default message and retry delay; docs/spec.md, section 11, is the
+ * Every error code that the service returns, with its HTTP status, default message and retry delay; docs/spec.md, "Errors", is the
  * public description. Code inside the service uses the same codes as the wire. A message never contains a cause, SQL, a stack trace or
  * text from a provider.
  */
 
-/** `retryAfterSeconds` becomes the `Retry-After` header. Without it, either the rate limiter computes the header or there is none. */
+/** `retryAfterSeconds` becomes the `Retry-After` header. Without it, either the rate limiter computes the header or the response has none. */
 type Failure = { status: number; message: string; retryAfterSeconds?: number }
 
 export const failures = {

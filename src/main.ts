@@ -102,11 +102,11 @@ async function serveHere(config: Config, environment: Environment, log: Logger, 
     environment,
     among: link,
     // Created before the server accepts requests, so that the demo exists when the server is ready.
-    async beforeListening(rooms) {
-      onStore?.(rooms.store)
+    async beforeListening(modules) {
+      onStore?.(modules.store)
       if (!makesDemo || !folder) return
       const { openaiApiKey, anthropicApiKey } = config
-      const made = await makeDemo({ ...rooms, folder, openaiApiKey, anthropicApiKey })
+      const made = await makeDemo({ ...modules, folder, openaiApiKey, anthropicApiKey })
       demo = made && { agentId: made.agentId, keyPath: folder.pathOf('demo.key') }
     },
   })

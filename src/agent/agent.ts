@@ -36,7 +36,7 @@ export type GenerationRequest = {
    * again.
    */
   journal: JournalEntry[]
-  /** Highest step number of earlier runs that this run does not continue; 0 if there is none. */
+  /** Highest step number of earlier runs that this run does not continue, or 0. */
   stepsBefore: number
   signal: AbortSignal
   /** Called with each cleaned piece of the reply. The pieces add up to the text of the reply. */

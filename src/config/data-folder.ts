@@ -34,7 +34,7 @@ export interface DataFolder {
   pathOf(file: SecretFile): string
   /** The text of a secret, or undefined if its file does not exist. */
   read(file: SecretFile): string | undefined
-  /** The text of a secret. If there is none, generates and stores one. Two processes at the same time get the same text. */
+  /** The text of a secret. If it does not exist, generates and stores one. Two processes at the same time get the same text. */
   readOrMake(file: SecretFile, make: () => string): string
   /** Replaces a secret. */
   replace(file: SecretFile, text: string): void

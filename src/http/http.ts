@@ -1,7 +1,7 @@
 /**
  * The HTTP layer: one server for the public API, the admin API, or both. It owns routes, the error envelope, request ids and event streams, and
  * contains no SQL, billing or turn state. Checks run in the order of Fastify's hooks: route, onRequest (authentication), preParsing (body),
- * schema, handler. docs/spec.md, section 3, defines that order.
+ * schema, handler. docs/spec.md, "Endpoints and the order of checks", defines that order.
  */
 import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'

@@ -102,7 +102,7 @@ async function takeUp(target: CopyTarget, digests: Map<string, Digest>): Promise
   if (changed.length > 0) {
     throw new CopyRefused(
       `this folder is not what it was when the copy began (${changed.join(', ')}): a server was started on it in between, or it is another ` +
-        'folder. Drop the database, create it again, and run this command anew',
+        'folder. Drop the database, create it again, and run this command again',
     )
   }
   if (!finished) await target.refuseServers()

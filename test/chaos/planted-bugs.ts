@@ -7,7 +7,7 @@ import type { Edit } from '../mutants/mutant.ts'
 
 export type PlantedBug = {
   name: string
-  room:
+  part:
     | 'admission'
     | 'recovery'
     | 'fencing'
@@ -44,7 +44,7 @@ const eventStream = 'src/http/public/event-stream.ts'
 export const plantedBugs: PlantedBug[] = [
   {
     name: 'settled-past-the-fence',
-    room: 'fencing',
+    part: 'fencing',
     removes: 'the fence of every write of a turn',
     edits: [
       edit(
@@ -57,21 +57,21 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'attempts-without-end',
-    room: 'recovery',
+    part: 'recovery',
     removes: 'a claim counts as an attempt',
     edits: [edit(claim, 'sql.claimTurn.run(attempt + 1, ', 'sql.claimTurn.run(attempt, ')],
     caughtBy: { harness: 'simulation', checks: ['rows', 'attempts'] },
   },
   {
     name: 'hold-kept-by-a-released-turn',
-    room: 'holds',
+    part: 'holds',
     removes: 'the hold is given back where a turn ends without a reply',
     edits: [edit(endTurn, '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n')],
     caughtBy: { harness: 'simulation', checks: ['I3', 'holds'] },
   },
   {
     name: 'expiry-by-the-clock-of-the-process',
-    room: 'expiry',
+    part: 'expiry',
     removes: "a record expires by the store's clock, and not by that of the process that asks",
     edits: [
       edit(
@@ -89,8 +89,8 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'answered-before-the-commit',
-    room: 'settlement',
-    removes: 'a reply is told after its commit',
+    part: 'settlement',
+    removes: 'a reply is returned after its commit',
     edits: [
       edit(
         runTurn,
@@ -102,21 +102,21 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'call-that-is-not-journalled',
-    room: 'journal',
+    part: 'journal',
     removes: 'a call with side effects is journalled as started before it is made',
     edits: [edit('src/agent/tools/tool-calls.ts', '...started.map(({ part }) => startedEntry(step, part))', '')],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {
     name: 'unknown-call-made-again',
-    room: 'journal',
-    removes: 'a turn whose call nobody knows the end of is never run again',
+    part: 'journal',
+    removes: 'a turn with a call whose outcome is unknown is never run again',
     edits: [edit(runTurn, "    if (turn.callUnknown) return { kind: 'unusable', cause: callUnknown }\n")],
     caughtBy: { harness: 'simulation', checks: ['side-effects'] },
   },
   {
     name: 'retry-that-forgets-what-it-did',
-    room: 'journal',
+    part: 'journal',
     removes: 'a retry of a released run with finished side effects goes on from its journal',
     edits: [
       edit(
@@ -128,15 +128,15 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'claims-its-own',
-    room: 'recovery',
+    part: 'recovery',
     removes: 'a process does not claim what it runs itself',
     edits: [edit(claim, '    if (own.has(requestId)) continue\n')],
     caughtBy: { harness: 'simulation', checks: ['claim'] },
   },
   {
-    name: 'rolled-back-and-told-as-done',
-    room: 'batching',
-    removes: 'what was rolled back is not answered as done',
+    name: 'rolled-back-but-confirmed',
+    part: 'batching',
+    removes: 'what was rolled back is not confirmed',
     edits: [
       edit(
         'src/store/sqlite/group-commit.ts',
@@ -148,21 +148,21 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'conversation-that-does-not-count',
-    room: 'history',
+    part: 'history',
     removes: 'a conversation counts what is stored in it',
     edits: [edit(endTurn, '  sql.growConversation.run(userTokens + BigInt(contentTokens), now, conversationId)\n')],
     caughtBy: { harness: 'simulation', checks: ['I7', 'history', 'fault-of-ours'] },
   },
   {
     name: 'leases-that-are-not-renewed',
-    room: 'recovery',
+    part: 'recovery',
     removes: 'leases are renewed',
     edits: [edit('src/turn/leases.ts', '    if (turns.length > 0) await renewAll(turns)\n')],
     caughtBy: { harness: 'simulation', checks: ['renewals', 'liveness'] },
   },
   {
     name: 'charged-twice-by-a-zombie',
-    room: 'fencing',
+    part: 'fencing',
     removes: 'fence, state and unique charge in the settlement of PostgreSQL',
     edits: [
       edit(
@@ -181,8 +181,8 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'orphans-left-at-the-start',
-    room: 'recovery',
-    removes: 'a start finds what its former life left: leases of the dead process hold for an hour',
+    part: 'recovery',
+    removes: 'a start recovers the turns of the previous process: leases of the dead process last an hour',
     edits: [
       edit('src/store/sqlite/writer.ts', '  hot.endAllLeases()\n'),
       edit(claim, 'const orphans = sql.findOrphans.all(leaseNow)', 'const orphans = sql.findOrphans.all(leaseNow - 3_600_000)'),
@@ -191,14 +191,14 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'hold-kept-after-a-failure',
-    room: 'holds',
+    part: 'holds',
     removes: 'a turn that is released or failed gives its hold back',
     edits: [edit(endTurn, '  sql.payFromHold.run(0n, turn.hold!, turn.owner_id!)\n}', '}')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify'] },
   },
   {
     name: 'spent-beyond-the-balance',
-    room: 'holds',
+    part: 'holds',
     removes: 'a hold fits the balance, and the constraint that says so',
     edits: [
       edit(statements, 'where id = ? and balance - held >= ?', 'where id = ? and ? is not null'),
@@ -208,8 +208,8 @@ export const plantedBugs: PlantedBug[] = [
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['verify', 'money'] },
   },
   {
-    name: 'told-before-the-commit',
-    room: 'settlement',
+    name: 'confirmed-before-the-commit',
+    part: 'settlement',
     removes: 'a caller is answered after the settlement is durable',
     edits: [
       edit(
@@ -223,9 +223,9 @@ export const plantedBugs: PlantedBug[] = [
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['H1', 'H2'] },
   },
   {
-    name: 'batch-rolled-back-and-told-as-done',
-    room: 'batching',
-    removes: 'a batch that was rolled back is not told as done',
+    name: 'batch-rolled-back-but-confirmed',
+    part: 'batching',
+    removes: 'a batch that was rolled back is not confirmed',
     edits: [
       edit(
         'src/store/sqlite/group-commit.ts',
@@ -233,33 +233,33 @@ export const plantedBugs: PlantedBug[] = [
         "if (this.#db.isTransaction) this.#db.exec('rollback')\n      return true\n",
       ),
     ],
-    // A minute, because half a minute draws few failed commits, and a busy machine reaches fewer of them.
-    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint', minutes: 1, checks: ['H1', 'H2', 'H9', 'verify'] },
+    // Two minutes: only a failed commit of a settlement shows it, and half a minute has few of them.
+    caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint', minutes: 2, checks: ['H1', 'H2', 'H9', 'verify'] },
   },
   {
     name: 'answers-of-a-batch-mixed-up',
-    room: 'batching',
+    part: 'batching',
     removes: "each item of a batch gets its own item's outcome",
     edits: [edit('src/turn/batcher.ts', 'const outcome = outcomes[index]!', 'const outcome = outcomes[batch.length - 1 - index]!')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H12'] },
   },
   {
     name: 'record-that-expires-in-two-seconds',
-    room: 'expiry',
-    removes: 'a record lives 24 hours',
+    part: 'expiry',
+    removes: 'a record is kept for 24 hours',
     edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 * 60 * 60 * 1000', 'recordLifetimeMs = 2 * 1000')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'H2', 'H3'] },
   },
   {
     name: 'another-body-under-the-same-key',
-    room: 'admission',
+    part: 'admission',
     removes: 'another body conflicts',
     edits: [edit(admit, 'Buffer.from(item.fingerprint)', 'item.mayRun !== undefined || Buffer.from(item.fingerprint)')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1', 'own'] },
   },
   {
     name: 'two-turns-of-one-conversation',
-    room: 'admission',
+    part: 'admission',
     removes: 'the busy check and its constraint',
     edits: [
       edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
@@ -269,7 +269,7 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'limiter-that-falls-back-to-memory',
-    room: 'limiter',
+    part: 'limiter',
     removes: 'without Redis nothing passes',
     edits: [
       edit(
@@ -283,7 +283,7 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'limiter-that-each-process-has-for-itself',
-    room: 'limiter',
+    part: 'limiter',
     removes: 'all processes count in one window',
     edits: [
       edit('src/access/redis-window.ts', "const keyPrefix = 'turnkeep:window:'", 'const keyPrefix = `turnkeep:window:${process.pid}:`'),
@@ -292,7 +292,7 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'tool-called-again-after-a-crash',
-    room: 'journal',
+    part: 'journal',
     removes: 'a call with side effects is journalled before it is made',
     edits: [
       edit(
@@ -305,42 +305,42 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'recovery-that-reads-no-journal',
-    room: 'journal',
+    part: 'journal',
     removes: 'recovery goes on from the journal',
     edits: [edit('src/agent/agent.ts', 'new Steps(request.journal, request.stepsBefore)', 'new Steps([], request.stepsBefore)')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'failpoint,kill', checks: ['tools'] },
   },
   {
     name: 'delta-lost-in-a-full-tick',
-    room: 'streams',
+    part: 'streams',
     removes: 'deltas of one tick leave together',
     edits: [edit(eventStream, '    this.#pending += next\n', '    this.#pending = next\n')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4'] },
   },
   {
     name: 'model-asked-again-after-a-delta',
-    room: 'streams',
+    part: 'streams',
     removes: 'once a piece has left, nothing is generated again',
     edits: [edit('src/agent/agent.ts', 'mayRetry: () => steps.text.length === 0,', 'mayRetry: () => true,')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H4', 'H3', 'calm', 'own', 'money'] },
   },
   {
     name: 'replay-with-a-new-time',
-    room: 'streams',
+    part: 'streams',
     removes: 'a replay is what settlement stored, byte for byte',
     edits: [edit(admit, 'createdAt: Number(row.created_at)', 'createdAt: Date.now()')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H1'] },
   },
   {
     name: 'prompt-without-the-last-exchange',
-    room: 'history',
+    part: 'history',
     removes: 'the newest exchanges come first into the window',
     edits: [edit('src/agent/prompt.ts', '    ...parts.history,\n', '    ...parts.history.slice(0, -2),\n')],
     caughtBy: { harness: 'chaos', store: 'sqlite', faults: 'verify', checks: ['H10'] },
   },
   {
     name: 'conversations-shared-between-keys',
-    room: 'tenancy',
+    part: 'tenancy',
     removes: 'the API key is part of a conversation’s identity',
     edits: [
       edit(
@@ -354,7 +354,7 @@ export const plantedBugs: PlantedBug[] = [
   },
   {
     name: 'revoked-key-that-still-opens',
-    room: 'tenancy',
+    part: 'tenancy',
     removes: 'a revoked key is refused within a second',
     edits: [
       edit('src/access/key-cache.ts', 'const maxAgeMs = 1_000', 'const maxAgeMs = 3_600_000'),

@@ -1,8 +1,7 @@
 /**
- * `npm run chaos:planted`: plants one bug at a time into a copy of the source and lets the harness look, told of nothing. A bug that is not found,
- * that fits the source no more, or that is found by another check than the foretold is a failure; so is a violation in the source as it is.
- * `--only NAME` plants one, `--fits` looks only whether all still fit; `--write`, where all ran and were found, keeps the table in
- * docs/planted-bugs.md.
+ * `npm run chaos:planted`: plants one bug at a time into a copy of the source and runs chaos or the simulation without a hint. It fails if a bug
+ * is not found, no longer fits the source, or is found by another check than expected, and if the unchanged source has a violation. `--only
+ * NAME` plants one bug, `--fits` only checks that all still fit, and `--write` updates docs/planted-bugs.md if all were found.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,8 +14,8 @@ import { copyTrees, share } from '../mutants/trees.ts'
 import { plantedBugs } from './planted-bugs.ts'
 import type { CaughtBy, PlantedBug } from './planted-bugs.ts'
 
-/** What a run of a harness came to: the names of the checks that spoke, none where all is well. */
-type Look = { checks: string[]; seconds: number; trouble: string | undefined; told: string[] }
+/** The result of a run: the names of the violated checks, empty if there was no violation. */
+type Look = { checks: string[]; seconds: number; trouble: string | undefined; details: string[] }
 type Verdict = { bug: PlantedBug; found: boolean; by: string; seconds: number }
 
 const root = join(import.meta.dirname, '../..')
@@ -68,23 +67,23 @@ function distinct(bugs: PlantedBug[]): CaughtBy[] {
 
 function wayOf(by: CaughtBy): string {
   if (by.harness === 'simulation') return 'simulation'
-  const minutes = by.minutes === undefined ? '' : `, ${by.minutes} minute${by.minutes === 1 ? '' : 's'}`
+  const minutes = by.minutes === undefined ? '' : `, ${by.minutes} minutes`
   return `chaos on ${by.store}, faults: ${by.faults ?? 'all'}${minutes}`
 }
 
 async function lookAtSource(tree: string, by: CaughtBy): Promise<boolean> {
-  const { checks, seconds, trouble, told } = await look(tree, by)
+  const { checks, seconds, trouble, details } = await look(tree, by)
   const well = checks.length === 0 && trouble === undefined
   console.log(`${well ? 'sound' : 'NOT SOUND'} ${seconds.toFixed(0)} s  ${wayOf(by)} ${checks.join(', ')} ${trouble ?? ''}`.trimEnd())
-  for (const what of told) console.log(`  ${what}`)
+  for (const what of details) console.log(`  ${what}`)
   return well
 }
 
 async function judge(tree: string, bug: PlantedBug): Promise<Verdict> {
   const heal = plant(bug, tree)
   const { checks, seconds, trouble } = await look(tree, bug.caughtBy).finally(heal)
-  const foretold = bug.caughtBy.checks
-  const found = checks.some((check) => foretold.includes(check))
+  const expectedChecks = bug.caughtBy.checks
+  const found = checks.some((check) => expectedChecks.includes(check))
   console.log(`${found ? 'found' : 'NOT FOUND'} ${seconds.toFixed(0)} s  ${bug.name}: ${checks.join(', ') || (trouble ?? 'nothing')}`)
   return { bug, found, by: checks.join(', '), seconds }
 }
@@ -119,14 +118,14 @@ async function look(tree: string, by: CaughtBy): Promise<Look> {
   clearTimeout(timer)
   const seconds = (performance.now() - startedAt) / 1000
   if (!existsSync(report))
-    return { checks: [], seconds, trouble: `no report, exit ${code}: ${said.trim().split('\n').at(-1) ?? ''}`, told: [] }
+    return { checks: [], seconds, trouble: `no report, exit ${code}: ${said.trim().split('\n').at(-1) ?? ''}`, details: [] }
   const { violations } = JSON.parse(readFileSync(report, 'utf8')) as { violations: { check: string; what: string }[] }
-  const told = violations.map(({ check, what }) => `${check}: ${what}`)
-  return { checks: [...new Set(violations.map(({ check }) => check))], seconds, trouble: undefined, told }
+  const details = violations.map(({ check, what }) => `${check}: ${what}`)
+  return { checks: [...new Set(violations.map(({ check }) => check))], seconds, trouble: undefined, details }
 }
 
-function rowStart({ name, room, removes }: PlantedBug): string {
-  return `| \`${name}\` | ${room} | ${removes} |`
+function rowStart({ name, part, removes }: PlantedBug): string {
+  return `| \`${name}\` | ${part} | ${removes} |`
 }
 
 /** The page names every bug and no other. */
@@ -143,12 +142,12 @@ function writeTable(verdicts: Verdict[]): void {
   const rows = verdicts.map(({ bug, by, seconds }) => `${rowStart(bug)} ${wayOf(bug.caughtBy)} | ${by} | ${seconds.toFixed(0)} |`)
   const head = `# Planted bugs
 
-A checker that finds nothing may be a checker that sees nothing. \`npm run chaos:planted\` takes one promise at a time out of
-a copy of the source and starts the same harness that looks at the real one, told of nothing: ${rows.length} bugs, each found.
-The same runs over the source as it is find nothing. What the checks are called stands in
-[exactly-once.md](exactly-once.md); what each test of a rule notices is another table, [mutants.md](mutants.md).
+A checker that finds nothing may be a checker that sees nothing. \`npm run chaos:planted\` removes one guarantee at a time from
+a copy of the source and runs the same chaos and simulation checks as on the real source, without a hint: ${rows.length} bugs, each
+found. The same runs on the unchanged source find nothing. [exactly-once.md](exactly-once.md) explains the checks;
+[mutants.md](mutants.md) lists what each test of a rule notices.
 
-| bug | room | what holds no more | looked for by | found by | after, s |
+| bug | part | what no longer holds | looked for by | found by | after, s |
 |---|---|---|---|---|---|
 `
   writeFileSync(page, `${head}${rows.join('\n')}\n`)

@@ -341,7 +341,9 @@ function arm(
   { kills, again, store }: { kills: boolean; again: boolean; store: StoreKind },
 ): ArmedPoint {
   const others = (['throw', 'drop', `delay:${random.int(20, 400)}`] as const).filter((action) => isAllowed(name, action, store))
-  const action = kills ? 'kill' : random.pick(others)
+  const drawn = random.pick(others)
+  // A commit that fails takes a whole batch with it, and half a minute draws few of them: outside of a kill, it always fails.
+  const action = kills ? 'kill' : name.endsWith('.before-commit') && isAllowed(name, 'throw', store) ? 'throw' : drawn
   const mayBeLater = !again && isFrequent(name)
   return { name, action, atHit: mayBeLater ? random.pick([1, 1, 1, 2, 3]) : 1 }
 }

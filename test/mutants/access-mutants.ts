@@ -10,7 +10,7 @@ const windowTest = 'unit/rate-window.test.ts'
 export const accessMutants: Mutant[] = [
   {
     rule: 'order.authentication',
-    removes: 'a key that cannot be looked up is no wrong key',
+    removes: 'a key that cannot be looked up is not treated as a wrong key',
     edits: [
       edit(
         access,
@@ -28,13 +28,13 @@ export const accessMutants: Mutant[] = [
   },
   {
     rule: 'conversation.identity',
-    removes: 'a rotated secret stands under the same key',
+    removes: 'a rotated secret belongs to the same key',
     edits: [edit('src/admin/api-keys.ts', 'makeApiKey(randomBytes, record.keyId)', 'makeApiKey(randomBytes)')],
     caughtBy: { file: 'spec/admin-keys.test.ts', title: 'conversation.identity: a key with a rotated secret keeps its history' },
   },
   {
     rule: 'rate.fail-closed',
-    removes: 'an error of the limiter is no pass',
+    removes: 'an error of the rate limiter is not a pass',
     edits: [
       edit(
         access,

@@ -73,13 +73,13 @@ export const admissionMutants: Mutant[] = [
   },
   {
     rule: 'order.validation',
-    removes: 'a message that is too long is no conflict',
+    removes: 'a message that is too long is not a conflict',
     edits: [edit(admit, 'if (item.messageLength > longest)', 'if ((!record || isSame) && item.messageLength > longest)')],
     caughtBy: { file: suite, title: tooLong },
   },
   {
     rule: 'order.validation',
-    removes: 'a message that is too long is no overload',
+    removes: 'a message that is too long is not an overload',
     edits: [edit(admit, 'if (item.messageLength > longest)', 'if (item.mayRun && item.messageLength > longest)')],
     caughtBy: { file: suite, title: tooLong },
   },
@@ -145,7 +145,7 @@ export const admissionMutants: Mutant[] = [
   },
   {
     rule: 'idempotency.replay',
-    removes: 'a replay tells the first request id',
+    removes: 'a replay returns the first request ID',
     edits: [edit(admit, 'reply: readReply(sql, requestId) }', 'reply: { ...readReply(sql, requestId), requestId: item.requestId } }')],
     caughtBy: { file: suite, title: 'billing.once idempotency.replay: settlement stores both messages and one charge' },
   },
@@ -163,11 +163,11 @@ export const admissionMutants: Mutant[] = [
   },
   {
     rule: 'idempotency.lifetime',
-    removes: 'a record lives the whole 24 hours',
+    removes: 'a record is kept for the whole 24 hours',
     edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 23 *')],
     caughtBy: {
       file: suite,
-      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+      title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
     },
   },
   {
@@ -176,7 +176,7 @@ export const admissionMutants: Mutant[] = [
     edits: [edit('src/store/turn-records.ts', 'recordLifetimeMs = 24 *', 'recordLifetimeMs = 365 * 24 *')],
     caughtBy: {
       file: suite,
-      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+      title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
     },
   },
   {
@@ -185,7 +185,7 @@ export const admissionMutants: Mutant[] = [
     edits: [edit(statements, 'conversation_id, ended_at, erased_at', 'conversation_id, created_at as ended_at, erased_at')],
     caughtBy: {
       file: suite,
-      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+      title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
     },
   },
   {
@@ -197,7 +197,7 @@ export const admissionMutants: Mutant[] = [
     ],
     caughtBy: {
       file: suite,
-      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+      title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
     },
   },
   {

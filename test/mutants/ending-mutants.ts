@@ -64,7 +64,7 @@ export const endingMutants: Mutant[] = [
   },
   {
     rule: 'billing.once',
-    removes: 'what is written off stands in the ledger',
+    removes: 'what is written off is recorded in the ledger',
     edits: [edit(endTurn, '-item.charged, item.writtenOff,', '-item.charged, 0n,')],
     caughtBy: {
       file: 'spec/billing.test.ts',
@@ -105,7 +105,7 @@ export const endingMutants: Mutant[] = [
   },
   {
     rule: 'billing.once',
-    removes: 'what was rolled back is not answered as done',
+    removes: 'what was rolled back is not confirmed',
     edits: [
       edit(
         'src/store/sqlite/group-commit.ts',
@@ -238,13 +238,13 @@ export const endingMutants: Mutant[] = [
   },
   {
     rule: 'retry.continues',
-    removes: 'a finish that an earlier run has told stands once',
+    removes: 'a finished call that an earlier run has stored is stored once',
     edits: [edit(hot, 'const firstRun = turn.continues_from ?? turn.run!', 'const firstRun = turn.run!')],
     caughtBy: { file: suite, title: 'retry.continues: the journal counts from the first run with a finished side effect' },
   },
   {
     rule: 'retry.continues',
-    removes: 'a journal outlives the record that a retry would come by',
+    removes: 'a journal is kept longer than the record that a retry needs',
     edits: [edit('src/store/queries/erasure.ts', 'and t.ended_at <= $2 order', "and (t.state <> 'running' or t.ended_at <= $2) order")],
     caughtBy: { file: suite, title: 'retry.continues: a journal lasts as long as a retry may need it' },
   },
@@ -262,7 +262,7 @@ export const endingMutants: Mutant[] = [
   },
   {
     rule: 'unavailable.unknown',
-    removes: 'a caller is told where a settlement could not be stored',
+    removes: 'a caller gets an error if a settlement cannot be stored',
     edits: [
       edit(
         runTurn,

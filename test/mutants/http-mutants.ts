@@ -27,7 +27,7 @@ export const httpLayerMutants: Mutant[] = [
   },
   {
     rule: 'unavailable.unknown',
-    removes: 'whose request lay unread while the process stood still is told to come again',
+    removes: 'a request that was not read while the process was blocked is answered with a retry error',
     edits: [edit('src/http/edge/refusals.ts', 'isLate(error) && standstill.isJustOver()', 'isLate(error) && !standstill')],
     caughtBy: {
       file: 'spec/http-standstill.test.ts',
@@ -178,7 +178,7 @@ export const httpLayerMutants: Mutant[] = [
   },
   {
     rule: 'order.validation',
-    removes: 'a field stands once',
+    removes: 'a field occurs once',
     edits: [
       edit(
         body,

@@ -20,7 +20,7 @@ export const knowledgeMutants: Mutant[] = [
   },
   {
     rule: 'knowledge.serving',
-    removes: 'a former generation is hidden',
+    removes: 'a previous generation is hidden',
     edits: [
       edit(search, serving, serving.replace(' and d.generation = c.generation', '')),
       edit(search, ranked, ranked.replace(' and d.generation = c.generation', '')),

@@ -46,7 +46,7 @@ export const loopMutants: Mutant[] = [
   },
   {
     rule: 'tools.journal',
-    removes: 'a turn is not released while nobody knows what a call did',
+    removes: 'a turn is not released while the outcome of a call is unknown',
     edits: [
       edit(
         runTurn,
@@ -63,7 +63,7 @@ export const loopMutants: Mutant[] = [
   },
   {
     rule: 'retry.continues',
-    removes: 'the store is told that a call with side effects has finished',
+    removes: 'the store records that a call with side effects has finished',
     edits: [edit(calls, 'options.writeJournal([entry], true)', 'options.writeJournal([entry], false)')],
     caughtBy: { file: released, title: 'retry.continues: after a finished call with side effects, a retry continues from it' },
   },
@@ -126,13 +126,13 @@ export const loopMutants: Mutant[] = [
   },
   {
     rule: 'tools.bounds',
-    removes: 'a passage cannot end the frame it stands in',
+    removes: 'a passage cannot end its frame',
     edits: [edit(prompt, "text.replace(/<(?=[\\s/]*passages)/gi, '(')", 'text')],
     caughtBy: { file: 'spec/tools-hostile.test.ts', title: 'tools.bounds: 22, closing tag' },
   },
   {
     rule: 'tools.bounds',
-    removes: 'what is no tool of the agent is not called',
+    removes: 'only tools of the agent are called',
     edits: [
       edit(calls, 'if (toolbox.sideEffects(name) !== undefined) return undefined', 'return undefined'),
       edit(

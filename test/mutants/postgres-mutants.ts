@@ -66,7 +66,7 @@ export const postgresMutants: Mutant[] = [
   },
   {
     rule: 'conversation.identity',
-    removes: 'on PostgreSQL an end user is told by the letter',
+    removes: 'on PostgreSQL the name of an end user is case-sensitive',
     edits: [
       edit(hot, 'c.external_user_id = i.external_user_id', "replace(c.external_user_id, ' ', '') = replace(i.external_user_id, ' ', '')"),
     ],
@@ -181,7 +181,7 @@ export const postgresMutants: Mutant[] = [
   },
   {
     rule: 'retry.continues',
-    removes: 'on PostgreSQL a finish that an earlier run has told stands once',
+    removes: 'on PostgreSQL a finished call that an earlier run has stored is stored once',
     edits: [edit(hot, 'and j.run >= coalesce(t.continues_from, t.run)', 'and j.run = t.run')],
     caughtBy: { file, title: 'postgres: retry.continues: the journal counts from the first run' },
   },

@@ -42,7 +42,7 @@ export const recoveryMutants: Mutant[] = [
   },
   {
     rule: 'turn.states',
-    removes: 'a run whose turn was somebody else’s in between ends here',
+    removes: 'a run ends here if another process had its turn in between',
     edits: [edit('src/turn/leases.ts', 'if (own && turn.fence === own.admitted.fence + 1) own', 'if (own) own')],
     caughtBy: { file: 'unit/leases.test.ts', title: 'turn.states: if another process had the turn in between' },
   },

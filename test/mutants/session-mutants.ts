@@ -55,7 +55,7 @@ export const sessionMutants: Mutant[] = [
   },
   {
     rule: 'session.ends',
-    removes: 'a store that cannot say is no wrong cookie',
+    removes: 'an unavailable store is not treated as a wrong cookie',
     edits: [edit(auth, 'const session = await findSession(secret)', 'const session = await findSession(secret).catch(() => undefined)')],
     caughtBy: { file, title: 'session.ends: while the store is unavailable a session is 503, never 401' },
   },

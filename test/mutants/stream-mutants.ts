@@ -127,7 +127,7 @@ export const streamMutants: Mutant[] = [
   },
   {
     rule: 'paging',
-    removes: 'the end of a list is told',
+    removes: 'the end of a list is reported',
     edits: [edit(paging, 'last && rows.length > limit ?', 'last ?')],
     caughtBy: { file: 'unit/paging.test.ts', title: 'paging: one more row than the page size is read' },
   },
@@ -137,12 +137,12 @@ export const streamMutants: Mutant[] = [
     edits: [edit('src/store/sqlite/admit.ts', '  const now = clock.now()\n', '  const now = Date.now()\n')],
     caughtBy: {
       file: 'store/sqlite.test.ts',
-      title: 'idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never',
+      title: 'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never',
     },
   },
   {
     rule: 'clock',
-    removes: 'leases run on a clock that nobody sets',
+    removes: 'leases use a clock that cannot be set',
     edits: [edit('src/store/sqlite/clock.ts', 'leaseNow: () => performance.timeOrigin + performance.now()', 'leaseNow: () => Date.now()')],
     caughtBy: { file: 'unit/clock.test.ts', title: 'clock: leases use the monotonic clock; records use the wall clock' },
   },

@@ -66,7 +66,7 @@ export const toolMutants: Mutant[] = [
   },
   {
     rule: 'tools.arguments',
-    removes: 'an argument is no step up',
+    removes: 'an argument is not a parent path segment',
     edits: [edit(placeholders, 'if (/^(\\.|%2e){1,2}$/i.test(filled))', "if (filled === '/')")],
     caughtBy: { file: httpTest, title: 'tools.arguments: a component that a URL would normalize or drop is refused' },
   },
@@ -78,7 +78,7 @@ export const toolMutants: Mutant[] = [
   },
   {
     rule: 'tools.arguments',
-    removes: 'what the operator wrote into the query stands once',
+    removes: 'what the operator has put into the query occurs once',
     edits: [edit(httpTool, ' || isTaken(name))', ')')],
     caughtBy: { file: httpTest, title: "tools.arguments: the model cannot add a parameter to the operator's or repeat one" },
   },

@@ -296,25 +296,28 @@ export function conformance(check: Check): void {
     await bench.verify()
   })
 
-  check('idempotency.lifetime clock: a record lives 24 hours from the end of its turn and a running one never expires', async (store) => {
-    const bench = await Bench.make(store, 1_000_000n)
-    const admission = bench.admission()
-    const turn = await bench.admitted(admission)
-    await store.moveClock(2 * dayMs)
-    assert.equal((await bench.admit({ ...admission, requestId: randomUUID() })).kind, 'idempotency_in_progress')
-    await bench.settle(turn)
-    await store.moveClock(dayMs - 60_000)
-    assert.equal((await bench.admit(admission)).kind, 'replay')
-    await store.moveClock(60_000)
-    const fresh = await bench.admitted({
-      ...admission,
-      requestId: randomUUID(),
-      fingerprint: fingerprint(admission.externalUserId, 'hello'),
-    })
-    assert.notEqual(fresh.requestId, turn.requestId)
-    assert.equal(fresh.history.length, 2)
-    await bench.verify()
-  })
+  check(
+    'idempotency.lifetime clock: a record is kept for 24 hours from the end of its turn and a running one never expires',
+    async (store) => {
+      const bench = await Bench.make(store, 1_000_000n)
+      const admission = bench.admission()
+      const turn = await bench.admitted(admission)
+      await store.moveClock(2 * dayMs)
+      assert.equal((await bench.admit({ ...admission, requestId: randomUUID() })).kind, 'idempotency_in_progress')
+      await bench.settle(turn)
+      await store.moveClock(dayMs - 60_000)
+      assert.equal((await bench.admit(admission)).kind, 'replay')
+      await store.moveClock(60_000)
+      const fresh = await bench.admitted({
+        ...admission,
+        requestId: randomUUID(),
+        fingerprint: fingerprint(admission.externalUserId, 'hello'),
+      })
+      assert.notEqual(fresh.requestId, turn.requestId)
+      assert.equal(fresh.history.length, 2)
+      await bench.verify()
+    },
+  )
 
   check('one_turn_per_key: when a record expires, a hundred requests start one new turn', async (store) => {
     const bench = await Bench.make(store, 10_000_000n)

@@ -108,9 +108,10 @@ function soundVectors(read: unknown, count: number): Float32Array[] {
 
 function readNumbers(value: unknown): number[] {
   const numbers = typeof value === 'string' ? fromBase64(value) : value
-  if (!Array.isArray(numbers) || numbers.length === 0) throw notSound('what is no vector')
+  if (!Array.isArray(numbers) || numbers.length === 0) throw notSound('an invalid vector')
   if (numbers.length > maxDimensions) throw notSound(`a vector of more than ${maxDimensions} numbers`)
-  if (!numbers.every((number: unknown) => typeof number === 'number' && Number.isFinite(number))) throw notSound('what is no number')
+  if (!numbers.every((number: unknown) => typeof number === 'number' && Number.isFinite(number)))
+    throw notSound('a vector with an invalid number')
   return numbers
 }
 
@@ -148,7 +149,7 @@ function parse(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {
-    throw notSound('no JSON')
+    throw notSound('invalid JSON')
   }
 }
 

@@ -100,7 +100,7 @@ export function createTools({ guard, sealer, knowledge, log, now }: ToolsOptions
           if (signal.aborted) throw signal.reason
           log.error({ agent_id: options.agentId, tool: name, err: error }, 'tool call failed: internal error')
           return refusal(
-            error instanceof UnsealError ? 'the tool is not set up; its operator has to mend it' : 'the tool could not be called',
+            error instanceof UnsealError ? 'the tool is not set up; its operator has to fix it' : 'the tool could not be called',
           )
         }
       },

@@ -1,5 +1,5 @@
 /**
- * Finds the database and the Redis server for commands that work without a running server. Reads only the settings that name them, so that
+ * Finds the database and the Redis server for commands that work without a running server. Uses only the settings that name them, so that
  * an invalid value of another setting does not stop the command. The `shown` form of an address never contains its password.
  */
 import { readConfig, settings } from '../../config/config.ts'

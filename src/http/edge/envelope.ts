@@ -1,4 +1,4 @@
-/** Writes errors: the JSON envelope and its headers. docs/spec.md, section 11. */
+/** Writes errors: the JSON envelope and its headers. docs/spec.md, "Errors". */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiError, FailureCode } from '../../errors.ts'
 import { note } from './access-log.ts'

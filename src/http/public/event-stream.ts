@@ -1,6 +1,6 @@
 /**
  * Writes one turn as server-sent events: `response.created`, deltas, then exactly one `response.completed` or `error`. It only listens: a
- * caller that disconnects or stops reading does not affect the turn. docs/spec.md, section 7.
+ * caller that disconnects or stops reading does not affect the turn. docs/spec.md, "Streaming".
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'

@@ -71,7 +71,7 @@ async function findTools(version: number, usual: string[], environment: Tools['e
   return { folder: newest.folder, environment }
 }
 
-/** 0 if there is none that runs. */
+/** 0 if no pg_dump can be run. */
 async function versionOf(program: string, environment: Tools['environment']): Promise<number> {
   try {
     const { stdout } = await promisify(execFile)(program, ['--version'], { env: environment })

@@ -49,7 +49,7 @@ export function asStoreError(thrown: unknown): Error {
   if (thrown instanceof Unheard || thrown instanceof TakesNoWrites || isNetwork(thrown))
     return new StoreUnavailable(thrown.message, { cause: thrown })
   if (/client password must be a string/.test(thrown.message))
-    return new StoreUnavailable('it asks for a password, which may stand in the address, in PGPASSWORD or in ~/.pgpass', { cause: thrown })
+    return new StoreUnavailable('it requires a password: set it in the URL, in PGPASSWORD or in ~/.pgpass', { cause: thrown })
   if (!(thrown instanceof DatabaseError)) return thrown
   const code = thrown.code ?? ''
   const isMachine = machineClasses.has(code.slice(0, 2)) || machineCodes.has(code) || again.has(code)

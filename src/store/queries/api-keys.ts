@@ -18,7 +18,7 @@ export type StoredApiKey = {
 }
 
 /**
- * The key with this public ID, or undefined if there is none or it is revoked. Keys of a deleted agent stay valid, so that their requests
+ * The key with this public ID, or undefined if it does not exist or is revoked. Keys of a deleted agent stay valid, so that their requests
  * get `agent_not_found` (`order.authentication`).
  */
 export async function findApiKey(sql: Sql, keyId: string): Promise<StoredApiKey | undefined> {

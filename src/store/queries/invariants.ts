@@ -122,7 +122,7 @@ export const invariants: readonly Invariant[] = [
      union all
      select api_key_id, idempotency_key, 1 from turns where fingerprint is null or length(fingerprint) <> 32`,
   ),
-  guards('I11', 'ended-turns-never-change', 'No turn leaves completed or failed, and no fence falls: the guards stand in the schema.', [
+  guards('I11', 'ended-turns-never-change', 'No turn leaves completed or failed, and no fence falls: the schema has the triggers.', [
     'ended_turns_never_change',
     'fence_never_falls',
   ]),
@@ -146,7 +146,7 @@ export const invariants: readonly Invariant[] = [
      union all
      select t.request_id, 'charge to another owner' from turns t join ledger l on l.request_id = t.request_id where l.owner_id <> t.owner_id`,
   ),
-  guards('I14', 'ledger-is-append-only', 'No entry of the ledger is changed or deleted: the guards stand in the schema.', [
+  guards('I14', 'ledger-is-append-only', 'No entry of the ledger is changed or deleted: the schema has the triggers.', [
     'ledger_is_append_only_update',
     'ledger_is_append_only_delete',
   ]),

@@ -92,7 +92,7 @@ function writeMessage(message: PromptMessage): object {
 
 /**
  * Replaces arguments that are not a JSON object: some servers reject them, others put them into a template. The result of the call has
- * already told the model about the error.
+ * already reported the error to the model.
  */
 const sendableArguments = (args: string): string => (parseObject(args) === undefined ? '{}' : args)
 

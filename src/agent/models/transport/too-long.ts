@@ -1,5 +1,5 @@
 /**
- * Recognizes errors that mean "the prompt is too long", by the provider's error code or by known phrases. Only reads the fields in which a
+ * Recognizes errors that mean "the prompt is too long", by the provider's error code or by known phrases. Checks only the fields in which a
  * server writes its own message, so that a prompt quoted in an error is not mistaken for one.
  */
 import { isObject } from './fields.ts'

@@ -129,7 +129,7 @@ function createTarget(clients: pg.Client[], tables: Table[], lost: AbortSignal):
     refuseServers,
     async progressOf({ name }) {
       const found = (await progress())?.tables.get(name)
-      if (!found) throw new Error(`the copy of ${name} was never begun`)
+      if (!found) throw new Error(`the copy of ${name} was never started`)
       return found
     },
     async begin(source) {

@@ -1,5 +1,5 @@
 /**
- * Deletes what is no longer used: chunks of previous generations and of deleted documents, their rows, and unreferenced content. In small
+ * Deletes what is no longer used: chunks of previous generations and of deleted documents, their rows, and unused content. In small
  * batches, so that no write waits long behind it. Never affects what is served or being built.
  */
 import type { Sql } from '../../sql.ts'
@@ -30,7 +30,7 @@ async function clearGenerations(sql: Sql, limit: number): Promise<number> {
   return dropped + 1
 }
 
-/** Deleted documents whose chunks are gone. Copies of the vectors that missed the deletion are told by `clearedRevision`. */
+/** Deleted documents whose chunks are gone. `clearedRevision` tells copies of the vectors that they have missed a deletion. */
 async function clearDocuments(sql: Sql): Promise<number> {
   const rows = await sql.all('select id, agent_id, revision from documents where deleted_at is not null limit 100')
   for (const row of rows) {

@@ -52,7 +52,7 @@ export type IndexedDocument = {
 // A crash may be caused by the machine, even a second one. A document that has crashed three processes would crash the next one.
 const maxAttempts = 3
 
-/** Claims the oldest document that is queued or whose lease has expired. Undefined if there is none. */
+/** Claims the oldest document that is queued or whose lease has expired. Undefined if there is nothing to index. */
 export async function claimDocument(
   sql: Sql,
   { holder, leaseMs }: { holder: string; leaseMs: number },
@@ -69,7 +69,7 @@ export async function claimDocument(
     const id = text(row, 'id')
     await discardGenerations(sql, id, 'unfinished')
     if (integer(row, 'attempt') === maxAttempts) {
-      await endIndexing(sql, id, 'Indexing was begun three times and never came to its end.')
+      await endIndexing(sql, id, 'Indexing was started three times and never finished.')
       continue
     }
     return takeDocument(sql, row, { holder, leaseUntil: now + leaseMs })

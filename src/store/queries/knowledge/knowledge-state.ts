@@ -16,7 +16,7 @@ export type KnowledgeBase = {
 /** `languages`: those of the indexed documents. More than one only while an agent changes its language. */
 export type KnowledgeState = { documents: number; revision: number; languages: (string | null)[] }
 
-/** Returns the base of an agent, and creates it if there is none. */
+/** Returns the base of an agent, and creates it if it does not exist. */
 export async function openBase(sql: Sql, agentId: string): Promise<KnowledgeBase> {
   const known = await findBase(sql, agentId)
   if (known) return known
