@@ -1,4 +1,4 @@
-/** Who is not signed in signs in; everybody else has the shell with one page in it. Each page is loaded when it is first opened. */
+/** Shows the sign-in without a session, and otherwise the shell with one page. Each page is loaded when it is first opened. */
 import { Center, Loader } from '@mantine/core'
 import { Suspense, lazy, useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
@@ -33,7 +33,7 @@ export function App() {
   const session = useSession()
   const [location] = useLocation()
   const [after, setAfter] = useState<'ended' | 'signed out' | null>(null)
-  // Whoever is in, and later is not without having signed out, has outlived the session.
+  // A session that is gone without a sign-out has expired.
   if (session.data && after === null) setAfter('ended')
   if (session.isPending) return reading
   if (session.error && session.data === undefined)

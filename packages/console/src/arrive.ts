@@ -1,4 +1,4 @@
-/** Brings the focus to the heading of a page that somebody came to by a link; the first page leaves it where the browser has it. */
+/** Moves the focus to the heading of a page that was opened by a link. The first page leaves it where the browser has it. */
 import { useCallback, useRef } from 'react'
 
 /** `focused`: a heading at this address was given the focus. */
@@ -10,7 +10,7 @@ export function useArrival(): (heading: HTMLElement) => void {
     const address = location.pathname
     const before = seen.current
     const isNew = before !== null && before.address !== address
-    // The heading of a page that was still being read had the focus, and went with it.
+    // The heading of a page that was still loading had the focus and was replaced.
     const isLost = before?.focused === true && document.activeElement === document.body
     if (isNew || isLost) heading.focus()
     seen.current = { address, focused: isNew || before?.focused === true }

@@ -1,4 +1,4 @@
-/** The page's beginning: theme, queries, routes. Everything a person does starts in app.tsx. */
+/** The entry of the page: theme, queries, routes. app.tsx has the pages. */
 import './mantine.css'
 import './page.css'
 import { MantineProvider } from '@mantine/core'

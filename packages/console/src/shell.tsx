@@ -1,4 +1,4 @@
-/** What stands around every page: where one can go, light or dark, the way out. On a phone the ways fold away. */
+/** The frame around every page: navigation, color scheme, sign-out. On a phone the navigation is collapsed. */
 import { ActionIcon, Anchor, AppShell, Burger, Button, Group, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useEffect, useRef } from 'react'
@@ -95,7 +95,7 @@ export function Shell({ session, onSignOut, children }: ShellProps) {
   )
 }
 
-/** What is chosen stays: Mantine keeps it in this browser. Before that the system's own scheme counts. */
+/** Mantine stores the choice in this browser. Before that, the system's color scheme is used. */
 function SchemeToggle() {
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light', { getInitialValueInEffect: false }) === 'dark'
@@ -111,12 +111,12 @@ function SchemeToggle() {
   )
 }
 
-// Timers hold 31 bits; a session that lasts longer is asked about once more.
+// Timers hold 31 bits. For a session that lasts longer, the session is checked once in between.
 const maxTimerMs = 2 ** 31 - 1
-// The server's clock says when it ends: asked a moment later, it has.
+// The server's clock decides when it ends, so it is asked a moment later.
 const afterwardsMs = 1_000
 
-/** Nothing of a session stays on the screen when it ends: the server is asked then, and the sign-in stands in its place. */
+/** Nothing of a session stays on the screen when it ends: the server is asked then, and the sign-in is shown. */
 function useEndOfSession({ expires_at: expiresAt }: Session): void {
   const { refetch } = useSession()
   useEffect(() => {

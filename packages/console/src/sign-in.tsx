@@ -1,11 +1,11 @@
-/** The door of the page. The token goes to the server once and is kept nowhere: what stays is a cookie that no script can read. */
+/** The sign-in page. The token is sent to the server once and stored nowhere; what stays is a cookie that scripts cannot read. */
 import { Button, Center, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import type { FormEvent } from 'react'
 import { useSignIn } from './api/session.ts'
 import { FailureNote } from './show/failure-note.tsx'
 
-/** `after`: how a session before this sign-in came to its end. The address has stayed, so that the same page comes back. */
+/** `after`: how the previous session ended. The address has not changed, so the same page is shown afterwards. */
 type SignInProps = { after: 'ended' | 'signed out' | null; onTry: () => void }
 
 export function SignIn({ after, onTry }: SignInProps) {
@@ -17,7 +17,7 @@ export function SignIn({ after, onTry }: SignInProps) {
     document.title = 'Sign in · Turnkeep'
     input.current?.focus()
   }, [])
-  // What was refused is selected, so that it can be typed or pasted over.
+  // A refused token is selected, so that it can be replaced by typing or pasting.
   useEffect(() => {
     if (signIn.isError) input.current?.select()
   }, [signIn.isError])

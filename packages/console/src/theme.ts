@@ -1,8 +1,8 @@
-/** The look of the whole page. Colours keep 4.5:1 against their ground in both schemes (axe-core holds it); page.css has the rest of them. */
+/** The look of the console. Colors have a contrast of 4.5:1 in both schemes, which axe-core checks. page.css has the other colors. */
 import { Badge, DEFAULT_THEME, Modal, Tooltip, createTheme } from '@mantine/core'
 import type { MantineColorsTuple } from '@mantine/core'
 
-/** A colour whose darkest shade can be read on its own lightest ones, and carries white text. */
+/** A color whose darkest shade is readable on its own lightest ones, and which carries white text. */
 function deeper(name: 'green' | 'orange' | 'red' | 'teal' | 'yellow', darkest: string): MantineColorsTuple {
   const [a, b, c, d, e, f, g, h, i] = DEFAULT_THEME.colors[name]
   return [a, b, c, d, e, f, g, h, i, darkest]
@@ -10,7 +10,7 @@ function deeper(name: 'green' | 'orange' | 'red' | 'teal' | 'yellow', darkest: s
 
 export const theme = createTheme({
   primaryColor: 'teal',
-  // The first of the shades that carries white text.
+  // From the first shade that carries white text.
   primaryShade: 9,
   colors: {
     green: deeper('green', '#20692f'),
@@ -20,7 +20,7 @@ export const theme = createTheme({
     yellow: deeper('yellow', '#7a4d00'),
   },
   autoContrast: true,
-  // Where white and black text are equally far from their ground.
+  // Where white and black text have the same contrast.
   luminanceThreshold: 0.179,
   defaultRadius: 'md',
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
@@ -28,7 +28,7 @@ export const theme = createTheme({
   headings: { fontWeight: '600' },
   cursorType: 'pointer',
   components: {
-    // A word that is cut says nothing.
+    // A truncated word has no meaning.
     Badge: Badge.extend({ defaultProps: { tt: 'none', variant: 'light', miw: 'max-content' } }),
     Modal: Modal.extend({ defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } } }),
     Tooltip: Tooltip.extend({ defaultProps: { events: { hover: true, focus: true, touch: true }, multiline: true, maw: 360 } }),

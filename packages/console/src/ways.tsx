@@ -1,4 +1,4 @@
-/** The pages of the console, the present one marked, and the reference of the API. */
+/** The navigation: the pages of the console with the current one marked, and the API reference. */
 import { AppShell, NavLink, ScrollArea } from '@mantine/core'
 import { Link } from 'wouter'
 

@@ -1,12 +1,12 @@
-/** Amounts as integers of 10⁻⁸ USD, for what a person writes and for sums: exact, as the ledger is. */
+/** Amounts as integers of 10⁻⁸ USD, for input and for sums: exact, as in the ledger. */
 
 const unitsPerUsd = 100_000_000n
-/** The server's own bound, a billion. */
+/** The server's own limit, one billion. */
 const maxAmount = 1_000_000_000n * unitsPerUsd
 
 export const oneDollar = unitsPerUsd
 
-/** Decimal text with at most 8 places, and a sign or none; undefined when it is anything else. */
+/** Parses decimal text with at most 8 places and an optional sign. Returns undefined for anything else. */
 export function readAmount(text: string): bigint | undefined {
   const match = /^([-+−]?)(\d{1,10})(?:\.(\d{1,8}))?$/u.exec(text.trim())
   if (!match) return undefined
@@ -16,12 +16,12 @@ export function readAmount(text: string): bigint | undefined {
   return sign === '-' || sign === '−' ? -amount : amount
 }
 
-/** The wire's form: exactly 8 places. */
+/** The form in the API: exactly 8 places. */
 export function writeAmount(amount: bigint): string {
   const absolute = amount < 0n ? -amount : amount
   const places = (absolute % unitsPerUsd).toString().padStart(8, '0')
   return `${amount < 0n ? '-' : ''}${absolute / unitsPerUsd}.${places}`
 }
 
-/** What to say of a text that is no amount. */
+/** The message for a text that is not an amount. */
 export const amountHint = 'Enter an amount in dollars with up to 8 decimal places, such as 10.50.'

@@ -1,14 +1,14 @@
 /**
- * Calls of the admin API. The browser's session cookie says who calls; the header of our own is what a page of another origin cannot send, so
- * the server believes no cookie without it. No token and no API key is kept here, in storage or in an address.
+ * Calls the admin API. The browser's session cookie identifies the operator. Pages of other origins cannot send the additional header, and
+ * the server accepts no cookie without it. No token and no API key is stored here, in storage or in an address.
  */
 
-/** An answer that is no success, in the words of the server's envelope; `status` 0: there was no answer. */
+/** A failed response with the message of the server's error envelope. `status` 0: there was no response. */
 export class ApiFailure extends Error {
   readonly status: number
   readonly code: string
   readonly requestId: string | null
-  /** Seconds after which another try makes sense, where the server said so. */
+  /** The server's Retry-After in seconds, if it sent one. */
   readonly retryAfterSeconds: number | null
 
   constructor(failure: { status: number; code: string; message: string; requestId?: string | null; retryAfterSeconds?: number | null }) {
@@ -34,13 +34,13 @@ type Sent = {
 
 export const consoleHeader = { 'X-Turnkeep-Console': '1' } as const
 
-/** The answer's JSON; undefined for 204. Throws ApiFailure. */
+/** The JSON of the response, or undefined for 204. Throws ApiFailure. */
 export async function call<Answer>(path: string, sent: Sent = {}): Promise<Answer> {
   const response = await send(path, sent)
   return (response.status === 204 ? undefined : await response.json()) as Answer
 }
 
-/** The answer as it comes, for streams and files; its status is a success. Throws ApiFailure. */
+/** The response as it arrives, for streams and files, with a status of success. Throws ApiFailure. */
 export async function send(path: string, { method = 'GET', query = {}, body, headers = {}, signal }: Sent = {}): Promise<Response> {
   const isForm = body instanceof FormData
   const response = await fetch(addressOf(path, query), {
@@ -68,10 +68,10 @@ export function addressOf(path: string, query: Query = {}): string {
   return `/admin/v1${path}${search === '' ? '' : `?${search}`}`
 }
 
-/** One segment of a path that came from data. */
+/** Encodes one path segment that comes from data. */
 export const segment = (text: string): string => encodeURIComponent(text)
 
-/** Of an answer that is no success; also of one that came another way than `send`. */
+/** The failure of a response, also of one that did not come from `send`. */
 export async function failureOf(response: Response): Promise<ApiFailure> {
   const wait = Number(response.headers.get('retry-after'))
   const retryAfterSeconds = Number.isFinite(wait) && wait > 0 ? wait : null
@@ -80,7 +80,7 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
   const reported: unknown = await response.json().catch(() => null)
   const error =
     reported && typeof reported === 'object' && 'error' in reported ? (reported.error as { code: string; message: string }) : undefined
-  // A proxy's own page, or a server that ended in between.
+  // The page of a proxy, or a server that stopped in between.
   if (!error)
     return new ApiFailure({
       status,

@@ -1,6 +1,6 @@
 /**
- * Reads server-sent events out of bytes as they come: any chunking, CR, LF or CRLF, data of several lines, comments. By the HTML standard, section
- * "Interpreting an event stream"; `id` and `retry` mean nothing here. An event that is cut off by the end is none.
+ * Parses server-sent events from bytes in any chunking, with CR, LF or CRLF, multi-line data and comments. Follows the HTML standard,
+ * "Interpreting an event stream"; `id` and `retry` are ignored. An incomplete event at the end is dropped.
  */
 export type ServerSentEvent = { name: string; data: string }
 
@@ -22,18 +22,18 @@ export async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenera
   }
 }
 
-/** Whole lines without their ends. */
+/** Complete lines without their ends. */
 async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  // Keeps the first bytes of a character whose last ones are still to come.
+  // Keeps the first bytes of a character whose last ones have not arrived.
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of bytes) {
     rest += decoder.decode(chunk, { stream: true })
-    // A CR at the end may be the first half of a CRLF: it waits for what follows.
+    // A CR at the end may be the first half of a CRLF, so it waits for what follows.
     const lines = rest.split(/\r\n|\n|\r(?!$)/)
     rest = lines.pop() ?? ''
     yield* lines
   }
-  // Nobody says any more whether a LF would have followed.
+  // At the end of the stream no LF can follow.
   if (rest.endsWith('\r')) yield rest.slice(0, -1)
 }

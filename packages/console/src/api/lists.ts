@@ -1,16 +1,16 @@
-/** Lists of the admin API as the pages use them. What a mutation changes it invalidates by the first word of the key. */
+/** The lists of the admin API as the pages use them. A mutation invalidates lists by the first word of their key. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { call, segment } from './client.ts'
 import type { Query } from './client.ts'
 import type { Agent, Key, Owner, Page, Provider } from './types.ts'
 
-/** As many as the server gives at once. */
+/** The largest page size of the server. */
 export const maxPage = 100
 
 export type List<Item> = { items: Item[]; more: boolean; query: UseInfiniteQueryResult<unknown, Error>; loadMore(): void }
 
-/** One page after the other, for lists that may be long. */
+/** Loads page after page, for long lists. */
 export function useList<Item>(
   key: readonly unknown[],
   path: string,
@@ -34,7 +34,7 @@ export function useList<Item>(
   }
 }
 
-/** All of a list of which there are some dozens; a thousand are where it ends. */
+/** The whole list, for lists of a few dozen items. Stops at a thousand. */
 async function readAll<Item>(path: string, signal: AbortSignal): Promise<Item[]> {
   const items: Item[] = []
   let cursor: string | null | undefined

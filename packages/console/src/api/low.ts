@@ -1,10 +1,10 @@
-/** When an owner's balance runs low, why, and for about how long it still lasts at the pace of its last seven days. */
+/** Whether an owner's balance runs low, why, and for how long it will last at the rate of its last seven days. */
 import { oneDollar } from './amounts.ts'
 
-/** `daysLeft` null: nothing was spent in seven days, or it is not known yet. */
+/** `daysLeft` is null if nothing was spent in seven days, or if that is not known yet. */
 export type Low = { reason: 'empty' | 'below one dollar' | 'few days'; daysLeft: number | null }
 
-/** Less than this many days of the last seven days' spend is low: a weekend without anybody at the books. */
+/** A balance for fewer days than this is low: it must last for a weekend. */
 const fewDays = 3n
 
 export function lowOf(available: bigint, spent: bigint | undefined): Low | null {

@@ -1,11 +1,11 @@
-/** Who is signed in, and the queries of the page: an answer 401 anywhere leads back to the sign-in. */
+/** The session and the queries of the page. A 401 from any request leads to the sign-in. */
 import { MutationCache, QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { ApiFailure, call } from './client.ts'
 import type { Session } from './types.ts'
 
 const sessionKey = ['session']
 
-/** No retries of what the server has decided; a lost answer is asked for twice more. */
+/** Does not retry what the server has decided. A lost response is requested up to twice more. */
 export function createQueries(): QueryClient {
   const onError = (error: unknown): void => {
     if (error instanceof ApiFailure && error.status === 401) queries.setQueryData(sessionKey, null)
@@ -25,7 +25,7 @@ export function createQueries(): QueryClient {
   return queries
 }
 
-/** Null: nobody is signed in. */
+/** Null: not signed in. */
 export function useSession() {
   return useQuery({
     queryKey: sessionKey,
@@ -41,7 +41,7 @@ export function useSession() {
 export function useSignIn() {
   const queries = useQueryClient()
   return useMutation({
-    // Not as a variable of the mutation, which the cache would keep.
+    // Not as a variable of the mutation, because the cache would keep it.
     mutationFn: (readToken: () => string) => call<Session>('/session', { method: 'POST', body: { token: readToken() } }),
     onSuccess: (session) => {
       queries.setQueryData(sessionKey, session)
@@ -61,7 +61,10 @@ export function useSignOut() {
   })
 }
 
-/** What was read and done for whoever was signed in before. The session stays: the page looks at it, and would not see another one in its place. */
+/**
+ * Removes what was loaded for the previous session. The query of the session itself stays, because the page observes it and would not
+ * notice a replacement.
+ */
 function forgetTheRest(queries: QueryClient): void {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
   queries.getMutationCache().clear()

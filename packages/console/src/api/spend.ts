@@ -1,4 +1,6 @@
-/** What owners spent in the last seven days. A report walks over the turns of those days, so it is asked for only of whom it can say something. */
+/**
+ * What owners spent in the last seven days. The report scans the turns of those days, so it is requested only for owners that may run low.
+ */
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { call } from './client.ts'
 import type { Owner, Usage } from './types.ts'
@@ -8,7 +10,7 @@ import { isFewDays } from './low.ts'
 const hourMs = 3_600_000
 const sevenDaysMs = 7 * 24 * hourMs
 
-/** `ownerId` null: of all owners together. The beginning moves once an hour, so that an answer is used again. */
+/** `ownerId` null: all owners together. The start moves once an hour, so that a result can be reused. */
 function spentBy(ownerId: string | null) {
   const from = new Date(Math.floor(Date.now() / hourMs) * hourMs - sevenDaysMs).toISOString()
   return {
@@ -24,7 +26,7 @@ function spentBy(ownerId: string | null) {
 /** The decimal text of the API. */
 export const useSpent = (ownerId: string) => useQuery(spentBy(ownerId))
 
-/** By owner's id. Who has more than the few days of what all spent together cannot run low, and is not asked about. */
+/** By owner ID. An owner whose balance exceeds a few days of the spend of all owners cannot run low, so no report is requested. */
 export function useSpentOfLow(owners: Owner[]): Map<string, bigint> {
   const all = useQuery(spentBy(null))
   const spentByAll = (all.data === undefined ? undefined : readAmount(all.data)) ?? 0n

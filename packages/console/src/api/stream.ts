@@ -1,4 +1,4 @@
-/** A turn as its events come: what the playground and the first chat show while the reply is written. The server's own schemas say what an event is. */
+/** A turn as a stream of events, for the playground and the first chat. The schemas of the server define the events. */
 import { ApiFailure, send } from './client.ts'
 import { readEvents } from './event-reader.ts'
 import type { ChatEvent } from './types.ts'
@@ -7,23 +7,23 @@ type Named<Sent> = Sent extends { event: infer Name; data: infer Data } ? { type
 
 /** By `type`: `response.created`, `response.output_text.delta`, and last one of `response.completed` and `error`. */
 export type StreamEvent = Named<ChatEvent>
-/** How a turn ends. */
+/** The last event of a turn. */
 export type StreamEnd = Extract<StreamEvent, { type: 'response.completed' | 'error' }>
 
-/** The stream's failure, as it is shown. */
+/** The failure of a stream as it is shown. */
 export const failureOfStream = ({ code, message, request_id: requestId }: Extract<StreamEvent, { type: 'error' }>): ApiFailure =>
   new ApiFailure({ status: 200, code, message, requestId })
 
 type Streamed = {
   signal?: AbortSignal
-  /** Sent with a message once made, and again with the same message, so that it is answered and charged once. */
+  /** Created with a message and sent again with the same message, so that it is answered and charged once. */
   idempotencyKey?: string
   onEvent: (event: StreamEvent) => void
 }
 
 /**
- * Posts a message and tells its events in order; resolves with the last one, which `onEvent` has had too. Throws ApiFailure where the message is
- * refused, and `connection_lost` where the stream ends or breaks before its last event: the turn may go on. An abort is thrown as fetch does.
+ * Sends a message and calls `onEvent` for each event in order. Resolves with the last event. Throws ApiFailure if the message is refused,
+ * and `connection_lost` if the stream ends before its last event: the turn may continue. An abort is thrown as fetch does.
  */
 export async function streamTurn(path: string, body: unknown, { signal, idempotencyKey, onEvent }: Streamed): Promise<StreamEnd> {
   const response = await send(path, {
@@ -58,7 +58,7 @@ const known: readonly string[] = [
 ] satisfies StreamEvent['type'][]
 const isKnown = (name: string): name is StreamEvent['type'] => known.includes(name)
 
-/** Not every browser iterates over a body by itself. `failed` says what is thrown where reading breaks off. */
+/** Not every browser can iterate over a body. `failed` converts the error of an interrupted read. */
 async function* readBody({ body }: Response, failed: (error: unknown) => unknown): AsyncGenerator<Uint8Array> {
   if (!body) return
   const reader = body.getReader()
@@ -71,7 +71,7 @@ async function* readBody({ body }: Response, failed: (error: unknown) => unknown
       yield value
     }
   } finally {
-    // Who stops listening, stops reading; there is nobody left to tell that it fails.
+    // The consumer has stopped, so a failure to cancel has no one to report to.
     await reader.cancel().catch(() => undefined)
   }
 }

@@ -1,4 +1,4 @@
-/** An address that is none. */
+/** An address without a page. */
 import { Anchor } from '@mantine/core'
 import { Link } from 'wouter'
 import { Page } from '../show/page.tsx'

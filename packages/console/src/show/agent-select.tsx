@@ -1,4 +1,4 @@
-/** Chooses an agent by its name. Who uses it navigates, or keeps the id. */
+/** Selects an agent by name. The parent navigates or stores the ID. */
 import { Select } from '@mantine/core'
 import { useAgents } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'

@@ -1,4 +1,7 @@
-/** What a list of named things is to a Select: two of one name are told apart by the end of their ids, and a chosen one that is gone stays visible. */
+/**
+ * The options of a Select for named things. Equal names are distinguished by the end of their IDs, and a selected item that no longer
+ * exists stays visible.
+ */
 export function chooseAmong(things: { id: string; name: string }[] | undefined, chosen: string | null): { value: string; label: string }[] {
   const count = new Map<string, number>()
   for (const { name } of things ?? []) count.set(name, (count.get(name) ?? 0) + 1)

@@ -1,9 +1,9 @@
-/** The passages that a reply had before it: document and section of each. */
+/** The passages that a reply was based on: document and section of each. */
 import { Stack, Text, Title } from '@mantine/core'
 import type { Message } from '../api/types.ts'
 
 export function Citations({ citations }: { citations: Message['citations'] }) {
-  // One document may give several passages of one section, and a reply's citations never change.
+  // One document may provide several passages of one section, and the citations of a reply never change.
   const placed = citations.map((citation, index) => ({ ...citation, key: `${citation.document_id} ${index}` }))
   return (
     <Stack gap={4}>

@@ -1,4 +1,4 @@
-/** A command or a text to take along, with its button. */
+/** A command or text with a copy button. */
 import { Box, Code, Group } from '@mantine/core'
 import { CopyButton } from './copy-button.tsx'
 

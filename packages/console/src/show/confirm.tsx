@@ -1,4 +1,4 @@
-/** Asks before something that cannot be taken back, and says what it means. The failure of the deed stands in the same place. */
+/** Asks before an action that cannot be undone, and explains it. A failure of the action is shown in the same place. */
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { FailureNote } from './failure-note.tsx'
@@ -6,9 +6,9 @@ import { FailureNote } from './failure-note.tsx'
 type ConfirmProps = {
   opened: boolean
   title: string
-  /** What it means. */
+  /** What the action means. */
   children: ReactNode
-  /** The verb on the button, as "Revoke the key". */
+  /** The verb on the button, such as "Revoke the key". */
   verb: string
   pending: boolean
   error: unknown

@@ -1,4 +1,4 @@
-/** Copies a text and says so. Where the browser has no clipboard (plain HTTP on another machine) it says what to do instead. */
+/** Copies a text and confirms it. If the browser has no clipboard (plain HTTP on another machine), it says what to do instead. */
 import { Button } from '@mantine/core'
 import type { ButtonProps } from '@mantine/core'
 import { useCopy } from './use-copy.ts'

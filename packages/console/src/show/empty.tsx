@@ -1,4 +1,4 @@
-/** An empty place that says what belongs there and how it comes there. */
+/** An empty list that says what belongs there and how to add it. */
 import { Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 

@@ -1,4 +1,4 @@
-/** What an operator does about a turn that ended without a reply, by its code; docs/errors says the same to callers. */
+/** What an operator can do about a turn that ended without a reply, by its code. docs/errors says the same to callers. */
 import { Anchor, Text } from '@mantine/core'
 import { Link } from 'wouter'
 

@@ -1,4 +1,4 @@
-/** Why something did not work, in the server's words, with the request id to look up, and a way to try again where that makes sense. */
+/** Why a request failed, in the server's words, with the request ID and a retry button if that makes sense. */
 import { Alert, Button, Group, Text } from '@mantine/core'
 import { ApiFailure } from '../api/client.ts'
 

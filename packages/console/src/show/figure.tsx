@@ -1,4 +1,4 @@
-/** A few figures beside each other, each under its name. They wrap on a phone. */
+/** A row of figures with their names. They wrap on a phone. */
 import { Box, Paper, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 
@@ -10,7 +10,7 @@ export function Figures({ children }: { children: ReactNode }) {
   )
 }
 
-/** `note` says what the figure needs to be understood: of what, since when. */
+/** `note` explains the figure: of what, since when. */
 export function Figure({ label, note, children }: { label: string; note?: ReactNode; children: ReactNode }) {
   return (
     <Paper withBorder p="sm">

@@ -1,4 +1,4 @@
-/** The lines of a turn's journal, as steps: each with its model's answer and the calls it asked for, in the model's order. Pure. */
+/** Groups the entries of a turn's journal by step: each with the model's answer and the calls it requested, in the model's order. Pure. */
 import type { TurnWithSteps } from '../api/types.ts'
 
 type Line = TurnWithSteps['steps'][number]
@@ -11,14 +11,14 @@ export type StepCall = {
   arguments: string
   result: string | null
   ms: number | null
-  /** unknown: a call with side effects that began, and of which nobody knows what it did. */
+  /** unknown: a call with side effects that was started and whose outcome is unknown. */
   outcome: 'done' | 'error' | 'unknown' | 'asked'
 }
 
 export type Step = { run: number; step: number; model: ModelAnswer | null; calls: StepCall[] }
 
 export function gatherSteps(lines: readonly Line[]): Step[] {
-  // A step is counted on over runs, but a run that begins anew has a first step again.
+  // Step numbers continue over runs, but a run that starts over has a first step again.
   const steps = Map.groupBy(lines, ({ run, step }) => `${run}-${step}`)
   return [...steps.values()].map((own) => {
     const { run, step } = own[0]!

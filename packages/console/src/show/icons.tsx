@@ -1,4 +1,4 @@
-/** The few pictures of the page; each stands beside a label or in a button that has one. */
+/** The icons of the console. Each is next to a label or in a button that has one. */
 import type { ReactNode } from 'react'
 
 function Icon({ children }: { children: ReactNode }) {

@@ -1,4 +1,4 @@
-/** An id in small monospace, with a button that copies it. */
+/** An ID in small monospace, with a copy button. */
 import { ActionIcon, Group, Text, Tooltip } from '@mantine/core'
 import { CheckIcon, CopyIcon } from './icons.tsx'
 import { useCopy } from './use-copy.ts'

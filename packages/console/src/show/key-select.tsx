@@ -1,4 +1,4 @@
-/** Chooses one of an agent's API keys. Without an agent there is nothing to choose from, and it says so. */
+/** Selects one of an agent's API keys. Without an agent it explains that there is nothing to select. */
 import { Select } from '@mantine/core'
 import { useKeys } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'

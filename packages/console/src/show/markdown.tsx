@@ -1,4 +1,7 @@
-/** Texts of models and people, as Markdown. What reads it is a quarter of the page, and is loaded with the first text: until then it stands as written. */
+/**
+ * Texts of models and people as Markdown. The renderer is a quarter of the page's code and is loaded with the first text; until then the
+ * plain text is shown.
+ */
 import { Text } from '@mantine/core'
 import { Suspense, lazy } from 'react'
 

@@ -1,4 +1,4 @@
-/** How counts, spans of time and sizes are written for people, in the viewer's own way of writing numbers. */
+/** Formats counts, durations and sizes for people, in the viewer's number format. */
 
 const whole = new Intl.NumberFormat()
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
@@ -17,7 +17,7 @@ export function writeMs(ms: number): string {
   return `${oneDecimal.format(ms / 60_000)} min`
 }
 
-/** How long something has been, in its two largest units: "3m 20s". */
+/** A duration in its two largest units: "3m 20s". */
 export function writeSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000))
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60]

@@ -1,4 +1,4 @@
-/** A moment in the viewer's own zone; the hint and the machine-readable text have it whole. */
+/** A time in the viewer's time zone. The hint and the machine-readable text have the full value. */
 import { Text, Tooltip } from '@mantine/core'
 
 const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })

@@ -1,8 +1,8 @@
-/** An amount as people read it; all its 8 places stand in the hint, and are what a screen reader says. */
+/** An amount as people read it. The hint and the text for screen readers have all 8 places. */
 import { Text, Tooltip } from '@mantine/core'
 import type { TextProps } from '@mantine/core'
 
-/** `amount` is the decimal text of the API, in US dollars. Nothing is computed with it here but its sign and its places. */
+/** `amount` is the decimal text of the API in US dollars. Only its sign and places are handled here. */
 export function Money({ amount, ...props }: { amount: string } & TextProps) {
   const exact = `${amount} USD`
   return (
@@ -24,7 +24,10 @@ export function Money({ amount, ...props }: { amount: string } & TextProps) {
 
 const isNegative = (amount: string): boolean => amount.startsWith('-')
 
-/** Two places; below ten cents so many that two digits are seen. Cut, never rounded up: a balance is not shown larger than it is. */
+/**
+ * Two places; below ten cents enough places for two significant digits. Cut, never rounded up, so that a balance is not shown larger than
+ * it is.
+ */
 export function shortMoney(amount: string): string {
   const sign = isNegative(amount) ? '−' : ''
   const [whole = '0', decimals = ''] = amount.replace(/^-/, '').split('.')

@@ -1,4 +1,4 @@
-/** The end of a list that comes page by page: how many are shown, and the way to more. */
+/** The end of a list with pages: how many items are shown, and a button for more. */
 import { Button, Group, Stack, Text } from '@mantine/core'
 import type { List } from '../api/lists.ts'
 import { FailureNote } from './failure-note.tsx'

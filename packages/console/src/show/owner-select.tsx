@@ -1,4 +1,4 @@
-/** Chooses an owner by its name. Who uses it navigates, or keeps the id. */
+/** Selects an owner by name. The parent navigates or stores the ID. */
 import { Select } from '@mantine/core'
 import { useOwners } from '../api/lists.ts'
 import { chooseAmong } from './choose-among.ts'

@@ -1,10 +1,10 @@
-/** A page that fails as a program, or whose files are no longer served since the server is another version, says so and leaves the rest usable. */
+/** If a page crashes, or its files are no longer served because the server was updated, says so and keeps the rest usable. */
 import { Button, Text } from '@mantine/core'
 import { Component } from 'react'
 import type { ReactNode } from 'react'
 import { Page } from './page.tsx'
 
-/** By `place` (the address) it is tried anew. */
+/** Tries again when `place` (the address) changes. */
 type PageBoundaryProps = { place: string; children: ReactNode }
 
 export class PageBoundary extends Component<PageBoundaryProps, { failed: boolean; place: string }> {

@@ -1,9 +1,12 @@
-/** The frame of every page: its one heading, what can be done, and what the heading means in a sentence. Whoever comes here by a link has the focus on the heading. */
+/**
+ * The frame of every page: its heading, its actions, and one sentence that explains the heading. After a navigation the heading has the
+ * focus.
+ */
 import { Box, Group, Stack, Text, Title } from '@mantine/core'
 import { createContext, useContext, useEffect, useRef } from 'react'
 import type { ReactNode } from 'react'
 
-/** Told the heading of each page that comes; who stands around the pages gives it the focus. */
+/** Receives the heading of each new page, to focus it. */
 export const Arrival = createContext<((heading: HTMLElement) => void) | null>(null)
 
 export function Page({ title, lead, actions, children }: { title: string; lead?: ReactNode; actions?: ReactNode; children: ReactNode }) {
@@ -12,7 +15,7 @@ export function Page({ title, lead, actions, children }: { title: string; lead?:
   useEffect(() => {
     document.title = `${title} · Turnkeep`
   }, [title])
-  // Once for each page that comes, not for what changes of its address while it stays: a tab, a filter.
+  // Once for each new page, not for changes of its address such as a tab or a filter.
   useEffect(() => {
     if (heading.current) arrive?.(heading.current)
   }, [arrive])

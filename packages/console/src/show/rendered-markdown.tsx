@@ -1,6 +1,7 @@
 /**
- * Texts of models and people, as Markdown. No HTML is taken over; links lead outside in a new tab without an opener, and only by http, https and
- * mailto; pictures are not loaded (the address would tell their server who reads), a link stands in their place. Headings stand below the page's own.
+ * Texts of models and people as Markdown. HTML is not rendered. Links open in a new tab without an opener, and only with http, https and
+ * mailto. Images are not loaded, because that would tell their server who reads; a link is shown instead. Headings are one level below the
+ * page's own.
  */
 import { Anchor, Typography } from '@mantine/core'
 import ReactMarkdown from 'react-markdown'

@@ -1,4 +1,4 @@
-/** The state of a turn or the status of a document, in a word, with a mark and a colour beside it, and what it means as a hint. */
+/** The state of a turn or the status of a document: a word, an icon and a color, with its meaning as a hint. */
 import { Badge, Tooltip } from '@mantine/core'
 import type { Document, Turn } from '../api/types.ts'
 

@@ -1,4 +1,4 @@
-/** What a turn cost, used and took. */
+/** The cost, tokens and times of a turn. */
 import { Group, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Turn } from '../api/types.ts'

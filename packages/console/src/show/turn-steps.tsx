@@ -1,4 +1,4 @@
-/** What a turn did on its way: each answer of the model, and the tool calls it asked for with what came of them. */
+/** The steps of a turn: each answer of the model, and the tool calls it requested with their results. */
 import { Badge, Box, Code, Group, Stack, Text, Title } from '@mantine/core'
 import type { TurnWithSteps } from '../api/types.ts'
 import { gatherSteps } from './gather-steps.ts'
@@ -93,7 +93,7 @@ function Call({ call }: { call: StepCall }) {
   )
 }
 
-/** JSON with its lines, anything else as it is. */
+/** JSON with indentation, anything else unchanged. */
 function readable(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

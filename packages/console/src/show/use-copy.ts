@@ -1,9 +1,12 @@
-/** Puts a text on the clipboard and says for a moment what came of it; `refused` where the browser has none (plain HTTP on another machine). */
+/**
+ * Copies a text to the clipboard and shows the outcome for a moment; `refused` if the browser has no clipboard (plain HTTP on another
+ * machine).
+ */
 import { useEffect, useState } from 'react'
 
 type Copied = 'copied' | 'refused' | null
 
-// Long enough to be read, short enough that the button is itself again for the next copy.
+// Long enough to be read, short enough that the button is ready for the next copy.
 const reportedForMs = 2_000
 
 export function useCopy(): { reported: Copied; copy(text: string): void } {

@@ -1,6 +1,6 @@
 /**
- * One agent: its settings, tools and versions, and the ways to what belongs to it. The settings stay as they are typed while another tab is
- * looked at; whoever leaves the agent with unsaved ones is asked.
+ * One agent: its settings, tools and versions, and links to what belongs to it. Unsaved settings stay while another tab is shown; leaving
+ * the agent with unsaved settings asks first.
  */
 import { Alert, Anchor, Button, Group, Tabs, Text } from '@mantine/core'
 import { useState } from 'react'
@@ -115,7 +115,7 @@ function Lead({ agent }: { agent: Agent }) {
   )
 }
 
-/** To what belongs to the agent and has a page of its own. */
+/** Links to pages of what belongs to the agent. */
 function Ways({ id }: { id: string }) {
   const ways = [
     { label: 'Playground', href: `/playground/${id}` },

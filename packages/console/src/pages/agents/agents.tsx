@@ -1,4 +1,4 @@
-/** All agents with what one looks for first: whose, which model at which price, on or off, and since when in this version. */
+/** All agents with their owner, model, price, state, and the time of their current version. */
 import { Anchor, Button, Table, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -11,7 +11,7 @@ import { Page } from '../../show/page.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 import { EnabledBadge } from './enabled-badge.tsx'
 
-// Fewer are seen at a glance.
+// Fewer agents fit on one screen.
 const worthSearching = 8
 
 const create = (

@@ -1,4 +1,4 @@
-/** Whether an agent takes new turns, in a word. */
+/** Whether an agent accepts new turns, in a word. */
 import { Badge } from '@mantine/core'
 
 export function EnabledBadge({ enabled }: { enabled: boolean }) {

@@ -1,4 +1,7 @@
-/** A new agent. What stays at its default is not sent, so that the server's own stands. Tools and knowledge come afterwards, on its pages. */
+/**
+ * Creates an agent. Default values are not sent, so that the server's defaults apply. Tools and knowledge are added afterwards on the
+ * agent's pages.
+ */
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'

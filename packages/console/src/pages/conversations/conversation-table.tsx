@@ -1,4 +1,4 @@
-/** Conversations as a list, each a way to its transcript. */
+/** Conversations as a list. Each row leads to its transcript. */
 import { Anchor, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
@@ -9,7 +9,7 @@ import { Moment } from '../../show/moment.tsx'
 
 export function ConversationTable({ conversations }: { conversations: Conversation[] }) {
   const agents = useAgents()
-  // A deleted agent stands in no list; its id does.
+  // A deleted agent is in no list, so its ID is shown.
   const nameOf = (id: string): string => agents.data?.find((agent) => agent.id === id)?.name ?? id
   return (
     <Table.ScrollContainer minWidth={720}>

@@ -1,4 +1,7 @@
-/** All conversations, newest first, by agent, key, external user and time. The filters stand in the address, so that a view can be kept and handed on. */
+/**
+ * All conversations, newest first, by agent, key, external user and time. The filters are in the address, so that a view can be bookmarked
+ * and shared.
+ */
 import { Anchor, Button, Stack } from '@mantine/core'
 import { Link, useSearchParams } from 'wouter'
 import { useList } from '../../api/lists.ts'

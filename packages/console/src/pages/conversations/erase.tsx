@@ -1,4 +1,7 @@
-/** Erasure on somebody's word: of this conversation, or of its end user with every key of the agent. What goes and what stays is said before. */
+/**
+ * Erases this conversation, or all conversations of its end user with every key of the agent. Explains what is erased and what stays
+ * before.
+ */
 import { List, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -8,7 +11,7 @@ import { Confirm } from '../../show/confirm.tsx'
 
 export type Erased = { conversations: number; turns: number; messages: number }
 
-/** `onErased` takes away what is shown; the query cache is emptied there. */
+/** `onErased` removes what is shown. The query cache is cleared there. */
 type EraseProps = { onErased: (erased: Erased) => void; onClose: () => void }
 
 function useErase(path: string, onErased: (erased: Erased) => void, query: Query = {}) {

@@ -1,4 +1,4 @@
-/** The filters over the list. A choice counts at once; what is typed counts when it is searched for. */
+/** The filters above the list. A selection applies immediately, text applies when the search is started. */
 import { Button, Group, SimpleGrid, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
@@ -9,13 +9,13 @@ import type { Filters } from './filter-query.ts'
 
 type FilterBarProps = { filters: Filters; onChange: (filters: Filters) => void }
 
-// Specification 2.
+// The limit of the API: docs/spec.md, "Sending a message".
 const maxId = 255
 
 export function FilterBar({ filters, onChange }: FilterBarProps) {
   const [draft, setDraft] = useState(filters)
   const [known, setKnown] = useState(filters)
-  // The address has changed: by us, or by a link and the way back.
+  // The address has changed: by this page, a link or the back button.
   if (isOther(known, filters)) {
     setKnown(filters)
     setDraft(filters)

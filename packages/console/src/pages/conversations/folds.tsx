@@ -1,4 +1,4 @@
-/** What is folded away below a turn. Which ones are open is kept for the whole transcript: a row that scrolls out of sight forgets. */
+/** The collapsible parts below a turn. The transcript stores which ones are open, because a row that scrolls out of view is unmounted. */
 import { Box, Button, Group, Stack } from '@mantine/core'
 import { createContext, use, useMemo, useState } from 'react'
 import type { ReactNode } from 'react'
@@ -22,7 +22,7 @@ export function KeepFolds({ children }: { children: ReactNode }) {
 
 export type Fold = { name: string; label: string; content: ReactNode }
 
-/** Buttons beside each other, and below them what is open. `of` is the row's key. */
+/** Buttons in a row, and below them what is open. `of` is the row's key. */
 export function Folds({ of, folds, children }: { of: string; folds: Fold[]; children?: ReactNode }) {
   const { keys, toggle } = use(OpenedFolds)
   const keyOf = (name: string): string => `${of}-${name}`

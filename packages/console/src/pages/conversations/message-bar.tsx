@@ -1,4 +1,4 @@
-/** Above a transcript: how much of it is loaded, and the ways to its beginning and its end. */
+/** Above a transcript: how much of it is loaded, and buttons to its beginning and its end. */
 import { Button, Group, Text } from '@mantine/core'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -46,13 +46,13 @@ export function MessageBar({ messages, onJump }: { messages: Messages; onJump: (
   )
 }
 
-/** Page after page until the first message; the beginning cannot be asked for by itself. */
+/** Loads page after page until the first message, because the API has no access to the beginning. */
 function useReadAll({ hasNextPage, fetchNextPage }: Messages, onArrived: () => void) {
   const [reading, setReading] = useState(false)
   const stopped = useRef(false)
   const [arrived, setArrived] = useState(0)
   const arrive = useEffectEvent(onArrived)
-  // After the rows of the last page are there.
+  // After the rows of the last page have been rendered.
   useEffect(() => {
     if (arrived > 0) arrive()
   }, [arrived])

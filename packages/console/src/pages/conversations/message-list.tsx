@@ -1,6 +1,6 @@
 /**
- * The transcript's rows, of which only those in sight are drawn, so that ten thousand messages are as quick as ten. The newest is at the end and
- * seen first; older pages are put on top while the reader's place stays. A row that has the focus stays drawn wherever it is.
+ * The rows of the transcript. Only visible rows are rendered, so ten thousand messages are as fast as ten. The newest is at the end and
+ * shown first; older pages are added at the top while the reader's position stays. A focused row stays rendered.
  */
 import { Box } from '@mantine/core'
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
@@ -15,15 +15,15 @@ import type { Messages } from './use-messages.ts'
 
 type MessageListProps = { rows: Row[]; messages: Messages; user: string; agentId: string | undefined }
 
-// A short question or the beginning of a reply; each row is measured once it is drawn.
+// A short question or the beginning of a reply. Each row is measured when it is rendered.
 const likelyHeight = 160
-// What is left below the heading and the facts, so that the newest line is seen without scrolling the page; on a phone a good half of it.
+// The space below the heading and the facts, so that the newest line is visible without scrolling; on a phone a large half of it.
 const height = 'max(22rem, calc(100dvh - 23rem))'
-// Rows drawn beyond either edge.
+// Rows rendered beyond either edge.
 const overscan = 6
-// So near to the top the next page is asked for, before its rows are missed.
+// At this distance from the top the next page is requested, before its rows are needed.
 const nearTheTop = 10
-// Still the end for somebody who reads the last line.
+// The end, for a reader of the last line.
 const nearTheEndPx = 80
 
 /** There is at least one row. */
@@ -32,7 +32,7 @@ export function MessageList({ rows, messages, user, agentId }: MessageListProps)
   const isAtEnd = useRef(true)
   const focused = useFocusedRow(scroller)
   const focusedIndex = focused === null ? -1 : rows.findIndex(({ key }) => key === focused)
-  // oxlint-disable-next-line react/incompatible-library -- no compiler of React's runs here; the list is drawn anew by the library's own word.
+  // oxlint-disable-next-line react/incompatible-library -- the React compiler is not used; the library triggers each render
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -42,7 +42,7 @@ export function MessageList({ rows, messages, user, agentId }: MessageListProps)
     rangeExtractor: useCallback((range: Range) => withFocused(defaultRangeExtractor(range), focusedIndex, range.count), [focusedIndex]),
     initialOffset: () => rows.length * likelyHeight,
     anchorTo: 'end',
-    // Never: a row that is unfolded at the end grows downwards, and does not run away from the hand that unfolded it.
+    // Never: a row that is expanded at the end grows downwards and stays in place.
     scrollEndThreshold: -1,
   })
   const lastKey = rows.at(-1)!.key

@@ -1,4 +1,4 @@
-/** One message as people read it: a user's text as it was written, a reply as Markdown, with its turn below it. */
+/** One message: a user's text as it was sent, a reply as Markdown, with its turn below it. */
 import { Anchor, Box, Group, Paper, Text } from '@mantine/core'
 import { memo } from 'react'
 import { Link } from 'wouter'
@@ -15,7 +15,7 @@ import { TurnDetails } from './turn-details.tsx'
 
 type MessageRowProps = { message: Message; user: string; agentId: string | undefined }
 
-/** The same while its message is: a scroll draws only the rows that come into sight. */
+/** Memoized by message, so that scrolling renders only rows that become visible. */
 export const MessageRow = memo(function MessageRow({ message, user, agentId }: MessageRowProps) {
   const isUser = message.role === 'user'
   return (

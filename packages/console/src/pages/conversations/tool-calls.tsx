@@ -1,4 +1,4 @@
-/** The tool calls that led to a reply: what the model asked for and what it was told, long results cut by the server. */
+/** The tool calls of a reply: the model's arguments and the results, which the server shortens. */
 import { Badge, Code, Group, Stack, Text } from '@mantine/core'
 import type { Message } from '../../api/types.ts'
 import { writeMs } from '../../show/measures.ts'
@@ -50,7 +50,7 @@ const ToolText = ({ label, text }: { label: string; text: string }) => (
   </div>
 )
 
-/** JSON with its lines; anything else, and JSON that was cut, as it is. */
+/** JSON with indentation; anything else, and shortened JSON, unchanged. */
 function readable(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

@@ -1,4 +1,4 @@
-/** Whose conversation it is, in a few lines above it. */
+/** The end user, agent and key of a conversation, above its transcript. */
 import { Anchor, Box, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'

@@ -1,9 +1,9 @@
-/** What stands in a transcript, oldest first: messages, and between them the turns that left none. Pure. */
+/** The rows of a transcript, oldest first: messages, and between them the turns without messages. Pure. */
 import type { Message, Turn } from '../../api/types.ts'
 
 export type Row = { key: string; at: string } & ({ kind: 'message'; message: Message } | { kind: 'turn'; turn: Turn })
 
-/** `newestFirst` as the server pages it; `more`: older messages are not loaded yet, and turns from before the loaded ones wait with them. */
+/** `newestFirst` as the server returns it. `more`: older messages are not loaded yet, and older turns wait for them. */
 export function rowsOf(newestFirst: Message[], turns: Turn[], more: boolean): Row[] {
   const messages = newestFirst.toReversed().map((message): Row => ({ key: message.id, at: message.created_at, kind: 'message', message }))
   const oldest = messages[0]?.at
@@ -15,7 +15,7 @@ export function rowsOf(newestFirst: Message[], turns: Turn[], more: boolean): Ro
   return merge(messages, between)
 }
 
-/** Messages keep their own order: two of one moment are not told apart by time. */
+/** Messages keep the server's order, because two of them may have the same time. */
 function merge(messages: Row[], turns: Row[]): Row[] {
   const rows: Row[] = []
   let next = 0

@@ -1,4 +1,4 @@
-/** One conversation as people read it, with the cost, steps and failures of its turns, and its erasure. */
+/** One conversation with the cost, steps and failures of its turns, and its erasure. */
 import { Alert, Anchor, Button, Stack, Text } from '@mantine/core'
 import { useFocusReturn } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
@@ -93,7 +93,7 @@ function Kept({ id, onErased }: { id: string; onErased: (erased: Erased) => void
   )
 }
 
-/** Reads the newest page again when nothing runs any more; not where the reader has gone far back, for every page would be read. */
+/** Reloads the newest page when no turn is running any more; not if many pages are loaded, because all of them would be requested. */
 function useRepliesOf(messages: Messages, isRunning: boolean): void {
   const wasRunning = useRef(isRunning)
   useEffect(() => {
@@ -113,7 +113,7 @@ const NoMessages = ({ isErased }: { isErased: boolean }) =>
 
 function Gone({ erased: { conversations, turns, messages } }: { erased: Erased }) {
   const queries = useQueryClient()
-  // What is erased leaves this page's memory too, now that nothing shows it.
+  // Erased text is also removed from this page's memory.
   useEffect(() => {
     for (const noun of ['conversations', 'turns']) queries.removeQueries({ queryKey: [noun] })
   }, [queries])

@@ -1,4 +1,4 @@
-/** Everything about one turn that its messages do not say, read when it is unfolded: figures, failure, steps. */
+/** The details of a turn, loaded when they are expanded: figures, failure, steps. */
 import { Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'

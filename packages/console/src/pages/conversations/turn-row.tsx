@@ -1,4 +1,4 @@
-/** A turn that left no messages: it runs, or it ended without a reply. Its text is not kept with the conversation. */
+/** A turn without messages: it is running, or it ended without a reply. Its text is not stored in the conversation. */
 import { Group, Paper, Text } from '@mantine/core'
 import { memo } from 'react'
 import type { Turn } from '../../api/types.ts'

@@ -1,4 +1,4 @@
-/** Which row of a list has the focus within it, by its `data-key`; null: none. */
+/** The row of a list that contains the focus, by its `data-key`; null if none does. */
 import { useEffect, useState } from 'react'
 import type { RefObject } from 'react'
 

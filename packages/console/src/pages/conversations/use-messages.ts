@@ -1,6 +1,6 @@
 /**
- * The messages of a conversation, from the newest back, a page at a time as the reader asks. What has been read is not read again by itself:
- * a hundred pages would be. It is forgotten with the page.
+ * The messages of a conversation from the newest back, loaded page by page. Loaded pages are not refetched automatically, because there may
+ * be a hundred of them. They are dropped with the page.
  */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
@@ -21,7 +21,7 @@ export const useMessages = (conversationId: string) =>
     gcTime: 0,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
-    // A comparison of everything read so far with itself, at each page.
+    // Otherwise each page would compare everything loaded so far.
     structuralSharing: false,
   })
 

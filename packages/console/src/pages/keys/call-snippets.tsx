@@ -1,4 +1,4 @@
-/** How the agent is called with a key, in three languages. */
+/** How to call the agent with a key, in three languages. */
 import { Tabs } from '@mantine/core'
 import { useSession } from '../../api/session.ts'
 import type { Key } from '../../api/types.ts'

@@ -1,4 +1,4 @@
-/** Changes what a key is called, may do and how often. Its secret stays. */
+/** Changes the name, permission and rate limit of a key. Its secret stays. */
 import type { Key } from '../../api/types.ts'
 import { KeyDialog } from './key-dialog.tsx'
 import { calledOf, formOf } from './key-form.ts'

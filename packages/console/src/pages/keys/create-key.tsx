@@ -1,4 +1,4 @@
-/** Makes a key; its secret is handed on to be shown once. */
+/** Creates a key and passes its secret on to be shown once. */
 import type { ShownKey } from '../../api/types.ts'
 import { KeyDialog } from './key-dialog.tsx'
 import { newKey } from './key-form.ts'
@@ -13,7 +13,7 @@ export function CreateKey({ agentId, onShown, onClose }: { agentId: string; onSh
       initial={newKey}
       pending={create.isPending}
       error={create.error}
-      // `onShown` closes this dialog; nothing here may close what it opens.
+      // `onShown` closes this dialog. Nothing here may close the dialog that it opens.
       onSubmit={(form, onError) => create.mutate(form, { onError })}
       onClose={onClose}
     />

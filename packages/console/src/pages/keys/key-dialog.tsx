@@ -1,4 +1,4 @@
-/** The dialog in which a key is made or changed; what the server refuses stands at the field that it names. */
+/** The dialog for creating or changing a key. A refusal is shown at the field that it names. */
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -8,7 +8,7 @@ import type { KeyForm } from './key-form.ts'
 
 type KeyDialogProps = {
   title: string
-  /** The verb on the button, as "Create the key". */
+  /** The verb on the button, such as "Create the key". */
   verb: string
   initial: KeyForm
   pending: boolean
@@ -17,7 +17,7 @@ type KeyDialogProps = {
   onClose: () => void
 }
 
-/** Mounted while it is open, so that it begins with `initial` each time. */
+/** Mounted while it is open, so that it starts with `initial` each time. */
 export function KeyDialog({ title, verb, initial, pending, error, onSubmit, onClose }: KeyDialogProps) {
   const form = useForm<KeyForm>({ mode: 'uncontrolled', initialValues: initial, validate: validateKey })
   const refused = (failure: unknown): void => {

@@ -1,4 +1,4 @@
-/** The fields of a key, the same where one is made and where one is changed. */
+/** The fields of a new or an existing key. */
 import { Group, NumberInput, Radio, Stack, Text, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { maxName, maxWindowSeconds, maxRequests } from './key-form.ts'

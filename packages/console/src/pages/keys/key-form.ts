@@ -1,13 +1,13 @@
-/** What an operator says of a key: the form's values, what is wrong with them, and their way to the wire and from it. */
+/** The values of the key form, their validation, and their conversion to and from the API. */
 import { ApiFailure } from '../../api/client.ts'
 import type { Key } from '../../api/types.ts'
 
 export type KeyForm = { name: string; permission: Key['permission']; limit: number | string; windowSeconds: number | string }
 
-// The server's own default, told here so that it is seen before it counts.
+// The server's default, shown before it applies.
 export const newKey: KeyForm = { name: '', permission: 'full', limit: 120, windowSeconds: 60 }
 
-// The bounds of src/http/admin/keys.ts.
+// The limits of src/http/admin/keys.ts.
 export const maxName = 200
 export const maxRequests = 1_000_000
 export const maxWindowSeconds = 86_400
@@ -30,13 +30,13 @@ export const validateKey = {
 
 const rateOf = ({ limit, windowSeconds }: KeyForm): Key['rate_limit'] => ({ limit: Number(limit), window_seconds: Number(windowSeconds) })
 
-/** The body that makes a key. */
+/** The request body for a new key. */
 export function creationOf(form: KeyForm): object {
   const name = form.name.trim()
   return { ...(name === '' ? {} : { name }), permission: form.permission, rate_limit: rateOf(form) }
 }
 
-/** Only what differs, so that the audit names what was changed; undefined: nothing. */
+/** Only what differs, so that the audit log names what was changed. Undefined: nothing. */
 export function changeOf(key: Key, form: KeyForm): object | undefined {
   const name = form.name.trim() === '' ? null : form.name.trim()
   const rate = rateOf(form)
@@ -55,12 +55,12 @@ const places: [field: keyof KeyForm, wireName: string][] = [
   ['windowSeconds', 'rate_limit.window_seconds'],
 ]
 
-/** The field that the server's refusal names, if it is one of ours. */
+/** The field that the server's refusal names, if it is one of this form. */
 export function refusedField(error: unknown): { field: keyof KeyForm; message: string } | undefined {
   if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
   const place = places.find(([, wireName]) => error.message.startsWith(`${wireName} `))
   return place && { field: place[0], message: error.message }
 }
 
-/** How a key is called where it has no name. */
+/** The shown name of a key without a name. */
 export const calledOf = ({ name, key_id: keyId }: Pick<Key, 'name' | 'key_id'>): string => name ?? keyId

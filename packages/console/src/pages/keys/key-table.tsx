@@ -1,4 +1,4 @@
-/** The keys of an agent, the revoked ones too, and what can be done with each. */
+/** The keys of an agent, including revoked ones, and their actions. */
 import { Anchor, Badge, Button, Group, Stack, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Key } from '../../api/types.ts'

@@ -1,6 +1,6 @@
 /**
- * The calls that make, change, rotate and revoke a key. A secret goes to `onShown` and nowhere else: a mutation's result would be kept by the
- * query cache, so these have none.
+ * The requests that create, change, rotate and revoke a key. A secret is only passed to `onShown`. The mutations have no result, because
+ * the query cache would keep it.
  */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'

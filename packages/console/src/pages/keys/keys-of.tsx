@@ -1,4 +1,4 @@
-/** One agent's keys and the one dialog that is open over them. The secret of a key lives in that dialog's state, and goes with it. */
+/** One agent's keys and the open dialog. The secret of a key is in that dialog's state and disappears with it. */
 import { Button, Stack, Title } from '@mantine/core'
 import { useFocusReturn } from '@mantine/hooks'
 import { useState } from 'react'

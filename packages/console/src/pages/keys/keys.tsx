@@ -1,4 +1,4 @@
-/** The API keys of one agent: who may call it, how often, and when each was last used. */
+/** The API keys of one agent: their permission, rate limit and last use. */
 import { Button } from '@mantine/core'
 import { Link, Redirect, useLocation } from 'wouter'
 import { useAgents } from '../../api/lists.ts'

@@ -1,4 +1,4 @@
-/** Ends a key for good. */
+/** Revokes a key permanently. */
 import { List } from '@mantine/core'
 import type { Key } from '../../api/types.ts'
 import { Confirm } from '../../show/confirm.tsx'

@@ -1,4 +1,4 @@
-/** Gives a key a new secret. For the grace period both work, so that callers can change over without a refused request. */
+/** Gives a key a new secret. Both secrets work during the grace period, so that callers can switch without a refused request. */
 import { Alert, Button, Group, Modal, NumberInput, Radio, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
@@ -7,7 +7,7 @@ import { FailureNote } from '../../show/failure-note.tsx'
 import { calledOf, isWhole } from './key-form.ts'
 import { useRotateKey } from './key-writes.ts'
 
-// 30 days, the longest that the server takes.
+// 30 days, the server's maximum.
 const maxGraceSeconds = 2_592_000
 const graces = [
   { seconds: '0', label: 'Immediately', means: 'The old secret is rejected from now on. Choose this if it may have leaked.' },
@@ -26,7 +26,7 @@ export function RotateKey({ apiKey, onShown, onClose }: { apiKey: Key; onShown: 
     const seconds = choice === 'own' ? own : choice
     if (!isWhole(seconds, 0, maxGraceSeconds)) return setWrong('Enter a whole number from 0 to 2,592,000 (30 days).')
     setWrong(null)
-    // `onShown` closes this dialog; nothing here may close what it opens.
+    // `onShown` closes this dialog. Nothing here may close the dialog that it opens.
     rotate.mutate(Number(seconds))
   }
   return (

@@ -1,6 +1,6 @@
 /**
- * The secret of a key, the one time it is shown. Neither a click beside it nor Escape closes it, and the browser asks before the page is left:
- * what is closed is gone. It lives in this dialog's memory alone.
+ * Shows the secret of a key once. A click outside and Escape do not close it, and the browser asks before the page is left, because the
+ * secret cannot be shown again. It is only in this dialog's memory.
  */
 import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useEffect } from 'react'

@@ -1,14 +1,17 @@
-/** Calls of the public API, ready to paste. They read the key from the environment: it belongs into no source, no history and no browser. */
+/**
+ * Sample calls of the public API. They read the key from the environment, because it must not be in source code, a shell history or a
+ * browser.
+ */
 import type { Key } from '../../api/types.ts'
 
 export type Snippet = { id: string; label: string; text: string }
 
 type Called = { apiUrl: string; agentId: string; permission: Key['permission'] }
 
-/** What sets the key for a shell. The only text with the secret in it. */
+/** Sets the key in a shell. The only text that contains the secret. */
 export const exportLine = (apiKey: string): string => `export TURNKEEP_API_KEY='${apiKey}'`
 
-/** A read-only key lists; another one sends a message. */
+/** For a read-only key a list request, otherwise a message. */
 export function snippetsFor({ apiUrl, agentId, permission }: Called): Snippet[] {
   const agent = `${apiUrl.replace(/\/+$/, '')}/v1/agents/${agentId}`
   const texts = permission === 'read-only' ? listing(`${agent}/conversations?limit=20`) : sending(`${agent}/chat`)

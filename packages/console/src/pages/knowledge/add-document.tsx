@@ -1,4 +1,4 @@
-/** The ways into a knowledge base: files, a text, an address. */
+/** The ways to add a document: a file, a text, a URL. */
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { DropZone } from './drop-zone.tsx'
@@ -33,7 +33,7 @@ export function AddDocument({ agentId }: { agentId: string }) {
   )
 }
 
-/** Anew each time the dialog is opened. */
+/** A new form each time the dialog is opened. */
 function AddOne({ kind, agentId, onDone }: { kind: 'text' | 'address'; agentId: string; onDone(): void }) {
   const put = usePutDocument({ agentId, onPut: onDone })
   const Form = kind === 'text' ? TextForm : AddressForm

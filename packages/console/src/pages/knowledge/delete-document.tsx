@@ -1,4 +1,4 @@
-/** Takes a document out of a knowledge base, and says first what that means. */
+/** Deletes a document from a knowledge base after explaining what that means. */
 import { Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'

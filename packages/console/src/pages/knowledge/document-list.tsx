@@ -1,4 +1,4 @@
-/** What is in a knowledge base: how far each document has come, why one failed, and what can be done with it. */
+/** The documents of a knowledge base: progress, reason of a failure, and actions. */
 import { Button, Group, Progress, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { List } from '../../api/lists.ts'

@@ -1,11 +1,11 @@
-/** The documents of an agent, newest first; read again and again while one of them is on its way, and left alone otherwise. */
+/** The documents of an agent, newest first. Polled while one of them is being indexed. */
 import { useState } from 'react'
 import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'
 import type { List } from '../../api/lists.ts'
 import type { Document } from '../../api/types.ts'
 
-// A small document is indexed within a second, and the bar of a large one moves.
+// A small document is indexed within a second, and the progress of a large one moves.
 const whileBusyMs = 1_500
 
 export const isBusy = ({ status }: Document): boolean => status === 'queued' || status === 'indexing'

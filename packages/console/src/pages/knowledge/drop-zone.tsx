@@ -1,13 +1,13 @@
-/** Where files are dropped, or chosen by the button, which is the way of the keyboard. */
+/** A drop target for files with a button to choose them, which also works with the keyboard. */
 import { Button, FileButton, Group, Paper, Text } from '@mantine/core'
 import { useRef, useState } from 'react'
 import type { DragEvent } from 'react'
 
-/** What the server can read, as a file picker wants it. */
+/** The supported file types for a file picker. */
 export const takenFiles = '.md,.markdown,.txt,.text,.html,.htm,.pdf,.docx'
 
 export function DropZone({ onFiles }: { onFiles(files: readonly File[]): void }) {
-  // A drag leaves each child it comes out of: only the outermost one ends it.
+  // A drag fires an event for each child that it leaves. Only the outermost one ends it.
   const depth = useRef(0)
   const [over, setOver] = useState(false)
   const moved = (by: number): void => {

@@ -1,4 +1,4 @@
-/** A passage that a search found: where it stands, how well it fits, its text with the query's words marked. */
+/** A passage found by a search: its position, its score, and its text with the query's words highlighted. */
 import { Badge, Group, Mark, Paper, Text } from '@mantine/core'
 import type { Passages } from '../../api/types.ts'
 import { highlight } from './highlight.ts'
@@ -8,12 +8,12 @@ type FoundPassageProps = {
   /** From 1. */
   place: number
   query: string
-  /** It is among those that the agent would be given. */
+  /** Whether the agent would receive it. */
   seen: boolean
 }
 
 export function FoundPassage({ passage: { title, section, text, score }, place, query, seen }: FoundPassageProps) {
-  // A passage has one text and is not changed, so its pieces keep their places.
+  // The text of a passage does not change, so its pieces keep their positions.
   const pieces = highlight(text, query).map((piece, index) => ({ ...piece, index }))
   return (
     <Paper withBorder p="sm">

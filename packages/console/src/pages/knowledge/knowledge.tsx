@@ -1,4 +1,4 @@
-/** The knowledge base of an agent: what is put in, what became of it, and what a question brings up. */
+/** The knowledge base of an agent: add documents, see their status, and test a search. */
 import { Anchor, Stack, Title } from '@mantine/core'
 import { Link, useLocation } from 'wouter'
 import { segment } from '../../api/client.ts'

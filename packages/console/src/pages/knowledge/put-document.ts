@@ -1,4 +1,4 @@
-/** Puts a text or an address into a knowledge base, in place of a document where one is named. */
+/** Adds a text or a URL to a knowledge base, or replaces a document with it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { call, segment } from '../../api/client.ts'
 import type { Document } from '../../api/types.ts'

@@ -1,4 +1,4 @@
-/** Puts other content in place of a document's; what was found before is found until the new content is ready. */
+/** Replaces the content of a document. The previous content can be found until the new one is ready. */
 import { Button, FileInput, Group, Modal, Progress, Stack, Tabs, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Document } from '../../api/types.ts'

@@ -1,4 +1,4 @@
-/** Asks the knowledge base as a message would: which passages come up, and how many of them fit the agent's own budget. */
+/** Searches the knowledge base as a message would: which passages are found, and which fit the agent's budget. */
 import { Button, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -11,7 +11,7 @@ import { FoundPassage } from './found-passage.tsx'
 type Passage = Passages['data'][number]
 type Found = { query: string; passages: Passage[]; seen: Set<string> }
 
-// Enough to see what comes right behind what the agent is given.
+// Enough to see what follows directly after what the agent receives.
 const shown = 20
 
 export function RetrievalTest({ agent }: { agent: Agent }) {
@@ -21,7 +21,7 @@ export function RetrievalTest({ agent }: { agent: Agent }) {
       const path = `/agents/${segment(agent.id)}/search`
       const ask = (limit?: number): Promise<Passages> =>
         call<Passages>(path, { method: 'POST', body: { query: wanted, ...(limit ? { limit } : {}) } })
-      // Without a limit it is what the agent itself would be given.
+      // Without a limit, the result is what the agent would receive.
       const [best, own] = await Promise.all([ask(shown), ask()])
       const seen = new Set(own.data.map(nameOf))
       const beyond = own.data.filter((passage) => !best.data.some((one) => nameOf(one) === nameOf(passage)))

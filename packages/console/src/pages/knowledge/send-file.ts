@@ -1,12 +1,12 @@
-/** Sends one file with XMLHttpRequest, which alone tells how much of it has left; header, credentials and failures are those of `call`. */
+/** Sends one file with XMLHttpRequest, because only it reports upload progress. Header, credentials and failures are those of `call`. */
 import { ApiFailure, addressOf, consoleHeader, failureOf } from '../../api/client.ts'
 
-// What the server takes, so that nobody waits for an upload that is refused at its end.
+// The server's limit, so that no upload is refused at its end.
 const maxFile = 20 * 1024 * 1024
 
 type Sent = { method: 'POST' | 'PUT'; onProgress(percent: number): void }
 
-/** The answer's JSON. Throws ApiFailure. */
+/** Resolves with the JSON of the response. Throws ApiFailure. */
 export async function sendFile<Answer>(path: string, file: File, { method, onProgress }: Sent): Promise<Answer> {
   if (file.size > maxFile) throw tooLarge
   const response = await answerTo(path, file, { method, onProgress })

@@ -1,4 +1,4 @@
-/** The forms of what is put in without a file, a text and an address; for a new document and for one that is replaced. */
+/** The forms for a text and a URL, for a new document and for a replacement. */
 import { Button, Group, Stack, TextInput, Textarea } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent, ReactNode } from 'react'
@@ -101,7 +101,7 @@ const Submit = ({ verb, pending }: { verb: string; pending: boolean }) => (
   </Group>
 )
 
-/** The server's sentence where it begins with the field's name. */
+/** The server's message if it starts with the field's name. */
 function fieldError(error: unknown, field: string): string | undefined {
   return error instanceof ApiFailure && error.code === 'validation_error' && new RegExp(`^${field}\\b`).test(error.message)
     ? error.message

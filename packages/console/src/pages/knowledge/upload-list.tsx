@@ -1,4 +1,4 @@
-/** The files of this visit: how far each has come, and why one was refused. */
+/** The files of this visit: their progress, and why one was refused. */
 import { Button, Group, Paper, Progress, Stack, Text } from '@mantine/core'
 import { ApiFailure } from '../../api/client.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -34,7 +34,7 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
 }
 
 function Line({ upload: { file, state, progress, failure }, onRetry }: { upload: Upload; onRetry(): void }) {
-  // All of it has left, and the server has not said that it has it.
+  // All bytes were sent, and the server has not confirmed the file yet.
   const word = { waiting: 'Waiting', sending: progress === 100 ? 'Processing' : `${progress}%`, sent: 'Uploaded', failed: 'Failed' }[state]
   return (
     <Stack gap={4}>

@@ -1,4 +1,4 @@
-/** Files on their way into a knowledge base, some at a time, each with its progress and its own failure. They go on when the page is left. */
+/** Uploads to a knowledge base, a few at a time, each with its progress and failure. They continue when the page is left. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { segment } from '../../api/client.ts'
@@ -10,12 +10,12 @@ export type Upload = {
   id: string
   file: File
   state: 'waiting' | 'sending' | 'sent' | 'failed'
-  /** Of its bytes, in per cent. */
+  /** Percentage of its bytes. */
   progress: number
   failure: unknown
 }
 
-// The server takes 8 files at a time of all operators.
+// The server accepts 8 files at a time from all operators.
 const maxAtOnce = 3
 
 export type Uploads = { all: Upload[]; add(files: readonly File[]): void; retry(id: string): void; clear(): void }
@@ -48,7 +48,7 @@ export function useUploads(agentId: string): Uploads {
     const upload = underWay.current < maxAtOnce ? line.current.shift() : undefined
     if (!upload) return
     underWay.current++
-    // Its failure stands in its line.
+    // Its failure is shown in its line.
     await send.mutateAsync(upload).catch(() => undefined)
     underWay.current--
     void next()

@@ -1,10 +1,10 @@
-/** Shows an entry with the balance before and after it, before it is made. A failure stands here, and the next try is the same entry. */
+/** Shows an entry with the balance before and after it, before it is created. A failure is shown here, and a retry sends the same entry. */
 import { Button, Group, Modal, Stack, Table, Text } from '@mantine/core'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { Money } from '../../show/money.tsx'
 import { readAmount, writeAmount } from '../../api/amounts.ts'
 
-/** One logical entry under a key of its own. `balance` and `available` are what the owner had before it was first sent. */
+/** One logical entry with its own key. `balance` and `available` are the owner's before it was first sent. */
 export type Entry = { key: string; amount: bigint; note: string; balance: string; available: string }
 
 type ConfirmEntryProps = {
@@ -15,7 +15,7 @@ type ConfirmEntryProps = {
   error: unknown
   onConfirm: () => void
   onClose: () => void
-  /** Once the dialog is gone and may give the focus away. */
+  /** Called when the dialog has closed and the focus may move. */
   onClosed: () => void
 }
 

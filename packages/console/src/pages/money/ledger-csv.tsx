@@ -1,4 +1,4 @@
-/** Takes a whole ledger along as a file. The server writes it; the page only names it. */
+/** Downloads a whole ledger as CSV. The server writes it; the page only names the file. */
 import { Button, Stack } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { segment, send } from '../../api/client.ts'
@@ -22,7 +22,7 @@ export function LedgerCsv({ owner }: { owner: Owner }) {
   )
 }
 
-/** The owner and the day in the viewer's zone: `acme-ltd-ledger-2026-11-21.csv`. */
+/** The owner and the day in the viewer's time zone: `acme-ltd-ledger-2026-11-21.csv`. */
 function fileName(ownerName: string, now = new Date()): string {
   const slug = ownerName
     .toLowerCase()
@@ -39,6 +39,6 @@ function hand(file: Blob, name: string): void {
   link.href = address
   link.download = name
   link.click()
-  // The browser has taken the file once the click has been handled.
+  // The browser has read the file when the click has been handled.
   setTimeout(() => URL.revokeObjectURL(address), 1_000)
 }

@@ -1,4 +1,4 @@
-/** An owner's ledger, newest first: credits and adjustments of the operator, one charge for each completed turn. */
+/** An owner's ledger, newest first: credits and adjustments by the operator, one charge for each completed turn. */
 import { Box, Group, Stack, Table, Text, Title } from '@mantine/core'
 import { segment } from '../../api/client.ts'
 import { useList } from '../../api/lists.ts'

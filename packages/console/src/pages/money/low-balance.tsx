@@ -1,4 +1,4 @@
-/** Warns of a balance that runs low, and says what that means for messages. */
+/** Warns of a low balance, and explains what it means for messages. */
 import { Alert, Text } from '@mantine/core'
 import { sayLow } from '../../api/low.ts'
 import type { Low } from '../../api/low.ts'

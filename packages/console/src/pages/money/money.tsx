@@ -1,4 +1,4 @@
-/** All owners: what each has, what running turns hold of it, and whose balance runs low. */
+/** All owners: their balances, what is held for running turns, and whose balance is low. */
 import { Button } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useOwners } from '../../api/lists.ts'

@@ -1,6 +1,6 @@
 /**
- * Adds a credit or an adjustment to a ledger, once: the entry is shown with the balance before and after it, and is sent under a key that it
- * keeps however often it is sent, so an answer that got lost costs nothing twice.
+ * Adds a credit or an adjustment to a ledger, once: the entry is shown with the balance before and after it, and is sent with a key that it
+ * keeps for every retry, so a lost response never causes a second entry.
  */
 import { Button, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useForm } from '@mantine/form'
@@ -39,7 +39,7 @@ export function NewEntry({ owner }: { owner: Owner }) {
       const refused = refusalOf(error)
       if (refused) form.setErrors(refused)
       if (refused) setAsked(false)
-      // It may be in the ledger although no answer came.
+      // It may be in the ledger although there was no response.
       await readAgain()
     },
   })
@@ -108,7 +108,7 @@ function wrongAmount(text: string): string | null {
   return amount === 0n ? 'Enter an amount other than 0.' : null
 }
 
-/** What the server decided about a field of the form, beside which it is said. */
+/** The server's message about a field of the form. */
 function refusalOf(error: unknown): { amount?: string; note?: string } | null {
   if (error instanceof ApiFailure && error.code === 'conflict') return { amount: error.message }
   const [amount, note] = [errorOfField(error, 'amount_usd'), errorOfField(error, 'note')]

@@ -1,4 +1,4 @@
-/** Makes an owner, with an opening balance or none, and goes to its page. */
+/** Creates an owner with or without an opening balance, and opens its page. */
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'

@@ -1,4 +1,4 @@
-/** The table of owners, with a search where there are many of them. */
+/** The table of owners, with a search if there are many. */
 import { Alert, Anchor, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -11,7 +11,7 @@ import { lowOf, sayLow } from '../../api/low.ts'
 import type { Low } from '../../api/low.ts'
 import { useSpentOfLow } from '../../api/spend.ts'
 
-/** More than a screen has: from here on one looks for a name. */
+/** More than fit on a screen, so a search is shown. */
 const searchedFrom = 12
 const maxShown = 100
 
@@ -24,7 +24,7 @@ export function OwnerTable({ owners }: { owners: Owner[] }) {
     if (low) lowById.set(id, low)
   }
   const found = owners.filter(({ name }) => name.toLowerCase().includes(sought.trim().toLowerCase()))
-  // Who runs low stands first, or nobody would see it below a hundred others; the rest stays newest first.
+  // Owners with a low balance come first, so that they are seen among a hundred others. The rest is newest first.
   const shown = found.toSorted((a, b) => Number(lowById.has(b.id)) - Number(lowById.has(a.id))).slice(0, maxShown)
   return (
     <Stack>

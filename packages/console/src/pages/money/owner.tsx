@@ -1,4 +1,4 @@
-/** One owner: what it has, whom it pays for, what was entered and charged. */
+/** One owner: its balance, its agents, its entries and charges. */
 import { Anchor, Button, Group, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
@@ -19,7 +19,7 @@ import { OwnerAgents } from './owner-agents.tsx'
 import { RenameOwner } from './rename-owner.tsx'
 import { useSpent } from '../../api/spend.ts'
 
-/** Balances move with every turn; slower than a person looks twice. */
+/** Balances change with every turn. Polled slower than a person would look twice. */
 const refetchMs = 15_000
 
 export function OwnerPage({ ownerId }: { ownerId: string }) {

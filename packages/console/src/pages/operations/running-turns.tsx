@@ -1,4 +1,4 @@
-/** The turns that run now, on all processes. An attempt beyond the first says that a turn was recovered. */
+/** The turns that are running on all processes. An attempt above 1 means that a turn was recovered. */
 import { Stack, Table, Text } from '@mantine/core'
 import { useList } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'

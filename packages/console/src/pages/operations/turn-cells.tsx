@@ -1,11 +1,11 @@
-/** What the tables of turns share: whose a turn is, and the way to its conversation. */
+/** Cells of the tables of turns: the agent of a turn, and the link to its conversation. */
 import { Anchor, Table } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
 import { useAgents } from '../../api/lists.ts'
 import type { Turn } from '../../api/types.ts'
 
-/** An agent by its name; one that is deleted is in no list and keeps its id. */
+/** An agent by name. A deleted agent is in no list, so its ID is shown. */
 export function AgentCell({ agentId }: { agentId: string }) {
   const name = useAgents().data?.find(({ id }) => id === agentId)?.name
   return (

@@ -1,4 +1,4 @@
-/** Good or not, by a mark and a word; the colour only repeats it. */
+/** A result as an icon and a word. The color only repeats it. */
 import { Text } from '@mantine/core'
 
 export function Verdict({ good, word }: { good: boolean; word: string }) {

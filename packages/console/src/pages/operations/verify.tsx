@@ -1,4 +1,4 @@
-/** Runs `turnkeep verify` on the server and shows, invariant by invariant, whether it holds. The last result stays while the page is open. */
+/** Runs `turnkeep verify` on the server and shows whether each invariant holds. The last result stays while the page is open. */
 import { Button, Code, Group, Loader, Stack, Text } from '@mantine/core'
 import { skipToken, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'

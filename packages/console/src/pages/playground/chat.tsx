@@ -1,4 +1,4 @@
-/** One conversation of the operator with an agent, what is stored of it and what is said now, and beside it the turn of the reply that was chosen. */
+/** One conversation of the operator with an agent: what is stored and what is said now, and next to it the turn of the selected reply. */
 import { Button, Grid, Paper, Stack, Text } from '@mantine/core'
 import { Fragment, useEffect, useRef, useState } from 'react'
 import type { Agent, Message } from '../../api/types.ts'
@@ -16,7 +16,7 @@ import { TurnPanel } from './turn-panel.tsx'
 type ChatProps = {
   agent: Agent
   externalUserId: string
-  /** Begin in the message box. */
+  /** Start in the message box. */
   focus: boolean
 }
 
@@ -27,7 +27,7 @@ export function Chat({ agent, externalUserId, focus }: ChatProps) {
   const exchanges = useExchanges(agent.id, externalUserId, setShown)
   const { conversation, messages, error } = useStoredConversation(agent.id, externalUserId)
   const running = useRunningTurn(agent.id, conversation?.id, exchanges.reading)
-  // What is said in this visit stays in its order, with those between that have no reply.
+  // The messages of this visit keep their order, including those without a reply.
   const ofThisVisit = new Set(exchanges.all.map(({ requestId }) => requestId))
   const before = messages.items.filter(({ request_id: id }) => !ofThisVisit.has(id)).toReversed()
   const replies = new Map(messages.items.filter(({ role }) => role === 'assistant').map((reply) => [reply.request_id, reply]))

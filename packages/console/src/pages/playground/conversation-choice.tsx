@@ -1,4 +1,4 @@
-/** Which conversation: an external user is one, and a fresh one begins another. What is written counts when it is left or Enter is pressed. To stand in a row. */
+/** Selects a conversation: each external user has one, and a new one starts another. Input applies on blur or Enter. Rendered in a row. */
 import { Autocomplete, Button } from '@mantine/core'
 import { useState } from 'react'
 import { randomId } from '../../api/random-id.ts'
@@ -6,7 +6,7 @@ import { usePlayedUsers } from './stored-conversation.ts'
 
 type ConversationChoiceProps = { agentId: string; user: string; onChoose(user: string): void }
 
-// Specification 2.
+// The limit of the API: docs/spec.md, "Sending a message".
 const maxId = 255
 
 export function ConversationChoice({ agentId, user, onChoose }: ConversationChoiceProps) {

@@ -1,6 +1,6 @@
 /**
- * The messages of this visit and how far their replies have come. A message has one Idempotency-Key for its life, so asking for its reply again
- * is never a second turn: what was stored comes back, and what still runs is waited for.
+ * The messages of this visit and the progress of their replies. A message keeps its Idempotency-Key, so asking for its reply again never
+ * starts a second turn: a stored reply is returned, and a running turn is awaited.
  */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
@@ -12,14 +12,14 @@ import { pacedText } from '../../show/paced-text.ts'
 export type Exchange = {
   idempotencyKey: string
   message: string
-  /** Sent at, in the viewer's clock. */
+  /** The time it was sent, by the viewer's clock. */
   at: string
   /**
-   * sending: no event yet; awaiting: the same key is still being answered elsewhere; stopped: the viewer reads no more; lost: the connection broke; failed: the turn
-   * ended without a reply; refused: none began, or its stored failure came back.
+   * sending: no event yet; awaiting: a request with the same key is still being answered; stopped: the viewer stopped reading; lost: the
+   * connection broke; failed: the turn ended without a reply; refused: no turn was started, or its stored failure was returned.
    */
   state: 'sending' | 'awaiting' | 'streaming' | 'stopped' | 'lost' | 'completed' | 'failed' | 'refused'
-  /** As much of the reply as there is. */
+  /** The reply so far. */
   text: string
   requestId: string | null
   failure: ApiFailure | null
@@ -27,13 +27,13 @@ export type Exchange = {
 
 export type Exchanges = {
   all: Exchange[]
-  /** One is being read. */
+  /** Whether a reply is being read. */
   reading: boolean
   send(message: string): void
   askAgain(idempotencyKey: string): void
-  /** Stops reading; the turn goes on. */
+  /** Stops reading. The turn continues. */
   stop(): void
-  /** Takes a message out that has no reply, and gives its text. */
+  /** Removes a message without a reply, and returns its text. */
   takeBack(idempotencyKey: string): string
 }
 
@@ -71,7 +71,7 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
         const text = reply.end()
         if (end.type === 'error')
           change(idempotencyKey, { state: 'failed', text, requestId: end.request_id, failure: failureOfStream(end) })
-        // Who missed deltas has the whole text here.
+        // A reader that missed deltas gets the whole text here.
         else change(idempotencyKey, { state: 'completed', text: end.message.content, requestId: end.request_id })
         onEnd(end.request_id)
       } catch (error) {
@@ -119,7 +119,7 @@ export function useExchanges(agentId: string, externalUserId: string, onEnd: (re
 
 export const isReading = (state: Exchange['state']): boolean => state === 'sending' || state === 'awaiting' || state === 'streaming'
 
-/** Where the same message is being answered already, its stored reply is what to wait for: a turn in its end gives it to whoever has its key. */
+/** If the same message is already being answered, waits for its stored reply, which every request with its key receives. */
 async function whenAnswered<Answer>(signal: AbortSignal, onAwaiting: () => void, ask: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     try {

@@ -1,8 +1,8 @@
-/** Keeps the end of a growing text in view while its reader is there; who scrolls up to read is left alone. */
+/** Keeps the end of a growing text in view while its reader is there. A reader who scrolls up is not disturbed. */
 import { useLayoutEffect, useRef } from 'react'
 import type { RefObject } from 'react'
 
-// A line: who is nearer to the end than this reads along.
+// One line: a reader closer to the end than this follows it.
 const nearPx = 48
 
 type Followed = {
@@ -15,7 +15,7 @@ type Followed = {
 export function useFollowEnd(): Followed {
   const ref = useRef<HTMLDivElement>(null)
   const atEnd = useRef(true)
-  // After every drawing: what makes the text grow is not known here.
+  // After every render, because this hook does not know what makes the text grow.
   useLayoutEffect(() => {
     const box = ref.current
     if (box && atEnd.current) box.scrollTop = box.scrollHeight

@@ -1,4 +1,4 @@
-/** What stands below a message of this visit: its reply as far as it has come, why there is none, and what can be done. */
+/** Below a message of this visit: the reply so far, why there is none, and the possible actions. */
 import { Button, Group, Loader, Stack, Text } from '@mantine/core'
 import { FailureAdvice } from '../../show/failure-advice.tsx'
 import { FailureNote } from '../../show/failure-note.tsx'
@@ -10,12 +10,12 @@ import { Said } from './said.tsx'
 
 type LiveReplyProps = {
   exchange: Exchange
-  /** What is stored of it: a reply that nobody has read to its end, too. */
+  /** The stored messages, including a reply that was not read to its end. */
   reply: Message | undefined
-  /** Its turn stands beside the conversation. */
+  /** Whether its turn is shown next to the conversation. */
   shown: boolean
   agent: { id: string; name: string; ownerId: string }
-  /** Another one is being read. */
+  /** Whether another reply is being read. */
   busy: boolean
   onShow(): void
   onAskAgain(): void

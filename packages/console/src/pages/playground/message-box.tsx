@@ -1,4 +1,4 @@
-/** Where the operator writes: Enter sends, Shift+Enter makes a new line, and Enter that only chooses a word of an input method does neither. */
+/** The message input: Enter sends, Shift+Enter adds a line, and Enter that selects a word of an input method does neither. */
 import { Button, Group, Stack, Text, Textarea } from '@mantine/core'
 import type { KeyboardEvent, RefObject } from 'react'
 
@@ -8,7 +8,7 @@ type MessageBoxProps = {
   onSend(): void
   onStop(): void
   reading: boolean
-  /** In characters, as the agent is set. */
+  /** In characters, as set for the agent. */
   longest: number
   box: RefObject<HTMLTextAreaElement | null>
 }
@@ -61,5 +61,5 @@ export function MessageBox({ text, onChange, onSend, onStop, reading, longest, b
   )
 }
 
-/** 229 is what Safari says of the Enter that ends a composition, which it reports as over. */
+/** Safari reports 229 for the Enter that ends a composition, after it has reported the end of the composition. */
 const isComposing = ({ nativeEvent }: KeyboardEvent): boolean => nativeEvent.isComposing || nativeEvent.keyCode === 229

@@ -1,4 +1,4 @@
-/** The playground: the operator talks to an agent as an external user would, by the real pipeline, and it is billed. */
+/** The playground: the operator talks to an agent as an external user would, through the real pipeline, including billing. */
 import { Alert, Anchor, Group, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
@@ -13,7 +13,7 @@ import { Waiting } from '../../show/waiting.tsx'
 import { Chat } from './chat.tsx'
 import { ConversationChoice } from './conversation-choice.tsx'
 
-/** Whose conversation it is where nobody is named; the server's own word for it. */
+/** The external user if none is named, as on the server. */
 const usualUser = 'playground'
 
 export function Playground({ agentId }: { agentId: string | undefined }) {

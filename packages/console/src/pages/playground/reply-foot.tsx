@@ -1,4 +1,4 @@
-/** What a reply used, in a line, and the button that shows its turn beside the conversation. */
+/** The usage of a reply in one line, and the button that shows its turn next to the conversation. */
 import { Button, Group, Text } from '@mantine/core'
 import type { Message } from '../../api/types.ts'
 import { writeCount } from '../../show/measures.ts'

@@ -1,4 +1,4 @@
-/** One text of a conversation: who said it, when, and below it what belongs to it. */
+/** One text of a conversation: its author, its time, and what belongs to it. */
 import { Box, Group, Paper, Text } from '@mantine/core'
 import { memo } from 'react'
 import type { ReactNode } from 'react'
@@ -7,7 +7,7 @@ import { Moment } from '../../show/moment.tsx'
 
 type SaidProps = { who: string; at: string | null; text: string; markdown?: boolean; children?: ReactNode }
 
-// A piece that comes in is drawn without reading every other reply again.
+// Memoized, so that a new piece does not render every other reply again.
 const Read = memo(Markdown)
 
 export function Said({ who, at, text, markdown = false, children }: SaidProps) {

@@ -1,6 +1,6 @@
 /**
- * What is stored of the operator's own conversation with an agent: its messages, other conversations of the playground, and the turn that is still
- * being answered in it. The playground's key stands in no list of keys, and that is how its conversations are told from those of callers.
+ * The stored part of the operator's conversation with an agent: its messages, other conversations of the playground, and its running turn.
+ * The playground's key is in no list of keys, which distinguishes its conversations from those of callers.
  */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
@@ -8,7 +8,7 @@ import { call } from '../../api/client.ts'
 import { useKeys, useList } from '../../api/lists.ts'
 import type { Conversation, Message, Page, Turn } from '../../api/types.ts'
 
-/** The newest of the playground's, and of `externalUserId` alone where one is given. */
+/** The newest conversation of the playground; with `externalUserId` only that of this user. */
 function usePlaygroundConversations(agentId: string, externalUserId?: string) {
   const keys = useKeys(agentId)
   const query = { agent_id: agentId, external_user_id: externalUserId, limit: 100 }
@@ -20,13 +20,13 @@ function usePlaygroundConversations(agentId: string, externalUserId?: string) {
   return { ...found, error: found.error ?? keys.error, data: listed && found.data?.data.filter(({ key_id: keyId }) => !listed.has(keyId)) }
 }
 
-/** External users whom the operator has played before, newest first. */
+/** External users of earlier playground conversations, newest first. */
 export function usePlayedUsers(agentId: string): string[] {
   const conversations = usePlaygroundConversations(agentId)
   return [...new Set(conversations.data?.flatMap(({ external_user_id: user }) => user ?? []))]
 }
 
-/** `conversation` is null where nothing has been stored yet; undefined while it is looked for. */
+/** `conversation` is null if nothing has been stored yet, and undefined while it is loaded. */
 export function useStoredConversation(agentId: string, externalUserId: string) {
   const found = usePlaygroundConversations(agentId, externalUserId)
   const conversation = found.data && (found.data[0] ?? null)
@@ -40,10 +40,10 @@ export function useStoredConversation(agentId: string, externalUserId: string) {
   return { conversation, messages, error: found.error ?? messages.query.error }
 }
 
-// As often as a person looks whether it is done.
+// How often a person would check whether it is done.
 const askAgainMs = 2_000
 
-/** The turn of this conversation that is being answered, whoever asked; what it leaves behind is read when it ends. Not asked while `reading` itself. */
+/** The running turn of this conversation, whoever started it. Its messages are loaded when it ends. Not requested while `reading`. */
 export function useRunningTurn(agentId: string, conversationId: string | undefined, reading: boolean): Turn | undefined {
   const queries = useQueryClient()
   const isOurs = (turn: Turn): boolean => turn.conversation_id === conversationId

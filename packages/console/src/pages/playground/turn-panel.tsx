@@ -1,4 +1,4 @@
-/** One turn beside the conversation: what it cost and took, why it failed, what it did step by step, and which passages it had before it. */
+/** One turn next to the conversation: cost, usage, failure, steps and passages. */
 import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'

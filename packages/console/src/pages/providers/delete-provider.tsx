@@ -1,4 +1,4 @@
-/** Deletes a provider after saying what that means; one in use is refused by the server, and the agents that use it stand here before. */
+/** Deletes a provider after explaining what that means. The server refuses if it is in use; the agents that use it are listed here. */
 import { Anchor, List, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'wouter'

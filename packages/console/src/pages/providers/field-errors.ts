@@ -1,4 +1,4 @@
-/** Which field of a provider the server has refused: it names the field first, or says it in words. */
+/** The field of a provider that the server has refused: the message starts with the field or describes it. */
 import { ApiFailure } from '../../api/client.ts'
 
 type ProviderField = 'name' | 'base_url' | 'api_key' | 'kind'
@@ -10,7 +10,7 @@ const said: [RegExp, ProviderField][] = [
   [/^(name\b|The name\b|There is a provider named\b)|its name cannot change/, 'name'],
 ]
 
-/** Undefined where it is about none of them. */
+/** Undefined if it is about none of them. */
 export function refusedField(error: unknown): { field: ProviderField; message: string } | undefined {
   if (!(error instanceof ApiFailure) || !['validation_error', 'conflict'].includes(error.code)) return undefined
   const { message } = error

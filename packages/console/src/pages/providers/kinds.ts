@@ -1,4 +1,4 @@
-/** The kinds of providers as a person knows them, and a small model of each of today for a first agent. */
+/** The kinds of providers by their usual names, and a current small model of each for a first agent. */
 export type Kind = 'openai' | 'anthropic' | 'google' | 'openai-compatible'
 
 export const kinds: { value: Kind; label: string }[] = [
@@ -11,7 +11,7 @@ export const kinds: { value: Kind; label: string }[] = [
 /** Without the examples. */
 export const labelOfKind = (kind: string): string => kinds.find(({ value }) => value === kind)?.label.replace(/ \(.*/, '') ?? kind
 
-/** Undefined where a server of one's own serves what it likes. */
+/** Undefined for a self-hosted server, whose models are not known. */
 export const firstModelOf = (kind: string): string | undefined =>
   ({ openai: 'gpt-5.4-mini', anthropic: 'claude-haiku-4-5', google: 'gemini-3.5-flash' })[kind]
 

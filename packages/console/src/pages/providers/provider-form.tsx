@@ -1,4 +1,4 @@
-/** Adds a provider, or changes one. The API key goes to the server, which seals it; it is shown nowhere again, this form included. */
+/** Adds or changes a provider. The API key is sent to the server, which encrypts it. It is never shown again, not even in this form. */
 import { Button, Group, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
@@ -34,7 +34,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
     },
   })
   const save = useMutation({
-    // The values are read here and not handed over as variables, which would be kept with the key in them.
+    // The values are read here instead of being passed as variables, because variables are kept, including the key.
     mutationFn: () => saveProvider(provider, form.getValues()),
     onSuccess: (saved) => {
       form.setFieldValue('apiKey', '')
@@ -48,7 +48,7 @@ export function ProviderForm({ provider, onSaved, cancel }: ProviderFormProps) {
   const { kind } = form.values
   const chooseKind = (chosen: string | null): void => {
     if (!chosen) return
-    // A name that nobody has written follows the kind.
+    // A name that was not edited follows the kind.
     if (form.values.name === kind || form.values.name === '') form.setFieldValue('name', chosen)
     form.setFieldValue('kind', chosen as Kind)
   }
@@ -117,7 +117,7 @@ function saveProvider(provider: Provider | undefined, { kind, name, baseUrl, api
   const key = apiKey.trim()
   if (!provider) return call<Provider>('/providers', { method: 'POST', body: { kind, name, base_url: address, api_key: key } })
   const body = {
-    // Left out where it is the same: a provider in use keeps its name.
+    // Not sent if unchanged, because the name of a provider in use cannot be changed.
     ...(name === provider.name ? {} : { name }),
     ...(address === provider.base_url ? {} : { base_url: address }),
     ...(key === '' ? {} : { api_key: key }),

@@ -1,4 +1,4 @@
-/** One line a provider. */
+/** One row per provider. */
 import { Anchor, Button, Group, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Agent, Provider } from '../../api/types.ts'
@@ -7,7 +7,7 @@ import { Moment } from '../../show/moment.tsx'
 import { labelOfKind } from './kinds.ts'
 import { agentsOn } from './used-by.ts'
 
-/** What a line asks for; the page opens a dialog for it. */
+/** The action of a row. The page opens a dialog for it. */
 export type Doing = { what: 'test' | 'change' | 'delete'; provider: Provider }
 
 type ProviderTableProps = { providers: Provider[]; agents: Agent[] | undefined; onDo: (doing: Doing) => void }
@@ -82,7 +82,7 @@ export function ProviderTable({ providers, agents, onDo }: ProviderTableProps) {
   )
 }
 
-// More would make the line a page of its own.
+// More would make the row too long.
 const maxShown = 3
 
 /** Undefined: not known yet. */

@@ -1,4 +1,4 @@
-/** One tiny call to a provider, and what came of it: how long it took, or the provider's own words. */
+/** One small call to a provider and its result: its duration, or the provider's own words. */
 import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
@@ -7,7 +7,7 @@ import type { Provider, ProviderTest as Tested } from '../../api/types.ts'
 import { FailureNote } from '../../show/failure-note.tsx'
 import { writeMs } from '../../show/measures.ts'
 
-/** `focused`: what stood here before had the focus, and its button is the next thing to press. */
+/** `focused`: the element that was here before had the focus, so the button gets it. */
 type ProviderTestProps = { provider: Provider; focused?: boolean; onTested?: (test: Tested) => void }
 
 export function ProviderTest({ provider, focused = false, onTested }: ProviderTestProps) {

@@ -1,4 +1,4 @@
-/** The providers of models: which there are, who uses them, and what can be done with each. A provider's key is never shown. */
+/** The providers of models: which exist, which agents use them, and their actions. A provider's key is never shown. */
 import { Button, Modal } from '@mantine/core'
 import { useState } from 'react'
 import { useAgents, useProviders } from '../../api/lists.ts'

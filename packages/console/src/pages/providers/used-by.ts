@@ -1,4 +1,4 @@
-/** Which agents run on a provider: by their model, or by the model that makes vectors of their documents. */
+/** The agents that use a provider, through their model or their embedding model. */
 import type { Agent } from '../../api/types.ts'
 
 export function agentsOn(name: string, agents: Agent[]): Agent[] {

@@ -1,11 +1,11 @@
-/** What is written of a first agent before it is saved, what is wrong with it, and the calls that save it. */
+/** The draft of a first agent, its validation, and the requests that save it. */
 import { call } from '../../api/client.ts'
 import type { Agent, Owner } from '../../api/types.ts'
 import { amountHint, readAmount, writeAmount } from '../../api/amounts.ts'
 
 export const newOwner = 'new'
 
-/** `owner` is an id or `newOwner`; `model` stands without its provider; prices are asked for where none is known. */
+/** `owner` is an ID or `newOwner`. `model` has no provider. Prices are required if none is known. */
 export type Draft = {
   owner: string
   ownerName: string
@@ -29,7 +29,7 @@ export const firstDraft = (owners: Owner[], model: string): Draft => ({
   completionPrice: '',
 })
 
-/** By field; empty where all is well. `asksPrice`: none is known, so both are needed. */
+/** By field; empty if there is no problem. `asksPrice`: no price is known, so both are required. */
 export function faultsOf(draft: Draft, asksPrice: boolean): Partial<Record<keyof Draft, string>> {
   const faults: Partial<Record<keyof Draft, string>> = {}
   const isNew = draft.owner === newOwner

@@ -1,4 +1,4 @@
-/** A new agent in the few fields that it needs; the rest has its usual values and stands in the editor. */
+/** A new agent with the few fields that it needs. The other fields have their defaults and are in the editor. */
 import { Button, Select, Stack, TextInput, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useDebouncedValue } from '@mantine/hooks'
@@ -14,7 +14,7 @@ import { PriceFields } from './price-fields.tsx'
 import type { Chosen } from './provider-step.tsx'
 import { useModelPrice } from './use-model-price.ts'
 
-// Somebody who types a model's name has paused.
+// A pause while typing the name of a model.
 const pauseMs = 400
 
 type AgentFormProps = { chosen: Chosen; kind: string | undefined; owners: Owner[]; onCreated: (agent: Agent) => void }
@@ -32,7 +32,7 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
       let ownerId = values.owner
       if (ownerId === newOwner) {
         const owner = await makeOwner(values)
-        // Made once, whatever becomes of the agent.
+        // Created once, even if creating the agent fails.
         queries.setQueryData<Owner[]>(['owners'], (known = []) => [owner, ...known])
         form.setFieldValue('owner', owner.id)
         ownerId = owner.id
@@ -40,7 +40,7 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
       return makeAgent(ownerId, model!, values, asksPrice)
     },
     onSuccess: (agent) => {
-      // At once, so that the walk goes on with it.
+      // Immediately, so that the setup continues with it.
       queries.setQueryData<Agent[]>(['agents'], (known = []) => [agent, ...known])
       void queries.invalidateQueries({ queryKey: ['agents'] })
       void queries.invalidateQueries({ queryKey: ['owners'] })
@@ -48,7 +48,7 @@ export function AgentForm({ chosen, kind, owners, onCreated }: AgentFormProps) {
     },
   })
   const refused = (field: string): string | undefined => errorOfField(create.error, field)
-  // Where the look-up itself fails the server decides, and asks for a price by refusing.
+  // If the look-up fails, the server decides, and refuses if it needs a price.
   const asksPrice = !isDemo && ((price.data?.model === model && price.data.price === null) || refused('price') !== undefined)
   const submit = (): void => {
     const faults = faultsOf(values, asksPrice)

@@ -1,4 +1,4 @@
-/** Step 2: an agent that is there already, or a new one. */
+/** Step 2: an existing agent or a new one. */
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -12,11 +12,11 @@ import type { Chosen } from './provider-step.tsx'
 
 type AgentStepProps = {
   chosen: Chosen
-  /** The provider's; undefined for the demo model. */
+  /** The provider's model; undefined for the demo model. */
   kind: string | undefined
   agent: Agent | undefined
   agents: Agent[]
-  /** An id, or `new` to begin with another one. */
+  /** An ID, or `new` for another one. */
   onAgent: (id: string) => void
 }
 
@@ -25,7 +25,7 @@ export function AgentStep({ chosen, kind, agent, agents, onAgent }: AgentStepPro
   const [another, setAnother] = useState(false)
   const there = agents.find(({ model }) => providerOf(model) === chosen.provider)
   if (agent && providerOf(agent.model) === chosen.provider) return <Present agent={agent} onAgent={onAgent} />
-  // The demo's own agent has a knowledge base already: nothing need be made to try it.
+  // The demo agent already has a knowledge base, so it can be tried without changes.
   if (there && chosen.provider === 'demo' && !another)
     return (
       <Stack>

@@ -1,4 +1,4 @@
-/** Step 5: the call that a program makes, to be pasted twice. */
+/** Step 5: the API call to paste twice. */
 import { Anchor, Button, Group, List, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
@@ -51,7 +51,7 @@ export function CallStep({ agent, secret }: { agent: Agent; secret: string | nul
   )
 }
 
-/** The key stands in a variable, so that the call itself can be shared. */
+/** The key is in a variable, so that the call itself can be shared. */
 function curlOf(base: string, agentId: string, secret: string | null): string {
   return [
     `export TURNKEEP_API_KEY='${secret ?? 'svc_live_…'}'`,

@@ -1,4 +1,4 @@
-/** Step 4: a first message by the real pipeline, streamed and billed as every other. */
+/** Step 4: a first message through the real pipeline, streamed and billed as any other. */
 import { Anchor, Button, Group, Paper, Stack, Text, Textarea } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
@@ -20,7 +20,7 @@ export function ChatStep({ agent, onAnswered, onDone }: { agent: Agent; onAnswer
     agent.model.startsWith('demo/') ? 'What happens when I send the same Idempotency-Key twice?' : 'What can you do for me?',
   )
   const [reply, setReply] = useState('')
-  // Of the message as it stands: sending it again after a failure neither answers nor charges it twice.
+  // Belongs to the current message: a retry after a failure is neither answered nor charged twice.
   const unsent = useRef<{ message: string; key: string } | null>(null)
   const going = useRef<AbortController | null>(null)
   useEffect(() => () => going.current?.abort(), [])

@@ -1,5 +1,5 @@
-/** Which agent is the one that the first start has made. */
+/** Which agent was created by the first start. */
 import type { Agent } from '../../api/types.ts'
 
-/** What the first start has made, where no provider was set. */
+/** What the first start creates if no provider is set. */
 export const isDemo = ({ name, model }: Agent): boolean => name === 'demo' && model.startsWith('demo/')

@@ -1,4 +1,4 @@
-/** Step 3: an API key of the agent. Its secret is shown here and nowhere else; what keeps it is the walk's memory alone. */
+/** Step 3: an API key for the agent. Its secret is only shown here and only kept in memory. */
 import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
@@ -11,7 +11,7 @@ import { errorOfField } from '../../show/field-error.ts'
 
 type KeyStepProps = {
   agent: Agent
-  /** How many keys it has that are not revoked. */
+  /** The number of its keys that are not revoked. */
   live: number
   secret: string | null
   onKey: (key: ShownKey) => void
@@ -22,7 +22,7 @@ export function KeyStep({ agent, live, secret, onKey, onDone }: KeyStepProps) {
   const queries = useQueryClient()
   const [name, setName] = useState('First key')
   const create = useMutation({
-    // Reset when it is done, and then forgotten at once: no cache keeps the secret.
+    // Reset when it is done, so that no cache keeps the secret.
     gcTime: 0,
     mutationFn: () =>
       call<ShownKey>(`/agents/${segment(agent.id)}/keys`, {
@@ -73,7 +73,7 @@ export function KeyStep({ agent, live, secret, onKey, onDone }: KeyStepProps) {
   )
 }
 
-/** Has the focus as soon as it stands here: the button that made it is gone. */
+/** Gets the focus when it appears, because the button that created it is gone. */
 function Secret({ secret, onDone }: { secret: string; onDone: () => void }) {
   const note = useRef<HTMLDivElement>(null)
   useEffect(() => note.current?.focus(), [])

@@ -1,4 +1,4 @@
-/** The figures of the last 24 hours, and what runs this moment. */
+/** The figures of the last 24 hours, and what is running now. */
 import { Anchor, Box, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
@@ -10,7 +10,7 @@ import { Money } from '../../show/money.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 
 const hourMs = 3_600_000
-// An answer is some hundred bytes, and a glance at the page should be true.
+// A response has a few hundred bytes, and the page should be current.
 const refreshMs = 10_000
 
 export function LastDay() {
@@ -62,5 +62,5 @@ export function LastDay() {
   )
 }
 
-/** Whole hours, as the buckets are: the one that runs and the 24 before it. */
+/** Whole hours, as the buckets: the current one and the 24 before it. */
 const dayBefore = (): string => new Date(Math.floor(Date.now() / hourMs) * hourMs - 24 * hourMs).toISOString()

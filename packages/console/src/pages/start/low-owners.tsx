@@ -1,4 +1,4 @@
-/** Owners whose agents will soon refuse messages, the emptiest first. */
+/** Owners whose agents will soon refuse messages, lowest balance first. */
 import { Anchor, Box, Table, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** How the installation is, at one look: the last day, what runs, whose balance runs low, what failed, and where to go. */
+/** The state of the installation: the last day, what is running, low balances, failures, and links. */
 import { Button, Stack } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Agent } from '../../api/types.ts'

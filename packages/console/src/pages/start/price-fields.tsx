@@ -1,11 +1,11 @@
-/** What a model costs: shown where it is known, asked for where it is not. */
+/** The price of a model: shown if it is known, requested otherwise. */
 import { SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import type { TextInputProps } from '@mantine/core'
 import type { ModelPrice } from '../../api/types.ts'
 import { Money } from '../../show/money.tsx'
 
 type PriceFieldsProps = {
-  /** Undefined: not asked yet. */
+  /** Undefined: not loaded yet. */
   known: ModelPrice['price'] | undefined
   pending: boolean
   asks: boolean

@@ -1,4 +1,4 @@
-/** Step 1: a provider that is there, a new one, or none: the demo model needs none. */
+/** Step 1: an existing provider, a new one, or none, because the demo model needs none. */
 import { Alert, Button, Divider, Group, Select, Stack, Text } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -8,7 +8,7 @@ import { labelOfKind } from '../providers/kinds.ts'
 import { ProviderForm } from '../providers/provider-form.tsx'
 import { ProviderTest } from '../providers/provider-test.tsx'
 
-/** `provider` is a name; `model` one that has just answered a test. */
+/** `provider` is a name. `model` has just passed a test. */
 export type Chosen = { provider: string; model?: string | undefined }
 type ProviderStepProps = { providers: UseQueryResult<Provider[], Error>; onChosen: (chosen: Chosen) => void }
 
@@ -35,7 +35,7 @@ export function ProviderStep({ providers, onChosen }: ProviderStepProps) {
 function Choice({ providers, onChosen }: { providers: Provider[]; onChosen: ProviderStepProps['onChosen'] }) {
   const [doing, setDoing] = useState<'choose' | 'add' | 'change'>(providers.length > 0 ? 'choose' : 'add')
   const [name, setName] = useState(providers[0]?.name ?? null)
-  // By its id, so that a test's model belongs to the provider as it stood then.
+  // By its ID, so that a tested model belongs to the provider as it was tested.
   const [tested, setTested] = useState<{ id: string; model: string | undefined } | null>(null)
   const [saved, setSaved] = useState(false)
   const provider = providers.find((one) => one.name === name)

@@ -1,6 +1,6 @@
 /**
- * The first page: the walk through a first agent until there is one that has answered, the overview from then on. What has been done is read from the
- * server, so the walk can be left and come back to. `?agent=new` walks once more, `?agent=ID` goes on with that one, `?overview` skips.
+ * The first page: the setup of a first agent until one has answered, and the overview from then on. What has been done is read from the
+ * server, so the setup can be interrupted. `?agent=new` starts another setup, `?agent=ID` continues with that agent, `?overview` skips it.
  */
 import { useQuery } from '@tanstack/react-query'
 import { Redirect, useSearchParams } from 'wouter'
@@ -31,7 +31,7 @@ function Decided({ agents }: { agents: Agent[] }) {
   const wanted = search.get('agent')
   const chosen = wanted === null ? undefined : agents.find(({ id }) => id === wanted)
   const own = agents.filter((agent) => !isDemo(agent))
-  // One agent is the one that is being set up, unless it has worked already. Without one of the operator's own it may be the demo.
+  // A single agent is the one being set up, unless it has answered before. Without an agent of the operator it may be the demo.
   const started = own[0] ?? agents[0]
   const undecided = wanted === null && !search.has('overview') && own.length < 2 && started !== undefined
   const turns = useQuery({

@@ -8,11 +8,11 @@ import { Moment } from '../../show/moment.tsx'
 import { StateBadge } from '../../show/state-badge.tsx'
 import { Waiting } from '../../show/waiting.tsx'
 
-// What is seen without scrolling; the rest stands under Operations.
+// As many as fit without scrolling. The rest is under Operations.
 const maxShown = 5
 const refreshMs = 30_000
 
-/** Failed is for good; released may be run again by its caller. The operator wants to know of both. */
+/** Failed turns are final; released ones may be run again by their caller. The operator needs to know both. */
 async function readNewest(signal: AbortSignal): Promise<Turn[]> {
   const read = (status: Turn['state']) => call<Page<Turn>>('/turns', { query: { status, limit: maxShown }, signal })
   const [failed, released] = await Promise.all([read('failed'), read('released')])

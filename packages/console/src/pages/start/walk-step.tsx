@@ -1,4 +1,4 @@
-/** One step of the walk: a line that opens it, with what came of it. Whoever goes on by a button of the step before finds the focus on the line. */
+/** One step of the setup: a line that opens it, with its result. After a button of the previous step, the line has the focus. */
 import { Box, Group, Paper, Text, Title, UnstyledButton } from '@mantine/core'
 import { useEffect, useId, useRef } from 'react'
 import type { ReactNode } from 'react'
@@ -7,14 +7,14 @@ import { CheckIcon } from '../../show/icons.tsx'
 type WalkStepProps = {
   number: number
   title: string
-  /** What came of it; nothing while it is not done. */
+  /** Its result; nothing until it is done. */
   summary?: string | false | null | undefined
-  /** False: what it needs is not there yet. */
+  /** False: something that it needs is missing. */
   reachable?: boolean
-  /** What was written in it stays while another step is open. */
+  /** Its input is kept while another step is open. */
   keep?: boolean
   opened: boolean
-  /** Somebody went on to it. */
+  /** Whether the previous step has just led here. */
   focused?: boolean
   onOpen: () => void
   children?: ReactNode

@@ -1,6 +1,6 @@
 /**
- * The walk through a first agent: provider, agent, API key, first chat, the call to paste. Any step that can be done may be opened; the secret of the key
- * is kept in memory alone, and is gone when the page is left.
+ * The setup of a first agent: provider, agent, API key, first chat, the call to paste. Any possible step can be opened. The secret of the
+ * key is only in memory and is lost when the page is left.
  */
 import { Anchor, Box } from '@mantine/core'
 import { useState } from 'react'

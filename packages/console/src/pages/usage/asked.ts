@@ -1,10 +1,10 @@
-/** What the page is asked for, as it stands in the address, and which span of time that is. Buckets are UTC hours and days. */
+/** The selection of the usage page, as in its address, and its time range. Buckets are UTC hours and days. */
 
 export const rangeNames = ['24h', '7d', '30d', '90d', 'own'] as const
 export type RangeName = (typeof rangeNames)[number]
 export const rangeLabels: Record<RangeName, string> = { '24h': '24h', '7d': '7d', '30d': '30d', '90d': '90d', own: 'Custom range' }
 
-/** Null: all of them. `from` and `to` are UTC days, both inclusive, and count only where the range is one's own. */
+/** Null: all of them. `from` and `to` are UTC days, both inclusive, and only used for a custom range. */
 export type Asked = {
   range: RangeName
   from: string
@@ -14,15 +14,15 @@ export type Asked = {
   keyId: string | null
 }
 
-/** As GET /usage has it; `to` absent: now. */
+/** As in GET /usage. Without `to`: now. */
 export type Span = { bucket: 'hour' | 'day'; from: string; to?: string }
 export type SpanWrong = { field: 'from' | 'to'; wrong: string }
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-/** Hours of so many days can still be told apart on a phone. */
+/** With this number of days, hours can still be distinguished on a phone. */
 const maxHourlyDays = 3
-/** The server's bound for days. */
+/** The server's limit for days. */
 const maxDays = 400
 
 export function readAsked(params: URLSearchParams): Asked {
@@ -45,7 +45,7 @@ export function writeAsked({ range, from, to, ownerId, agentId, keyId }: Asked):
   return params
 }
 
-/** Whole buckets, the running one included. */
+/** Whole buckets, including the current one. */
 export function spanOf({ range, from, to }: Pick<Asked, 'range' | 'from' | 'to'>, now: number): Span | SpanWrong {
   const startOfHours = (count: number): string => new Date(Math.floor(now / hourMs) * hourMs - (count - 1) * hourMs).toISOString()
   const startOfDays = (count: number): string => new Date(Math.floor(now / dayMs) * dayMs - (count - 1) * dayMs).toISOString()
@@ -77,13 +77,13 @@ function ownSpan(from: string, to: string): Span | SpanWrong {
   }
 }
 
-/** Epoch milliseconds of the day's beginning, UTC. */
+/** The start of the day in UTC, epoch milliseconds. */
 function readDay(text: string): number | undefined {
   const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : NaN
   return Number.isNaN(start) || start < 0 ? undefined : start
 }
 
-/** The days that own dates begin with: the last seven. */
+/** The initial custom range: the last seven days. */
 export const suggestedDays = (now: number): { from: string; to: string } => ({
   from: new Date(now - 6 * dayMs).toISOString().slice(0, 10),
   to: new Date(now).toISOString().slice(0, 10),

@@ -1,11 +1,11 @@
-/** The hours or days of an answer: where they lie, and how each is called. Hours are called in the viewer's zone; a day is a UTC day. */
+/** The hours or days of a response: their positions and labels. Hours are in the viewer's time zone; a day is a UTC day. */
 import type { Usage } from '../../api/types.ts'
 
 export type Bucket = Usage['data'][number]
 
 export type Buckets = {
   unit: 'hour' | 'day'
-  /** Epoch seconds of their middles, and of the whole's two ends. */
+  /** Epoch seconds of their centers, and of both ends of the range. */
   middles: number[]
   from: number
   to: number

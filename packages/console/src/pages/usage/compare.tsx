@@ -1,4 +1,4 @@
-/** The totals of each agent beside each other, the dearest first. One report for each agent, so it is made when somebody asks. */
+/** The totals of each agent, most expensive first. It needs one report per agent, so it is requested by a button. */
 import { Anchor, Box, Button, Stack, Table, Text, Title } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -14,7 +14,7 @@ import { readAmount } from '../../api/amounts.ts'
 import { writeAsked } from './asked.ts'
 import type { Asked, Span } from './asked.ts'
 
-/** So many reports at most: each walks over the turns of the whole range. */
+/** The maximum number of reports: each scans the turns of the whole range. */
 const maxAgents = 20
 
 type Compared = { agent: Agent; totals: Usage['totals'] }

@@ -1,4 +1,4 @@
-/** The figures of a plot, one line for each hour or day: to be read aloud, looked up and copied. Made when it is opened. */
+/** The figures of a plot, one row per hour or day, for screen readers and for copying. Rendered when it is opened. */
 import { Button, Group, Stack, Table } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useId } from 'react'
@@ -59,7 +59,7 @@ export function FiguresTable({ plot }: { plot: PlotOf }) {
   )
 }
 
-/** Tabs between the columns, which a spreadsheet takes as they are. */
+/** Separated by tabs, which spreadsheets accept. */
 const asLines = ({ series, buckets }: PlotOf, unit: string): string =>
   [
     [unit, ...series.map(({ label }) => label)],

@@ -1,4 +1,4 @@
-/** What is shown: the range, and whose use. Everything chosen stands in the address, so a view can be kept and handed on. */
+/** The range and the filters. The selection is in the address, so that a view can be bookmarked and shared. */
 import { Box, Group, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import { useAgents } from '../../api/lists.ts'
@@ -14,7 +14,7 @@ export function Filters({ asked, wrong, onChange }: FiltersProps) {
   const labelId = useId()
   const agents = useAgents()
   const chooseRange = (range: RangeName): void => onChange({ ...asked, ...(range === 'own' ? suggestedDays(Date.now()) : {}), range })
-  // What is chosen below an owner or an agent is not theirs any more.
+  // Filters that depend on the previous owner or agent no longer apply.
   const chooseOwner = (ownerId: string | null): void => onChange({ ...asked, ownerId, agentId: null, keyId: null })
   const chooseAgent = (agentId: string | null): void => {
     const payer = agents.data?.find(({ id }) => id === agentId)?.owner_id

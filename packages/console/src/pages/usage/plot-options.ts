@@ -1,4 +1,4 @@
-/** A plot as uPlot draws it: its series, axes and colours. The colours are the theme's, in the shades that stand out on the ground of each scheme. */
+/** A plot for uPlot: its series, axes and colors. The colors are the theme's, in shades that stand out on the background of each scheme. */
 import uPlot from 'uplot'
 import type { Color, PlotOf, Series } from './plots.ts'
 import { writeMs, writeShortCount } from '../../show/measures.ts'
@@ -7,16 +7,16 @@ export type Scheme = 'light' | 'dark'
 export const plotHeight = 220
 
 const [hour, day] = [3_600, 86_400]
-/** Ticks on whole hours and days, so that a bucket is never split by a label. */
+/** Ticks on whole hours and days, so that a label never splits a bucket. */
 const ticks = {
   hour: [1, 2, 3, 4, 6, 8, 12, 24, 48].map((count) => count * hour),
   day: [1, 2, 3, 4, 5, 7, 10, 15, 30, 60, 90, 120].map((count) => count * day),
 }
 const wholeNumbers = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 
-/** A colour as CSS has it, for what stands beside the canvas. */
+/** A CSS color, for elements next to the canvas. */
 export function colorVariable(color: Color, scheme: Scheme): string {
-  // Gray is darker than the others at the same shade, and has to stay apart from ink.
+  // Gray is darker than other colors of the same shade, and must differ from the text color.
   const shade = color === 'gray' ? { light: 6, dark: 6 } : { light: 8, dark: 4 }
   return `--mantine-color-${color}-${shade[scheme]}`
 }
@@ -67,7 +67,7 @@ export function plotOptions(
   }
 }
 
-/** Of a stack each bar stands on the ground and is as high as all up to it; the highest is drawn first, the others over it. */
+/** In a stack, each bar starts at zero and is as high as the sum up to it. The highest is drawn first. */
 export function plotData(plot: PlotOf): uPlot.AlignedData {
   const { buckets, series, shape } = plot
   if (shape === 'lines') return [buckets.middles, ...series.map(({ values }) => values)]
@@ -86,11 +86,11 @@ const asBars = ({ label }: Series, color: string): uPlot.Series => ({
   fill: color,
   width: 0,
   points: { show: false },
-  // Wide enough to be hit, and not a block where there are few.
+  // Wide enough to be hit, and not too wide if there are few.
   ...(uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [0.8, 40] }) } : {}),
 })
 
-/** With its points: one between two gaps has no line. */
+/** With points, because a value between two gaps has no line. */
 const asLine = ({ label, dashed }: Series, color: string, count: number): uPlot.Series => ({
   label,
   stroke: color,
@@ -102,7 +102,7 @@ const asLine = ({ label, dashed }: Series, color: string, count: number): uPlot.
 const dayOfAxis = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
 const hourOfAxis = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
-/** In the viewer's zone; where hours are counted, midnight is told by its day. */
+/** In the viewer's time zone. For hours, midnight is labeled with its day. */
 function writeMoment(split: number, stepSeconds: number): string {
   const date = new Date(split * 1_000)
   const isMidnight = date.getHours() === 0 && date.getMinutes() === 0

@@ -1,6 +1,6 @@
 /**
- * The one place that draws with uPlot: it grows and shrinks with the page, follows light and dark, and goes away without a trace. What it shows
- * is said in words too: in its legend, which tells the figures under the pointer, and as a table.
+ * The only place that draws with uPlot. It follows the size and the color scheme of the page and cleans up after itself. Its content is
+ * also available as text: in the legend, which shows the figures under the pointer, and as a table.
  */
 import 'uplot/dist/uPlot.min.css'
 import { Box, Group, Paper, Stack, Text, Title, useComputedColorScheme } from '@mantine/core'

@@ -1,4 +1,4 @@
-/** What is plotted of a range: which figures, how each is written, and what a plot says in words. */
+/** The plots of a range: which figures they show, how each is formatted, and their text alternatives. */
 import type { Usage } from '../../api/types.ts'
 import { shortMoney } from '../../show/money.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'
@@ -10,21 +10,21 @@ export type Series = {
   label: string
   color: Color
   dashed: boolean
-  /** For drawing alone. */
+  /** For drawing only. */
   values: (number | null)[]
-  /** What each is in words, exact. */
+  /** Its exact value in words. */
   texts: string[]
-  /** Of the whole range. */
+  /** For the whole range. */
   total: string
 }
 export type PlotOf = {
   title: string
-  /** Stacked: bars, the first series at the bottom. */
+  /** Stacked: bars, with the first series at the bottom. */
   shape: 'stacked' | 'lines'
   measure: 'count' | 'usd' | 'ms'
   buckets: Buckets
   series: Series[]
-  /** The plot in words, for who does not see it. */
+  /** The text alternative of the plot. */
   summary: string
 }
 

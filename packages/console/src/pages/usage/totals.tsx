@@ -1,4 +1,4 @@
-/** The whole range in figures. */
+/** The totals of the range. */
 import type { Usage } from '../../api/types.ts'
 import { Figure, Figures } from '../../show/figure.tsx'
 import { writeCount, writeMs } from '../../show/measures.ts'

@@ -1,4 +1,4 @@
-/** Use over time: turns, tokens, spend, failures and times, of everything or of one owner, agent or key. */
+/** Usage over time: turns, tokens, spend, failures and times, of everything or of one owner, agent or key. */
 import { SimpleGrid, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
@@ -17,7 +17,7 @@ import { Plot } from './plot.tsx'
 import { plotsOf } from './plots.ts'
 import { Totals } from './totals.tsx'
 
-/** A report walks over the turns of its range; a minute is new enough for hours and days. */
+/** A report scans the turns of its range. A minute is recent enough for hours and days. */
 const refetchMs = 60_000
 const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
@@ -30,7 +30,7 @@ export function UsagePage() {
   const query = { ...span, owner_id: asked.ownerId, agent_id: asked.agentId, key_id: asked.keyId }
   const usage = useQuery({
     queryKey: ['usage', query],
-    // The span travels with its answer: what was asked before is shown until the new answer is there.
+    // The range belongs to its response: the previous one is shown until the new response is there.
     queryFn: async ({ signal }) => ({ report: await call<Usage>('/usage', { query, signal }), unit: span?.bucket ?? 'day' }),
     enabled: span !== null,
     placeholderData: keepPreviousData,
@@ -55,7 +55,7 @@ export function UsagePage() {
   )
 }
 
-/** The moment of the last refetch: an hour later the range ends an hour later. */
+/** The time of the last refetch: an hour later the range ends an hour later. */
 function useNow(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

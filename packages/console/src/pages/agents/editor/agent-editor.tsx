@@ -1,6 +1,6 @@
 /**
- * The settings of a present agent. What differs from the version they began on is sent, and nothing else; a version that somebody else has made
- * meanwhile is shown before anything is written over it.
+ * The settings of an existing agent. Only what differs from the version that they are based on is sent. If another operator has created a
+ * version meanwhile, it is shown before it is overwritten.
  */
 import { Alert, Button, Group, Paper, Stack, Text } from '@mantine/core'
 import { useForm } from '@mantine/form'
@@ -23,7 +23,7 @@ const settingsOf = (agent: Agent): Agent => ({ ...agent, tools: [] })
 
 type EditorProps = { agent: Agent; unsaved: boolean; onUnsaved(unsaved: boolean): void }
 
-/** Whoever changes nothing sees what is there: a tool was added, or somebody else has saved. */
+/** Without own changes the current version is shown, for example after a tool was added or another operator has saved. */
 export function AgentEditor({ agent, unsaved, onUnsaved }: EditorProps) {
   const [started, setStarted] = useState({ base: agent, times: 1 })
   if (agent.version > started.base.version && !unsaved) setStarted({ base: agent, times: started.times + 1 })
@@ -38,7 +38,7 @@ export function AgentEditor({ agent, unsaved, onUnsaved }: EditorProps) {
   )
 }
 
-/** `base`: the version the settings were begun on; `agent`: the one there is now. */
+/** `base`: the version that the settings are based on. `agent`: the current version. */
 type SettingsProps = { agent: Agent; base: Agent; onBase(base: Agent): void; onUnsaved(unsaved: boolean): void }
 
 function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
@@ -56,7 +56,7 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
     form.clearErrors()
   }
   const save = useMutation({
-    /** `agreed`: the version that the operator has seen and writes over. */
+    /** `agreed`: the version that the operator has seen and overwrites. */
     mutationFn: async (agreed: number | undefined): Promise<Saved> => {
       const now = await call<Agent>(path)
       const others = changedLabels(settingsOf(base), settingsOf(now))
@@ -118,7 +118,7 @@ function Settings({ agent, base, onBase, onUnsaved }: SettingsProps) {
                   onClick={() => {
                     begin(agent)
                     setSaid('Changes discarded.')
-                    // The button that was pressed goes away.
+                    // The pressed button disappears.
                     saveButton.current?.focus()
                   }}
                 >

@@ -1,4 +1,4 @@
-/** The fields of an agent, for a new one and for a present one. Saves nothing. */
+/** The fields of a new or an existing agent. Does not save. */
 import { Fieldset, NumberInput, Select, SimpleGrid, Stack, Text, TextInput, Textarea } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Agent } from '../../../api/types.ts'
@@ -9,7 +9,7 @@ import type { LimitName } from './limits.ts'
 import { ModelFields } from './model-fields.tsx'
 import { lengthOf } from './problems.ts'
 
-/** `base`: the agent as it is; `owner`: the field for whose it is to be, of a new one. */
+/** `base`: the current agent. `owner`: the field for the owner of a new agent. */
 export function AgentFields({ form, base, owner }: { form: AgentForm; base?: Agent; owner?: ReactNode }) {
   return (
     <Stack gap="lg">

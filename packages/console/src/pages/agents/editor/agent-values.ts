@@ -1,11 +1,11 @@
 /**
- * What the editor holds of an agent, under the names of the wire so that a failure finds its field, and what of it is sent: at a change what
- * differs and nothing else, at creation what differs from the defaults. Pure.
+ * The values of the editor, with the field names of the API so that a failure finds its field, and what is sent: for a change only what
+ * differs, for a new agent only what differs from the defaults. Pure.
  */
 import type { UseFormReturnType } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
 
-/** What a person is typing may be no number yet. */
+/** While a person is typing, the text may not be a number yet. */
 type Typed = number | string
 
 export type AgentValues = {
@@ -15,19 +15,19 @@ export type AgentValues = {
   model: { provider: string; id: string }
   price: Agent['price']
   max_output_tokens: Typed
-  /** Empty: the model's own. */
+  /** Empty: the model's default. */
   temperature: Typed
   max_steps: Typed
   max_tool_calls: Typed
   max_message_length: Typed
-  /** Empty at creation: as much as fits the model's window, at most 8,000. */
+  /** Empty for a new agent: what fits the model's window, at most 8,000. */
   history: { max_tokens: Typed }
   knowledge: { max_tokens: Typed; top_k: Typed; embedding_model: string; language: string | null }
 }
 
 export type AgentForm = UseFormReturnType<AgentValues>
 
-/** What the built-in model's provider is called; no row stands behind it. */
+/** The name of the built-in model's provider, which has no row. */
 export const builtInProvider = 'demo'
 
 export const newValues: AgentValues = {
@@ -63,7 +63,7 @@ export function valuesOf(agent: Agent): AgentValues {
   }
 }
 
-/** At the first slash: ids of models hold slashes of their own. */
+/** At the first slash, because model IDs may contain slashes. */
 export function splitModel(model: string): { provider: string; id: string } {
   const slash = model.indexOf('/')
   return { provider: model.slice(0, slash), id: model.slice(slash + 1) }
@@ -71,7 +71,7 @@ export function splitModel(model: string): { provider: string; id: string } {
 
 export const joinModel = ({ provider, id }: AgentValues['model']): string => `${provider}/${id.trim()}`
 
-/** A wire amount without the zeros it ends with, but for two places. */
+/** An amount of the API without trailing zeros, with at least two places. */
 export function shortDecimal(amount: string): string {
   const [whole = '', places = ''] = amount.split('.')
   return whole === '' ? amount : `${whole}.${places.replace(/0+$/, '').padEnd(2, '0')}`
@@ -82,7 +82,7 @@ export const shortPrice = (price: Agent['price']): Agent['price'] => ({
   completion_usd_per_million: shortDecimal(price.completion_usd_per_million),
 })
 
-/** On the wire, `undefined` for what is left to the server. */
+/** In the API, `undefined` leaves the value to the server. */
 function contentOf(values: AgentValues) {
   const { name, model, system_prompt, price, knowledge, temperature, history } = values
   const given = [price.prompt_usd_per_million, price.completion_usd_per_million].map((text) => shortDecimal(text.trim()))
@@ -111,7 +111,7 @@ const differs = (one: unknown, other: unknown): boolean => JSON.stringify(one) !
 const changedOf = <Fields extends Record<string, unknown>>(before: Fields, now: Fields): Partial<Fields> =>
   Object.fromEntries(Object.entries(now).filter(([name, value]) => differs(value, before[name]))) as Partial<Fields>
 
-/** The body of a PATCH; empty where nothing differs. Another model takes the price that stands here along, even where it is the same. */
+/** The body of a PATCH; empty if nothing differs. Another model always includes the shown price, even if it is the same. */
 export function changesOf(before: AgentValues, now: AgentValues): Record<string, unknown> {
   const { price, knowledge, ...rest } = contentOf(now)
   const { price: formerPrice, knowledge: formerKnowledge, ...previous } = contentOf(before)

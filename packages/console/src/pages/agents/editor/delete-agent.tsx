@@ -1,4 +1,4 @@
-/** The end of an agent: what goes, what stays, and its name to be typed, since there is no way back. */
+/** Deletes an agent: explains what is deleted and what stays, and requires its name, because deletion cannot be undone. */
 import { Button, Fieldset, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useMutation, useQueryClient } from '@tanstack/react-query'

@@ -1,4 +1,4 @@
-/** On and off. Off is asked about first, since callers notice it at once; neither makes a version. */
+/** Enables or disables an agent. Disabling asks first, because it affects callers immediately. Neither creates a version. */
 import { Fieldset, Switch, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'

@@ -1,7 +1,7 @@
-/** Which field of the editor a failure of the server speaks of, so that it can stand there. Pure. */
+/** The field of the editor that a failure of the server is about, so that it is shown there. Pure. */
 import { ApiFailure } from '../../../api/client.ts'
 
-// Sentences that name no field, by what stands in them.
+// Messages that do not start with a field name, by their content.
 const reported: [words: string, field: string][] = [
   ['There is no owner', 'owner_id'],
   ['There is no provider for the embedding model', 'knowledge.embedding_model'],
@@ -28,13 +28,13 @@ const fields = new Set([
   'knowledge.language',
 ])
 
-/** Undefined where the failure is of none, and stands by itself. */
+/** Undefined if the failure is about no field and is shown separately. */
 export function fieldFailure(error: unknown): { field: string; message: string } | undefined {
   if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
   const { message } = error
   const field = reported.find(([words]) => message.includes(words))?.[1]
   if (field !== undefined) return { field, message }
-  // It begins with the name of the field on the wire.
+  // The message starts with the name of the field in the API.
   const [name = ''] = /^[a-z_]+(\.[a-z_]+)?/.exec(message) ?? []
   const path = shownAt[name] ?? name
   return fields.has(path) ? { field: path, message } : undefined

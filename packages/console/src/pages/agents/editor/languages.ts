@@ -1,4 +1,4 @@
-/** The languages that the server stems, as people read them; complete by the server's own type. */
+/** The names of the languages that the server supports. The server's type makes sure that none is missing. */
 import type { Language } from '../../../api/types.ts'
 
 const labels: Record<Language, string> = {

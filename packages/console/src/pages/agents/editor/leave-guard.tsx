@@ -1,6 +1,6 @@
 /**
- * Asks before unsaved changes are left behind: by a link of the page, by the browser's way back where it can be held (the Navigation API), and
- * by closing the tab, for which the browser has words of its own.
+ * Asks before unsaved changes are lost: by a link, by the browser's back button if the Navigation API can intercept it, and by closing the
+ * tab, for which the browser has its own dialog.
  */
 import { Text } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
@@ -42,7 +42,7 @@ export function LeaveGuard({ unsaved, within }: { unsaved: boolean; within: stri
       ask(() => window.navigation.traverseTo(destination.key))
     }
     const hasNavigation = 'navigation' in window
-    // Before the page's own links hear of it.
+    // Before the router handles the link.
     document.addEventListener('click', onClick, true)
     window.addEventListener('beforeunload', onUnload)
     if (hasNavigation) window.navigation.addEventListener('navigate', onNavigate)

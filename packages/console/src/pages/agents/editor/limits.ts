@@ -1,4 +1,4 @@
-/** The numbers of an agent: their bounds as the server has them, what they are where nothing is said, and what they do, in a sentence. */
+/** The numeric settings of an agent: the server's limits, the defaults, and one sentence about each. */
 import type { AgentValues } from './agent-values.ts'
 
 export type Limit = { label: string; least: number; most: number; help: string; of(values: AgentValues): number | string }

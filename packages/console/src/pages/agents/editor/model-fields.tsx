@@ -1,4 +1,4 @@
-/** The model and what it costs. Another model takes its listed price, unless a person has set one; where none is listed one must be given. */
+/** The model and its price. Another model gets its listed price unless the price was edited. If none is listed, a price is required. */
 import { Anchor, Autocomplete, Button, Fieldset, Group, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
@@ -20,7 +20,7 @@ export function ModelFields({ form, base }: { form: AgentForm; base: Agent | und
     form.setFieldValue('model', next)
     form.clearFieldError('model.provider')
     form.clearFieldError('model.id')
-    // The former model's price would bill the next one wrongly.
+    // The previous model's price would bill the new one wrongly.
     if (!ownPrice) form.setFieldValue('price', base?.model === joinModel(next) ? shortPrice(base.price) : noPrice)
   }
   useEffect(() => {

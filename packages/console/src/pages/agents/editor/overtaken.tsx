@@ -1,10 +1,10 @@
-/** Somebody else has saved in between: what they changed, what one has changed oneself, and the two ways on. */
+/** Another operator has saved meanwhile: shows their changes, your changes, and the two options. */
 import { Button, Group, List, Modal, Stack, Text } from '@mantine/core'
 import type { Agent } from '../../../api/types.ts'
 import { changedLabels } from '../versions/agent-content.ts'
 
 type OvertakenProps = {
-  /** Null: nobody has. */
+  /** Null: no other operator has saved. */
   by: Agent | null
   base: Agent
   changes: Record<string, unknown>

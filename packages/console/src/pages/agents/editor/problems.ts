@@ -1,10 +1,10 @@
-/** What the editor can say before the server is asked: what is missing, and which number is none. The server has the last word. Pure. */
+/** Problems that the editor finds before the server does: missing values and invalid numbers. The server decides. Pure. */
 import type { AgentValues } from './agent-values.ts'
 import { limits, maxPrompt } from './limits.ts'
 
 const decimal = /^\d{1,9}(\.\d{1,8})?$/
 
-/** By the path of the field; empty where all is well. */
+/** By the path of the field; empty if there is no problem. */
 export function problemsOf(values: AgentValues, kind: 'new' | 'present'): Record<string, string> {
   const { owner_id: ownerId, name, model, system_prompt: prompt, temperature } = values
   const found: [string, string | undefined][] = [
@@ -28,7 +28,7 @@ export function problemsOf(values: AgentValues, kind: 'new' | 'present'): Record
   return Object.fromEntries(found.filter((one): one is [string, string] => one[1] !== undefined))
 }
 
-/** None at all is the server's to find: it may know one. */
+/** A missing price is left to the server, which may know one. */
 function problemsOfPrice({ price }: AgentValues): [string, string | undefined][] {
   const texts = Object.entries(price).map(([name, text]): [string, string] => [`price.${name}`, text.trim()])
   if (texts.every(([, text]) => text === '')) return []

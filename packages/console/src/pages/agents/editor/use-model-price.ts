@@ -1,4 +1,4 @@
-/** What is listed for a model: its price and its window. Asked once a person has stopped typing. */
+/** The listed price and window of a model, requested after a person has stopped typing. */
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { call } from '../../../api/client.ts'
@@ -6,12 +6,12 @@ import type { ModelPrice } from '../../../api/types.ts'
 import { joinModel } from './agent-values.ts'
 import type { AgentValues } from './agent-values.ts'
 
-// As long as a pause between two words.
+// The length of a pause between two words.
 const pauseMs = 400
-// The list changes with the server's version alone.
+// The list only changes with the server's version.
 const freshForMs = 300_000
 
-/** `listed` is undefined while it is not known yet, also for what is being typed. */
+/** `listed` is undefined while it is not known yet, including while a person is typing. */
 export function useModelPrice(model: AgentValues['model']) {
   const wanted = model.provider === '' || model.id.trim() === '' ? null : joinModel(model)
   const [asked] = useDebouncedValue(wanted, pauseMs)

@@ -1,4 +1,4 @@
-/** Asks the MCP servers what they offer now, shows what differs from what is pinned, and pins it once it is approved. */
+/** Asks the MCP servers what they offer now, shows the differences to the pinned tools, and pins them after approval. */
 import { Alert, Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -21,7 +21,7 @@ export function AskServers({ agent }: { agent: Agent }) {
     },
   })
   const approve = useMutation({
-    /** `shown`: what was looked at. The servers are asked once more, and may have changed in between. */
+    /** `shown`: what was reviewed. The servers are asked again, and may have changed in between. */
     mutationFn: (_shown: Difference[]) => call<ToolDifferences>(path, { method: 'POST', body: { approve: true } }),
     onSuccess: ({ data, version }, shown) => {
       ask.reset()

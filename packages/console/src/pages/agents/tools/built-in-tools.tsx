@@ -1,11 +1,11 @@
-/** The tools that need no server, on or off; each change is saved at once. */
+/** The tools that need no server, enabled or disabled. Each change is saved immediately. */
 import { Button, Checkbox, Fieldset, Group, Stack } from '@mantine/core'
 import type { Agent } from '../../../api/types.ts'
 import { FailureNote } from '../../../show/failure-note.tsx'
 import type { BuiltInTool } from './tool-data.ts'
 import { useSaveTools } from './use-save-tools.ts'
 
-/** `parameters`: what a trial begins with. */
+/** `parameters`: the initial arguments of a test. */
 const builtIn = [
   {
     name: 'now',

@@ -1,4 +1,4 @@
-/** Takes something out; stands in buttons that have a label. */
+/** The icon of buttons that remove something. */
 export function CrossIcon() {
   return (
     <svg

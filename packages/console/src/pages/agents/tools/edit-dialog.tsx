@@ -1,4 +1,4 @@
-/** The dialog in which a tool is written. Once something is written, a stray click or Escape does not close it. */
+/** The dialog for editing a tool. With unsaved input, a click outside or Escape does not close it. */
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import type { FormEventHandler, ReactNode } from 'react'

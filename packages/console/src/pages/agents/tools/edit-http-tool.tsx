@@ -1,4 +1,4 @@
-/** Writes an HTTP tool: a new one, or what is changed of one. */
+/** Creates or changes an HTTP tool. */
 import { NumberInput, Select, SimpleGrid, Switch, TextInput, Textarea } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'
@@ -142,7 +142,7 @@ export function EditHttpTool({ agent, before, onClose, onDone }: EditProps) {
   )
 }
 
-/** Checked before; see `problemsOf`. */
+/** Validated before; see `problemsOf`. */
 function toolOf({ parameters, headers, secrets, timeout_seconds: timeout, name, url, ...rest }: Values): GivenTool {
   const read = readObject(parameters)
   return {

@@ -1,4 +1,4 @@
-/** Writes an MCP server. Saving one with another address, headers or allowed tools has the server asked, and pins what it offers. */
+/** Creates or changes an MCP server. Saving another URL, headers or allowed tools calls the server and pins what it offers. */
 import { Checkbox, TagsInput, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { Agent } from '../../../api/types.ts'

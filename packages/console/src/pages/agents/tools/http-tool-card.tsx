@@ -1,4 +1,4 @@
-/** An HTTP tool as it is saved. */
+/** A saved HTTP tool. */
 import { Badge, Button, Group, Paper, Stack, Text } from '@mantine/core'
 import { SideEffects } from './side-effects.tsx'
 import type { HttpTool } from './tool-data.ts'
@@ -45,7 +45,7 @@ export function HttpToolCard({ tool, onEdit, onRemove, onTry }: CardProps) {
   )
 }
 
-/** Of headers or secrets: their values are shown nowhere. */
+/** Names of headers or secrets. Their values are never shown. */
 export function Names({ label, names }: { label: string; names: string[] }) {
   if (names.length === 0) return null
   return (

@@ -1,4 +1,4 @@
-/** An MCP server with the tools that are pinned of it. */
+/** An MCP server with its pinned tools. */
 import { Button, Group, Paper, Stack, Table, Text } from '@mantine/core'
 import { Names } from './http-tool-card.tsx'
 import { SideEffects } from './side-effects.tsx'

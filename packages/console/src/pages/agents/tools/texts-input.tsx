@@ -1,18 +1,18 @@
-/** Headers or secrets by name. A stored value is never shown: left empty it stays, what is typed replaces it. */
+/** Headers or secrets by name. A stored value is never shown: it is kept if the field stays empty, and replaced otherwise. */
 import { ActionIcon, Button, Fieldset, Group, Input, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
 import { CrossIcon } from './cross-icon.tsx'
 import type { GivenTexts } from './tool-data.ts'
 
-/** `stored`: a value of this name is stored. `key` tells rows apart while their names are typed. */
+/** `stored`: a value with this name is stored. `key` identifies a row while its name is edited. */
 export type TextRow = { key: number; name: string; value: string; stored: boolean }
 
 export const rowsOf = (names: string[]): TextRow[] => names.map((name, key) => ({ key, name, value: '', stored: true }))
 
-/** As it is sent: null keeps what is stored. */
+/** As it is sent: null keeps the stored value. */
 export const givenOf = (rows: TextRow[]): GivenTexts =>
   Object.fromEntries(rows.map(({ name, value, stored }) => [name.trim(), value === '' && stored ? null : value]))
 
-/** `again`: stored values cannot be kept. Undefined where all is well. */
+/** `again`: stored values cannot be kept. Undefined if there is no problem. */
 export function problemOfRows(rows: TextRow[], again: boolean): string | undefined {
   const names = rows.map(({ name }) => name.trim())
   if (names.some((name) => name === '')) return 'Enter a name for each row.'
@@ -26,7 +26,7 @@ export function problemOfRows(rows: TextRow[], again: boolean): string | undefin
 }
 
 type TextsProps = {
-  /** In the plural, and one of them. */
+  /** The plural and the singular. */
   label: string
   one: string
   description: string
@@ -51,7 +51,7 @@ export function TextsInput({ label, one, description, rows, again, error, onChan
               label={`Name of ${one} ${index + 1}`}
               size="xs"
               value={name}
-              // Another name is another value: what is stored belongs to this one.
+              // The stored value belongs to the previous name.
               readOnly={stored}
               onChange={(event) => change(key, { name: event.currentTarget.value })}
               autoComplete="off"

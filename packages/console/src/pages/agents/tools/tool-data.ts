@@ -1,4 +1,4 @@
-/** Tools as they are shown and as they are sent: values of headers and secrets go in and never come back, null keeps a stored one. Pure. */
+/** Tools as they are shown and sent: values of headers and secrets are sent and never returned; null keeps a stored one. Pure. */
 import type { Tool } from '../../../api/types.ts'
 
 export type HttpTool = Extract<Tool, { type: 'http' }>
@@ -11,7 +11,7 @@ export type GivenTool =
   | (Omit<McpServer, 'headers' | 'pinned'> & { headers: GivenTexts })
   | BuiltInTool
 
-/** A tool as it is stored, sent back: its values stay. */
+/** A stored tool as it is sent back: its values are kept. */
 export function keep(tool: Tool): GivenTool {
   if (tool.type !== 'mcp') return tool
   const { pinned: _, ...rest } = tool
@@ -20,18 +20,18 @@ export function keep(tool: Tool): GivenTool {
 
 export const isSameTool = (one: Tool, other: Tool): boolean => one.type === other.type && one.name === other.name
 
-/** Undefined where it is no address yet; what is in braces does not matter. */
+/** Undefined while it is not a valid URL. The content of braces does not matter. */
 const originOf = (url: string): string | undefined => URL.parse(url.replaceAll(/[{}]/g, ''))?.origin
 
-/** Stored values belong to a tool of this name at this server: another one has them given again. */
+/** Stored values belong to a tool with this name at this server. For another one they must be sent again. */
 export const losesValues = (before: HttpTool | McpServer | null, now: { name: string; url: string }): boolean =>
   before !== null && (before.name !== now.name.trim() || originOf(before.url) !== originOf(now.url.trim()))
 
 const maxName = 64
 
 /**
- * The name by which the model sees a tool of an MCP server, as the server makes it (src/agent/tools/tool-config.ts). Undefined where the name
- * needs a digest that this browser makes over https and on its own machine alone.
+ * The name by which the model sees a tool of an MCP server, as the server builds it (src/agent/tools/tool-config.ts). Undefined if the name
+ * needs a digest, which browsers can only compute over https and on localhost.
  */
 export async function offeredName(server: string, tool: string): Promise<string | undefined> {
   const name = `${server}__${tool}`
@@ -44,7 +44,7 @@ export async function offeredName(server: string, tool: string): Promise<string 
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A value to begin with, of what the schema requires and nothing else. */
+/** An initial value with only what the schema requires. */
 export function exampleOf(schema: unknown): unknown {
   if (!isObject(schema)) return null
   const { default: usual, enum: among, const: only, type, properties, required, minimum } = schema
@@ -71,7 +71,7 @@ export function exampleOf(schema: unknown): unknown {
   }
 }
 
-/** The object that a text is as JSON, or what is wrong with it. */
+/** Parses a text as a JSON object, or returns what is wrong with it. */
 export function readObject(text: string): { value: Record<string, unknown> } | { problem: string } {
   try {
     const value: unknown = JSON.parse(text)

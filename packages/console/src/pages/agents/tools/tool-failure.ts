@@ -1,8 +1,9 @@
-/** Which field of a tool a failure of the server speaks of. */
+/** The field of a tool that a failure of the server is about. */
 import type { UseFormReturnType } from '@mantine/form'
 import { ApiFailure } from '../../../api/client.ts'
 
-// In this order: a sentence on a header may name the url, one on the url a parameter. The server's words stand in src/agent/tools/check.ts.
+// In this order, because a message about a header may mention the url, and one about the url a parameter. The messages are in
+// src/agent/tools/check.ts.
 const reported: [words: RegExp, field: string][] = [
   [/^The tool name|^Two tools/, 'name'],
   [/\b(the value of its|in its|the) header |is not a valid header name|more than \d+ headers/i, 'headers'],
@@ -14,7 +15,7 @@ const reported: [words: RegExp, field: string][] = [
   [/^The MCP server|address|host|URL/, 'url'],
 ]
 
-/** `among`: the fields there are. Undefined where the failure is of none of them, and stands by itself. */
+/** `among`: the existing fields. Undefined if the failure is about none of them and is shown separately. */
 export function toolFailure(error: unknown, among: readonly string[]): { field: string; message: string } | undefined {
   if (!(error instanceof ApiFailure) || error.code !== 'validation_error') return undefined
   const { message } = error
@@ -23,7 +24,7 @@ export function toolFailure(error: unknown, among: readonly string[]): { field: 
   return field !== undefined && among.includes(field) ? { field, message: message.replace(/^tools\.\d+\./, '') } : undefined
 }
 
-/** Says it beside its field, and leads there; nothing where it is of none of the form's. */
+/** Shows the failure next to its field and scrolls there. Does nothing if it is about none of the form's fields. */
 export function showToolFailure<Values extends Record<string, unknown>>(form: UseFormReturnType<Values>, error: unknown): void {
   const named = toolFailure(error, Object.keys(form.values))
   if (!named) return

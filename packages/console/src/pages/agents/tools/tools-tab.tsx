@@ -1,4 +1,4 @@
-/** What an agent may do: its HTTP tools, MCP servers and built-in tools. Everything done here is saved at once, as a version. */
+/** The tools of an agent: HTTP tools, MCP servers and built-in tools. Every change is saved immediately as a version. */
 import { Button, Group, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useQueryClient } from '@tanstack/react-query'
@@ -16,7 +16,7 @@ import { TryTool } from './try-tool.tsx'
 import type { Tried } from './try-tool.tsx'
 import { useSaveTools } from './use-save-tools.ts'
 
-/** `before` null: a new one. */
+/** `before` null: a new tool. */
 type Editing = { type: 'http'; before: HttpTool | null } | { type: 'mcp'; before: McpServer | null }
 
 export function ToolsTab({ agent }: { agent: Agent }) {
@@ -33,7 +33,7 @@ export function ToolsTab({ agent }: { agent: Agent }) {
   })
   const close = (): void => {
     setEditing(null)
-    // Whoever was told of another's change begins with what is there now.
+    // After a conflicting change was shown, continue with the current tools.
     void queries.invalidateQueries({ queryKey: ['agents', agent.id] })
   }
   const done = (sentence: string): void => {

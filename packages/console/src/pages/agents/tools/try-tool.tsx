@@ -1,4 +1,4 @@
-/** Calls a tool of the saved version, for real, with arguments that a person writes, and shows what the model would be told. */
+/** Makes a real call of a tool of the saved version, with arguments from the operator, and shows what the model would receive. */
 import { Alert, Badge, Box, Button, Code, Group, Modal, Stack, Text, Textarea } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,7 +9,7 @@ import { FailureNote } from '../../../show/failure-note.tsx'
 import { useFocusBack } from './use-focus-back.ts'
 import { exampleOf, offeredName, readObject } from './tool-data.ts'
 
-/** `server`: of an MCP server, by its name; `parameters` null where they are not told. */
+/** `server`: the name of its MCP server. `parameters` is null if they are not known. */
 export type Tried = { server: string | null; tool: string; sideEffects: boolean; parameters: object | null }
 
 export function TryTool({ agent, tried, onClose }: { agent: Agent; tried: Tried; onClose(): void }) {

@@ -1,4 +1,4 @@
-/** Gives the focus back to what had it before, once what asks for it is gone. A dialog that is closed by leaving it out cannot do so itself. */
+/** Returns the focus to the previous element when a dialog is gone. A dialog that is removed from the page cannot do this itself. */
 import { useEffect, useState } from 'react'
 
 export function useFocusBack(): void {

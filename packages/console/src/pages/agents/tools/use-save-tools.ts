@@ -1,6 +1,6 @@
 /**
- * Puts one tool in place of another, adds or removes one. The list is read anew before it is sent, so that what somebody else has done to other
- * tools stays, and what they have done to this one is not written over.
+ * Replaces, adds or removes one tool. The list is loaded again before it is sent, so that other operators' changes to other tools are kept
+ * and their changes to this tool are not overwritten.
  */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { ApiFailure, call, segment } from '../../../api/client.ts'
@@ -8,7 +8,7 @@ import type { Agent, Tool } from '../../../api/types.ts'
 import { isSameTool, keep } from './tool-data.ts'
 import type { GivenTool } from './tool-data.ts'
 
-/** `before` as it was shown, null for a new one; `after` null takes it out. */
+/** `before` as it was shown, null for a new one. `after` null removes it. */
 export type ToolChange = { before: Tool | null; after: GivenTool | null }
 
 export function useSaveTools(agent: Agent, onSaved: (agent: Agent, change: ToolChange) => void) {

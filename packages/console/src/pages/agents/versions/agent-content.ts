@@ -1,9 +1,9 @@
-/** The content of a version as lines to compare: each field under its label, as a person reads it. Pure. */
+/** The content of a version as lines to compare: each field with its label. Pure. */
 import type { AgentVersion, Tool } from '../../../api/types.ts'
 import { shortDecimal } from '../editor/agent-values.ts'
 
 export type Content = Omit<AgentVersion, 'version' | 'created_at'>
-/** `long`: a text of many lines, whose lines are compared. */
+/** `long`: a text with many lines, which are compared line by line. */
 export type Field = { label: string; text: string; long?: true }
 
 function fieldsOf(content: Content): Field[] {
@@ -30,7 +30,7 @@ function fieldsOf(content: Content): Field[] {
 
 const labelOf = ({ type, name }: Tool): string => (type === 'mcp' ? `MCP server ${name}` : `tool ${name}`)
 
-/** Headers and secrets by their names: there are no values to compare. */
+/** Headers and secrets by name, because their values cannot be compared. */
 function readable(tool: Tool): object {
   switch (tool.type) {
     case 'http':
@@ -44,7 +44,7 @@ function readable(tool: Tool): object {
 
 export type Difference = { label: string; before: string | undefined; now: string | undefined; long: boolean }
 
-/** All fields of both, in their order; what one of the two has not is undefined there. */
+/** All fields of both versions in order; a field that one of them does not have is undefined there. */
 export function compare(before: Content, now: Content): Difference[] {
   const previous = new Map(fieldsOf(before).map((field) => [field.label, field]))
   const present = fieldsOf(now)

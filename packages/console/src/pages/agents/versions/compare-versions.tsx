@@ -1,4 +1,4 @@
-/** Two versions beside each other: the fields that differ in a table, long texts line by line. */
+/** Compares two versions: differing fields in a table, long texts line by line. */
 import { Button, Group, Paper, Select, Stack, Switch, Table, Text, Title } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import type { AgentVersion } from '../../../api/types.ts'
@@ -12,7 +12,7 @@ type CompareProps = { versions: AgentVersion[]; pair: Pair; onChoose(pair: Pair)
 export function CompareVersions({ versions, pair, onChoose, onClose }: CompareProps) {
   const [whole, setWhole] = useState(false)
   const heading = useRef<HTMLHeadingElement>(null)
-  // It opens above the table that it was asked for in.
+  // It opens above the table in which it was requested.
   useEffect(() => heading.current?.focus(), [])
   const [before, now] = [pair.before, pair.now].map((wanted) => versions.find(({ version }) => version === wanted))
   const options = versions.map(({ version }) => ({ value: String(version), label: `Version ${version}` }))

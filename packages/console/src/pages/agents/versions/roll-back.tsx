@@ -1,4 +1,4 @@
-/** Back to the content of an old version, which becomes a new one; asked about first, since turns run on it at once. */
+/** Restores the content of an old version as a new one. Asks first, because new turns use it immediately. */
 import { Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -10,7 +10,7 @@ type RollBackProps = { agent: Agent; version: number | null; onClose(): void; on
 
 export function RollBack({ agent, version, onClose, onDone }: RollBackProps) {
   const queries = useQueryClient()
-  // What is asked about stays to be read while the question fades away.
+  // Keeps its text while the dialog closes.
   const [asked, setAsked] = useState(version)
   if (version !== null && version !== asked) setAsked(version)
   const back = useMutation({

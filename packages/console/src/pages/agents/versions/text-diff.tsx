@@ -1,15 +1,15 @@
-/** Two texts line by line. What was added or removed is told by a sign, by colour, and in words for who hears the page. */
+/** Compares two texts line by line. Added and removed lines are marked by a sign, by color, and in words for screen readers. */
 import { Box, Text } from '@mantine/core'
 import { diffLines } from 'diff'
 import classes from './text-diff.module.css'
 
-// Lines that are shown around a change, as in patches.
+// Lines shown around a change, as in patches.
 const contextLines = 3
-// Two prompts of the largest size that share nothing; then they are shown whole, one after the other.
+// Two prompts of the maximum size without common lines. Beyond it, both are shown completely, one after the other.
 const patienceMs = 1_000
 
 type Kind = 'same' | 'added' | 'removed'
-/** `at`: the place of the line among all that are shown, which is its name. */
+/** `at`: the position of the line among all shown lines, used as its key. */
 type Line = { at: number; text: string }
 type Part = { kind: Kind; lines: Line[] }
 
@@ -74,5 +74,5 @@ function partsOf(before: string, now: string): Part[] {
   }))
 }
 
-/** A last line is the same with an end and without. */
+/** A last line with and without a line break is the same. */
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`)

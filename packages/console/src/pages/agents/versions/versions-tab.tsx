@@ -1,4 +1,4 @@
-/** Every version of an agent, newest first: what each changed, any two beside each other, and the way back to one. */
+/** Every version of an agent, newest first: what each changed, a comparison of any two, and rollback. */
 import { Badge, Button, Group, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { segment } from '../../../api/client.ts'
@@ -109,7 +109,7 @@ function Versions({ agent, versions, onCompare, onRollBack }: VersionsProps) {
 
 function sayChanges({ version, ...now }: AgentVersion, before: AgentVersion | undefined): string {
   if (version === 1) return 'First version'
-  // The one before it is on the next page.
+  // The version before it is on the next page.
   if (!before) return '…'
   const labels = changedLabels(before, now)
   return labels.length === 0 ? 'header or secret values, or parameters of pinned tools' : labels.join(', ')
