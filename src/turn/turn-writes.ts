@@ -24,8 +24,8 @@ import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
 /**
- * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` also returns false if
- * the balance does not cover the next step.
+ * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` also returns false
+ * if the balance does not cover the next step.
  */
 export interface TurnWrites {
   /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
