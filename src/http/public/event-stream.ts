@@ -158,6 +158,6 @@ class EventStream {
 /** `data` must be one line. JSON text has no raw CR or LF, the only characters that end a line in an event stream. */
 export const event = (name: string, data: string): string => `event: ${name}\ndata: ${data}\n\n`
 
-/** Frames a chunk as in RFC 9112, section 7.1. */
+/** Frames a chunk of a response with chunked encoding (RFC 9112, 7.1). */
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 const lastChunk = '0\r\n\r\n'
