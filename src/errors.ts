@@ -1,10 +1,13 @@
 /**
- * Every error code that the service returns, with its HTTP status, default message and retry delay; docs/spec.md, "Errors", is the
- * public description. Code inside the service uses the same codes as the wire. A message never contains a cause, SQL, a stack trace or
- * text from a provider.
+ * Every error code that the service returns, with its HTTP status, default message and retry delay. docs/spec.md, "Errors", describes them
+ * for callers. Code inside the service uses the same codes as the API. A message never contains a cause, SQL, a stack trace or text from a
+ * provider.
  */
 
-/** `retryAfterSeconds` becomes the `Retry-After` header. Without it, either the rate limiter computes the header or the response has none. */
+/**
+ * `retryAfterSeconds` becomes the `Retry-After` header. Codes without it have no such header, except for `rate_limit_exceeded`, for which
+ * it is computed.
+ */
 type Failure = { status: number; message: string; retryAfterSeconds?: number }
 
 export const failures = {
@@ -15,7 +18,7 @@ export const failures = {
   agent_not_found: { status: 404, message: 'This agent no longer exists.' },
   validation_error: { status: 422, message: 'The request is invalid.' },
   idempotency_conflict: { status: 409, message: 'This Idempotency-Key was already used with a different request body.' },
-  // 2 s is the length of a typical turn: long enough to limit polling, short enough that a user barely notices.
+  // A typical turn takes about 2 s. A shorter delay would cause useless retries, a longer one would be noticed by the user.
   idempotency_in_progress: { status: 409, message: 'The first request with this Idempotency-Key is still running.', retryAfterSeconds: 2 },
   conversation_busy: {
     status: 409,

@@ -128,7 +128,7 @@ export function createAccess({
 
 /**
  * Returns the credential of a bearer header, or undefined. The case of the scheme and white space around the credential do not matter (RFC
- * 9110, section 11.4).
+ * 9110, 11.4).
  */
 function bearerCredential(authorization: string | undefined): string {
   if (authorization === undefined || authorization.length > maxHeader) return ''

@@ -1,9 +1,9 @@
 /**
- * A deadline for an asynchronous answer: rejects with `Late` after it. Time in which this process could not run does not count. After the
- * event loop was blocked, timers run before sockets are read, and before the request was even sent, so the deadline starts again.
+ * A deadline for an asynchronous response: rejects with `Late` after it. Time in which this process could not run does not count. After the
+ * event loop was blocked, timers run before sockets are read, and possibly before the request was sent, so the deadline starts again.
  */
 
-/** No answer came in time. The operation may still happen. */
+/** No response arrived in time. The operation may still take effect. */
 export class Late extends Error {}
 
 export async function within<Value>(deadlineMs: number, answer: Promise<Value>): Promise<Value> {

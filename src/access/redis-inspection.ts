@@ -1,20 +1,23 @@
-/** A look at the Redis or Valkey that holds the rate windows, for the operator. Spends nothing of anybody's window; never shows the password. */
+/**
+ * Inspects the Redis or Valkey server that holds the rate windows, for `turnkeep doctor`. Uses no unit of any API key's window and never
+ * shows the password.
+ */
 import { pino } from 'pino'
 import { Redis } from 'ioredis'
 import { addressOf, createRedisWindow } from './redis-window.ts'
 
 export type RedisFound = {
-  /** For example `Valkey 8.0.1`; undefined where this user may not ask. */
+  /** For example `Valkey 8.0.1`; undefined if this user may not read the server's information. */
   server: string | undefined
-  /** What it does when its memory is full; undefined where this user may not ask, or where there is no limit. */
+  /** The eviction policy; undefined if this user may not read it or if memory has no limit. */
   whenFull: string | undefined
-  /** Of a spend, the middle one of some. */
+  /** The median duration of a command that spends a unit, in milliseconds. */
   spendMs: number
 }
 
 const spends = 5
 
-/** Rejects with the window's own words where it could not hold a window now. */
+/** Rejects with the reason of the rate window if the server cannot hold windows now. */
 export async function inspectRedis(url: string): Promise<RedisFound> {
   const window = await createRedisWindow({ url, log: pino({ level: 'silent' }) })
   try {
@@ -50,7 +53,7 @@ async function readInfo(url: string): Promise<Pick<RedisFound, 'server' | 'whenF
       whenFull: field('maxmemory') === '0' ? undefined : field('maxmemory_policy'),
     }
   } catch {
-    // A user that may spend but not ask: nothing is wrong with that.
+    // A user without permission for INFO is a valid setup. The rate window itself works.
     return { server: undefined, whenFull: undefined }
   } finally {
     redis.disconnect()

@@ -1,6 +1,7 @@
 /**
- * The contract with the console: what the admin API and the stream of a turn answer, as types, taken from the schemas that validate and describe
- * them. packages/console imports this file of src/ and no other, so a change of an answer that the console does not expect fails its type check.
+ * The types that the console shares with the server: responses of the admin API and events of a turn's stream, derived from the schemas
+ * that validate and describe them. The console imports no other file of src/, so a changed response that the console does not expect fails
+ * its type check.
  */
 import type { Static } from 'typebox'
 import type * as agents from './admin/agents/agent-answers.ts'
@@ -27,7 +28,7 @@ export type TurnWithSteps = Static<typeof answers.TurnWithSteps.ref>
 export type Usage = Static<typeof answers.Usage.ref>
 export type AuditLine = Static<typeof answers.AuditLine.ref>
 
-/** `api_url`: where callers reach the public API; null: at the page's own origin. */
+/** `api_url` is the base URL of the public API for callers, or null if it is the origin of the console's page. */
 export type Session = Static<typeof page.Session.ref>
 export type Status = Static<typeof page.Status.ref>
 export type Verification = Static<typeof page.Verification.ref>
@@ -36,5 +37,5 @@ export type ModelPrice = Static<typeof page.ModelPrice.ref>
 
 /** An event of a turn's stream. */
 export type ChatEvent = Static<typeof chat.ChatEvent.ref>
-/** A language whose words the server stems; an agent's `knowledge.language`. */
+/** A language that the server can stem, as in the agent's `knowledge.language`. */
 export type { Language } from '../store/queries/knowledge/stems.ts'

@@ -1,7 +1,7 @@
 /**
- * The HTTP layer: one server for the public API, the admin API, or both. It owns routes, the error envelope, request ids and event streams, and
- * contains no SQL, billing or turn state. Checks run in the order of Fastify's hooks: route, onRequest (authentication), preParsing (body),
- * schema, handler. docs/spec.md, "Endpoints and the order of checks", defines that order.
+ * The HTTP layer: one server for the public API, the admin API, or both. It owns routes, the error envelope, request IDs and event streams,
+ * and contains no SQL, billing or turn state. Checks run in the order of Fastify's hooks: route, onRequest (authentication), preParsing
+ * (body), schema, handler. docs/spec.md, "Endpoints and the order of checks", defines that order.
  */
 import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -103,7 +103,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   const readFailure = createFailureReader(options.log, metrics)
   const app = fastify({
     genReqId: options.newRequestId,
-    // Longer than any URL that fits in the request headers, so a long agent id gets 403 and not 404.
+    // Longer than any URL that fits in the request headers, so a request with a very long agent ID gets 403 and not 404.
     routerOptions: { maxParamLength: 16_384 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, discriminator: true } },
     schemaController: {
@@ -142,7 +142,7 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   if (options.public) await app.register(publicRoutes, { ...options.public, publicUrl: options.publicUrl, baseUrl, streams })
   if (options.admin) {
     const isAdminToken = createTokenCheck(options.admin.adminToken)
-    // The public URL says something about this server only if it serves the public API too.
+    // If this server has only the admin API, the public URL does not say whether browsers reach it over TLS.
     const byTls = Boolean(options.public && options.publicUrl?.startsWith('https:'))
     await app.register(adminScope, { ...options.admin, isAdminToken, byTls, publicUrl: options.publicUrl, streams, prefix: '/admin/v1' })
     await app.register(metricsRoute, { metrics, auth: options.public && createTokenAuth(isAdminToken) })
@@ -168,7 +168,10 @@ export async function createHttpLayer(options: HttpLayerOptions): Promise<HttpLa
   }
 }
 
-/** Runs before authentication: sets the request id (`order.request-id`), then answers ambiguous framing with 400, and 404 and 405 (`order.route`). */
+/**
+ * Runs before authentication: sets the request ID (`order.request-id`), then responds to ambiguous framing with 400, to unknown paths with
+ * 404 and to wrong methods with 405 (`order.route`).
+ */
 function answerEveryRequest(app: FastifyInstance): void {
   const methodsOf = watchMethods(app)
   // Sockets on which a request had ambiguous framing. It is unclear where that request ends, so later requests on it are not trusted.
@@ -197,7 +200,7 @@ function answerEveryRequest(app: FastifyInstance): void {
   })
 }
 
-/** The request timeout of the server allows for file uploads. This ends every other slow request sooner, in the same way. */
+/** The request timeout of the server leaves time for file uploads. This ends every other slow request sooner, in the same way. */
 function endSlowBodies(app: FastifyInstance, requestMs: number): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { raw } = request

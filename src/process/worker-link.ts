@@ -68,7 +68,7 @@ export function openWorkerLink(text: string): WorkerLink {
         return pages.get(message.id)?.(message.text)
     }
   })
-  // There is no supervisor to report to: the drain has started.
+  // The connection to the supervisor has failed, so there is no one to report to. The `disconnect` event starts the drain.
   process.on('error', () => undefined)
 
   async function answer(id: number): Promise<void> {

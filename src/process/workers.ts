@@ -52,7 +52,7 @@ type Place = {
   restart: NodeJS.Timeout | undefined
 }
 
-// A worker that always crashes immediately is restarted twice a minute. One that crashes once is replaced immediately.
+// A worker that keeps crashing is restarted twice a minute. One that crashes for the first time is replaced after 0.1 to 0.2 s.
 const minPauseMs = 100
 const maxPauseMs = 30_000
 const soonMs = 60_000

@@ -6,11 +6,11 @@
 /** Returns the slot. Call it once. */
 export type Release = () => void
 
-// An owner may hold nine times the number of free slots: 90 % if alone, 47 % each with two owners, 9.9 % each with ten. Some slots are
-// always left for the next owner.
+// While others send messages, an owner may hold nine times the number of free slots: 90 % for a single owner, 47 % each for two, 9.9 % each
+// for ten. So some slots are always left for the next owner.
 const timesFree = 9
-// Longer than any turn: an owner who was alone has returned all slots by then. If it were shorter, an owner who pauses would find no slot
-// when it comes back.
+// How long an owner counts as one of several after another owner's message. It is longer than any turn, so slots that an owner took while
+// it was alone have been returned. If it were shorter, an owner that pauses would find no slot when it comes back.
 const othersForMs = 10 * 60_000
 
 export class ConcurrencyLimiter {
@@ -42,7 +42,7 @@ export class ConcurrencyLimiter {
     return () => void this.#taken--
   }
 
-  /** A refused request counts as well, because the next slot that is returned is for its owner. */
+  /** A refused message counts as well, so that the next free slot goes to its owner. */
   #notice(shareOf: string): void {
     if (shareOf === this.#latest) return
     if (this.#latest !== undefined) this.#othersCameAt = this.#monotonicMs()

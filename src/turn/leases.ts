@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts'
 import type { StoreWarnings } from './store-warnings.ts'
 import type { LiveTurn } from './live-turn.ts'
 
-// Claims this many at a time, so that a start with many orphans leaves slots for callers. The next claim follows when these are done.
+// The size of one claim, so that a start with many orphans leaves slots for callers. The next claim follows when these turns have ended.
 const maxClaimed = 100
 
 export type LeasesOptions = {
@@ -95,7 +95,8 @@ export function keepLeases({
     if (!mayClaim()) return
     // Claims at least one. Otherwise a process that is always full would never recover a turn.
     const limit = Math.max(1, Math.min(maxClaimed, capacity()))
-    // No slot is reserved for claims, because callers would be refused at each check. So a claim may exceed the limit slightly.
+    // A claim reserves no slots: if it did, each check for orphans would make the process refuse callers. So claimed turns may exceed the
+    // limit slightly.
     const end = begin()
     const { turns, exhausted } = await store.claimOrphans({ which, limit, leaseMs, running: [...live.keys()] }).finally(end)
     for (const requestId of exhausted) {
@@ -104,12 +105,12 @@ export function keepLeases({
     }
     for (const turn of turns) {
       const own = live.get(turn.requestId)
-      // This process admitted the turn while the claim was already sent, because the commit took longer than the lease. It is the same run
-      // with a new fence.
+      // The commit of the admission took longer than the lease, so this process claimed a turn that it had just admitted. It is the same
+      // run with a new fence.
       if (own && turn.fence === own.admitted.fence + 1) own.admitted.fence = turn.fence
       else {
-        // If there was a fence in between, another process ran the turn and may have called tools. The state of this run is outdated; the
-        // claim has the current journal.
+        // If this process still runs the turn, the fence rose by more than one: another process ran the turn in between and may have called
+        // tools. The run here is outdated; the claimed turn has the current journal.
         own?.stop('lease_lost')
         void recover(turn, which)
       }

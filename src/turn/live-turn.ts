@@ -2,7 +2,10 @@
 import type { AdmittedTurn, JournalEntry } from '../store/turn-records.ts'
 import type { RunningTurn, TurnEnd } from './outcome.ts'
 
-/** Why a run was stopped from outside. `deadline` ends the turn as unavailable. The others leave it to the process that claims it. */
+/**
+ * Why a run was stopped from outside. `deadline` ends the turn without a reply. With the others, the turn is left to the process that
+ * claims it.
+ */
 export type StopReason = 'deadline' | 'lease_lost' | 'drain'
 
 export class LiveTurn implements RunningTurn {
@@ -11,7 +14,7 @@ export class LiveTurn implements RunningTurn {
   readonly #startedAt = performance.now()
   readonly #stop = new AbortController()
   readonly #timers: NodeJS.Timeout[]
-  /** Tool calls with side effects that may have been made and whose end is not durable yet, by step and part. */
+  /** Tool calls with side effects that may have been made and whose end is not stored yet, as `<step>:<part>`. */
   readonly #unknownCalls = new Set<string>()
   #listener: ((delta: string) => void) | undefined
   #resolveEnd!: (end: TurnEnd) => void
@@ -29,7 +32,7 @@ export class LiveTurn implements RunningTurn {
     this.noteEnded(admitted.journal)
     this.#timers = [
       setTimeout(() => this.stop('deadline'), deadlines.turnMs),
-      // The settlement keeps waiting for the store. Its callers get an error response instead of a closed connection
+      // The settlement keeps waiting for the store, but the callers get an error response before they run into their own timeout
       // (`unavailable.unknown`).
       setTimeout(() => this.finish({ kind: 'failed', code: 'service_unavailable' }), deadlines.answerMs),
     ]
@@ -63,7 +66,10 @@ export class LiveTurn implements RunningTurn {
     return this.#stopReason
   }
 
-  /** `tools.journal`: the effect of such a call is unknown, so the turn must not run again and must not repeat the call. */
+  /**
+   * `tools.journal`: true if it is unknown whether a tool call took effect. The turn must not run again then, because that would repeat the
+   * call.
+   */
   get callUnknown(): boolean {
     return this.#unknownCalls.size > 0
   }
@@ -73,7 +79,7 @@ export class LiveTurn implements RunningTurn {
     for (const { kind, step, part } of entries) if (kind === 'tool_started') this.#unknownCalls.add(`${step}:${part}`)
   }
 
-  /** Called when the entries are durable. */
+  /** Called when the entries are stored. */
   noteEnded(entries: JournalEntry[]): void {
     for (const { kind, step, part } of entries) if (kind === 'tool_finished') this.#unknownCalls.delete(`${step}:${part}`)
   }
@@ -89,8 +95,8 @@ export class LiveTurn implements RunningTurn {
   }
 
   /**
-   * The first reason stays, with one exception: a lost lease or a drain also ends a turn that has exceeded its deadline and waits to be
-   * stored.
+   * The first reason stays, except that a lost lease or a drain replaces `deadline`: the turn then belongs to the process that claims it,
+   * even if its end waits to be stored here.
    */
   stop(reason: StopReason): void {
     if (this.#stopReason === undefined || this.#stopReason === 'deadline') this.#stopReason = reason
@@ -109,8 +115,8 @@ export class LiveTurn implements RunningTurn {
 export type Fenced<Outcome> = (fence: number) => Promise<Outcome>
 
 /**
- * Makes a fenced write of a turn. If a commit takes longer than the lease, a process may claim a turn that it admitted itself. The run then
- * continues with the new fence. The store answers in order, so the new fence is known before the write with the old one is reported as
+ * Makes a fenced write of a turn. If a commit takes longer than the lease, a process may claim a turn that it admitted itself, and the run
+ * continues with the new fence. The store responds in order, so the new fence is known before the write with the old fence is reported as
  * lost.
  */
 export async function underOwnFence<Outcome extends { kind: string }>(turn: LiveTurn, write: Fenced<Outcome>): Promise<Outcome> {

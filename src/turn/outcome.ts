@@ -8,16 +8,14 @@ export type TurnRequest = {
   idempotencyKey: string
   externalUserId: string
   message: string
-  /**
-   * `overload.places`: the owner to whose share of the slots the turn counts: the ID of the owner, or a name for messages of the operator.
-   */
+  /** `overload.places`: the ID of the owner to whose share of the slots the turn counts, or a fixed name for messages of the operator. */
   shareOf: string
 }
 
 export type BeginResult =
   /** Refused before anything was stored. The response has the code's status on both transports. */
   | { kind: 'refused'; code: FailureCode }
-  /** `order.validation`: a request that is only invalid because of a setting of its agent. `longest` in code points. */
+  /** `order.validation`: the message is longer than its agent allows. `longest` is that limit in code points. */
   | { kind: 'message_too_long'; longest: number }
   /** `idempotency.replay`: the stored result of the first request. */
   | { kind: 'replay'; reply: StoredReply }

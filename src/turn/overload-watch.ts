@@ -60,10 +60,10 @@ export function watchOverload({ log, turns, lookEveryMs = usualLookMs }: Overloa
       delays.disable()
       clearInterval(timer)
     },
-    // There may be very few checks since the last log line.
+    // Just after a log line there are few samples, so the value before it counts too.
     loopDelayP99Ms: () => Math.max(lastP99Ms, late(delays.percentile(99))),
   }
 }
 
-/** Measures from one check to the next. The wait between them is not delay. */
+/** Each sample is the time between two checks. The planned interval between them is not delay. */
 const late = (nanoseconds: number): number => Math.max(0, Math.round(nanoseconds / 1e6 - resolutionMs))

@@ -5,7 +5,8 @@ export type TurnSettings = {
   /** `TURNKEEP_MAX_TURNS`: the number of turns that run in this process, including those being admitted. Beyond it no turn is admitted. */
   maxTurns: number
   /**
-   * The deadline of a whole turn: below the 120 s of typical callers, so that they get an error response instead of a closed connection.
+   * The deadline of a whole turn. It is below the usual 120 s timeout of callers, so that they get an error response instead of a closed
+   * connection.
    */
   turnMs: number
   /** After this time, a caller whose turn waits for the store gets `service_unavailable`. */
@@ -13,7 +14,8 @@ export type TurnSettings = {
   leaseMs: number
   renewMs: number
   /**
-   * How often turns of dead processes are looked for. Such a turn is finished within `leaseMs`, this interval and the time of its own run.
+   * The interval between checks for orphans. A turn of a dead process is finished within `leaseMs`, this interval and the time of its own
+   * run.
    */
   sweepMs: number
 }

@@ -23,7 +23,10 @@ import type { Fenced, LiveTurn } from './live-turn.ts'
 import type { StoreWarnings } from './store-warnings.ts'
 import { storeRetryMs } from './turn-settings.ts'
 
-/** Each returns false, or undefined, if the turn was claimed by another process or this process ends. */
+/**
+ * Each write returns false, or undefined, if another process has claimed the turn or this process drains. `beforeStep` also returns false
+ * if the balance does not cover the next step.
+ */
 export interface TurnWrites {
   /** `billing.hold`: stores the finished step in the journal and extends the hold for the next one, both or neither. */
   beforeStep(turn: LiveTurn, next: NextStep): Promise<boolean>
@@ -55,11 +58,12 @@ export function createTurnWrites({ store, warnings }: { store: Store; warnings: 
   }
 
   /**
-   * A generated reply is kept until the store has answered, whether it stored the reply now or before. Returns undefined during a drain.
+   * Repeats a write until the store responds, so that an outage does not lose a generated reply. The outcome is the same if an earlier
+   * attempt was stored. Returns undefined during a drain.
    */
   async function untilStored<Outcome extends { kind: string }>(turn: LiveTurn, push: Fenced<Outcome>): Promise<Outcome | undefined> {
     for (let tries = 0; ; tries++) {
-      // Not after a lost lease: an earlier attempt may have stored it, and its answer was lost. The store knows the outcome.
+      // Does not stop after a lost lease: an earlier attempt may have been stored although its response was lost. Only the store knows.
       if (turn.stopReason === 'drain') return undefined
       try {
         const outcome = await underOwnFence(turn, push)

@@ -44,8 +44,8 @@ export type ToolsOfAgents = {
 }
 export type Asked = Map<string, Promise<PinnedTool[]>>
 
-// Even with all other fields at their maximum, the hold stays below two million tokens (src/http/admin/agents/agents.ts). A prompt that is
-// half tools is not useful.
+// Even with all other fields at their maximum, the hold stays below two million tokens (src/http/admin/agents/agent-bodies.ts). A prompt
+// that is half tools is not useful.
 const maxToolTokens = 100_000
 
 type Options = { sealer: Sealer; tools: Pick<Tools, 'pin'>; guard: Pick<Guard, 'refusedAddress'> }
@@ -74,7 +74,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     }
   }
 
-  /** The stored form. A value that has not changed keeps its encrypted text, so that saving it again changes nothing. */
+  /** Returns the stored form. A value that has not changed keeps its encrypted text, so that saving it again changes nothing. */
   function seal(open: OpenTool, stored: ToolConfig | undefined, agentId: string): ToolConfig {
     const [sealed] = sealTools([open], agentId, sealer)
     const keep = (
@@ -94,7 +94,7 @@ export function createToolsOfAgents({ sealer, tools, guard }: Options): ToolsOfA
     return sealed!
   }
 
-  /** Undefined also if it was encrypted with a key that no longer exists. */
+  /** Returns undefined if there is no such value, or if it was encrypted with a key that no longer exists. */
   function openOne(previous: Record<string, Sealed>, name: string, agentId: string): string | undefined {
     // A header may have the name of an inherited property.
     if (!Object.hasOwn(previous, name)) return undefined

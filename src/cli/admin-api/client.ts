@@ -1,6 +1,6 @@
 /**
  * The client of the admin API for all commands: one request, or all pages of a list. An error of the API is reported with its message,
- * code, status and request id. Never retries, and never follows a redirect, which would send the token to another address.
+ * code, status and request ID. Never retries, and never follows a redirect, which would send the token to another address.
  */
 import type { Environment } from '../../config/config.ts'
 import { adminUrl, findAdminToken, readAddressSettings } from './address.ts'

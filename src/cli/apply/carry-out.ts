@@ -19,9 +19,9 @@ import { openSecretFile } from './secret-file.ts'
 
 export type Doing = {
   client: AdminClient
-  /** Ids of everything on the server when the plan was made. */
+  /** The IDs of everything on the server when the plan was made. */
   known: ReadonlySet<string>
-  /** Ids of everything this run has created. */
+  /** The IDs of everything that this run has created. */
   made: Set<string>
   /** What other clients have created since the plan was made, by the path of the list. */
   others: Map<string, Present[]>

@@ -17,7 +17,6 @@ export type ProviderNames = { there: string[]; declared: string[]; priceless: st
 type Options = {
   client: AdminClient
   secrets: Secrets
-  /** Names of the providers on the server, of the declared ones, and of the declared ones whose models have no default price. */
   providers: ProviderNames
 }
 

@@ -29,7 +29,7 @@ export type Item = Base &
 export type Plan = {
   /** Every item comes after its parent. */
   items: Item[]
-  /** Ids of everything that exists on the server. */
+  /** The IDs of everything that exists on the server. */
   known: Set<string>
   /** For each kind, how many items are on the server but missing from the declared lists. */
   left: Partial<Record<Kind, number>>

@@ -1,5 +1,5 @@
 /**
- * Reads what is on the server and matches it with the declared items: by id if one is given, otherwise by exact name within the parent.
+ * Reads what is on the server and matches it with the declared items: by ID if one is given, otherwise by exact name within the parent.
  * Ambiguous matches are refused. Read-only.
  */
 import type { AdminClient, Fields } from '../admin-api/client.ts'
@@ -12,7 +12,7 @@ export type Present = { id: string; name: string | null; fields: Fields }
 
 type Bounds = { until?: ReadonlySet<string>; limit?: number }
 
-/** Lists items, newest first, up to the first id in `until` and at most `limit` of them. Throws CommandFailed. */
+/** Lists items, newest first, up to the first ID in `until` and at most `limit` of them. Throws CommandFailed. */
 export async function listAll(client: AdminClient, path: string, { until, limit }: Bounds = {}): Promise<Present[]> {
   const all: Present[] = []
   for await (const { data } of client.pages(path, limit)) {
@@ -34,7 +34,7 @@ function presentOf(fields: Fields): Present {
 export type Matched<Wanted> = { pairs: { wanted: Wanted; present: Present | undefined }[]; rest: Present[] }
 type Named = { id: string | undefined; name: string; place: Place }
 
-/** `rest` is what is on the server but not declared. Ambiguous names and unknown ids are reported as problems. */
+/** `rest` is what is on the server but not declared. Ambiguous names and unknown IDs are reported as problems. */
 export function matchByName<Wanted extends Named>(kind: string, wanted: Wanted[], present: Present[], problems: Problems): Matched<Wanted> {
   return match(kind, wanted, present, problems, [(one, { name }) => one.name === name])
 }

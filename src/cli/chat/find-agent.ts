@@ -1,4 +1,4 @@
-/** Finds the agent to chat with: by id, by a unique name, or the only agent. Never guesses between several. */
+/** Finds the agent to chat with: by ID, by a unique name, or the only agent. Never guesses between several. */
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { agentPath } from '../admin-api/paths.ts'
 import { CommandFailed } from '../terminal/command-failed.ts'

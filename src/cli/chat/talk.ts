@@ -27,7 +27,7 @@ export class Talk {
   /** Cancels the current request to the admin API, which then throws CommandFailed. */
   signal: AbortSignal | undefined
   readonly #costs: Cost[] = []
-  /** Request ids of turns whose cost is not known yet. */
+  /** Request IDs of turns whose cost is not known yet. */
   #unheard = new Set<string>()
 
   constructor(client: AdminClient, agent: Fields, externalUserId: string) {

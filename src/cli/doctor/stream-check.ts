@@ -72,7 +72,7 @@ function readKey(path: string): string | undefined {
   }
 }
 
-/** Returns the id of the demo agent that the key belongs to. The part of a key before the dot is its public key id. */
+/** Returns the ID of the demo agent that the key belongs to. The part of a key before the dot is its public key ID. */
 async function findAgent(client: AdminClient, apiKey: string): Promise<string | undefined> {
   const [, keyId] = /^svc_live_([a-z0-9]+)\./.exec(apiKey) ?? []
   for await (const { data: agents } of client.pages('/agents')) {

@@ -1,4 +1,4 @@
-/** `turnkeep provider`: manages model providers, by id or name. The API key of a provider is never a command-line argument. */
+/** `turnkeep provider`: manages model providers, by ID or name. The API key of a provider is never a command-line argument. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
@@ -95,7 +95,7 @@ export function define(group: Command, environment: Environment): void {
     })
 }
 
-/** Returns the path of a provider that is given by id or name. Throws CommandFailed with code 1 if no provider has the name. */
+/** Returns the path of a provider that is given by ID or name. Throws CommandFailed with code 1 if no provider has the name. */
 async function findPath(client: AdminClient, provider: string): Promise<string> {
   if (provider.startsWith('prv_')) return `/providers/${encodeURIComponent(provider)}`
   for await (const page of client.pages('/providers')) {

@@ -1,4 +1,4 @@
-/** `turnkeep turn`: shows the state, cost, failure and steps of a turn, by its request id. */
+/** `turnkeep turn`: shows the state, cost, failure and steps of a turn, by its request ID. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'

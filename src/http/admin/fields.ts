@@ -12,7 +12,7 @@ export const wellFormed = (limits: { minLength?: number; maxLength: number }) =>
 // 200 characters fit any name of a person, a company or a machine, and still fit on one line of a terminal.
 export const Name = wellFormed({ minLength: 1, maxLength: 200 })
 
-/** An id in a request, with its own description. */
+/** An ID in a request, with its own description. */
 export const idGiven = (prefix: string, description: string) =>
   Type.String({ minLength: 1, maxLength: 100, description, examples: [`${prefix}_01jd3v9qk8x2m5n7p4r6t8w0ya`] })
 export const OwnerParams = Type.Object({ id: idGiven('own', 'Id of the owner.') })

@@ -11,7 +11,7 @@ type ApiKeyShown = Awaited<ReturnType<AdminCalls['createApiKey']>>
 const closed = { additionalProperties: false } as const
 
 const Permission = Type.Enum(['full', 'read-only'])
-// With a window longer than a day a rate limit no longer detects abuse. No single process serves a million requests in one.
+// A window longer than a day no longer detects abuse, and more than a million requests in one is no longer a useful limit.
 const RateLimit = Type.Object(
   { limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }), window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) },
   closed,

@@ -39,7 +39,7 @@ export type AdminRoutesOptions = {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The admin operations, bound to the id of this request, which the audit log records (`audit`). Only set in the admin API. */
+    /** The admin operations, bound to the ID of this request, which the audit log records (`audit`). Only set in the admin API. */
     admin: AdminCalls
   }
 }

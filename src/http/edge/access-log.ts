@@ -7,13 +7,13 @@ import type { Logger } from 'pino'
 import type { ApiError, FailureCode } from '../../errors.ts'
 import type { BeginResult } from '../../turn/outcome.ts'
 
-/** Contains only values of the service itself: ids, route patterns and error codes. */
+/** Contains only values of the service itself: IDs, route patterns and error codes. */
 export type Noted = {
   /** Same as the `X-Request-ID` header of the response. */
   requestId?: string
   /** The route pattern; undefined if no route matched. */
   route?: string | undefined
-  /** Id of the authenticated API key. */
+  /** The ID of the authenticated API key. */
   keyId?: string
   agentId?: string
   /** Error code of the response, sent as JSON or as the `error` event. */
@@ -33,7 +33,7 @@ export function note(request: IncomingMessage, noted: Noted): void {
   Object.assign((request.noted ??= {}), noted)
 }
 
-/** Notes the outcome of a message: the request id of its turn, whether it was a replay, and the error of a failed turn. */
+/** Notes the outcome of a message: the request ID of its turn, whether it was a replay, and the error of a failed turn. */
 export function noteBeginResult(request: IncomingMessage, started: BeginResult, transport?: 'stream'): void {
   const streamed = transport && started.kind !== 'replayed_failure' ? { transport } : {}
   switch (started.kind) {

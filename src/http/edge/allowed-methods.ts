@@ -16,7 +16,7 @@ export function watchMethods(app: FastifyInstance): (url: string) => string[] {
   }
 }
 
-// Created on use: the first Intl.ListFormat of a process loads locale data, which would take 3% of the startup time.
+// Created at the first use: the first Intl.ListFormat of a process loads locale data, which would take 3% of the startup time.
 const anyOf = (names: string[]): string => new Intl.ListFormat('en', { type: 'disjunction' }).format(names)
 
 /** Names the methods to use instead. `HEAD` appears only in the `Allow` header. */

@@ -1,4 +1,4 @@
-/** Writes errors: the JSON envelope and its headers. docs/spec.md, "Errors". */
+/** Writes error responses: the JSON envelope and its headers, as docs/spec.md, "Errors", describes them. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiError, FailureCode } from '../../errors.ts'
 import { note } from './access-log.ts'
@@ -25,7 +25,7 @@ export function failureHeaders({ status, retryAfterSeconds }: ApiError, requestI
   }
 }
 
-/** Sends the error envelope. `requestId` differs from the id of the request if the error belongs to an earlier turn. */
+/** Sends the error envelope. `requestId` differs from the ID of the request if the error belongs to an earlier turn. */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: ApiError, requestId = request.id): FastifyReply {
   closeIfUnread(request.raw, reply.raw)
   note(request.raw, { code: error.code, requestId })

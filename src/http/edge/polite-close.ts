@@ -1,7 +1,7 @@
 /**
- * Closes a connection whose request was rejected before its body was read: sends the answer and FIN, discards at most one body's worth of data
- * so that the caller can read the answer, then destroys the socket. Node alone would read without limit, or reset the connection before the
- * caller has read the answer (`order.rate-limit`).
+ * Closes a connection whose request was rejected before its body was read: sends the response and FIN, discards at most one body's worth of
+ * data so that the caller can read the response, then destroys the socket. Node alone would read without limit, or reset the connection
+ * before the caller has read the response (`order.rate-limit`).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,10 +9,10 @@ import type { Socket } from 'node:net'
 /** Size limit of a request body: 1 MiB. */
 export const bodyLimitBytes = 1_048_576
 
-// Long enough for the answer to arrive anywhere in the world, short enough that such sockets do not accumulate.
+// Long enough for the response to arrive anywhere in the world, short enough that such sockets do not accumulate.
 const lingerMs = 2000
 
-/** Closes the connection after the answer if the request body was not fully received. Call it before sending the answer. */
+/** Closes the connection after the response if the request body was not fully received. Call it before sending the response. */
 export function closeIfUnread(request: IncomingMessage, response: ServerResponse): void {
   if (!isUnread(request)) return
   response.shouldKeepAlive = false
@@ -33,7 +33,7 @@ export function closePolitely(socket: Socket, discardBytes: number): void {
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(timer))
   socket.once('end', () => socket.destroy())
-  // The parser gets no more data: a request behind a rejected one must not run, because its answer could not be sent.
+  // The parser gets no more data: a request that follows a rejected one must not run, because its response could not be sent.
   socket.removeAllListeners('data')
   let discarded = 0
   socket.on('data', (bytes: Buffer) => {

@@ -1,7 +1,7 @@
 /**
- * Answers what never becomes a request: bytes that the HTTP parser rejects, requests that arrive too slowly, CONNECT, and an unsupported
- * Expect header. Each gets the error envelope with a request id (`order.request-id`), and the connection is closed. Never writes to a socket
- * while a response is being sent on it.
+ * Responds to input that never becomes a normal request: bytes that the HTTP parser rejects, requests that arrive too slowly, CONNECT, and
+ * an unsupported Expect header. Each gets the error envelope with a request ID (`order.request-id`), and the connection is closed. Never
+ * writes to a socket while another response is being sent on it.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -20,7 +20,7 @@ export type Refusals = {
   watch(server: Server): void
 }
 
-/** Calls `onRefusal` for every answer; `request` is undefined if the bytes never became a request. */
+/** Calls `onRefusal` for every response. `request` is undefined if the bytes never became a request. */
 export function createRefusals(
   newRequestId: () => string,
   onRefusal: (refusal: ApiError, requestId: string, request?: IncomingMessage) => void,
@@ -46,7 +46,7 @@ export function createRefusals(
     // If the process was suspended or blocked, the late request is not the caller's fault: 503 makes the caller retry with the same key.
     const refusal = isLate(error) && standstill.isJustOver() ? new ApiError('service_unavailable') : refusalOf(error)
     if (!response || response.req.complete) return refuseWhenIdle(socket, refusal)
-    // The rejected bytes are part of a request body, so this is the answer to that request, unless it was already answered.
+    // The rejected bytes are part of a request body, so this is the response to that request, unless it already has one.
     if (!response.headersSent) answer(response, refusal)
   }
 

@@ -5,7 +5,7 @@ import { Type } from '../edge/schema.ts'
 
 type Described = { description: string; headers: object; content: object }
 
-/** The request id used in examples. */
+/** The request ID in the examples. */
 export const exampleId = '0193a6e2-5d4c-7b1a-9f3e-2c8d7a6b5e41'
 // `bad_request` is the only code with several statuses: it covers everything that the HTTP parser rejects.
 const badRequestStatuses = [400, 408, 417, 431]

@@ -94,7 +94,7 @@ function turnRequest(request: FastifyRequest<{ Body: ChatRequest }>): TurnReques
   return { apiKeyId, agentId, idempotencyKey: request.idempotencyKey, externalUserId, message, shareOf }
 }
 
-/** Sends current rate limit headers, and the request id of the turn that produced the reply: `rate.headers`, `idempotency.replay`. */
+/** Sends the current rate limit headers and the request ID of the turn that produced the reply: `rate.headers`, `idempotency.replay`. */
 const sendReply = (request: FastifyRequest, reply: FastifyReply, stored: StoredReply): FastifyReply =>
   reply
     .headers(rateHeaders(request.caller.figures))

@@ -1,4 +1,4 @@
-/** Lists the conversations of an API key and the messages of a conversation (`paging`); docs/spec.md, "Listing". */
+/** Lists the conversations of an API key and the messages of a conversation (`paging`). See docs/spec.md, "Listing". */
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'

@@ -1,6 +1,6 @@
 /**
  * Writes one turn as server-sent events: `response.created`, deltas, then exactly one `response.completed` or `error`. It only listens: a
- * caller that disconnects or stops reading does not affect the turn. docs/spec.md, "Streaming".
+ * caller that disconnects or stops reading does not affect the turn. See docs/spec.md, "Streaming".
  */
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
@@ -21,7 +21,7 @@ export type StreamTimes = {
 
 export type StreamOptions = { times: StreamTimes; failpoints: Failpoints; log: Logger }
 
-// `stream.slow-reader`: several minutes of generated text for one slow reader, and the buffers of 10,000 of them still fit in memory.
+// `stream.slow-reader`: this holds several minutes of generated text. Even the buffers of 10,000 slow readers fit in memory.
 const unsentLimitBytes = 262_144
 
 /**
@@ -158,6 +158,6 @@ class EventStream {
 /** `data` must be one line. JSON text has no raw CR or LF, the only characters that end a line in an event stream. */
 export const event = (name: string, data: string): string => `event: ${name}\ndata: ${data}\n\n`
 
-/** Frames a chunk as in RFC 9112, section 7.1. */
+/** Frames a chunk of a response with chunked encoding (RFC 9112, 7.1). */
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 const lastChunk = '0\r\n\r\n'

@@ -44,10 +44,10 @@ export function cutOffWhenStalled(response: ServerResponse, stallMs: number): ()
   }
 }
 
-/** Bytes of completed writes, and bytes left of the current write. With every byte that the system accepts, one of the two changes. */
+/** Bytes of completed writes, and bytes left of the current write. One of the two changes with every byte that the system accepts. */
 type Taken = { whole: number; left: number | undefined }
 
-/** Undefined while the response waits behind another one on the same connection; that one watches the reader. */
+/** Undefined while the response waits for another one on the same connection, which then watches the reader. */
 function takenFrom(socket: Socket | null): Taken | undefined {
   if (!socket) return undefined
   // Undocumented, but Node's own socket timeout reads it. Without it, progress within one large write would be invisible.
