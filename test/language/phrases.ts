@@ -32,7 +32,7 @@ export const phrases: Phrase[] = [
   {
     pattern: /\bspecification,? section\b|\brulings?\b|\bsurfaces:|\bsections? \d/i,
     instead: 'a rule of docs/rules.md, or a link into docs/',
-    left: 22,
+    left: 20,
   },
   { pattern: /\brows? \d/i, instead: 'a rule, or a fault of docs/fault-matrix.md', left: 1 },
 ]
