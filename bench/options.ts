@@ -29,7 +29,7 @@ export function readOptions(args: string[], names: string[]): RunOptions {
   if (unknown.length > 0) throw new BadOptions(`no scenario ${unknown.join(', ')}; there are ${names.join(', ')}`)
   if ((given.peers === undefined) !== (given.with === undefined)) throw new BadOptions('--peers and --with belong together')
   const peers = given.peers === undefined ? undefined : { folder: given.peers, names: given.with!.split(',') }
-  if (given.continue && !only) throw new BadOptions('--continue needs --only: the scenarios that are run anew')
+  if (given.continue && !only) throw new BadOptions('--continue needs --only: the scenarios to run again')
   if (given.quick && given.continue) throw new BadOptions('--quick measures nothing that could go on')
   if (given.quick && given.write) throw new BadOptions('--quick measures nothing that could be written')
   const missing = peers?.names.filter((name) => !existsSync(join(peers.folder, 'adapters', `${name}.mjs`))) ?? []

@@ -3,7 +3,7 @@ import { cpSync, existsSync, globSync, mkdirSync, rmSync, writeFileSync } from '
 import { join } from 'node:path'
 import { clientManifest, projectRoot } from './manifest.ts'
 
-/** Makes `folder` anew, of the client in `source`. Throws where the client is not built, or where a built file has no source any more. */
+/** Creates `folder` from the client in `source`, replacing what it contains. Throws if the client is not built, or if a built file has no source. */
 export function stageClient(folder: string, source = join(projectRoot, 'packages/client')): void {
   if (!existsSync(join(source, 'dist/client.js'))) throw new Error('the client is not built: npm run build --workspace packages/client')
   for (const file of globSync('**/*.{js,d.ts}', { cwd: join(source, 'dist') }))

@@ -21,7 +21,7 @@ const asTheyAre = [
 ]
 const files = ['bin', 'src', 'docs', 'deploy', 'packages/console/dist', 'CHANGELOG.md']
 
-/** Makes `folder` anew. Throws where the console is not built, or where a script loads a package that the manifest does not name. */
+/** Creates `folder`, replacing what it contains. Throws if the console is not built, or if a script imports a package that the manifest does not list. */
 export function stageServer(folder: string): void {
   if (!existsSync(join(projectRoot, 'packages/console/dist/index.html')))
     throw new Error('the console is not built: npm run build:console, then pack again')

@@ -14,9 +14,9 @@ const quietMs = 45_000
 // After the last event only the end of the body is left, which arrives immediately or never.
 const restMs = 1_000
 
-type Told = { reconciler: Reconciler; emit: (event: ChatStreamEvent) => void }
+type Output = { reconciler: Reconciler; emit: (event: ChatStreamEvent) => void }
 
-export async function attemptStream(send: Send, outgoing: Outgoing, watch: Watch, { reconciler, emit }: Told): Promise<ChatReply> {
+export async function attemptStream(send: Send, outgoing: Outgoing, watch: Watch, { reconciler, emit }: Output): Promise<ChatReply> {
   reconciler.begin()
   const response = await send({ ...outgoing, quietMs }, watch)
   if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream')) {

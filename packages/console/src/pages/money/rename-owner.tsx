@@ -1,4 +1,4 @@
-/** Gives an owner another name. Nothing else of an owner is changed by hand: its balance moves by its ledger alone. */
+/** Renames an owner. Nothing else of an owner can be edited; its balance changes only through its ledger. */
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-/** From a turn's request id to its conversation, which is looked up when somebody asks: a ledger knows requests alone. */
+/** Links a turn's request ID to its conversation, which is looked up on a click, because a ledger only contains request IDs. */
 import { Anchor, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useLocation } from 'wouter'

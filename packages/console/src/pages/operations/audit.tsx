@@ -1,4 +1,4 @@
-/** Who changed what, newest first: names of things and fields, never a value. */
+/** The audit log, newest first: names of things and fields, never a value. */
 import { Anchor, Stack, Table, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { segment } from '../../api/client.ts'
@@ -12,7 +12,7 @@ import { Waiting } from '../../show/waiting.tsx'
 import { Part } from './part.tsx'
 
 const who: Record<AuditLine['who'], string> = { admin: 'Operator', server: 'Turnkeep' }
-/** A glance; more come on request. */
+/** A short list; more are loaded on request. */
 const shownFirst = 20
 
 export function Audit() {
@@ -77,7 +77,7 @@ function Line({ line }: { line: AuditLine }) {
   )
 }
 
-/** The pages that show one thing by its id. */
+/** The pages that show one thing by its ID. */
 const pages: Record<string, string> = { agent: '/agents', owner: '/money', conversation: '/conversations' }
 
 function Subject({ noun, id }: { noun: string; id: string }) {

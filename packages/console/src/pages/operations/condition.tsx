@@ -1,4 +1,4 @@
-/** How the service is, as the process that answers tells it: readiness, store, limiter, load, and what it has counted since its start. */
+/** The state of the process that answers: readiness, store, rate limiter, load, and its counters since the start. */
 import { Alert, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'

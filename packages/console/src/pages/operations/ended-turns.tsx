@@ -1,4 +1,4 @@
-/** The newest turns that ended without a reply, and why: what callers were told by its code, and the cause that only the operator sees. */
+/** The newest turns that ended without a reply, with the code that callers received and the cause that only the operator sees. */
 import { SegmentedControl, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useList } from '../../api/lists.ts'
@@ -12,7 +12,7 @@ import { AgentCell, TurnCell } from './turn-cells.tsx'
 
 const states = { failed: 'Failed', released: 'Released' } as const
 type Ended = keyof typeof states
-/** A glance; more come on request. */
+/** A short list; more are loaded on request. */
 const shownFirst = 10
 
 export function EndedTurns() {

@@ -1,4 +1,4 @@
-/** What a verification found: a sentence for all, and each invariant with the rows that break it. */
+/** The result of a verification: a summary, and each invariant with the rows that violate it. */
 import { Alert, Box, Stack, Table, Text } from '@mantine/core'
 import type { Verification } from '../../api/types.ts'
 import { CodeBlock } from '../../show/code-block.tsx'

@@ -1,4 +1,4 @@
-/** How the service is, what runs, what failed, who changed what, and whether the stored data is sound. */
+/** The operations page: state, running turns, failures, audit log, and verification of the stored data. */
 import { Page } from '../../show/page.tsx'
 import { Audit } from './audit.tsx'
 import { Condition } from './condition.tsx'

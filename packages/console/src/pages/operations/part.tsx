@@ -1,4 +1,4 @@
-/** A part of the page under its heading. */
+/** A section of the page with its heading. */
 import { Box, Group, Text, Title } from '@mantine/core'
 import { useId } from 'react'
 import type { ReactNode } from 'react'
