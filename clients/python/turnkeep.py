@@ -1,11 +1,11 @@
-"""Client of the Turnkeep API: one module, the standard library alone, Python 3.9 or newer.
+"""Client for the Turnkeep API: one module without dependencies, for Python 3.9 or newer.
 
     client = Turnkeep(base_url="http://127.0.0.1:8080", agent_id=AGENT_ID, api_key=API_KEY)
     reply = client.chat(external_user_id="ann", message="Hello")
 
-Owns the caller's half of "answered once": one Idempotency-Key for a logical call over all its attempts, what is sent again and when, and a
-broken stream that is finished by its key. Never follows a redirect, uses a proxy of the environment or shows the API key. Specification,
-sections 4 to 8. A client holds no connection and may be used from many threads.
+It does the caller's part of "answered once": it keeps one Idempotency-Key for all attempts at a call, decides what is sent again and when,
+and completes a broken stream with the same key. It does not follow redirects, use proxies from the environment or reveal the API key. A
+client holds no connection and may be used from many threads.
 """
 
 import contextlib
@@ -36,15 +36,15 @@ __all__ += ["InternalServerError", "ServiceUnavailableError", "APIConnectionErro
 _Made = TypeVar("_Made")
 
 
-# --- What a caller uses ---
+# --- Public API ---
 
 
 class Turnkeep:
-    """One agent of a Turnkeep service, spoken to with one API key.
+    """One agent of a Turnkeep service, with one API key.
 
-    `timeout`: seconds of one attempt, whole. `max_retries`: how often a call is sent again after a failure; waiting for a turn that runs
-    does not count. `max_wait`: seconds since the call began, which bound all its attempts and waits (the system's look-up of a host's name
-    is not cut short). A call may have its own. Raises ValueError for what cannot be meant.
+    `timeout`: seconds for one whole attempt. `max_retries`: how often a call is repeated after a failure; waits for a running turn do not
+    count. `max_wait`: seconds for all attempts and waits of a call (the system's look-up of a host name is not interrupted). Each call may
+    override them. Raises ValueError for invalid values.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Turnkeep:
         self, *, external_user_id: str, message: str, idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
     ) -> "Reply":
-        """Sends one message and waits for the reply. Every error has its `idempotency_key`: with it the message can be sent again later."""
+        """Sends one message and waits for the reply. Every error has its `idempotency_key`, with which the message can be sent again."""
         limits = self._limits.but(timeout, max_retries, max_wait)
         call = _Call(self._service, limits, _checked_key(idempotency_key))
         return call.fetch("POST", "/chat", lambda data: _record(data, Reply), _message_body(external_user_id, message))
@@ -67,13 +67,13 @@ class Turnkeep:
         self, *, external_user_id: str, message: str, idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None, max_retries: Optional[int] = None, max_wait: Optional[float] = None,
     ) -> "Stream":
-        """As `chat`, piece by piece. Nothing is sent before the stream is read; its time begins then."""
+        """As `chat`, but streamed. Nothing is sent, and no timeout starts, before the stream is read."""
         limits = self._limits.but(timeout, max_retries, max_wait)
         return Stream(_Call(self._service, limits, _checked_key(idempotency_key)), _message_body(external_user_id, message))
 
     @property
     def rate_limit(self) -> Optional["RateLimit"]:
-        """This key's window as the last answer told that told any; None is unknown, not zero. Streams and most errors say nothing."""
+        """This key's rate limit, from the last response that contained it; None: unknown. Streams and most errors do not contain it."""
         return self._service.rate_limit
 
     def __repr__(self) -> str:
@@ -83,8 +83,8 @@ class Turnkeep:
 class Stream:
     """The events of one reply: one Created, then Delta and perhaps Reset, then one Completed, always last. A failure is raised.
 
-    The deltas since the last Reset, or else since the beginning, always add up to the reply. `with` closes the connection, and so does
-    leaving the loop: nothing more is sent, the turn goes on, and `idempotency_key` brings its reply. Any thread may call `close`.
+    The deltas since the last Reset, or since the start, always add up to the reply. `with` closes the connection, and so does leaving the
+    loop: nothing more is sent, the turn continues, and a call with `idempotency_key` returns its reply. Any thread may call `close`.
     """
 
     def __init__(self, call: "_Call", body: bytes) -> None:
@@ -107,7 +107,7 @@ class Stream:
             self.close()
 
     def completed(self) -> "Reply":
-        """Reads to the end: what `chat` returns. Raises what ended the stream before."""
+        """Reads to the end and returns what `chat` returns. Raises the error of the stream."""
         while self._next() is not None:
             pass
         if self._reply is None:
@@ -115,13 +115,13 @@ class Stream:
         return self._reply
 
     def text(self) -> str:
-        """Reads to the end: the whole text of the reply. Raises what ended the stream before."""
+        """Reads to the end and returns the whole text of the reply. Raises the error of the stream."""
         return self.completed().message.content
 
     def close(self) -> None:
-        """Ends the reading at once; the turn goes on. Who reads before the end was there gets APIUserAbortError."""
+        """Stops reading immediately; the turn continues. A read before the end of the stream raises APIUserAbortError."""
         self._call.stop()
-        # Another thread that reads just now is woken by the stop and ends the events itself.
+        # A thread that is reading is woken by the stop and ends the events itself.
         if self._reading.acquire(blocking=False):
             try:
                 self._events.close()
@@ -150,7 +150,7 @@ class Stream:
                 self._call.wait_after(error)
 
     def _read_attempt(self, response: HTTPResponse, shown: "_Shown") -> Iterator["StreamEvent"]:
-        """What one attempt says that no earlier one said."""
+        """The events of one attempt that no earlier attempt has returned."""
         said = ""
         for name, data in _events_of(response):
             if name == "response.created":
@@ -176,18 +176,18 @@ class Stream:
 
 
 class Conversations:
-    """What this API key has stored, newest first. Each page is fetched when the loop comes to it, as a call with limits of its own."""
+    """The conversations of this API key, newest first. Each page is fetched when the loop reaches it, as a call with its own limits."""
 
     def __init__(self, service: "_Service", limits: "_Limits") -> None:
         self._service = service
         self._limits = limits
 
     def list(self, *, external_user_id: Optional[str] = None, limit: Optional[int] = None) -> Iterator["Conversation"]:
-        """All of them, or that of one external user. `limit`: how many one page asks for, 1 to 100."""
+        """All of them, or that of one external user. `limit`: the page size, 1 to 100."""
         return self._pages("/conversations", {"external_user_id": external_user_id, "limit": limit}, Conversation)
 
     def messages(self, conversation_id: str, *, limit: Optional[int] = None) -> Iterator["Message"]:
-        """All messages of one. `limit`: how many one page asks for, 1 to 100. Raises NotFoundError for a conversation of another key."""
+        """All messages of a conversation. `limit`: the page size, 1 to 100. Raises NotFoundError for a conversation of another key."""
         return self._pages(f"/conversations/{_path_step('conversation_id', conversation_id)}/messages", {"limit": limit}, Message)
 
     def _pages(self, path: str, query: Mapping[str, object], kind: type[_Made]) -> Iterator[_Made]:
@@ -201,7 +201,7 @@ class Conversations:
                 return
 
 
-# --- What the service says ---
+# --- Responses ---
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class Reset:
-    """What was shown so far is void: the turn was run anew and says something else, from its beginning. Made here, never sent."""
+    """Discard the text so far: the turn was run again and the text differs; it follows from its beginning. Created by this client."""
 
     type: Literal["response.output_text.reset"] = "response.output_text.reset"
 
@@ -272,7 +272,7 @@ class Message:
 
 @dataclass(frozen=True)
 class RateLimit:
-    """Requests in one window, what is left of it, and when it ends."""
+    """Requests per window, how many are left, and when the window ends."""
 
     limit: int
     remaining: int
@@ -283,12 +283,12 @@ class RateLimit:
 
 
 class TurnkeepError(Exception):
-    """Every error of a call. With `idempotency_key` the same message can be sent again, later and elsewhere; a listing has none."""
+    """The base class of errors. With `idempotency_key` the same message can be sent again, from anywhere; None for a list."""
 
     idempotency_key: Optional[str] = None
 
 class APIError(TurnkeepError):
-    """The service refused the call, or something before it did: then `code` is None. `retry_after`: seconds, as the answer said."""
+    """The service refused the call, or a proxy did: then `code` is None. `retry_after`: seconds, from the response."""
 
     code: Optional[str] = None
     status: int = 500
@@ -311,7 +311,7 @@ class NotFoundError(APIError):
     """404"""
 
 class ConflictError(APIError):
-    """409; `idempotency_in_progress` and `conversation_busy` only where `max_wait` would have ended before the turn."""
+    """409; `idempotency_in_progress` and `conversation_busy` only if `max_wait` would end before the turn."""
 
 class ValidationError(APIError):
     """422"""
@@ -320,19 +320,19 @@ class RateLimitError(APIError):
     """429"""
 
 class InternalServerError(APIError):
-    """500, and what a proxy says from 501 on"""
+    """500, and other statuses from 501 on, from a proxy"""
 
 class ServiceUnavailableError(APIError):
-    """503. The turn may still be answered: the same key brings its reply."""
+    """503. The turn may still complete: a call with the same key returns its reply."""
 
 class APIConnectionError(TurnkeepError):
-    """No answer of the service came: the connection failed or broke, or what came was not its. The turn may have run."""
+    """There was no response of the service: the connection failed, or the response was not from it. The turn may have run."""
 
 class APIConnectionTimeoutError(APIConnectionError):
-    """No answer came in time. The turn may have run."""
+    """There was no response in time. The turn may have run."""
 
 class APIUserAbortError(TurnkeepError):
-    """The stream was closed while it was read. The turn may run on."""
+    """The stream was closed while it was read. The turn may continue."""
 
 
 _BY_STATUS: dict[int, type[APIError]] = {
@@ -347,7 +347,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
     503: ServiceUnavailableError,
 }
 
-# An `error` event comes after a 200 and has its code alone. Any other code is a 500.
+# The status for the code of an `error` event, which follows a 200. Any other code is a 500.
 _CODES_OF_STATUS = {
     401: "invalid_api_key",
     402: "insufficient_balance",
@@ -367,9 +367,9 @@ def _api_error(message: str, status: int, code: Optional[str], request_id: Optio
     return error
 
 
-# --- What is sent again, and when ---
+# --- Retries ---
 
-# A turn runs, this one or another of the same user: nothing has failed.
+# A turn is running, this one or another of the same user: nothing has failed.
 _TURN_RUNS = ("conversation_busy", "idempotency_in_progress")
 _PASSES = ("service_unavailable", "api_rate_limit_unavailable", "rate_limit_exceeded")
 
@@ -377,40 +377,40 @@ _FIRST_WAIT_SECONDS = 0.5
 # Long enough for a restart, short enough for a person who waits.
 _LONGEST_WAIT_SECONDS = 8.0
 _LONGEST_JITTER_SECONDS = 1.0
-# The service says at least a comment every 15 s: three missed are no chance.
+# The service sends at least a comment every 15 s, so three missing ones are not a coincidence.
 _STREAM_IDLE_SECONDS = 45.0
-# As long as the attempt; a socket takes no infinity.
+# As long as the attempt, because a socket accepts no infinite timeout.
 _ANSWER_IDLE_SECONDS = 86_400.0
-# More than a socket holds of what came in time; who never stops to speak has an end.
+# More than a socket buffers, so that data that arrived in time is read, but an endless sender is not.
 _LATE_BYTES = 2**23
 
-# Tests own time and chance.
+# Replaced by tests.
 _now = time.monotonic
 _random = random.random
 
 
 def _sleep(seconds: float, stopped: threading.Event) -> None:
-    """Ends early where `stopped` is set."""
+    """Ends early if `stopped` is set."""
     end = _now() + seconds
-    # A second at a time: on Windows, Ctrl-C does not end a wait.
+    # One second at a time, because Ctrl-C does not interrupt a wait on Windows.
     while _now() < end and not stopped.wait(min(1.0, max(0.0, end - _now()))):
         pass
 
 
 def _sent_again(error: TurnkeepError) -> Literal["never", "fails", "runs"]:
-    """`fails` counts against max_retries; `runs` waits for a turn, which max_wait alone bounds."""
+    """`fails` counts against max_retries; `runs` waits for a running turn, limited only by max_wait."""
     if isinstance(error, APIError):
         if error.code is not None:
             return "runs" if error.code in _TURN_RUNS else "fails" if error.code in _PASSES else "never"
-        # Without a code it is the answer of a proxy, which knows nothing of the turn.
+        # Without a code it is the response of a proxy, which knows nothing about the turn.
         return "fails" if error.status >= 500 or error.status in (408, 429) else "never"
-    # A certificate does not become valid by asking again.
+    # A certificate does not become valid by repeating.
     hopeless = not isinstance(error, APIConnectionError) or isinstance(error.__cause__, ssl.SSLCertVerificationError)
     return "never" if hopeless else "fails"
 
 
 def _wait_seconds(error: TurnkeepError, sent: int) -> float:
-    """Before the next attempt, when `sent` came before the one that failed. Never less than Retry-After; zero of it counts as none."""
+    """The wait before the next attempt; `sent`: attempts before the failed one. At least Retry-After, of which zero is ignored."""
     retry_after = error.retry_after if isinstance(error, APIError) else None
     if retry_after:
         return retry_after + _random() * min(_LONGEST_JITTER_SECONDS, retry_after * 0.2)
@@ -436,7 +436,7 @@ class _Limits:
 
 
 class _Call:
-    """One logical call: one key, one budget of time, attempts one after the other. `stop` may come from another thread."""
+    """One logical call: one key, one time limit, attempts one after the other. `stop` may be called by another thread."""
 
     def __init__(self, service: "_Service", limits: _Limits, key: Optional[str]) -> None:
         self.key = key
@@ -453,7 +453,7 @@ class _Call:
         self._failures = 0
 
     def fetch(self, method: str, path: str, parse: "Callable[[object], _Made]", body: Optional[bytes] = None) -> _Made:
-        """What a JSON answer says, over as many attempts as it takes."""
+        """The content of a JSON response, after as many attempts as necessary."""
         while True:
             try:
                 with self.request(method, path, body) as response:
@@ -463,7 +463,7 @@ class _Call:
 
     @contextlib.contextmanager
     def request(self, method: str, path: str, body: Optional[bytes] = None, idle: float = _ANSWER_IDLE_SECONDS) -> Iterator[HTTPResponse]:
-        """One attempt: an answer of 200, its body still to be read. Raises TurnkeepError for another, and for a broken body."""
+        """One attempt: a 200 response with an unread body. Raises TurnkeepError for other responses, and for a broken body."""
         wire = self._wire = _Wire(min(_now() + self._limits.timeout, self._end), idle)
         if self._stopped.is_set():
             wire.cut()
@@ -477,7 +477,7 @@ class _Call:
             wire.hang_up()
 
     def wait_after(self, error: TurnkeepError) -> None:
-        """Returns when the next attempt is due; raises where there is none."""
+        """Returns when the next attempt is due; raises if there is none."""
         again = _sent_again(error)
         seconds = _wait_seconds(error, self._sent)
         self._sent += 1
@@ -501,15 +501,15 @@ class _Call:
             self._wire.cut()
 
 
-# --- One request, on a connection of its own ---
+# --- One request on its own connection ---
 
 
 class _Service:
-    """Where requests go, with which key, and what answers tell of its window."""
+    """The URL, the API key, and the rate limit from responses."""
 
     def __init__(self, base_url: str, agent_id: str, api_key: str) -> None:
         self._tls, self._host, self._port, self._host_header, path = _address(base_url)
-        # Often read from a file, with the end of its line.
+        # Often read from a file, including its line break.
         self._api_key = api_key.strip()
         if not re.fullmatch(r"[\x21-\x7e]+", self._api_key):
             raise ValueError("api_key is empty, or has characters that no API key has")
@@ -519,11 +519,11 @@ class _Service:
         self._path = f"{path}/v1/agents/{_path_step('agent_id', agent_id)}"
 
     def send(self, wire: "_Wire", method: str, path: str, key: Optional[str], body: Optional[bytes]) -> HTTPResponse:
-        """An answer of 200; raises APIError for any other."""
+        """A 200 response; raises APIError for any other."""
         http = HTTPConnection(self._host, self._port)
         http.sock = wire
         wire.connect(self._host, self._port, self._tls)
-        # A refusal may come before the whole body was taken; it is what counts then.
+        # A refusal may arrive before the whole body was sent; then the refusal counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             http.request(method, self._path + path, body, self._headers(key, body))
         response = http.getresponse()
@@ -538,7 +538,7 @@ class _Service:
         if body is not None:
             headers["Content-Type"] = "application/json"
         if key is not None:
-            # http.client would write text as latin-1; the service reads UTF-8.
+            # http.client would encode text as latin-1; the service expects UTF-8.
             headers["Idempotency-Key"] = key.encode()
         return headers
 
@@ -558,9 +558,9 @@ def _address(base_url: str) -> tuple[Optional[ssl.SSLContext], str, int, str, st
 
 
 class _Wire:
-    """A connection that ends by a deadline, or after `idle` seconds of silence; as much of a socket as HTTPConnection needs.
+    """A connection with a deadline and a limit of `idle` seconds of silence; the part of a socket that HTTPConnection needs.
 
-    A socket's own timeout begins anew with each byte, so it is set before each read and write to what is left.
+    A socket's own timeout restarts with each byte, so it is set to the remaining time before each read and write.
     """
 
     def __init__(self, end: float, idle: float) -> None:
@@ -571,7 +571,7 @@ class _Wire:
         self._cut = False
 
     def connect(self, host: str, port: int, tls: Optional[ssl.SSLContext]) -> None:
-        """To the first address that takes it. Each has its share of the time, so that a silent one leaves some to the others."""
+        """Connects to the first address that accepts. Each gets a share of the time, so that a silent one leaves some for the others."""
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         for left, (family, kind, protocol, _, address) in zip(range(len(addresses), 0, -1), addresses):
             try:
@@ -589,12 +589,12 @@ class _Wire:
 
     def _take(self, connection: socket.socket) -> None:
         self._socket = connection
-        # Cut before there was anything to be cut.
+        # Stopped before the socket existed.
         if self._cut:
             raise ConnectionAbortedError("cut")
 
     def _timed(self, shares: int = 1, late: bool = False) -> socket.socket:
-        """`late`: where no time is left, the socket does not wait."""
+        """`late`: if no time is left, the socket does not wait."""
         seconds = max(0.0, min(self._end - _now(), self._idle) / shares)
         if seconds == 0 and not late:
             raise socket.timeout("timed out")
@@ -609,7 +609,7 @@ class _Wire:
             rest = rest[self._timed().send(rest) :]
 
     def receive_into(self, buffer: Any) -> int:
-        """What has come already is taken after the end as well: its reader was slow, and not who sent it."""
+        """Data that has already arrived is also read after the deadline: the reader was slow, not the sender."""
         connection = self._timed(late=self._late_bytes < _LATE_BYTES)
         try:
             count = connection.recv_into(buffer)
@@ -623,7 +623,7 @@ class _Wire:
         return io.BufferedReader(_Reader(self))
 
     def close(self) -> None:
-        """Not yet: HTTPConnection closes when it has an answer's head, and the body is still to be read."""
+        """Not yet: HTTPConnection closes after the head of a response, and the body is still to be read."""
 
     def hang_up(self) -> None:
         connection, self._socket = self._socket, None
@@ -631,7 +631,7 @@ class _Wire:
             connection.close()
 
     def cut(self) -> None:
-        """From another thread: wakes a read, as closing would not. Not by SSLSocket's own, which takes the TLS from under that read."""
+        """From another thread: interrupts a read, which closing does not. Not SSLSocket's own shutdown, which breaks that read."""
         self._cut = True
         connection = self._socket
         if connection is not None:
@@ -651,29 +651,29 @@ class _Reader(io.RawIOBase):
         return self._wire.receive_into(buffer)
 
 
-# --- What is sent, and what an answer means ---
+# --- Requests and responses ---
 
 
 def _checked_key(given: Optional[str]) -> str:
-    """Raises ValueError for what the service would refuse, and no header can carry."""
+    """Raises ValueError for a key that the service would refuse or that a header cannot contain."""
     key = str(uuid.uuid4()) if given is None else given
     if not 1 <= len(key) <= 255 or any(unicodedata.category(letter) in ("Cc", "Cs") for letter in key):
         raise ValueError("idempotency_key must have 1 to 255 characters, and no control characters")
-    # HTTP takes blanks from both ends of a header: two keys would be one. A tab is a control character.
+    # HTTP removes spaces from both ends of a header, so two keys could become one. A tab is a control character.
     if key != key.strip(" "):
         raise ValueError("idempotency_key must not begin or end with a blank")
     return key
 
 
 def _path_step(name: str, value: str) -> str:
-    """Raises ValueError for what would lead to another path."""
+    """Raises ValueError for a text that would lead to another path."""
     if value in ("", ".", ".."):
         raise ValueError(f"{name} must not be {value!r}")
     return quote(value, safe="")
 
 
 def _message_body(external_user_id: str, message: str) -> bytes:
-    # A lone surrogate goes as it is: the service says what is wrong with it.
+    # A lone surrogate is sent as it is; the service refuses it with an explanation.
     return json.dumps({"external_user_id": external_user_id, "message": message}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -700,7 +700,7 @@ def _failure(data: object, status: int, retry_after: Optional[float]) -> APIErro
 
 
 def _retry_after(header: Optional[str]) -> Optional[float]:
-    """Seconds, of a number or of the date that a proxy may write."""
+    """Seconds, from a number or from a date, which a proxy may send."""
     text = (header or "").strip()
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
         return float(text)
@@ -726,7 +726,7 @@ def _not_ours() -> APIConnectionError:
 def _json(text: Union[str, bytes]) -> object:
     try:
         return json.loads(text)
-    # Nested too deeply, it is a RecursionError.
+    # JSON that is nested too deeply raises RecursionError.
     except (ValueError, RecursionError):
         raise _not_ours() from None
 
@@ -739,7 +739,7 @@ def _field(data: object, name: str, kind: type[_Made]) -> _Made:
 
 
 def _record(data: object, kind: type[_Made]) -> _Made:
-    """A dataclass of the fields of the same names. Others are left out: a later service may send more."""
+    """A dataclass from the fields with the same names. Others are ignored, because a newer service may send more."""
     made: dict[str, object] = {}
     for field in fields(kind):  # type: ignore[arg-type]
         if is_dataclass(field.type):
@@ -758,18 +758,18 @@ def _page(data: object, kind: type[_Made]) -> tuple[list[_Made], Optional[str]]:
 
 
 class _Shown:
-    """What has left a stream since its last Reset, held against what an attempt says."""
+    """Compares the text that a stream has returned since its last Reset with the text of an attempt."""
 
     def __init__(self) -> None:
         self._text = ""
 
     def follow(self, said: str) -> Iterator[Union[Delta, Reset]]:
-        """All that the attempt has said so far; as long as it is the beginning of what was shown, it may still become the same."""
+        """Call with the text of the attempt so far. While it is a prefix of what was shown, it may still become the same text."""
         if not self._text.startswith(said):
             yield from self.finish(said)
 
     def finish(self, content: str) -> Iterator[Union[Delta, Reset]]:
-        """All that the attempt says."""
+        """Call with the whole text of the attempt."""
         if not content.startswith(self._text):
             self._text = ""
             yield Reset()
@@ -780,7 +780,7 @@ class _Shown:
 
 
 def _events_of(response: HTTPResponse) -> Iterator[tuple[str, object]]:
-    """Name and data of each event, as soon as its last byte is there. Raises APIConnectionError for what is no event stream."""
+    """Yields name and data of each event when it is complete. Raises APIConnectionError for anything but an event stream."""
     if response.headers.get_content_type() != "text/event-stream":
         raise _not_ours()
     parser = _EventParser()
@@ -792,7 +792,7 @@ def _events_of(response: HTTPResponse) -> Iterator[tuple[str, object]]:
 
 
 class _EventParser:
-    """Bytes of an event stream, cut anywhere, to names and data. What is after the last empty line is no event yet."""
+    """Parses bytes of an event stream in any chunking to names and data. An incomplete event is kept."""
 
     def __init__(self) -> None:
         self._decoder = getincrementaldecoder("utf-8-sig")("replace")
@@ -805,7 +805,7 @@ class _EventParser:
         text = self._decoder.decode(piece)
         if not text:
             return
-        # A CR has ended its line, whether a LF follows or not.
+        # A CR ends its line, whether or not a LF follows.
         if self._after_cr and text.startswith("\n"):
             text = text[1:]
         self._after_cr = text.endswith("\r")
@@ -821,7 +821,7 @@ class _EventParser:
         if line == "":
             name, data, self._name, self._data = self._name, self._data, "", []
             return (name or "message", "\n".join(data)) if data else None
-        # Before the colon of a comment there is nothing.
+        # A comment has nothing before the colon.
         field, _, value = line.partition(":")
         value = value[1:] if value.startswith(" ") else value
         if field == "event":

@@ -5,19 +5,19 @@
 export type Phrase = { pattern: RegExp; instead: string; left: number }
 
 export const phrases: Phrase[] = [
-  { pattern: /\bstands? (in|at)\b(?! for)/i, instead: 'is in, is at', left: 26 },
-  { pattern: /\btold\b|\btells? of\b/i, instead: 'log, notify, report, return', left: 169 },
-  { pattern: /\banew\b/i, instead: 'again; or rebuild, reload, regenerate', left: 20 },
-  { pattern: /\bmend(s|ed|ing)?\b/i, instead: 'fix, fixed; no problems found', left: 22 },
-  { pattern: /\bis none\b|\bwhat is no\b/i, instead: 'is not; for example "invalid JSON"', left: 46 },
-  { pattern: /\b(so|of so) many\b/i, instead: 'up to N, page size', left: 20 },
-  { pattern: /\b(nobody|somebody)('s)?\b/i, instead: 'no one, another process; usually the name of the actor', left: 102 },
+  { pattern: /\bstands? (in|at)\b(?! for)/i, instead: 'is in, is at', left: 24 },
+  { pattern: /\btold\b|\btells? of\b/i, instead: 'log, notify, report, return', left: 162 },
+  { pattern: /\banew\b/i, instead: 'again; or rebuild, reload, regenerate', left: 14 },
+  { pattern: /\bmend(s|ed|ing)?\b/i, instead: 'fix, fixed; no problems found', left: 21 },
+  { pattern: /\bis none\b|\bwhat is no\b/, instead: 'is not; for example "invalid JSON"', left: 28 },
+  { pattern: /\b(so|of so) many\b/i, instead: 'up to N, page size', left: 19 },
+  { pattern: /\b(nobody|somebody)('s)?\b/i, instead: 'no one, another process; usually the name of the actor', left: 99 },
   { pattern: /\b(faults?|errors?) of ours\b|\bby our fault\b/i, instead: 'internal error', left: 8 },
   { pattern: /\busual troubles?\b/i, instead: 'common problems', left: 0 },
   { pattern: /\b(bring|brings|bringing|brought) about\b/i, instead: 'apply, create or update', left: 1 },
   { pattern: /\bmov(e|es|ing) house\b/i, instead: 'migrate to PostgreSQL', left: 0 },
   { pattern: /\bformer\b/i, instead: 'previous, old', left: 7 },
-  { pattern: /\b(spoken|speech)\b/i, instead: 'chat, generate, reply', left: 2 },
+  { pattern: /\b(spoken|speech)\b/i, instead: 'chat, generate, reply', left: 1 },
   { pattern: /\bbegun\b/i, instead: 'started', left: 16 },
   { pattern: /\bdoors?\b/i, instead: 'HTTP layer, edge', left: 6 },
   { pattern: /\b(rooms|houses?)\b|\b(this|other|every|no|the|a) room\b/i, instead: 'module, package, architecture', left: 55 },
@@ -32,7 +32,7 @@ export const phrases: Phrase[] = [
   {
     pattern: /\bspecification,? section\b|\brulings?\b|\bsurfaces:|\bsections? \d/i,
     instead: 'a rule of docs/rules.md, or a link into docs/',
-    left: 20,
+    left: 19,
   },
   { pattern: /\brows? \d/i, instead: 'a rule, or a fault of docs/fault-matrix.md', left: 1 },
 ]
