@@ -571,7 +571,7 @@ void test('documents: a document that ends three processes fails with the reason
   const library = new Library(t, await place.open(), bench)
   await library.put('doc_next', { fileName: 'a.md', content: Buffer.from('The harbour is open.') })
   library.index()
-  assert.equal(await library.failed('doc_poison'), 'Indexing was begun three times and never came to its end.')
+  assert.equal(await library.failed('doc_poison'), 'Indexing was started three times and never finished.')
   assert.equal((await library.ready('doc_next')).chunks, 1)
 })
 
@@ -592,7 +592,7 @@ void test('documents: a document whose reading process is killed is started agai
   // Takes seconds to be read.
   await library.put('doc_page', { fileName: 'a.html', content: Buffer.alloc(8 * 1024 * 1024, '<p>x') })
   for (let n = 0; n < 3; n++) await killNext()
-  assert.equal(await library.failed('doc_page'), 'Indexing was begun three times and never came to its end.')
+  assert.equal(await library.failed('doc_page'), 'Indexing was started three times and never finished.')
   const brokenOff = library.logged.filter(({ message }) => message === 'document indexing interrupted: the reading process ended')
   assert.equal(brokenOff.length, 3)
   assert.match(String(brokenOff[0]!.fields['err']), /was ended by SIGKILL$/)

@@ -386,7 +386,7 @@ void test('tools: secrets can be decrypted for their own agent alone, and the mo
   const stolen = tools.open({ agentId: 'agt_2', tools: sealed, knowledge })
   const earlier = server.calls.length
   assert.deepEqual(await call(stolen, {}), {
-    text: 'Error: the tool is not set up; its operator has to mend it.',
+    text: 'Error: the tool is not set up; its operator has to fix it.',
     isError: true,
     passages: [],
   })

@@ -91,7 +91,7 @@ describe('DATABASE_URL', () => {
   })
 
   test('without the required password: every command ends immediately and says where to set it', { timeout: 30_000 }, async (t) => {
-    const words = /it asks for a password, which may stand in the address, in PGPASSWORD or in ~\/\.pgpass/
+    const words = /it requires a password: set it in the URL, in PGPASSWORD or in ~\/\.pgpass/
     for (const args of [['verify'], ['doctor'], ['backup', join(await ownFolder(t), 'x.dump')]]) {
       const { url, hungUp } = await askingForPassword(t)
       const { code, stdout, stderr } = await runCommand(args, { ...secrets, PORT: '1', DATABASE_URL: url })
