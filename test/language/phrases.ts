@@ -5,10 +5,10 @@
 export type Phrase = { pattern: RegExp; instead: string; left: number }
 
 export const phrases: Phrase[] = [
-  { pattern: /\bstands? (in|at)\b(?! for)/i, instead: 'is in, is at', left: 24 },
+  { pattern: /\bstands? (in|at)\b(?! for)/i, instead: 'is in, is at', left: 23 },
   { pattern: /\btold\b|\btells? of\b/i, instead: 'log, notify, report, return', left: 162 },
   { pattern: /\banew\b/i, instead: 'again; or rebuild, reload, regenerate', left: 14 },
-  { pattern: /\bmend(s|ed|ing)?\b/i, instead: 'fix, fixed; no problems found', left: 21 },
+  { pattern: /\bmend(s|ed|ing)?\b/i, instead: 'fix, fixed; no problems found', left: 20 },
   { pattern: /\bis none\b|\bwhat is no\b/, instead: 'is not; for example "invalid JSON"', left: 28 },
   { pattern: /\b(so|of so) many\b/i, instead: 'up to N, page size', left: 19 },
   { pattern: /\b(nobody|somebody)('s)?\b/i, instead: 'no one, another process; usually the name of the actor', left: 99 },
@@ -18,7 +18,7 @@ export const phrases: Phrase[] = [
   { pattern: /\bmov(e|es|ing) house\b/i, instead: 'migrate to PostgreSQL', left: 0 },
   { pattern: /\bformer\b/i, instead: 'previous, old', left: 7 },
   { pattern: /\b(spoken|speech)\b/i, instead: 'chat, generate, reply', left: 1 },
-  { pattern: /\bbegun\b/i, instead: 'started', left: 16 },
+  { pattern: /\bbegun\b/i, instead: 'started', left: 14 },
   { pattern: /\bdoors?\b/i, instead: 'HTTP layer, edge', left: 6 },
   { pattern: /\b(rooms|houses?)\b|\b(this|other|every|no|the|a) room\b/i, instead: 'module, package, architecture', left: 55 },
   { pattern: /\blives\b(?! in)/i, instead: 'process run, restart; or is, runs', left: 47 },
