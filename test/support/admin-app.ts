@@ -1,18 +1,18 @@
-/** One real service for the admin tests of a file, and short hands for what they ask of it. */
+/** One real service for the admin tests of a file, and shortcuts for their requests. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after } from 'node:test'
 import { startTestApp } from './test-app.ts'
 import type { Answer, Json, TestApp } from './test-app.ts'
 
-/** Ended when the file's tests are over. */
+/** Stopped when the tests of the file are over. */
 export async function startAdminApp(): Promise<TestApp> {
   const app = await startTestApp()
   after(() => app.close())
   return app
 }
 
-/** The envelope of a refusal, with `words` in its message. */
+/** Asserts an error envelope with a message that matches `words`. */
 export async function refused(asked: Promise<Answer>, status: number, code: string, words = /./): Promise<void> {
   const { json, headers, status: seen, text } = await asked
   assert.deepEqual([seen, json.error?.code], [status, code], text)
@@ -22,7 +22,7 @@ export async function refused(asked: Promise<Answer>, status: number, code: stri
 
 export const once = (): Record<string, string> => ({ 'idempotency-key': randomUUID() })
 
-/** Everything of a list, page by page. */
+/** All items of a list, page by page. */
 export async function allPages(app: TestApp, path: string, limit: number): Promise<Json[]> {
   const found: Json[] = []
   let cursor: string | null = null
@@ -36,7 +36,7 @@ export async function allPages(app: TestApp, path: string, limit: number): Promi
   return found
 }
 
-/** Texts that no field of a name may be; every one a valid JSON string. */
+/** Texts that no name field accepts; every one is a valid JSON string. */
 export const badNames: Record<string, unknown> = {
   empty: '',
   NUL: 'a\u0000b',

@@ -1,4 +1,4 @@
-/** The rooms that the admin room stands on, real ones, for a test that has a store and no service. They reach no private address. */
+/** The real modules that the admin module uses, for a test with a store and no service. They cannot reach private addresses. */
 import { pino } from 'pino'
 import { createGuard } from '../../src/agent/guard/guard.ts'
 import { createKnowledge } from '../../src/agent/knowledge/knowledge.ts'

@@ -1,6 +1,7 @@
 /**
- * Both descriptions as a server gives them at /openapi.json and /admin/v1/openapi.json, written from the source's own schemas by a door that
- * never listens, so that nobody's rate window or metrics see a request. test/contract/answer-check.test.ts holds them against a real server's.
+ * Both API descriptions as a server returns them at /openapi.json and /admin/v1/openapi.json, generated from the source's schemas by an
+ * HTTP layer that never listens, so no rate window or metric changes. test/contract/answer-check.test.ts compares them with those of a real
+ * server.
  */
 import { fastify } from 'fastify'
 import { adminRoutes } from '../../src/http/admin/routes.ts'
@@ -16,7 +17,7 @@ export async function describeBoth(): Promise<Descriptions> {
   await layer.register(async (api) => {
     for (const schema of namedSchemas) api.addSchema(schema)
     await describeApi(api, undefined)
-    // No request reaches a room.
+    // No request reaches a module.
     await api.register(chatRoutes, {} as never)
     await api.register(conversationRoutes, {} as never)
   })

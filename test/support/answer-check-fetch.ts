@@ -1,17 +1,17 @@
 /**
- * Preloaded into every test file by test/run.ts: an answer of our service that comes by `fetch` is held against its description, and the fetch
- * rejects where it differs. A body of JSON is read once more beside its reader; an event stream is left alone, since callers who leave are
- * tested by leaving it.
+ * Preloaded into every test file by test/run.ts: every response of the service that arrives by `fetch` is compared with its description,
+ * and the fetch rejects if it differs. JSON bodies are read a second time. Event streams are skipped, because tests of disconnecting
+ * callers disconnect.
  */
 import { isMainThread } from 'node:worker_threads'
 import type { hold, isHeld } from './answer-check-run.ts'
 
 type Check = { hold: typeof hold; isHeld: typeof isHeld }
 
-/** Loaded with the first answer: a file that asks nobody pays nothing. */
+/** Loaded with the first response, so a file without requests does not pay for it. */
 const checkOfRun = (): Promise<Check> => import('./answer-check-run.ts')
 
-/** `fetch` with the check behind it. */
+/** `fetch` with the check. */
 export function holdFetch(fetch: typeof globalThis.fetch, checkOf = checkOfRun): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
@@ -20,7 +20,7 @@ export function holdFetch(fetch: typeof globalThis.fetch, checkOf = checkOfRun):
     if (!check.isHeld(url, response.headers)) return response
     const method = (init?.method ?? (input instanceof Request ? input.method : 'GET')).toUpperCase()
     const isRead = response.headers.get('content-type')?.includes('json') && method !== 'HEAD'
-    // One that breaks off is its reader's to find.
+    // An interrupted response is for its reader to notice.
     const text = isRead
       ? await response
           .clone()

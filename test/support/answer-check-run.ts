@@ -1,6 +1,6 @@
 /**
- * The answer check of this process, where test/run.ts has written the descriptions into a folder and named it; without one nothing is checked.
- * Leaves in that folder, when the process ends, how many answers of which operation were held, and what was wrong.
+ * The response check of this process, if test/run.ts has written the descriptions into a folder and set its name; otherwise nothing is
+ * checked. When the process ends, it writes to that folder how many responses of which operation were checked, and what was wrong.
  */
 import { randomUUID } from 'node:crypto'
 import { subscribe } from 'node:diagnostics_channel'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { AnswerCheck } from './answer-check.ts'
 import type { SeenAnswer, SeenEvent } from './answer-check.ts'
 
-/** What a process leaves behind. */
+/** The result of a process. */
 export type Held = { counts: Record<string, number>; wrong: string[] }
 
 const folder = process.env['TEST_CONTRACT']
@@ -18,26 +18,29 @@ const origins = new Set<string>()
 const wrong: string[] = []
 let made: AnswerCheck | undefined
 
-/** Made with the first answer: a file that asks nothing pays nothing. */
+/** Created with the first response, so a file without requests does not pay for it. */
 function checkOf(into: string): AnswerCheck {
   if (made) return made
   const check = new AnswerCheck(JSON.parse(readFileSync(join(into, 'descriptions.json'), 'utf8')))
   process.once('exit', () => {
     const held: Held = { counts: check.counts, wrong }
-    // A pid comes again.
+    // Process IDs are reused.
     writeFileSync(join(into, `held-${process.pid}-${randomUUID()}.json`), JSON.stringify(held))
   })
   return (made = check)
 }
 
-/** A server of ours listens there: every answer of its two APIs is held, one without X-Request-ID too, until another server of this process gets the port. */
+/**
+ * Call when a server of ours listens: every response of its two APIs is checked, also without X-Request-ID, until another server of this
+ * process gets the port.
+ */
 export function isOurs(baseUrl: string): void {
   if (folder !== undefined) origins.add(new URL(baseUrl).origin)
 }
 
 if (folder !== undefined) subscribe('tracing:net.server.listen:asyncEnd', forget)
 
-/** Whoever listens now says anew that it is ours. */
+/** Each new server registers again. */
 function forget(listening: unknown): void {
   const server = listening instanceof Object && 'server' in listening ? listening.server : undefined
   const address = server instanceof Server ? server.address() : null
@@ -45,19 +48,19 @@ function forget(listening: unknown): void {
   for (const origin of origins) if (new URL(origin).port === String(address.port)) origins.delete(origin)
 }
 
-/** Whether an answer is to be held: by its address, and by its X-Request-ID where nobody has said who listens there. */
+/** Whether to check a response: by its address, or by its X-Request-ID if no server was registered for it. */
 export function isHeld(url: URL, headers: Headers): boolean {
   if (folder === undefined || !/^\/(v1\/agents|admin\/v1)(\/|$)/.test(url.pathname)) return false
   return origins.has(url.origin) || headers.has('x-request-id')
 }
 
-/** Throws where the answer is not as it is described. */
+/** Throws if the response does not match its description. */
 export function hold(answer: SeenAnswer): void {
   if (folder === undefined) return
   refuse(`${answer.method} ${answer.path} ${answer.status}`, checkOf(folder).problems(answer), answer.text)
 }
 
-/** Throws where the events of a whole stream are not as they are described. */
+/** Throws if the events of a whole stream do not match their description. */
 export function holdEvents(events: SeenEvent[]): void {
   if (folder === undefined) return
   refuse('event stream', checkOf(folder).eventProblems(events))

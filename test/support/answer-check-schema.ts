@@ -1,14 +1,14 @@
 /**
- * A schema of a description as a check: references put in, objects closed, formats strict. A keyword that is not named here throws, so that
- * nothing in a description goes unchecked. Made by hand for what our descriptions use, which is plain JSON Schema 2020-12 without recursion.
+ * Compiles a schema of a description: references resolved, objects closed, formats strict. An unknown keyword throws, so that nothing in a
+ * description is left unchecked. Supports what our descriptions use: plain JSON Schema 2020-12 without recursion.
  */
 import { Validator } from '@cfworker/json-schema'
 
 type Json = Record<string, any>
-/** What is wrong with a value, in words; nothing where it fits. */
+/** Returns what is wrong with a value, or undefined. */
 export type SchemaCheck = (value: unknown) => string[]
 
-// `time.format`; what the format alone allows is wider.
+// `time.format`; the format alone allows more.
 const moment = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$'
 
 const words = new Set(['title', 'description', 'examples', 'default', 'discriminator'])
@@ -31,12 +31,12 @@ const one = new Set(['items', 'additionalProperties'])
 const several = new Set(['anyOf', 'oneOf', 'allOf'])
 const named = new Set(['properties', 'patternProperties'])
 
-/** `document`: where references lead. Throws on a keyword that is not known. */
+/** `document` is what references refer to. Throws for an unknown keyword. */
 export function compileClosed(schema: Json, document: Json): SchemaCheck {
   const validator = new Validator(close(schema, document), '2020-12', false)
   return (value) => {
     const { errors } = validator.validate(value)
-    // The last ones are the innermost, which say what it is about.
+    // The last ones are the innermost, which name the cause.
     return errors
       .filter(({ keyword }) => !['properties', 'items', 'anyOf', 'false'].includes(keyword))
       .slice(-3)
@@ -57,7 +57,7 @@ function close(schema: Json | boolean, document: Json): Json {
       closed[keyword] = Object.fromEntries(Object.entries<Json>(value).map(([name, each]) => [name, close(each, document)]))
     else if (!words.has(keyword)) throw new Error(`nobody checks the keyword ${keyword} of ${JSON.stringify(schema).slice(0, 200)}`)
   }
-  // What is told apart by a discriminator is closed in its members.
+  // For a discriminated union, the members are closed.
   if (closed['properties'] && closed['additionalProperties'] === undefined && !closed['oneOf']) closed['additionalProperties'] = false
   if (closed['format'] === 'date-time') closed['pattern'] = moment
   return closed

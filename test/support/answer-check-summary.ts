@@ -1,4 +1,4 @@
-/** For test/run.ts: the folder of the descriptions, and what all processes of a run have held against them. */
+/** For test/run.ts: the folder of the descriptions, and the results of all processes of a run. */
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,13 +6,13 @@ import { describeBoth } from './answer-check-descriptions.ts'
 import { operationNames } from './answer-check.ts'
 import type { Held } from './answer-check-run.ts'
 
-/** Of a whole run the operations are named that nobody called; where it is strict too, there must be none. */
+/** For a whole run, lists the operations that were never called; in strict mode there must be none. */
 export type Extent = { isWhole: boolean; isStrict: boolean }
 
 export type ContractRun = {
   /** For TEST_CONTRACT. */
   folder: string
-  /** Lines to print, and whether the run has failed by them. Removes the folder. */
+  /** Returns lines to print and whether the run has failed. Deletes the folder. */
   sum(extent: Extent): { lines: string[]; failed: boolean }
 }
 

@@ -1,7 +1,6 @@
 /**
- * Holds an answer of the service against the description that the service gives of itself: status, content type, headers, and the body, in which
- * what is not described is an error too. Knows nothing of how the answer came: answer-check-fetch.ts and the callers of test/support bring
- * them. Specification sections 2, 6, 7 and 8.
+ * Compares a response of the service with its API description: status, content type, headers, and the body, in which undocumented fields
+ * are errors, too. answer-check-fetch.ts and the callers in test/support provide the responses.
  */
 import { failures } from '../../src/errors.ts'
 import { compileClosed } from './answer-check-schema.ts'
@@ -9,16 +8,16 @@ import type { SchemaCheck } from './answer-check-schema.ts'
 
 type Json = Record<string, any>
 export type Descriptions = { public: Json; admin: Json }
-/** `text`: absent where the body was not read. `path` may have a query. */
+/** `text`: undefined if the body was not read. `path` may have a query. */
 export type SeenAnswer = { method: string; path: string; status: number; headers: Headers; text?: string | undefined }
 export type SeenEvent = { event: string; data: unknown }
 
 type Operation = { name: string; method: string; path: RegExp; responses: Json; document: Json }
 
 const codes: Record<string, { status: number; message: string; retryAfterSeconds?: number }> = failures
-// What the HTTP parser refuses (rulings, Additions to the error table).
+// What the HTTP parser refuses.
 const badRequestStatuses = [400, 408, 417, 431]
-// Headers that say something, and so are on the answers alone that are described with them.
+// Headers that may only be on responses whose description has them.
 const meant = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After', 'Set-Cookie', 'WWW-Authenticate']
 const methods = ['get', 'put', 'post', 'delete', 'patch']
 
@@ -26,7 +25,7 @@ export class AnswerCheck {
   readonly #operations: Operation[]
   readonly #descriptions: Descriptions
   readonly #checks = new Map<object, SchemaCheck>()
-  /** How many answers there were of each operation and status, `POST /v1/agents/{agent_id}/chat 200`. */
+  /** The number of responses by operation and status, `POST /v1/agents/{agent_id}/chat 200`. */
   readonly counts: Record<string, number> = {}
 
   constructor(descriptions: Descriptions) {
@@ -34,7 +33,7 @@ export class AnswerCheck {
     this.#operations = [descriptions.public, descriptions.admin].flatMap(operationsOf)
   }
 
-  /** What is wrong, in words; nothing where the answer is as it is described. */
+  /** What is wrong in words; empty if the response matches its description. */
   problems(answer: SeenAnswer): string[] {
     const path = answer.path.split(/[?#]/, 1)[0]!
     const method = answer.method === 'HEAD' ? 'GET' : answer.method
@@ -48,7 +47,7 @@ export class AnswerCheck {
     return [...body.problems, ...this.#checkHeaders(answer, described, body.code), ...checkRequestId(answer, body.requestId)]
   }
 
-  /** Of a whole stream, in its order (section 6). */
+  /** The events of a whole stream, in order. */
   eventProblems(events: SeenEvent[]): string[] {
     const check = this.#compile({ $ref: '#/components/schemas/ChatEvent' }, this.#descriptions.public)
     const names = events.map(({ event }) => event).join(' ')
@@ -64,7 +63,7 @@ export class AnswerCheck {
     return check
   }
 
-  /** Another path or method than any of the description's: the envelope. */
+  /** A path or method that no description has must get the error envelope. */
   #checkUnknown(answer: SeenAnswer): string[] {
     if (answer.status < 400) return [`${answer.status}, and no such operation is described`]
     if (answer.method === 'HEAD' || answer.text === undefined) return checkRequestId(answer)
@@ -134,10 +133,10 @@ function operationsOf(document: Json): Operation[] {
   )
 }
 
-/** `POST /v1/agents/{agent_id}/chat`, of both. */
+/** `POST /v1/agents/{agent_id}/chat`, of both descriptions. */
 export const operationNames = ({ public: api, admin }: Descriptions): string[] => [api, admin].flatMap(operationsOf).map(({ name }) => name)
 
-/** The other API's door: its paths are unknown here. No route says so in these words of one of its own. */
+/** The HTTP layer of the other API, where its paths are unknown. No route responds with this message to one of its own paths. */
 const isUnserved = ({ status, text }: SeenAnswer): boolean =>
   status === 404 && text !== undefined && text.includes(failures.not_found.message)
 
@@ -149,7 +148,7 @@ function checkStatus(status: number, code: string | undefined): string[] {
   return statuses.includes(status) ? [] : [`${code} with the status ${status}`]
 }
 
-/** `order.request-id`: on everything, a UUID, and the body's own where it has one. */
+/** `order.request-id`: every response has a UUID, which is also in the body if it has one. */
 function checkRequestId({ headers }: SeenAnswer, inBody?: unknown): string[] {
   const id = headers.get('x-request-id')
   if (!id || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return [`X-Request-ID is ${id}`]

@@ -1,4 +1,6 @@
-/** Any text at all: every code point, lone surrogates and U+0000 too. fast-check's own `binary` unit takes seconds to set itself up. */
+/**
+ * Arbitrary text with every code point, including lone surrogates and U+0000. fast-check's own `binary` unit takes seconds to initialize.
+ */
 import fc from 'fast-check'
 
 export function anyText(maxLength = 40): fc.Arbitrary<string> {

@@ -1,6 +1,6 @@
 /**
- * Asks a model of the OpenAI Chat Completions dialect as its caller does, over real HTTP, against a scripted server of the file's own. Called once
- * at the top of a test file: it starts the server before the file's tests and ends it after them.
+ * Calls a model of the OpenAI Chat Completions API over real HTTP against a scripted server. Call it once at the top of a test file: it
+ * starts the server before the tests of the file and stops it after them.
  */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
@@ -13,10 +13,10 @@ import type { Models, ModelsOptions, Provider } from '../../src/agent/models/mod
 import { startModelServer } from './model-server.ts'
 import type { ModelServer, Script } from './model-server.ts'
 
-/** Holds the word "canary", which no error may show. */
+/** Contains the word "canary", which no error may show. */
 export const apiKey = 'sk-canary-4711'
 
-/** What is asked where a test does not say otherwise. */
+/** The default request. */
 export const usualRequest: ModelRequest = {
   modelId: 'some-model',
   messages: [{ role: 'user', content: 'Hello' }],
@@ -36,7 +36,7 @@ export type Asking = {
 export type Failure = ModelError & { text: string }
 type Ask = (asking: Asking) => Promise<ModelStep>
 
-/** Asks and answers with the pieces, which have been checked to add up to the text. */
+/** Calls the model and returns the pieces, after checking that they add up to the text. */
 export async function answerOf(ask: Ask): Promise<ModelStep & { pieces: string[] }> {
   const pieces: string[] = []
   const step = await ask({ onText: (text) => pieces.push(text) })
@@ -44,7 +44,7 @@ export async function answerOf(ask: Ask): Promise<ModelStep & { pieces: string[]
   return { ...step, pieces }
 }
 
-/** Asks and answers the ModelError it ends in, with the text that left before; fails where it does not end in one or shows the API key. */
+/** Calls the model and returns its ModelError with the text before it. Fails if there is none, or if it contains the API key. */
 export async function failureOf(ask: Ask, asking: Asking = {}): Promise<Failure> {
   let text = ''
   const onText = (piece: string): void => {
@@ -65,11 +65,11 @@ export type Asker = {
   readonly server: ModelServer
   readonly models: Models
   ask(asking?: Asking): Promise<ModelStep>
-  /** Scripts one reply and answers what became of it; the pieces have been checked to add up to the text. */
+  /** Scripts one reply and returns its result, after checking that the pieces add up to the text. */
   answer(script: Script): Promise<ModelStep & { pieces: string[] }>
-  /** Asks and answers the ModelError it ends in, with the text that left before; fails where it does not end in one. */
+  /** Calls the model and returns its ModelError with the text before it. Fails if there is none. */
   failure(asking?: Asking): Promise<Failure>
-  /** Scripts one reply and answers its failure. */
+  /** Scripts one reply and returns its failure. */
   failureOf(script: Script): Promise<Failure>
 }
 
@@ -110,7 +110,7 @@ export function startAsker(): Asker {
   }
 }
 
-/** Runs with models of its own, for deadlines a test can reach. */
+/** Runs with separate models, for deadlines that a test can reach. */
 export async function withModels<Result>(options: ModelsOptions, run: (models: Models) => Promise<Result>): Promise<Result> {
   const models = createModels(options)
   try {
@@ -120,7 +120,7 @@ export async function withModels<Result>(options: ModelsOptions, run: (models: M
   }
 }
 
-/** Runs with a bare TCP server, for what no HTTP server would say; every socket of it is destroyed in the end. */
+/** Runs with a bare TCP server, for what no HTTP server would send. Destroys all of its sockets at the end. */
 export async function withTcpServer<Result>(onSocket: (socket: Socket) => void, run: (port: number) => Promise<Result>): Promise<Result> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

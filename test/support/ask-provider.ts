@@ -1,6 +1,6 @@
 /**
- * Asks a model of a hosted provider as its caller does, over real HTTP, against a scripted server of the file's own. Called once at the top of a
- * test file: it starts the server before the file's tests and ends it after them.
+ * Calls a model of a hosted provider over real HTTP against a scripted server. Call it once at the top of a test file: it starts the server
+ * before the tests of the file and stops it after them.
  */
 import { after, before } from 'node:test'
 import type { ModelStep } from '../../src/agent/models/model.ts'
@@ -16,9 +16,9 @@ export type ProviderAsker = {
   readonly server: ProviderServer
   readonly models: Models
   ask(kind: HostedKind, asking?: Asking): Promise<ModelStep>
-  /** Scripts one reply and answers what became of it; the pieces have been checked to add up to the text. */
+  /** Scripts one reply and returns its result, after checking that the pieces add up to the text. */
   answer(kind: HostedKind, script: ProviderReply): Promise<ModelStep & { pieces: string[] }>
-  /** Scripts one reply and answers the ModelError it ends in, with the text that left before; fails where it does not end in one. */
+  /** Scripts one reply and returns its ModelError with the text before it. Fails if there is none. */
   failureOf(kind: HostedKind, script: ProviderReply, asking?: Asking): Promise<Failure>
 }
 

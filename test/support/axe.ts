@@ -1,4 +1,4 @@
-/** What axe-core finds on a page that keeps somebody from using it: findings that it calls serious or critical, a line each. */
+/** The serious and critical accessibility findings of axe-core on a page, one line each. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
@@ -8,7 +8,7 @@ const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.
 type Finding = { id: string; impact: string; help: string; nodes: { target: string[]; failureSummary: string }[] }
 
 export async function barriersOf(page: Page): Promise<string[]> {
-  // By the browser's own protocol: the page's policy lets no script in.
+  // Through the browser's protocol, because the page's policy forbids injected scripts.
   await page.evaluate(source)
   const found = await page.evaluate<Finding[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`)
   return found

@@ -1,6 +1,6 @@
 /**
- * A tiny load balancer for tests: each connection goes to the next server that is in, and nothing of it is read. A server that is taken out gets
- * no new connection and keeps those it has. Retries nothing, so that what a server does to its callers is seen.
+ * A small load balancer for tests: each connection goes to the next active server, without parsing. A server that is removed gets no new
+ * connections and keeps its existing ones. It retries nothing, so that the behavior of a server is visible.
  */
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** A service for the browser tests with the sample data of `npm run seed`: thirty days of traffic, run through the real API. */
+/** A service for browser tests with the sample data of `npm run seed`: thirty days of traffic through the real API. */
 import { ClockOffset } from '../../dev/clock-socket.ts'
 import { fill } from '../../dev/seed/fill.ts'
 import type { FilledAgent } from '../../dev/seed/fill.ts'
@@ -35,7 +35,7 @@ export async function startSeededApp(): Promise<SeededApp> {
     const plan = planTraffic(1)
     const { agents } = await fill({ url: app.url, adminUrl: app.adminUrl, adminToken, scriptedUrl: scripted.url, setClockOffset }, plan)
     clock.isHeld = false
-    // Beside the sample data: an agent that is turned off.
+    // In addition to the sample data: a disabled agent.
     await app.made('PATCH', `/owners/${app.caller.ownerId}`, { name: 'Our own tests' })
     await app.made('PATCH', `/agents/${app.caller.agentId}`, { name: 'Smoke test', enabled: false })
     const user = encodeURIComponent(longestOf(plan))
@@ -47,7 +47,7 @@ export async function startSeededApp(): Promise<SeededApp> {
   }
 }
 
-/** Who has sent the orders agent the most messages. */
+/** The user with the most messages to the orders agent. */
 function longestOf({ events }: Plan): string {
   const counts = new Map<string, number>()
   for (const { action } of events)

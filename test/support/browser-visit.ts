@@ -1,7 +1,7 @@
 /**
- * One visitor of the console. Written down as trouble, and a failure of the test: an error on the browser's console, an exception, a dialog, a
- * violation of the page's policy, a request to another origin, a secret in an address, anything stored but the colour scheme, a text that was
- * executed (`window.__xss`).
+ * One visitor of the console. These fail the test: an error on the browser's console, an exception, a dialog, a violation of the page's
+ * policy, a request to another origin, a secret in an address, stored data other than the color scheme, or a text that was executed
+ * (`window.__xss`).
  */
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
@@ -13,36 +13,36 @@ import { adminToken } from './test-app.ts'
 const pictures = join(import.meta.dirname, '..', '..', 'artifacts', 'console')
 
 export type VisitOptions = {
-  /** By default signed in, without the form. */
+  /** By default signed in without the form. */
   signedIn?: boolean
-  /** Statuses that the test brings about: the browser puts each on its console as an error. */
+  /** Error statuses that the test expects, because the browser logs each of them. */
   refusals?: number[]
   context?: BrowserContextOptions
 }
 
-/** Whose console it is. */
+/** The server of the console. */
 export type ConsoleApp = { adminUrl: string; close(): Promise<void> }
 
 export type Visitor<App extends ConsoleApp = ConsoleApp> = {
   page: Page
   context: BrowserContext
   app: App
-  /** What may not be, so far. */
+  /** The violations so far. */
   pageErrors: string[]
-  /** Opens a page of the console and waits until it has been read. */
+  /** Opens a page of the console and waits until it has loaded. */
   open(path: string): Promise<void>
-  /** Resolves when nothing of the page is being read or moved any more. */
+  /** Resolves when nothing on the page is loading or moving any more. */
   settled(): Promise<void>
-  /** Prints a line beside the test's verdict. */
+  /** Prints a line with the test's result. */
   say(text: string): void
 }
 
 type Visit<App extends ConsoleApp> = { app: App; browser: Browser; options: VisitOptions; title: string; say: (text: string) => void }
 
-// A bound for what never comes, not a measure: the machine may be very busy.
+// A limit for what never arrives, not a measurement: the machine may be very busy.
 const waitsMs = 20_000
 
-/** Every test gets one of its own. Where it fails, a picture of what was seen lies in artifacts/console/failed. */
+/** Every test gets a new visitor. If it fails, a screenshot is saved in artifacts/console/failed. */
 export async function visitConsole<App extends ConsoleApp>(
   { app, browser, options, title, say }: Visit<App>,
   body: (visitor: Visitor<App>) => Promise<void>,
@@ -93,7 +93,7 @@ async function watch(
     if (message.type() !== 'error') return
     const [, status] = /^Failed to load resource: .* status of (\d+)/.exec(message.text()) ?? []
     const { url } = message.location()
-    // Whoever is not signed in is told so when the page asks who is.
+    // Without a session, the page's request for it gets a 401.
     const isExpected = refusals.includes(Number(status)) || (status === '401' && url.endsWith('/admin/v1/session'))
     if (!isExpected) pageErrors.push(`on the console: ${message.text()} (${url})`)
   })
@@ -107,13 +107,13 @@ async function watch(
   })
 }
 
-/** As the page's form does it, without the form. */
+/** Signs in as the page's form does. */
 async function signIn(context: BrowserContext, adminUrl: string): Promise<void> {
   const answer = await context.request.post(`${adminUrl}/admin/v1/session`, { data: { token: adminToken } })
   assert.equal(answer.status(), 201, await answer.text())
 }
 
-/** No loader is left, and nothing moves but what moves for ever. */
+/** No loader is shown, and nothing moves except endless animations. */
 async function settle(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
   await page.locator('.mantine-Loader-root, .mantine-Skeleton-root').first().waitFor({ state: 'hidden' })
@@ -122,7 +122,7 @@ async function settle(page: Page): Promise<void> {
     .map((animation) => animation.finished)).then(() => undefined)`)
 }
 
-/** Resolves when the expression holds in the page. Playwright's own way is forbidden by the page's policy. */
+/** Resolves when the expression is true in the page. The page's policy forbids Playwright's own way. */
 export async function becomes(page: Page, expression: string): Promise<void> {
   const found = await page.evaluate<boolean>(`new Promise((resolve) => {
     const endsAt = performance.now() + ${waitsMs}
@@ -142,11 +142,11 @@ async function lookForTraces(page: Page, pageErrors: string[]): Promise<void> {
 export async function takePicture(page: Page, folder: string, name: string): Promise<void> {
   await mkdir(join(pictures, folder), { recursive: true })
   const file = `${name.replaceAll(/[^a-z0-9]+/gi, '-').slice(0, 100)}.png`
-  // One that cannot be taken must not hide why it was to be.
+  // A failed screenshot must not hide the failure of the test.
   await takeWhole(page, join(pictures, folder, file)).catch(() => undefined)
 }
 
-/** In a window as high as the page: a list that draws what is in sight draws it before the picture, and not after. */
+/** In a window as high as the page, so that lists which only render visible rows render all of them. */
 async function takeWhole(page: Page, path: string): Promise<void> {
   const size = page.viewportSize()!
   await page.waitForLoadState('networkidle', { timeout: 5_000 })

@@ -1,6 +1,6 @@
 /**
- * A real Chromium on the console of a real service, for the tests of a file: one browser and one app, ended when the file is over, and a fresh
- * visitor (no cookie, nothing stored) for each test. Whatever a visitor meets that no test may meet fails it by itself: see browser-visit.ts.
+ * A real Chromium on the console of a real service for the tests of a file: one browser and one app, stopped after the file, and a new
+ * visitor (no cookie, nothing stored) for each test. What no visitor should encounter fails the test automatically: see browser-visit.ts.
  *
  *     const inConsole = openConsole(() => startTestApp())
  *     inConsole('console: what it shows', async ({ page, app, open }) => { await open('/agents'); … }, { refusals: [409] })
@@ -13,10 +13,10 @@ import type { Browser } from 'playwright-core'
 import { visitConsole } from './browser-visit.ts'
 import type { ConsoleApp, VisitOptions, Visitor } from './browser-visit.ts'
 
-/** What the server serves at /console. */
+/** The files that the server serves at /console. */
 export const builtConsole = join(import.meta.dirname, '..', '..', 'packages', 'console', 'dist')
 
-/** Why the console cannot be tested here; false where it can. For the `skip` of a test. */
+/** Why the console cannot be tested here, or false. For the `skip` option of a test. */
 export function noConsole(): string | false {
   if (!findChromium()) return 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
   return !existsSync(join(builtConsole, 'index.html')) && 'the console is not built; npm run build:console'
@@ -31,7 +31,7 @@ export function findChromium(): string | undefined {
 
 type ConsoleTest<App extends ConsoleApp> = (title: string, body: (visitor: Visitor<App>) => Promise<void>, options?: VisitOptions) => void
 
-/** `start` makes the app of the file, whose admin token is the tests' own; every test of it is skipped where the console cannot be tested. */
+/** `start` starts the app of the file, whose admin token is that of the tests. Every test is skipped if the console cannot be tested. */
 export function openConsole<App extends ConsoleApp>(start: () => Promise<App>): ConsoleTest<App> {
   const skip = noConsole()
   let app: App | undefined
@@ -39,7 +39,7 @@ export function openConsole<App extends ConsoleApp>(start: () => Promise<App>): 
   before(async () => {
     if (skip) return
     app = await start()
-    // No sandbox, as there is none in most containers; it meets nothing but our own page. It ends with this process, however that ends.
+    // Without a sandbox, which most containers do not support; it only loads our own pages. It ends with this process in any case.
     browser = await chromium.launch({ executablePath: findChromium()!, chromiumSandbox: false })
   })
   after(async () => {

@@ -1,6 +1,6 @@
 /**
- * What the two clients do with an answer that is one code's: the class they throw, and whether they send the message again by themselves first.
- * Asked of the clients as they are, over HTTP: a server fails each external user's first request with the code that is its name.
+ * How both clients handle a response with a certain error code: the class that they throw, and whether they repeat the request first.
+ * Tested over HTTP with the real clients: a server fails each external user's first request with the code that is its name.
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { Turnkeep } from '../../packages/client/src/client.ts'
 import { failures } from '../../src/errors.ts'
 import type { FailureCode } from '../../src/errors.ts'
 
-/** `thrown`: by a call that has no time to wait. `again`: with time, the message is sent a second time, with its key. */
+/** `thrown`: by a call without time to wait. `again`: with time, the message is sent a second time with its key. */
 export type Manner = { thrown: string; again: boolean }
 
 const reply = {
@@ -22,7 +22,7 @@ const reply = {
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, charged_usd: '0.00000001' },
 }
 
-/** By code, of TypeScript and of Python. */
+/** By code, for TypeScript and Python. */
 export async function readManners(codes: FailureCode[]): Promise<{ typescript: Record<string, Manner>; python: Record<string, Manner> }> {
   const seen = new Set<string>()
   const server = createServer(async (request, response) => {
@@ -33,7 +33,7 @@ export async function readManners(codes: FailureCode[]): Promise<{ typescript: R
     seen.add(key)
     const { status, message } = failures[code]
     const envelope = { error: { code, message, request_id: reply.request_id } }
-    // Longer than the caller has: the client throws what it was told, at once.
+    // Longer than the caller's limit, so the client throws immediately.
     const wait: Record<string, string> = user.endsWith('.told') ? { 'retry-after': '60' } : {}
     response.writeHead(first ? status : 200, { 'content-type': 'application/json', ...wait }).end(JSON.stringify(first ? envelope : reply))
   }).listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** A browser at the console, as far as the server can tell: the headers it sends by itself, a cookie, and an address on this machine of its own. */
+/** A browser at the console from the server's view: its automatic headers, a cookie, and its own address on this machine. */
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { hold, isHeld } from './answer-check-run.ts'
@@ -8,7 +8,7 @@ import type { Json } from './test-app.ts'
 export type Visit = { method?: string; headers?: Record<string, string>; body?: Json; from?: string }
 export type Visited = { status: number; headers: Record<string, string | string[] | undefined>; text: string; json: Json; bytes: Buffer }
 
-/** The path goes out as it is. */
+/** The path is sent unchanged. */
 export async function visit(baseUrl: string, path: string, { method = 'GET', headers = {}, body, from }: Visit = {}): Promise<Visited> {
   const { hostname, port } = new URL(baseUrl)
   const text = body && JSON.stringify(body)
@@ -43,7 +43,7 @@ function holdVisit(url: URL, method: string, answer: IncomingMessage, text: stri
   if (isHeld(url, headers)) hold({ method, path: url.pathname, status: answer.statusCode!, headers, text })
 }
 
-/** What the page sends beside the cookie, and what the browser adds. */
+/** The headers of the page and of the browser, besides the cookie. */
 export const byPage = (baseUrl: string): Record<string, string> => ({
   'x-turnkeep-console': '1',
   'sec-fetch-site': 'same-origin',

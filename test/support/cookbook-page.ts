@@ -1,4 +1,4 @@
-/** A Chromium for a page of the cookbook. An exception on the page, or a request to another place than those named, fails the test. */
+/** A Chromium for a page of the cookbook. An exception on the page, or a request to an unlisted place, fails the test. */
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { findChromium } from './browser.ts'
 
 const pictures = join(import.meta.dirname, '../../artifacts/cookbook')
 
-/** Why there can be none; false where there can. For the `skip` of a test. */
+/** Why it cannot run here, or false. For the `skip` option of a test. */
 export function noBrowser(): string | false {
   return !findChromium() && 'no Chromium here; install it (apt-get install chromium), or name its program in TEST_CHROMIUM'
 }

@@ -1,6 +1,6 @@
 /**
- * A program of docs/cookbook as its reader has it: every file that the page shows, in a folder of its own with the packages it names, started
- * as a process. Beside it the real service that it talks to. Nothing of the page is changed.
+ * A program of docs/cookbook as its reader has it: every file that the page shows, in a folder with the packages it names, started as a
+ * process next to the real service that it calls. Nothing of the page is changed.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** The files of a page: a block below a heading that is a file's name, or one that says its name itself. */
+/** The files of a page: blocks below a heading that is a file name, and blocks that name their file. */
 function filesOf(page: string): Map<string, string> {
   const text = readFileSync(join(root, 'docs/cookbook', page), 'utf8')
   const files = new Map<string, string>()
@@ -23,7 +23,7 @@ function filesOf(page: string): Map<string, string> {
   return files
 }
 
-/** Where the files of a page lie, with `express` and `@turnkeep/client` as if they were installed. */
+/** The folder of a page's files, with `express` and `@turnkeep/client` as if they were installed. */
 export function layOut(page: string): { folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-cookbook-'))
   for (const [name, text] of filesOf(page)) writeFileSync(join(folder, name), text)
@@ -36,12 +36,12 @@ export function layOut(page: string): { folder: string; remove(): void } {
 
 export type Program = {
   url: string
-  /** All it has said so far. */
+  /** Its output so far. */
   readonly said: string
   kill(): Promise<void>
 }
 
-/** Resolves when it listens; rejects with what it said where it ends before. */
+/** Resolves when it listens. Rejects with its output if it ends before. */
 export async function startProgram(folder: string, file: string, environment: Record<string, string>): Promise<Program> {
   const env = { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment }
   const child = spawn(process.execPath, [join(folder, file)], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })

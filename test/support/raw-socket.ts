@@ -1,16 +1,16 @@
-/** Bytes as they are on the wire, for what no HTTP client would send or show. Waits for events, never for time. */
+/** Bytes as they are sent, for what no HTTP client would send or show. Waits for events, never for a fixed time. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { hold, isHeld } from './answer-check-run.ts'
 
-/** `body` is undone of its chunks. */
+/** `body` without its chunk framing. */
 export type RawAnswer = { status: number; headers: Record<string, string>; body: string; json: any }
 
 export class RawSocket {
   readonly socket: Socket
   readonly #parts: string[] = []
-  /** The server's FIN was seen before any reset: all that it sent could be read. */
+  /** The server's FIN arrived before any reset, so everything that it sent could be read. */
   ended = false
   readonly closed: Promise<void>
   #moved = Promise.withResolvers<void>()
@@ -26,7 +26,7 @@ export class RawSocket {
       this.ended = true
       this.#move()
     })
-    // A reset is an end like any other here; `ended` tells them apart.
+    // A reset counts as an end; `ended` distinguishes them.
     socket.on('error', () => {})
     this.closed = new Promise((resolve) => {
       socket.once('close', () => {
@@ -50,10 +50,10 @@ export class RawSocket {
     return this.#parts.join('')
   }
 
-  /** Resolves with everything received as soon as it matches; rejects where the server ends before that. */
+  /** Resolves with everything received as soon as it matches. Rejects if the server ends the connection before. */
   async until(pattern: RegExp | string): Promise<string> {
     for (let searched = 0; ;) {
-      // What was searched is not searched again, but for a match across the seam: some of these streams are long.
+      // Searches only new data and the seam before it, because some of these streams are long.
       const text = typeof pattern === 'string' ? this.#parts.slice(Math.max(0, searched - pattern.length)).join('') : this.received
       if (typeof pattern === 'string' ? text.includes(pattern) : pattern.test(text)) return this.received
       if (this.ended || this.socket.destroyed) throw new Error(`ended before ${pattern}: ${text.slice(-1000)}`)
@@ -92,7 +92,7 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<Ra
   return answers
 }
 
-/** What answers the first request; those behind it may be nobody's. */
+/** The response to the first request; later bytes may belong to no request. */
 function holdFirst(port: number, sent: string, [first]: RawAnswer[]): void {
   const [, method, path] = /^([A-Z]+) (\/\S*) HTTP\/1\.1\r\n/.exec(sent) ?? []
   if (!first || method === undefined || !URL.canParse(path!, `http://127.0.0.1:${port}`)) return
@@ -101,7 +101,7 @@ function holdFirst(port: number, sent: string, [first]: RawAnswer[]): void {
   if (isHeld(url, headers)) hold({ method, path: url.pathname, status: first.status, headers, text: first.body })
 }
 
-/** Whole answers, one behind the other; the last one may still be on its way. Throws where the bytes are anything else. */
+/** Complete responses, one after the other; the last one may be incomplete. Throws for anything else. */
 function parseAnswers(text: string): RawAnswer[] {
   const bytes = Buffer.from(text)
   const answers: RawAnswer[] = []
@@ -119,11 +119,11 @@ function parseAnswers(text: string): RawAnswer[] {
   return answers
 }
 
-/** The body that begins at `start`, its chunks apart, and where the next answer begins. */
+/** The body at `start` without chunk framing, and the position of the next response. */
 function bodyOf(bytes: Buffer, start: number, headers: Record<string, string>): { parts: Buffer[]; next: number } {
   if (headers['transfer-encoding'] !== 'chunked') {
     const length = headers['content-length']
-    // HTTP/1.0 has no chunks: what has no length lasts as long as the connection.
+    // HTTP/1.0 has no chunks: a body without a length lasts until the connection ends.
     const next = length === undefined && headers['connection'] === 'close' ? bytes.length : start + Number(length ?? 0)
     return { parts: [bytes.subarray(start, next)], next }
   }

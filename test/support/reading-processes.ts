@@ -1,7 +1,7 @@
-/** The processes that read documents for a server, found as an operator would find them: in the system's list. Linux only, as what asks for them. */
+/** The processes that read documents for a server, found in the system's process list as an operator would. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Their pids; those that have ended and are not yet taken note of are left out. */
+/** Their process IDs, without those that have already ended. */
 export function readingProcessesOf(parent: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -13,7 +13,7 @@ export function readingProcessesOf(parent: number): number[] {
     })
 }
 
-/** Empty where the process has gone meanwhile. */
+/** Empty if the process has ended meanwhile. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8')

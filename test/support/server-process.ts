@@ -1,4 +1,4 @@
-/** The real server as a process of its own, for tests that kill it: `turnkeep serve` on a free port, ready when it says so on its log. */
+/** The real server as a separate process, for tests that kill it: `turnkeep serve` on a free port, ready when its log says so. */
 import type { ChildProcess } from 'node:child_process'
 import { isOurs } from './answer-check-run.ts'
 import { showServer } from './shown-server.ts'
@@ -6,17 +6,17 @@ import { showServer } from './shown-server.ts'
 export type ServerProcess = {
   url: string
   child: ChildProcess
-  /** JSON log lines so far. */
+  /** The JSON log lines so far. */
   readonly log: Record<string, unknown>[]
   readonly stdout: string[]
-  /** SIGKILL to this one process; resolves when it is gone. */
+  /** SIGKILL to this process. Resolves when it has ended. */
   kill(): Promise<void>
-  /** SIGTERM; resolves with the exit code. */
+  /** SIGTERM. Resolves with the exit code. */
   stop(): Promise<number | null>
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
 
-/** Rejects with what the server said where it ends before it is ready. */
+/** Rejects with the server's output if it ends before it is ready. */
 export async function startServer(env: Record<string, string>, program?: string): Promise<ServerProcess> {
   const { child, shown, ended, shows, stop } = showServer({ HOME: process.env['HOME'] ?? '', ...env }, program)
   const readLog = (): Record<string, unknown>[] => shown.stderr.split('\n').flatMap(parseLine)
@@ -42,7 +42,7 @@ export async function startServer(env: Record<string, string>, program?: string)
   }
 }
 
-/** None for a line that is no JSON, and for one that is not whole yet. */
+/** Empty for a line that is not JSON, and for an incomplete line. */
 function parseLine(line: string): Record<string, unknown>[] {
   try {
     return [JSON.parse(line) as Record<string, unknown>]

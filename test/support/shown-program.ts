@@ -1,15 +1,15 @@
-/** A program of this repository in a process of its own, and everything it prints. */
+/** A program of this repository in a separate process, with all of its output. */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
 export type ShownProgram = {
   child: ChildProcess
-  /** All of it so far. */
+  /** The output so far. */
   shown: { stdout: string; stderr: string }
-  /** Resolves when the process has ended and all of its output is read. */
+  /** Resolves when the process has ended and all of its output was read. */
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** Resolves when `stream` has text that matches; rejects where the process ends without it. */
+  /** Resolves when `stream` contains text that matches. Rejects if the process ends without it. */
   shows(stream: 'stdout' | 'stderr', text: RegExp): Promise<void>
 }
 

@@ -1,8 +1,8 @@
-/** A scripted model that takes time, for tests in which turns must be under way whenever something happens. What it says depends on the message alone. */
+/** A scripted model that takes time, for tests that need running turns. Its replies depend only on the message. */
 import { gate } from './model-server.ts'
 import type { ModelServer, Part } from './model-server.ts'
 
-/** Answers every message in four pieces, the last of them `speakMs()` after the call; one that it was asked before, at once. */
+/** Replies to every message in four pieces, the last one `speakMs()` after the call; to a repeated message immediately. */
 export function speakSlowly(model: ModelServer, speakMs: () => number): void {
   const asked = new Set<string>()
   model.when(/./, ({ lastUserMessage }) => {

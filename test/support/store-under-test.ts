@@ -1,6 +1,6 @@
 /**
- * What an app of a test keeps its rows in: by `TEST_STORE` SQLite in its folder, or a database of its own in PostgreSQL and one in Redis. Knows
- * for both how to move the clock, look at rows and find a text, so that a test of the rules need not know which it is.
+ * The store of a test app, selected by `TEST_STORE`: SQLite in its folder, or a new database in PostgreSQL and one in Redis. For both it
+ * can move the clock, read rows and find a text, so that a test of the rules need not know which store it uses.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,27 +15,27 @@ import { makeRedis } from './redis-server.ts'
 export type Rows = Record<string, string | number | null | Uint8Array>[]
 
 export type StoreUnderTest = {
-  /** Settings that lead an app to it. */
+  /** Settings with which an app uses it. */
   env: Record<string, string>
-  /** Moves the store's clock forward: expiry and leases follow at once. */
+  /** Moves the store's clock forward: expiry and leases follow immediately. */
   moveClock(store: Store, milliseconds: number): Promise<void>
   /** Rows as they are stored; integers are numbers. */
   query(text: string): Promise<Rows>
-  /** How often the text stands in the bytes of SQLite's files, or in all rows of PostgreSQL. */
+  /** How often the text occurs in the bytes of SQLite's files, or in all rows of PostgreSQL. */
   occurrences(text: string): Promise<number>
-  /** Every file that its rows were ever written to, up to date: the folder, or the database's own and the write-ahead log of all. */
+  /** Every file to which its rows were written, up to date: the data folder, or the files of the database and the write-ahead log. */
   files(): Promise<string[]>
   drop(): Promise<void>
 }
 
-/** For tests of what only one of them does. */
+/** For tests that apply to one store only. */
 export const storeKind = process.env['TEST_STORE'] === 'postgres' ? 'postgres' : 'sqlite'
 
 export function makeStoreUnderTest(folder: string): Promise<StoreUnderTest> {
   return storeKind === 'postgres' ? onPostgres() : Promise.resolve(onSqlite(folder))
 }
 
-/** The folder is its maker's to remove. */
+/** The caller deletes the folder. */
 function onSqlite(folder: string): StoreUnderTest {
   return {
     env: {},
@@ -100,7 +100,7 @@ function withNumbers(row: Record<string, unknown>): Rows[number] {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, read(value)])) as Rows[number]
 }
 
-/** 64 bits and sums of them come as text otherwise. */
+/** 64-bit integers and their sums are otherwise returned as text. */
 function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   const { INT8, NUMERIC } = types.builtins
   return oid === INT8 || oid === NUMERIC ? Number : (types.getTypeParser(oid, format as 'text') as (value: string) => unknown)

@@ -1,6 +1,6 @@
 /**
- * The real service for a test: real store of its own (by TEST_STORE), real HTTP on a free port, a scripted model server behind it, and one
- * owner, agent and key made by the admin API. `await using app = await startTestApp()` ends everything.
+ * The real service for a test: a new real store (by TEST_STORE), real HTTP on a free port, a scripted model server, and one owner, agent
+ * and key created through the admin API. `await using app = await startTestApp()` stops everything.
  */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -34,21 +34,21 @@ export type TestAppOptions = {
   env?: Record<string, string>
   turnSettings?: Partial<TurnSettings>
   modelSettings?: ModelsOptions
-  /** What the service logs; by default nothing is. */
+  /** The log of the service; silent by default. */
   log?: Logger
-  /** A folder that outlives the app, for restarts, and its database too; by default one of its own that is removed. */
+  /** A folder and a database that outlive the app, for restarts. By default new ones that are deleted. */
   folder?: string
   model?: ModelServer
-  /** The former life of the folder: its database, provider, caller and sealing key are used again. */
+  /** The previous run with this folder: its database, provider, caller and encryption key are used again. */
   seeded?: TestApp
   accessLog?: Logger
-  /** Another one than every test's. */
+  /** Another provider than the default one. */
   token?: string
 }
 
 export type Caller = { agentId: string; apiKey: string; ownerId: string }
 
-/** A caller and an operator of a running service, over HTTP alone. */
+/** A caller and an operator of a running service, over HTTP only. */
 export class TestClient {
   url: string
   adminUrl: string
@@ -69,7 +69,7 @@ export class TestClient {
     )
   }
 
-  /** The answer's JSON; fails the test where the call did not succeed. */
+  /** The JSON of the response. Fails the test if the request did not succeed. */
   async made(method: string, path: string, body?: Json, headers?: Record<string, string>): Promise<Json> {
     const answer = await this.admin(method, path, body, headers)
     assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
@@ -80,7 +80,7 @@ export class TestClient {
     return this.made('POST', '/providers', { name: 'scripted', kind: 'openai-compatible', base_url: model.baseUrl, api_key: 'model-key' })
   }
 
-  /** An owner with an agent on the scripted model and a key. */
+  /** Creates an owner with an agent on the scripted model and a key. */
   async makeCaller(options: { balanceUsd?: string; agent?: Json; key?: Json } = {}): Promise<Caller> {
     const owner = await this.made('POST', '/owners', { name: 'Test owner', balance_usd: options.balanceUsd ?? '10' })
     const agent = await this.makeAgent(owner.id, options.agent)
@@ -123,7 +123,7 @@ export class TestClient {
     return read(await this.chatRequest({ external_user_id: options.user ?? 'user-1', message }, options))
   }
 
-  /** Events of a whole stream; where the answer is no stream, `events` is empty and `json` is the envelope. */
+  /** The events of a whole stream. If the response is not a stream, `events` is empty and `json` is the envelope. */
   async stream(message: string, options: RequestOptions & { user?: string } = {}): Promise<Answer & { events: StreamEvent[] }> {
     const answer = await read(
       await this.chatRequest({ external_user_id: options.user ?? 'user-1', message }, { ...options, path: 'chat/stream' }),
@@ -139,7 +139,7 @@ export class TestClient {
     return (await this.made('GET', `/owners/${this.caller.ownerId}/ledger?limit=100`)).data
   }
 
-  /** The conversation of a user of the caller's key, oldest message first, as the public listing tells it. */
+  /** The conversation of a user of the caller's key, oldest message first, from the public list. */
   async messages(user = 'user-1', caller = this.caller): Promise<Json[]> {
     const headers = { authorization: `Bearer ${caller.apiKey}` }
     const base = `${this.url}/v1/agents/${caller.agentId}/conversations`
@@ -177,7 +177,7 @@ export class TestApp extends TestClient {
     this.#ownsModel = options.model === undefined
   }
 
-  /** Every invariant holds. */
+  /** Asserts that every invariant holds. */
   async verify(): Promise<void> {
     const results = await this.app.store.read.verify()
     const broken = results.filter((result) => result.rows.length > 0)
@@ -194,7 +194,7 @@ export class TestApp extends TestClient {
     return this.data.query(text)
   }
 
-  /** How often the text stands in what is stored. */
+  /** How often the text occurs in the stored data. */
   occurrences(text: string): Promise<number> {
     return this.data.occurrences(text)
   }
@@ -265,7 +265,7 @@ export async function read(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, json, text }
 }
 
-/** Splits a finished event stream; comments are left out. Throws where it is not as it is described, in a run of test/run.ts. */
+/** Parses a complete event stream, without comments. In a run of test/run.ts, throws if it does not match its description. */
 export function parseEvents(text: string): StreamEvent[] {
   const events = splitEvents(text)
   holdEvents(events)

@@ -1,6 +1,6 @@
 /**
- * A real door on a real port with scripted rooms behind it: for what only the wire decides. What needs a turn's rules is tested on the
- * whole app (test-app.ts).
+ * A real HTTP layer on a real port with scripted modules behind it, for behavior of the connection alone. Tests that need the rules of a
+ * turn use the whole app (test-app.ts).
  */
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
@@ -36,10 +36,10 @@ export type TestLayerOptions = Omit<Partial<HttpLayerOptions>, 'public'> & {
 export type TestLayer = {
   url: string
   port: number
-  /** What came through to the rooms. */
+  /** The requests that reached the modules. */
   started: TurnRequest[]
   spent: number
-  /** Lines of the log, parsed. */
+  /** Log lines, parsed. */
   logged: Record<string, unknown>[]
   chat(options?: { path?: string; headers?: Record<string, string>; body?: string }): Promise<Response>
   close(): Promise<void>
@@ -111,7 +111,7 @@ export const storedReply = (content: string, requestId: string = randomUUID()): 
   charged: 1234n,
 })
 
-/** A turn that says what the test tells it to. */
+/** A turn whose output the test determines. */
 export class ScriptedTurn implements RunningTurn {
   readonly requestId: string = randomUUID()
   readonly conversationId = 'conv_door'
@@ -126,7 +126,7 @@ export class ScriptedTurn implements RunningTurn {
     this.end = this.#end.promise
   }
 
-  /** Somebody listens; nobody listens any more. */
+  /** Whether there is a listener. */
   get listening(): Promise<void> {
     return this.#listening.promise
   }

@@ -1,10 +1,10 @@
-/** ZIP archives for tests, sound ones and others: what an entry says of itself may be untrue. */
+/** Creates ZIP archives for tests, including invalid ones: the metadata of an entry may be wrong. */
 import { crc32, deflateRawSync } from 'node:zlib'
 
 export type ZipEntry = {
   name: string
   data: Buffer
-  /** What the archive says of its inflated size; its true one by default. */
+  /** The declared uncompressed size; the real one by default. */
   saidSize?: number
   /** Marked as encrypted. */
   encrypted?: boolean
@@ -49,7 +49,7 @@ const types =
 const relations =
   '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>'
 
-/** What makes an archive a DOCX file, and its one document. */
+/** The entries that make an archive a DOCX file, with one document. */
 export function docxEntries(document: string | Buffer): ZipEntry[] {
   return [
     { name: '[Content_Types].xml', data: Buffer.from(types) },
