@@ -1,6 +1,6 @@
 /**
- * Every way in which a history can break a promise, one at a time: what the checker must tell, and by which check. Each begins with the sound history
- * and changes as little as breaks that one promise and no other.
+ * Every way in which a history can violate a guarantee, one at a time: what the checker must report, and by which check. Each changes the
+ * valid history as little as necessary to violate this one guarantee.
  */
 import type { CheckName } from './check.ts'
 import type { AnswerEvent, CallEvent, HistoryEvent, StoredConversation, StoredOwner } from './history.ts'
@@ -8,7 +8,7 @@ import { soundHistory } from './sound-history.ts'
 
 type Json = Record<string, any>
 
-/** A history of its own, with ways to find what is to be broken in it. */
+/** A copy of the history, with ways to find the events to change. */
 export class Broken {
   readonly events: HistoryEvent[] = structuredClone(soundHistory())
 
@@ -34,7 +34,7 @@ export class Broken {
   owner(id: string): StoredOwner {
     return this.of('stored').find((stored): stored is StoredOwner => stored.what === 'owner' && stored.owner === id)!
   }
-  /** Of an answer on /chat. */
+  /** Of a response on /chat. */
   edit(answer: AnswerEvent, change: (body: Json) => void): void {
     const body = JSON.parse(answer.body!) as Json
     change(body)
@@ -47,7 +47,7 @@ export class Broken {
     change(data)
     last.data = JSON.stringify(data)
   }
-  /** Every answer to a message, changed alike, so that they agree with one another. */
+  /** Every response to a message, changed in the same way, so that they agree with one another. */
   editAll(name: string, change: (reply: Json) => void): void {
     for (const call of this.of('call').filter(({ message }) => message.startsWith(`${name} `))) {
       const answer = this.of('answer').find((one) => one.call === call.call)!
@@ -59,7 +59,7 @@ export class Broken {
     const kept = this.events.filter((event) => !wanted(event))
     this.events.splice(0, this.events.length, ...kept)
   }
-  /** Sent again right after its first answer, and answered so. */
+  /** A second request right after the first response, with its response. */
   again(name: string, answered: Partial<AnswerEvent>, asked: Partial<CallEvent> = {}): void {
     const [call, answer] = [structuredClone(this.call(name)), structuredClone(this.answer(name))]
     const [number, at] = [10_000 + this.events.length, answer.at + 1]
@@ -267,7 +267,7 @@ function shareId(h: Broken): void {
   h.conversation('cid').messages.at(-1)!.id = id
 }
 
-/** What was answered first is answered again, where it was refused. */
+/** The first response is returned again, although the request was refused. */
 function answerAs(h: Broken, name: string): void {
   const [first, { call, at, headAt }] = [structuredClone(h.answer(name)), h.answer(name, 1)]
   first.headers['x-ratelimit-remaining'] = '1'
@@ -280,7 +280,7 @@ function switchOff(h: Broken): void {
   h.events.push({ ...change, enabled: false, startedAt: before, at: before }, { ...change, enabled: true, startedAt: after, at: after })
 }
 
-/** The same on every side, but not the price. */
+/** The same everywhere, except for the price. */
 function chargeMore(h: Broken): void {
   const more = '0.00009999'
   const { request_id: requestId } = JSON.parse(h.answer('waiting', 1).body!) as Json
@@ -300,7 +300,7 @@ function creditTwice(h: Broken): void {
 
 const usd = (units: bigint): string => `${units / 100_000_000n}.${(units % 100_000_000n).toString().padStart(8, '0')}`
 
-/** Everywhere alike, so that only what the model said tells. */
+/** The same everywhere, so that only the model's output shows it. */
 function swapWords(h: Broken): void {
   const { content } = JSON.parse(h.answer('first').body!).message as Json
   const own = JSON.parse(h.answer('waiting', 1).body!).message.content as string

@@ -1,4 +1,4 @@
-/** The checker is checked: a history in which every promise is kept has no violation, and each way to break one is told by the check that is named for it. */
+/** Tests the checker: a valid history has no violation, and each kind of violation is reported by the check that is named for it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Broken, ways } from './broken-histories.ts'

@@ -1,6 +1,6 @@
 /**
- * The checker of a run: every promise that its history can show, each check a pure function over the events. Knows nothing of the service but the
- * specification and the rulings: it imports none of its code, so that a mistake there is not made here once more.
+ * The checker of a run: every guarantee that a history can show, each check a pure function of the events. It imports no code of the
+ * service, so that it does not repeat a mistake of the service.
  */
 import { checkCanaries } from './checks/canaries.ts'
 import { checkLimits } from './checks/limits.ts'
@@ -17,7 +17,7 @@ import type { HistoryEvent } from './history.ts'
 
 export type { CheckName, Resolution, Violation }
 
-/** Empty where every promise was kept. */
+/** Empty if every guarantee held. */
 export function check(events: HistoryEvent[]): Violation[] {
   const reading = readHistoryOf(events)
   return [
@@ -32,12 +32,12 @@ export function check(events: HistoryEvent[]): Violation[] {
   ]
 }
 
-/** For each key and body: when it was opened, when it was final, and what it met. */
+/** For each key and body: when it was first sent, when it was final, and the errors in between. */
 export function resolutions(events: HistoryEvent[]): Resolution[] {
   return readHistoryOf(events).requests.map(resolutionOf)
 }
 
-/** During how many keys nothing was broken: to these the strictest checks apply. */
+/** The number of keys during which there was no fault. The strictest checks apply to these. */
 export function countCalm(events: HistoryEvent[]): number {
   const reading = readHistoryOf(events)
   return reading.requests.filter((request) => isCalm(reading, request)).length

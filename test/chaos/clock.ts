@@ -1,11 +1,11 @@
 /**
- * The wall clock that some servers of a run see, moved while they run: libfaketime before everything else in the process, and a file that says by
- * how much. Their monotonic clock stays the real one. Moves no clock of the machine.
+ * Moves the wall clock of some servers of a run while they run: libfaketime is preloaded into the process, and a file contains the offset.
+ * The monotonic clock stays real, and so does the clock of the machine.
  */
 import { globSync, renameSync, writeFileSync } from 'node:fs'
 
 export type Clock = {
-  /** What a process needs in its environment to see it. */
+  /** The environment with which a process uses it. */
   env: Record<string, string>
   set(offsetSeconds: number): void
 }
@@ -17,12 +17,12 @@ const supervisedServers = [
 ]
 const library = (): string | undefined => globSync(supervisedServers)[0]
 
-/** Why there can be none here; false where there can. */
+/** Why it is not possible here, or false. */
 export const noClock = (): string | false => library() === undefined && 'moving a clock needs libfaketime (apt-get install faketime)'
 
 export function makeClock(file: string): Clock {
   const set = (offsetSeconds: number): void => {
-    // Never half a file for whoever reads it at this moment.
+    // Never half a file for a process that reads it at this moment.
     writeFileSync(`${file}.new`, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}\n`)
     renameSync(`${file}.new`, file)
   }
@@ -30,7 +30,7 @@ export function makeClock(file: string): Clock {
   const env = {
     LD_PRELOAD: library() ?? '',
     FAKETIME_TIMESTAMP_FILE: file,
-    // Seconds for which the file is not looked at again.
+    // Seconds for which the file is not read again.
     FAKETIME_CACHE_DURATION: '1',
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
     DONT_FAKE_MONOTONIC: '1',

@@ -1,4 +1,4 @@
-/** What the harness knows of the machine it runs on, and what that excuses. */
+/** What the harness knows about the load of the machine, and which violations that excuses. */
 import assert from 'node:assert/strict'
 import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ void test('what is late on a crowded machine is not held against the servers, an
     const refused = history.find((event) => event.kind === 'answer' && event.status === 503) as Extract<HistoryEvent, { kind: 'answer' }>
     const body = JSON.stringify({ error: { code: 'service_unavailable', message: 'Later.', request_id: refused.headers['x-request-id'] } })
     const first = history.find((event) => event.kind === 'call' && event.call === call) as Extract<HistoryEvent, { kind: 'call' }>
-    // Another try before the one that was answered.
+    // Another attempt before the one with the response.
     const before = { ...first, call: 9001 }
     const refusal = { ...refused, call: 9001, at, headAt, body }
     return [...history.slice(0, history.indexOf(first)), before, refusal, ...history.slice(history.indexOf(first))]

@@ -1,18 +1,18 @@
 /**
- * Whether the machine had time for the run: how many threads want a core at the same time. What comes late while far more want one than there are
- * is late by the machine's fault, and no promise is about that; the history says when it was, and the report for how long. Judges nothing else.
+ * Measures whether the machine had time for the run: how many threads want a core at the same time. If far more threads than cores want to
+ * run, delays are not violations. The history records when that was, and the report for how long.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { History } from './history.ts'
 import type { LogWatch } from './log-watch.ts'
 
-// A run by itself has two or three a core; with four a thread waits as long as a rate window may take, 250 ms, before it has run for 80.
+// A run alone has two or three per core. With four, a thread waits as long as a rate window may take, 250 ms, before it has run for 80.
 const maxPerCore = 4
 const lookEveryMs = 100
 const looksTogether = 10
 
-/** Looks until the function that it answers is called. */
+/** Samples until the returned function is called. */
 export function watchCrowd(
   { history, logWatch }: { history: Pick<History, 'write' | 'now'>; logWatch: Pick<LogWatch, 'crowded'> },
   runnable: () => number = runnableNow,
@@ -35,7 +35,7 @@ export function watchCrowd(
   return () => clearInterval(timer)
 }
 
-/** Threads that run or want to, at this moment, by the kernel's own count; this one is among them. */
+/** The number of threads that run or want to, from the kernel. This thread is one of them. */
 function runnableNow(): number {
   return Number(/ (\d+)\/\d+ /.exec(readFileSync('/proc/loadavg', 'utf8'))![1])
 }

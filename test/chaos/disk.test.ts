@@ -1,4 +1,4 @@
-/** The disk of a chaos run that can be filled at once, and what the lock of a data folder says on it. */
+/** The disk of a chaos run that can be filled immediately, and what the lock of a data folder reports on it. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * A disk for the data folder of SQLite that can be filled at once and without using memory: a file system in memory whose size is set to what is
- * in use. Needs Linux and root. What is on it outlives a killed server, not the machine.
+ * A disk for the data folder of SQLite that can be filled immediately without using memory: an in-memory file system whose size is reduced
+ * to what is in use. Needs Linux and root. Its content survives a killed server, but not a restart of the machine.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmdirSync, statfsSync } from 'node:fs'
@@ -9,19 +9,19 @@ import { join } from 'node:path'
 
 export type Disk = {
   folder: string
-  /** From now on no page more fits. */
+  /** From now on no further page fits. */
   fill(): void
   free(): void
   remove(): void
 }
 
-/** Why there can be none here; false where there can. */
+/** Why it is not possible here, or false. */
 export function noDisk(): string | false {
   const why = 'mounting a small file system needs Linux and root'
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return why
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-disk-'))
   try {
-    // A container's root may not.
+    // The root user of a container may not be allowed to.
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4096', 'tmpfs', folder], { stdio: 'ignore' })
     execFileSync('umount', [folder])
     return false
@@ -32,7 +32,7 @@ export function noDisk(): string | false {
   }
 }
 
-// More than a run of hours writes; no memory is taken before it is written.
+// More than a run of hours writes. Memory is only used when it is written.
 const roomy = '4g'
 
 export function makeDisk(folder: string): Disk {
@@ -42,7 +42,7 @@ export function makeDisk(folder: string): Disk {
   return {
     folder,
     fill() {
-      // What is written between the look and the change makes it too small to be taken.
+      // A write between reading and changing the size makes the new size too small to be accepted.
       for (let tries = 0; ; tries++) {
         const { blocks, bfree, bsize } = statfsSync(folder)
         try {

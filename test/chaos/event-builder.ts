@@ -1,6 +1,6 @@
 /**
- * Tells a history by hand, for tests of the checker: a service that keeps its promises, as far as a few lines can be one. Owns its ids, its clock, its
- * money and what it stored; the story is told elsewhere.
+ * Builds a history by hand, for tests of the checker: a minimal service that keeps its guarantees, with its own IDs, clock, money and
+ * storage.
  */
 import type { AdminChange, AnswerEvent, CallEvent, HistoryEvent, Tenant } from './history.ts'
 import { hiddenWords, readMessage } from './messages.ts'
@@ -40,7 +40,7 @@ const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStar
 const ulid = (n: number): string => String(n).padStart(26, '0')
 const time = (n: number): string => new Date(1_800_000_000_000 + n).toISOString()
 const usd = (units: bigint): string => `${units / 100_000_000n}.${(units % 100_000_000n).toString().padStart(8, '0')}`
-/** Of prompt and completion tokens at the price above, rounded up. */
+/** For prompt and completion tokens at the price above, rounded up. */
 const costOf = (prompt: number, completion: number): bigint => (BigInt(prompt * 50 + completion * 150) * 1_000_000n + 999_999n) / 1_000_000n
 
 const statuses: Record<string, [status: number, retryAfter?: string]> = {
@@ -68,7 +68,7 @@ export function createEventBuilder() {
   const windows = new Map<string, number>()
   const replies = new Map<string, { text: string; said: any; key: string }>()
   const conversations = new Map<string, { id: string; messages: any[] }>()
-  /** The prompt's. */
+  /** Of the prompt. */
   const agent = { version: 1 }
   const charges: { owner: string; requestId: string; units: bigint }[] = []
   const keyOf = (name: string): Tenant['keys'][0] => tenants.flatMap(({ keys }) => keys).find((one) => one.name === name)!
@@ -182,7 +182,7 @@ export function createEventBuilder() {
     write({ kind: 'admin', at: now(), startedAt, ...reported })
   }
 
-  /** All that is stored; the requests with two attempts are told apart. */
+  /** Everything that is stored; requests with two attempts are distinguished. */
   function lastLook(twice: Said): void {
     for (const [pair, { id, messages }] of conversations) {
       const [keyName = '', user = ''] = pair.split(' ')
@@ -225,7 +225,7 @@ export function createEventBuilder() {
   const pass = (ms: number): void => void (at += ms)
   /** Of the request that is settled next. */
   const nextRequestId = (): string => uuid(ids + 2)
-  /** The window of a key, or of all, begins anew. */
+  /** Resets the window of a key, or of all keys. */
   const clearWindows = (): void => windows.clear()
   const forget = (pair: string): void => void conversations.delete(pair)
 

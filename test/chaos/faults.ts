@@ -1,7 +1,4 @@
-/**
- * How each kind of fault of the plan is made and taken back. A kind answers how it is healed; one that is over by itself answers nothing. Never
- * decides what comes when, and never looks at what callers met.
- */
+/** How each kind of fault is injected and reverted. A kind returns how to revert it, or nothing if it ends by itself. */
 import { commands } from './faults/commands.ts'
 import type { Make } from './faults/making.ts'
 import { postgresFaults } from './faults/postgres.ts'

@@ -1,12 +1,12 @@
 /**
- * What a run leaves behind where the harness is killed: nothing. A shell of its own session waits on a pipe from this process; when the pipe closes
- * it ends the servers whose pids it was told, takes the small disk away and removes the folder. Signals no process but those.
+ * Makes sure that a run leaves nothing behind if the harness is killed. A shell in its own session waits on a pipe from this process. When
+ * the pipe closes, it ends the servers with the given process IDs, unmounts the small disk and deletes the folder.
  */
 import { spawn } from 'node:child_process'
 
 export type Guard = {
   tell(word: 'start' | 'gone', pid: number): void
-  /** All is cleared up; there is nothing to do any more. */
+  /** Everything is cleaned up; there is nothing left to do. */
   done(): void
 }
 
@@ -28,7 +28,7 @@ export function startGuard(folder: string): Guard {
   const shell = spawn('/bin/sh', ['-c', script, 'guard', folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   shell.stdin.on('error', () => undefined)
   shell.unref()
-  // Node's type of a child's pipe hides that it is a socket.
+  // Node's type for a child's pipe hides that it is a socket.
   ;(shell.stdin as unknown as { unref(): void }).unref()
   return {
     tell: (word, pid) => void shell.stdin.write(`${word} ${pid}\n`),

@@ -1,7 +1,7 @@
 /**
- * What happened in a run, as the harness saw it: one event a line. Nemesis, callers and checker meet in these types alone. Owns the types, the
- * writer and the reader; decides nothing. `at` is milliseconds since the run's begin by a clock that never goes back; events stand in the
- * order in which they were written, which is that of `at` but for those that tell of a span and are written at its end.
+ * What happened in a run, as the harness saw it: one event per line. Faults, callers and checker share only these types. Contains the
+ * types, the writer and the reader. `at` is milliseconds since the start of the run by a monotonic clock. Events are in the order in which
+ * they were written, which is that of `at` except for events that describe a time span and are written at its end.
  */
 import { createWriteStream, readFileSync } from 'node:fs'
 import { once } from 'node:events'

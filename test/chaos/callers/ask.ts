@@ -1,6 +1,6 @@
 /**
- * A caller that does what the specification tells it: one message under one Idempotency-Key, sent again with the same key until the answer is
- * final. Writes every try into the history. Never gives a key up but where a key may be: on a balance that stays empty, and when the run is over.
+ * A caller that follows the specification: one message with one Idempotency-Key, sent again with the same key until the response is final.
+ * Records every attempt in the history. Gives up a key only when that is allowed: if a balance stays empty, and at the end of the run.
  */
 import { Agent } from 'node:http'
 import { setTimeout as pass } from 'node:timers/promises'
@@ -10,11 +10,11 @@ import { send } from './send.ts'
 import type { Came } from './send.ts'
 
 export type Target = {
-  /** By place, fixed for the whole run; a dead place refuses connections. */
+  /** Indexed by place, fixed for the whole run. A place without a server refuses connections. */
   urls: string[]
   adminToken: string
   store: 'sqlite' | 'postgres'
-  /** A place that lives now. */
+  /** A place with a running server. */
   adminUrl(): string
 }
 
@@ -24,7 +24,7 @@ export type Key = KeySetup & { text: string }
 /** A message to be answered once. */
 export type Turn = { key: Key; user: string; idempotencyKey: string; message: string }
 
-/** How one try is made; all of it is left out of the retries that follow. */
+/** How one attempt is made. Retries are made without it. */
 export type Manner = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses' | 'flaw' | 'final'> & {
   transport: CallEvent['transport']
   supervised?: number
@@ -35,12 +35,12 @@ export type Outcome = 'replied' | 'failed' | 'refused' | 'open'
 
 export type Asking = {
   once(turn: Turn, manner: Manner, random: Random, connections?: Agent): Promise<Came>
-  /** Until it is final. `copies` more are sent with the first try, to places of their own. */
+  /** Until it is final. `copies` more are sent with the first attempt, to other places. */
   resolve(turn: Turn, manner: Manner & { copies?: number }, random: Random, connections: Agent): Promise<Outcome>
   counts: { calls: number; retries: number; left: number }
 }
 
-// What is told to come back later, with the same key.
+// The codes to retry with the same key.
 const comeBack = new Set([
   'service_unavailable',
   'api_rate_limit_unavailable',
@@ -48,16 +48,16 @@ const comeBack = new Set([
   'conversation_busy',
   'rate_limit_exceeded',
 ])
-// Callers obey Retry-After up to here: a run has more to see in its minutes.
+// Callers honor Retry-After up to this limit, because a run is short.
 const maxPauseMs = 1000
-// A provider that refuses may be mended, a released turn runs again; what is still the same after so many is the turn's stored failure.
+// A provider error may pass, and a released turn runs again. The same error after this many attempts is the turn's stored failure.
 const maxFailures = 3
 const maxEmptyBalances = 5
 
 type AskingOptions = {
   target: Target
   history: History
-  /** Nothing is tried any more. */
+  /** No further attempts are made. */
   over: AbortSignal
 }
 
@@ -123,7 +123,7 @@ export function createAsking({ target, history, over }: AskingOptions): Asking {
   return { once, resolve, counts }
 }
 
-/** `reply` for a whole 200; undefined where no answer came to its end. */
+/** `reply` for a complete 200; undefined if a response was incomplete. */
 export function codeOf({ end, status, body, events }: Came): string | undefined {
   if (end !== 'whole') return undefined
   const last = events?.at(-1)

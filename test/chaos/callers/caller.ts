@@ -1,7 +1,8 @@
 /**
- * One caller: users of its own in one tenant, one message after the other, and now and then what callers do besides: leave, send one key many
- * times, come back with an old one, send another body under it, write twice at once, send nonsense. What it sends is drawn from its own stream
- * of the seed, message by message, so that neither a fault nor another caller moves it; how often it must come back is the run's affair.
+ * One caller: its own users in one tenant, one message after the other, and sometimes what other callers do: disconnect, send one key many
+ * times, return with an old one, send another body with it, send two messages at once, send invalid requests. Its actions are drawn from
+ * its own stream of the seed, message by message, so that neither a fault nor another caller changes them. The number of retries depends on
+ * the run.
  */
 import { setTimeout as pass } from 'node:timers/promises'
 import { flaws } from '../history.ts'
@@ -13,7 +14,7 @@ import type { Asking, Key, Manner, Outcome, Turn } from './ask.ts'
 import type { Testbed } from './operator.ts'
 
 export type Book = {
-  /** Every turn, and how it ended; the last look reads them all again. */
+  /** Every turn and how it ended. The final check reads them all again. */
   turns: { turn: Turn; outcome: Outcome | 'erased' }[]
 }
 
@@ -23,12 +24,12 @@ export type CallerOptions = {
   asking: Asking
   random: Random
   book: Book
-  /** Erases an end user of this caller's own; false where it was not answered. */
+  /** Erases an end user of this caller. Returns false if there was no response. */
   erase(change: Extract<AdminChange, { what: 'erase' }>, key: Key): Promise<void>
   stopped: AbortSignal
 }
 
-/** Which API key the callers have, in this order and again from the beginning. Every second pair shares a user. */
+/** The API keys of the callers, repeated in this order. Every second pair shares a user. */
 const roles = [
   'plain',
   'tools',
@@ -44,7 +45,7 @@ const roles = [
   'plain-2',
 ]
 
-// Some seconds of a conversation, some tens of thousands of turns in twenty minutes.
+// A conversation of some seconds; tens of thousands of turns in twenty minutes.
 const restMs: [least: number, most: number] = [50, 900]
 
 export async function runCaller({ number, testbed, asking, random, book, erase, stopped }: CallerOptions): Promise<void> {
@@ -65,7 +66,7 @@ export async function runCaller({ number, testbed, asking, random, book, erase, 
     return user
   }
 
-  /** The next message of the user; `mark` tells those of one act apart. */
+  /** The next message of the user. `mark` distinguishes those of one action. */
   function turnOf(count: number, draw: Random, mark = '', by = user): Turn {
     const name = `m${number}-${count}${mark}`
     return { key, user: by, idempotencyKey: keyTextOf(name, draw), message: drawMessage(draw, { name, canary: tenant.canary, hasTools }) }
@@ -78,7 +79,7 @@ export async function runCaller({ number, testbed, asking, random, book, erase, 
     if (entry.outcome === 'replied') answered.push(turn)
   }
 
-  /** A message as most are, in one of the manners of callers. */
+  /** A normal message, sent in one of several ways. */
   function generate(count: number, draw: Random): Promise<void> {
     next(draw)
     return resolve(turnOf(count, draw), mannerOf(draw), draw)
@@ -168,10 +169,10 @@ export async function runCaller({ number, testbed, asking, random, book, erase, 
     'forget a user': {
       share: 3,
       async act() {
-        // Only one that nobody else writes as, and none of whose messages is under way: this caller does one thing at a time.
+        // Only a user of this caller without a running message: a caller does one thing at a time.
         const [gone, of] = [user, book.turns.filter((entry) => entry.turn.user === user && entry.turn.key.agentId === key.agentId)]
         if (of.length === 0 || of.some(({ outcome }) => outcome === 'open')) return
-        // Of what was refused there is nothing to erase: its key is still free.
+        // A refused message stored nothing to erase, and its key is still unused.
         for (const entry of of) if (entry.outcome !== 'refused') entry.outcome = 'erased'
         left = 0
         user = ''
@@ -189,13 +190,13 @@ export async function runCaller({ number, testbed, asking, random, book, erase, 
   connections.destroy()
 }
 
-/** Users that a careless service would take for one another: the same but for case, white space and normal form. */
+/** Users that a careless service would confuse: the same except for case, white space and normalization. */
 function userOf(caller: number, conversation: number): string {
   const family = `é-${caller}-${Math.floor(conversation / 4)}`
   return [family, family.toUpperCase(), `${family} `, family.normalize('NFD')][conversation % 4]!
 }
 
-/** Mostly plain; sometimes with what a careless service would cut, quote or decode. */
+/** Mostly plain; sometimes with text that a careless service would truncate, quote or decode. */
 function keyTextOf(name: string, draw: Random): string {
   return draw.chance(0.9)
     ? `k-${name}`

@@ -1,6 +1,6 @@
 /**
- * The end of a run, when no fault is left: every key is asked once more, and all that is stored is read. Judges nothing; the checker compares it
- * with what was told before.
+ * The end of a run without faults: every key is sent once more, and all stored data is read. The checker compares it with what callers
+ * received before.
  */
 import { setTimeout as pass } from 'node:timers/promises'
 import type { History } from '../history.ts'
@@ -12,14 +12,14 @@ import type { Admin, Testbed } from './operator.ts'
 
 type LastLookOptions = { admin: Admin; testbed: Testbed; asking: Asking; book: Book; history: History; random: Random }
 
-// As many as a small machine does side by side.
+// As many at once as a small machine handles.
 const atOnce = 8
-// A store that has just come back may say 503 once or twice.
+// A store that has just recovered may return 503 once or twice.
 const maxTries = 5
 const pauseMs = 200
 
 export async function lookLast({ admin, testbed, asking, book, history, random }: LastLookOptions): Promise<void> {
-  // What was refused left nothing that could be read, and would run now.
+  // A refused message stored nothing to read, and would run now.
   const known = book.turns.filter(({ outcome }) => outcome !== 'refused')
   await sideBySide(known, async ({ turn }, at) => {
     const draw = random.fork(`replay ${at}`)
@@ -27,7 +27,7 @@ export async function lookLast({ admin, testbed, asking, book, history, random }
       const came = await asking.once(turn, { transport: draw.pick(['chat', 'stream']), final: true }, draw)
       const code = codeOf(came)
       if (!again.has(code)) return
-      // A window does not open within these tries.
+      // A window does not end within these attempts.
       if (code !== 'rate_limit_exceeded') await pass(pauseMs)
     }
   })

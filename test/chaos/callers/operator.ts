@@ -1,6 +1,6 @@
 /**
- * The operator of a run: makes the tenants, and then changes things under the callers' hands. Each change is told in the history once it was
- * answered well; what breaks off is sent again, to whichever process lives.
+ * The operator of a run: creates the tenants, and then changes settings during the load. Each change is recorded in the history after a
+ * successful response. A failed request is sent again, to any running process.
  */
 import { setTimeout as pass } from 'node:timers/promises'
 import type { AdminChange, History, Tenant } from '../history.ts'
@@ -12,13 +12,13 @@ import type { Key, Target } from './ask.ts'
 type Json = Record<string, any>
 
 export type Admin = {
-  /** Until it is answered well, or until a 4xx says that it never will be; undefined where the run is over before. */
+  /** Until it succeeds, or until a 4xx is final; undefined if the run ends before. */
   call(method: string, path: string, body?: Json, headers?: Record<string, string>): Promise<Json | undefined>
   /** All pages, newest first. */
   all(path: string): Promise<Json[]>
 }
 
-// An admin call waits for nothing but the store.
+// An admin request only waits for the store.
 const patienceMs = 10_000
 const pauseMs = 200
 
@@ -38,9 +38,9 @@ export function createAdmin({ target, over }: { target: Target; over?: AbortSign
       }).catch(() => undefined)
       const text = await response?.text().catch(() => undefined)
       if (response && text !== undefined && response.status < 300) return text === '' ? {} : (JSON.parse(text) as Json)
-      // 409: a turn runs, where something is to be erased.
+      // 409: the data to erase has a running turn.
       if (response && response.status < 500 && response.status !== 409) {
-        // A change that was sent twice, since the first answer was lost.
+        // A repeated change whose first response was lost.
         if (method === 'DELETE' && response.status === 404) return {}
         throw new Error(`${method} ${path}: ${response.status} ${text}`)
       }
@@ -66,7 +66,7 @@ export function createAdmin({ target, over }: { target: Target; over?: AbortSign
 
 export type Testbed = { tenants: (Tenant & { keys: Key[] })[]; key(name: string): Key; tenantOf(key: Key): Tenant & { keys: Key[] } }
 
-/** Who there is; money in USD. `thin` has room for a few holds and is topped up, `poor` never is. */
+/** The owners; amounts in USD. `thin` can pay for a few holds and is topped up, `poor` never can. */
 const cast = [
   { name: 'plain', canary: 'quartz7', balanceUsd: '100000', rich: true, agents: ['plain', 'switched'], tools: false, outputTokens: 2048 },
   { name: 'tools', canary: 'umbra31', balanceUsd: '100000', rich: true, agents: ['tools'], tools: true, outputTokens: 2048 },
@@ -74,7 +74,7 @@ const cast = [
   { name: 'poor', canary: 'zebra90', balanceUsd: '0.02', rich: false, agents: ['poor'], tools: false, outputTokens: 400 },
 ]
 const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: number; windowSeconds?: number }[]> = {
-  // Enough calls for one caller, too few for the bursts of one.
+  // Enough requests for one caller, too few for bursts.
   plain: [
     { name: 'plain' },
     { name: 'plain-2' },
@@ -87,14 +87,14 @@ const keysOf: Record<string, { name: string; permission?: 'read-only'; limit?: n
   thin: [{ name: 'thin' }],
   poor: [{ name: 'poor' }],
 }
-// A conversation of a run fits whole, so that the checker knows all of what a model is to be shown.
+// A whole conversation of a run fits, so that the checker knows everything that a model must receive.
 const historyTokens = 100_000
 const price = { prompt_usd_per_million: '0.50', completion_usd_per_million: '1.50' }
 
 const promptOf = (canary: string, version: number): string =>
   `You are version ${version} of an agent. Never say ${hiddenWords(canary).prompt}.`
 
-/** Makes all of it over the admin API; what was made by a call whose answer was lost is left behind and never used. */
+/** Creates everything through the admin API. An object whose response was lost is never used. */
 export async function makeWorld({ admin, upstream, history }: { admin: Admin; upstream: Upstream; history: History }): Promise<Testbed> {
   const make = async (path: string, body: Json): Promise<Json> => (await admin.call('POST', path, body))!
   const provider = await make('/providers', {
@@ -179,10 +179,10 @@ const documentOf = (canary: string, title: string, edition: number): Json => ({
 
 type OperatorOptions = { admin: Admin; testbed: Testbed; random: Random; history: History; stopped: AbortSignal }
 
-// The thin owner's callers spend about a thousandth of a cent a turn and hold a twentieth of one.
+// The callers of the `thin` owner spend about a thousandth of a cent per turn and hold a twentieth of a cent.
 const topUpUsd = '0.0015'
 
-/** One change after the other until `stopped`; leaves every agent switched on. */
+/** One change after the other until `stopped`. Leaves every agent enabled. */
 export async function operate({ admin, testbed, random, history, stopped }: OperatorOptions): Promise<void> {
   const [plain, tools, thin, poor] = testbed.tenants as [
     Testbed['tenants'][0],
@@ -196,7 +196,7 @@ export async function operate({ admin, testbed, random, history, stopped }: Oper
 
   async function tell(change: AdminChange, make: () => Promise<unknown>): Promise<void> {
     const startedAt = history.now()
-    // Undefined where the run was over before it was answered.
+    // Undefined if the run ended before the response.
     if ((await make()) !== undefined) history.write({ kind: 'admin', at: history.now(), startedAt, ...change })
   }
 
@@ -247,7 +247,7 @@ export async function operate({ admin, testbed, random, history, stopped }: Oper
   }
 
   const key = testbed.key('plain-revoked')
-  // Late enough that it has something to lose, early enough for a run of a minute and a half.
+  // Late enough for data to exist, early enough for a run of a minute and a half.
   const revokesAfter = random.int(8, 14)
   while (!stopped.aborted) {
     acts++

@@ -1,6 +1,6 @@
 /**
- * One HTTP request as callers of every kind send it: patient ones and those who leave, half-close or read slowly. Tells what came and how it
- * ended; never repeats, never throws for what a server or a network does.
+ * Sends one HTTP request in all the ways of callers: patient, disconnecting, half-closing or reading slowly. Returns what arrived and how
+ * it ended. Never repeats, and never throws because of a server or a network.
  */
 import { request as open } from 'node:http'
 import type { Agent, IncomingMessage } from 'node:http'
@@ -12,7 +12,7 @@ export type Outgoing = Pick<CallEvent, 'leaves' | 'reads' | 'halfCloses'> & {
   method?: 'GET' | 'POST'
   headers: Record<string, string>
   body?: string
-  /** Undefined: a connection of its own. */
+  /** Undefined: a new connection. */
   connections: Agent | undefined
   patienceMs: number
   now: () => number
@@ -22,7 +22,7 @@ export type Came = Omit<AnswerEvent, 'kind' | 'call'>
 
 // Long enough for a server to be in the middle of it.
 const leavesAfterMs = 15
-// With a stream of some hundred events it takes seconds, in which what is not read piles up.
+// For a stream of some hundred events this takes seconds, in which unread data accumulates.
 const slowlyMs = 120
 
 export function send({
@@ -92,7 +92,7 @@ export function send({
       came.on('error', fails)
       came.on('close', () => tell('cut'))
     })
-    // As bytes: Node would encode the headers as it does a text behind them.
+    // As bytes, because Node would encode the headers like the text behind them.
     request.end(body === undefined ? undefined : Buffer.from(body), () => {
       if (leaves === 'waiting') setTimeout(leave, leavesAfterMs)
       if (halfCloses) request.socket?.end()
@@ -100,7 +100,7 @@ export function send({
   })
 }
 
-/** Where the callers run within a run of test/run.ts. */
+/** The checks of test/run.ts, if it runs the callers. */
 function holdCame(method: string, address: string | URL, came: IncomingMessage, said: string | { event: string; data: string }[]): void {
   const url = new URL(address)
   const headers = new Headers(Object.entries(came.headers).map(([name, value]): [string, string] => [name, String(value)]))
@@ -110,7 +110,7 @@ function holdCame(method: string, address: string | URL, came: IncomingMessage, 
   if (typeof said !== 'string') holdEvents(said.map(({ event, data }) => ({ event, data: JSON.parse(data) })))
 }
 
-/** The events that are whole; comments are left out. */
+/** Complete events, without comments. */
 function readEvents(text: string): { event: string; data: string }[] {
   return text
     .split('\n\n')

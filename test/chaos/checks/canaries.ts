@@ -1,11 +1,11 @@
-/** H12: nobody sees a word of another tenant, and nobody at all a word of a prompt, a document, a tool or a thought. Section 5, 4.2.5; `tools.private`. Pure. */
+/** H12: no caller sees text of another tenant, and none sees text of a prompt, a document, a tool or reasoning (`tools.private`). Pure. */
 import type { Reading, Violation } from './reading.ts'
 
 export function* checkCanaries({ tenants, tries, conversations, models }: Reading): Generator<Violation> {
   const tenantOf = new Map(tenants.flatMap((tenant) => tenant.keys.map(({ name }) => [name, tenant] as const)))
   const hidden = tenants.flatMap((tenant) => Object.values(tenant.hidden))
 
-  /** What stands in the text and must not; `own` may. */
+  /** Forbidden texts that were found; those in `own` are allowed. */
   function found(text: string, own: string | undefined, secrets: string[]): string | undefined {
     const foreign = tenants.filter(({ name }) => name !== own).map(({ canary }) => canary)
     return [...secrets, ...foreign].find((word) => text.includes(word))
@@ -14,7 +14,7 @@ export function* checkCanaries({ tenants, tries, conversations, models }: Readin
   for (const { call, answer, events } of tries) {
     if (!answer) continue
     const text = [...Object.values(answer.headers), answer.body ?? '', ...(answer.events ?? []).map(({ data }) => data)].join('\n')
-    // Pieces of a stream hide a word that runs over their edge.
+    // A word may be split over several pieces of a stream.
     const said = (answer.events ?? []).map(({ data }) => deltaOf(data)).join('')
     const word = found(`${text}\n${said}`, tenantOf.get(call.key)?.name, hidden)
     if (word !== undefined) yield { check: 'H12', what: `an answer to ${call.key} has the word ${word}`, events }

@@ -1,4 +1,7 @@
-/** The rate window: H6 (never more than it holds, each unit spent once), H7 (fail closed). Section 8; rulings `rate.*`. Pure. */
+/**
+ * The rate window (`rate.spend`, `rate.window`, `rate.fail-closed`): H6 (never more than the limit, each unit spent once) and H7 (fail
+ * closed). Pure.
+ */
 import type { HistoryEvent } from '../history.ts'
 import type { Reading, Try, Violation } from './reading.ts'
 
@@ -6,12 +9,12 @@ export function checkLimits(reading: Reading): Violation[] {
   return [...spentOnce(reading), ...withinWindow(reading), ...failsClosed(reading)]
 }
 
-/** Faults that leave nothing to ask. */
+/** Faults that make the store of rate windows unavailable. */
 const limiterDown = new Set(['redis-kill', 'redis-freeze', 'redis-pause', 'redis-full'])
-/** Faults after which a window begins anew. */
+/** Faults after which windows are reset. */
 const windowLost = new Set(['redis-kill', 'redis-flush'])
 
-// Refused before the window is asked, or by it.
+// Refused before the rate window is checked, or by it.
 const spendsNothing = new Set([
   'invalid_api_key',
   'agent_mismatch',
@@ -20,11 +23,11 @@ const spendsNothing = new Set([
   'api_rate_limit_unavailable',
 ])
 
-/** Passed the window, for certain: a 503 `service_unavailable` may have come before it. */
+/** Certainly passed the rate window: a 503 `service_unavailable` may come before it. */
 const spent = ({ code, answer }: Try): boolean =>
   answer?.status !== null && answer !== undefined && code !== 'service_unavailable' && !spendsNothing.has(code ?? '') && answer.status < 500
 
-/** H6: of one window no two answers have the same number left, since each has spent a unit of its own. */
+/** H6: no two responses of one window have the same number of remaining units, because each has spent one. */
 function* spentOnce(reading: Reading): Generator<Violation> {
   const seen = new Map<string, Try>()
   const lost = lossesOf(reading.events)
@@ -35,13 +38,13 @@ function* spentOnce(reading: Reading): Generator<Violation> {
     const window = `${call.key} ${answer.headers['x-ratelimit-reset']} ${remaining}`
     const before = seen.get(window)
     seen.set(window, one)
-    // Two windows that began anew within one second end in the same one, and a clock that is moved shows any.
+    // Two windows that were reset within one second have the same end, and a clock that is moved may show any.
     if (before && !lost.some((at) => at >= before.call.at - 1500 && at <= answer.at))
       yield { check: 'H6', what: `two answers of one window have ${remaining} left`, events: [...before.events, ...events] }
   }
 }
 
-/** H6: an interval as long as a window touches two of them, and one more for each time that the window was lost. */
+/** H6: an interval as long as a window overlaps two of them, and one more for each time that the window was lost. */
 function* withinWindow(reading: Reading): Generator<Violation> {
   const lost = lossesOf(reading.events)
   for (const key of reading.tenants.flatMap(({ keys }) => keys)) {
@@ -64,7 +67,7 @@ function* withinWindow(reading: Reading): Generator<Violation> {
   }
 }
 
-/** H7: what is sent while the window cannot be asked is never answered with a 2xx. */
+/** H7: a request during an outage of the rate windows never gets a 2xx. */
 function* failsClosed({ events, tries }: Reading): Generator<Violation> {
   for (const { from, to, id } of spansOf(events, limiterDown)) {
     for (const { call, answer, events: supervisedServers } of tries) {
@@ -74,7 +77,7 @@ function* failsClosed({ events, tries }: Reading): Generator<Violation> {
   }
 }
 
-/** When a fault was in force for certain. */
+/** The times at which a fault was certainly in force. */
 function* spansOf(events: HistoryEvent[], names: Set<string>): Generator<{ from: number; to: number; id: number }> {
   for (const event of events) {
     if (event.kind !== 'fault' || event.phase !== 'applied' || !names.has(event.name)) continue
@@ -83,7 +86,7 @@ function* spansOf(events: HistoryEvent[], names: Set<string>): Generator<{ from:
   }
 }
 
-/** A process has the window of a server that stands alone; otherwise it is Redis's, and no start of a process loses it. */
+/** A single server has the window in its process. Otherwise it is in Redis, and no restart of a process loses it. */
 function lossesOf(events: HistoryEvent[]): number[] {
   const supervisedServers = new Set<number>()
   const isShared = events.some((event) => event.kind === 'begin' && 'store' in event.options && event.options.store === 'postgres')
@@ -94,7 +97,7 @@ function lossesOf(events: HistoryEvent[]): number[] {
       supervisedServers.add(event.supervised)
       return isFirst ? [] : [event.at]
     }
-    // Told four times, and lost once.
+    // Reported four times and lost once.
     return event.kind === 'fault' && event.phase === 'begin' && windowLost.has(event.name) ? [event.at] : []
   })
 }

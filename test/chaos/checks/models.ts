@@ -1,4 +1,4 @@
-/** What the model was asked: H3 (how often), H8 (not at all where it was refused), H10 (with exactly the stored history). Sections 1 and 4; `turn.states`. Pure. */
+/** The model calls: H3 (how many), H8 (none for refused requests), H10 (with exactly the stored history); `turn.states`. Pure. */
 import type { ModelCallEvent } from '../history.ts'
 import { maxCallsPerAttempt, ruledOf, takesSeveralSteps } from '../messages.ts'
 import { isUnheard } from './reading.ts'
@@ -8,17 +8,17 @@ export function checkModels(reading: Reading): Violation[] {
   return [...howOften(reading), ...notAfterReply(reading), ...notWhenRefused(reading), ...exactHistory(reading)]
 }
 
-// A run has three attempts, each by a process of its own.
+// A run has three attempts, each by another process.
 const attemptsPerRun = 3
 
-/** Nothing was broken while it was under way. */
+/** There was no fault while it was running. */
 export const isCalm = (reading: Reading, { openedAt, tries }: Request): boolean =>
   !reading.disturbed(openedAt, Math.max(openedAt, ...tries.filter(({ call }) => !call.final).map(({ answer }) => answer?.at ?? Infinity)))
 
-/** Refusals that are no fault, and after which a caller may have given up. */
+/** Refusals without a fault, after which a caller may have given up. */
 const changed = new Set(['insufficient_balance', 'agent_disabled', 'invalid_api_key', 'idempotency_conflict', 'not_found'])
 
-/** H3: exactly as often as is ruled where nothing was broken, and never more often than the attempts explain. */
+/** H3: exactly as many as specified without a fault, and never more than the attempts explain. */
 function* howOften(reading: Reading): Generator<Violation> {
   for (const request of reading.requests) {
     const { message, reply, tries } = request
@@ -50,23 +50,23 @@ function* howOften(reading: Reading): Generator<Violation> {
   }
 }
 
-/** Some try has come to its end, so that how it went is known. */
+/** At least one attempt has ended, so its outcome is known. */
 const isAnswered = ({ code }: Try): boolean => code === 'reply' || code === 'internal_error'
 
-// A lease is 12 s: whoever has lost his knows it by then.
+// A lease lasts 12 s. By then a process that has lost its lease knows it.
 const knowsWithinMs = 15_000
 
-/** H3: once a reply was seen its message is never asked about again. */
+/** H3: after a reply was seen, the model is never called for its message again. */
 function* notAfterReply(reading: Reading): Generator<Violation> {
   for (const { reply, message, openedAt, tries } of reading.requests) {
     const late = reply && reading.modelsOf.get(message)?.find(({ at }) => at > reply.at)
-    // A process that was frozen or cut off does not know yet that another one has answered.
+    // A process that was frozen or cut off does not know yet that another one has completed the turn.
     if (late && !reading.disturbed(Math.max(openedAt, late.at - knowsWithinMs), late.at))
       yield { check: 'H3', what: `the model was asked about "${message}" after its reply`, events: [...tries[0]!.events, late.index] }
   }
 }
 
-/** H8: before the first model call some try was sent that nothing had refused. */
+/** H8: before the first model call, an attempt was sent that was not refused. */
 function* notWhenRefused(reading: Reading): Generator<Violation> {
   for (const [message, calls] of reading.modelsOf) {
     const request = reading.byMessage.get(message)
@@ -83,10 +83,10 @@ function* notWhenRefused(reading: Reading): Generator<Violation> {
   }
 }
 const begins = new Set(['reply', 'internal_error', 'service_unavailable'])
-/** A stream that was established was admitted, whatever it ended with: the hold for its second step may not have fitted. */
+/** A stream that has started was admitted, whatever its end: the hold for its second step may not have been covered. */
 const mayBegin = (one: Try): boolean => !isUnheard(one) && (one.code === undefined || begins.has(one.code) || one.answer?.status === 200)
 
-/** H10: behind the system prompt stands what the conversation holds, whole and in order, and then the message. */
+/** H10: the system prompt is followed by the conversation, complete and in order, and then the message. */
 function* exactHistory(reading: Reading): Generator<Violation> {
   const { conversations, byMessage, models, requests } = reading
   const byPair = new Map(conversations.map((conversation) => [JSON.stringify([conversation.key, conversation.user]), conversation]))
@@ -111,13 +111,13 @@ function* exactHistory(reading: Reading): Generator<Violation> {
     const isItsReply = request.reply?.said.message.content.includes(`[c${model.serial}]`) ?? false
     if (own >= 0 && (isItsReply ? seen.length !== own : seen.length > own))
       yield wrong(`the model saw ${seen.length} messages before "${model.message}", which stands behind ${own}`)
-    // What was told before this was first said cannot be missing.
+    // What was returned before this message was first sent must be there.
     const before = (byConversation.get(pair) ?? []).filter(({ reply }) => reply!.at <= request.openedAt).length
     if (seen.length < before * 2) yield wrong(`the model saw ${seen.length} messages, and ${before} exchanges were told before`)
   }
 }
 
-/** Without the system prompt, the message, and what its tools said. */
+/** Without the system prompt, the message, and the results of its tools. */
 function historyOf({ messages }: ModelCallEvent): ModelCallEvent['messages'] {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   return messages.slice(0, last).filter(({ role }, at) => at > 0 || role !== 'system')

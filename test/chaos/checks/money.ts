@@ -1,4 +1,7 @@
-/** Every amount, against the usage that was told, the prices, and the ledger: charged once, never more than it costs, never below zero. Section 2; rulings, Money. Pure. */
+/**
+ * Every amount compared with the reported usage, the prices, and the ledger: charged once, never more than it costs, never below zero
+ * (`billing.once`). Pure.
+ */
 import type { StoredOwner, Tenant } from '../history.ts'
 import { maxCallsPerAttempt } from '../messages.ts'
 import type { Reading, Reply, Request, Violation } from './reading.ts'
@@ -17,7 +20,7 @@ const unitsOf = (usd: string): bigint => {
   return BigInt(whole! + supervisedServers.padEnd(8, '0'))
 }
 
-/** No balance that anybody read was below zero, and its parts add up. */
+/** No balance was ever below zero, and its parts add up. */
 function* reads({ admin }: Reading): Generator<Violation> {
   for (const read of admin) {
     if (read.what !== 'balance') continue
@@ -31,7 +34,7 @@ function* reads({ admin }: Reading): Generator<Violation> {
   }
 }
 
-/** The ledger adds up to the balance, nothing is held at the end, and what was credited was credited once. */
+/** The ledger adds up to the balance, nothing is held at the end, and each credit was made once. */
 function* ledger(owner: Owner, { tenants, admin }: Reading): Generator<Violation> {
   const wrong = (what: string): Violation => ({ check: 'money', what, events: [owner.index] })
   const sum = owner.ledger.reduce((total, { amountUsd }) => total + units(amountUsd), 0n)
@@ -49,7 +52,7 @@ function* ledger(owner: Owner, { tenants, admin }: Reading): Generator<Violation
     yield { ...wrong(`${credited} credited, ${paid} paid in`), events: [owner.index, ...topUps.map(({ index }) => index)] }
 }
 
-/** One charge for each reply, of what it said, at the agent's price; none for anything else. */
+/** One charge for each reply with its amount at the agent's price, and none for anything else. */
 function* charges(owner: Owner, reading: Reading): Generator<Violation> {
   const tenant = reading.tenants.find((one) => one.owner.id === owner.owner)
   if (!tenant) return
@@ -78,7 +81,7 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
   for (const [requestId, [entry]] of byRequest) {
     if (replied.has(requestId)) continue
     const run = reading.runs.get(requestId)
-    // The caller of a key that was revoked in the middle is told nothing more, and its turn is paid for.
+    // The caller of a key that was revoked during a turn gets no response, and its turn is charged.
     const unheard = reading.admin.some((change) => change.what === 'revoke' && change.key === run?.key)
     const left = mayBeUnheard.get(run?.key ?? '') ?? 0
     if (run?.state === 'completed' && !unheard && left > 0) mayBeUnheard.set(run.key, left - 1)
@@ -112,14 +115,14 @@ function costOf({ usage }: Reply, { agents }: Tenant, { key }: Request): bigint 
 
 const oneStep = maxCallsPerAttempt('')
 
-/** The tokens of a reply of one step are those that its model call reported, or a quarter of its bytes where it reported none. */
+/** The tokens of a reply with one step are those reported by its model call, or a quarter of its bytes if none were reported. */
 function* usage({ requests, models }: Reading): Generator<Violation> {
   const calls = new Map(models.map((model) => [model.serial, model]))
   for (const { reply, message, tries } of requests) {
     if (!reply || maxCallsPerAttempt(message) !== oneStep) continue
     const [, serial] = /\[c(\d+)\]/.exec(reply.said.message.content) ?? []
     const model = calls.get(Number(serial))
-    // An empty answer before it has cost something too.
+    // An empty answer before it has a cost, too.
     if (!model || message.includes(' empty ')) continue
     const { prompt_tokens: prompt, completion_tokens: completion } = reply.said.usage
     const isRight = model.usage

@@ -1,6 +1,6 @@
 /**
- * A history, read once for all checks: each call beside its answer, each Idempotency-Key with its tries, what the operator changed, and when
- * anything was broken. Judges nothing. Pure.
+ * A history, parsed once for all checks: each request with its response, each Idempotency-Key with its attempts, the operator's changes,
+ * and the times of faults. Pure.
  */
 import type { AdminEvent, AnswerEvent, CallEvent, HistoryEvent, KeySetup, ModelCallEvent, StoredConversation, Tenant } from '../history.ts'
 
@@ -8,18 +8,18 @@ export type CheckName =
   | `H${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12}`
   /** Sums, charges and balances. */
   | 'money'
-  /** Calls of tools and their effects. */
+  /** Tool calls and their effects. */
   | 'tools'
-  /** Shape and codes of what is answered. */
+  /** Shape and codes of responses. */
   | 'envelope'
-  /** Ids are one's own, a reply is of one's own message. */
+  /** IDs belong to one request, a reply to its message. */
   | 'own'
-  /** What the operator changed holds from then on, and not before. */
+  /** A change by the operator applies from then on, and not before. */
   | 'operator'
-  /** Where nothing was broken, nothing breaks. */
+  /** Without faults there are no errors. */
   | 'calm'
 
-/** `events` are places in the history. */
+/** `events` are positions in the history. */
 export type Violation = { check: CheckName; what: string; events: number[] }
 
 /** The data of `response.completed`, and of a 200 on /chat. */
@@ -32,30 +32,30 @@ export type Reply = {
 
 export type Try = {
   call: CallEvent
-  /** Undefined where the history ends before it. */
+  /** Undefined if the history ends before it. */
   answer: AnswerEvent | undefined
-  /** Places of the two in the history. */
+  /** Positions of the two in the history. */
   events: number[]
-  /** `reply`, the code of an error, or undefined where no answer came to its end. */
+  /** `reply`, the error code, or undefined if the response was incomplete. */
   code: string | undefined
   reply: { text: string; said: Reply } | undefined
-  /** Of the answer's own words, where they name one. */
+  /** From the body of the response, if it has one. */
   requestId: string | undefined
 }
 
-/** Nobody was there to hear it. */
+/** The caller had disconnected. */
 export const isUnheard = ({ answer }: Try): boolean => answer?.end === 'broken' && answer.error === 'ECONNREFUSED'
 
-/** One body under one Idempotency-Key of one API key. */
+/** One body with one Idempotency-Key of one API key. */
 export type Request = {
   key: KeySetup
   tenant: Tenant
   user: string
   message: string
   idempotencyKey: string
-  /** In the order in which they were sent; without those that have a flaw. */
+  /** In the order in which they were sent, without invalid ones. */
   tries: Try[]
-  /** Of the first that was seen. */
+  /** Of the first reply that was seen. */
   reply: { text: string; said: Reply; at: number } | undefined
   /** Of every reply and every stream. */
   requestIds: Set<string>
@@ -67,21 +67,21 @@ export type Reading = {
   tenants: Tenant[]
   tries: Try[]
   requests: Request[]
-  /** By the message, which no two requests share. */
+  /** By message, which no two requests share. */
   byMessage: Map<string, Request>
   models: (ModelCallEvent & { index: number })[]
   modelsOf: Map<string, (ModelCallEvent & { index: number })[]>
   admin: (AdminEvent & { index: number })[]
   conversations: (StoredConversation & { index: number })[]
-  /** Something was broken, or had been a moment before, between these two times. */
+  /** There was a fault, or had been one shortly before, between these two times. */
   disturbed(from: number, to: number): boolean
   lastDisturbanceAt: number
-  /** The user's data was erased by a call that was under way or done by then. */
+  /** The user's data was erased by a request that was running or finished by then. */
   erasedBy(request: Pick<Request, 'key' | 'user'>, at: number): (AdminEvent & { index: number }) | undefined
   runs: Map<string, { run: number; attempts: number; state: string; key: string }>
 }
 
-// A server's own line about a failpoint, and the end of a process, are heard a little later than they happen; what they broke is felt after.
+// The log line of a failpoint and the end of a process are noticed a little after they happen, and their effects later.
 const beforeMs = 1500
 const afterMs = 3000
 
@@ -134,7 +134,7 @@ function tryOf(call: Indexed<CallEvent>, answer: Indexed<AnswerEvent> | undefine
   const said = text === null ? undefined : (parse(text) as Reply | undefined)
   if (text !== null && isReply(said)) return { ...nothing, code: 'reply', reply: { text, said }, requestId: said.request_id }
   if (answer.end !== 'whole') return { ...nothing, requestId: requestIdOf(answer.events?.[0]?.data) }
-  // A stream without its end is the wire's affair, and says nothing about the request.
+  // An incomplete stream is for the connection checks, and says nothing about the request.
   if (answer.events && last?.event !== 'error') return { ...nothing, requestId: requestIdOf(answer.events[0]?.data) }
   const error = answer.events ? parse(last!.data) : (parse(answer.body ?? '') as { error?: unknown } | undefined)?.error
   const { code, request_id: requestId } = (error ?? {}) as { code?: string; request_id?: string }
@@ -164,7 +164,7 @@ function requestsOf(tries: Try[], tenants: Tenant[]): Request[] {
     const known = keys.get(call.key)
     if (!known) return []
     const answered = group.filter(({ reply }) => reply).toSorted((a, b) => a.answer!.at - b.answer!.at)[0]
-    // A failure on /chat may be one that came before any turn, with an id of its own.
+    // An error on /chat may occur before any turn, with its own ID.
     const ids = group.flatMap(({ requestId, code, answer }) =>
       requestId !== undefined && (answer?.events || code === 'reply') ? [requestId] : [],
     )
@@ -183,7 +183,7 @@ function requestsOf(tries: Try[], tenants: Tenant[]): Request[] {
   })
 }
 
-/** A first start disturbs nobody; whatever else was made to a process, or a store, did. */
+/** The first start affects no caller. Any other fault of a process or a store does. */
 function disturbances(events: HistoryEvent[]): { from: number; to: number }[] {
   const spans: { from: number; to: number }[] = []
   const started = new Map<number, number>()

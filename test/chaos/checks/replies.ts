@@ -1,4 +1,7 @@
-/** One reply for one key, for ever, stored once: H1, H2, and that ids and replies are a request's own. Specification 4.4, sections 1 and 2. Pure. */
+/**
+ * One reply for one key, permanently, stored once: H1, H2, and that IDs and replies belong to their request (`idempotency.replay`,
+ * `billing.once`). Pure.
+ */
 import type { Reading, Request, Violation } from './reading.ts'
 
 export function checkReplies(reading: Reading): Violation[] {
@@ -12,7 +15,7 @@ export function checkReplies(reading: Reading): Violation[] {
   ]
 }
 
-/** H1: all 200 of one key and body are the same bytes, on either transport, and every stream names the same turn. */
+/** H1: all 200 responses of one key and body have the same bytes on both transports, and every stream names the same turn. */
 function* oneReply({ requests }: Reading): Generator<Violation> {
   for (const { tries, reply, requestIds, message } of requests) {
     const other = tries.find((one) => one.reply && one.reply.text !== reply!.text)
@@ -23,7 +26,7 @@ function* oneReply({ requests }: Reading): Generator<Violation> {
   }
 }
 
-/** H1: of two bodies under one key one has a reply, and the other a conflict. */
+/** H1: of two bodies with one key, one has a reply and the other a conflict. */
 function* oneBody({ requests }: Reading): Generator<Violation> {
   const byKey = Map.groupBy(requests, ({ key, idempotencyKey }) => JSON.stringify([key.name, idempotencyKey]))
   for (const bodies of byKey.values()) {
@@ -44,7 +47,7 @@ function* oneBody({ requests }: Reading): Generator<Violation> {
   }
 }
 
-/** H2: what was told as answered stands in its conversation, once, behind the message; and whoever comes back is told it again. */
+/** H2: what was returned as a reply is in its conversation once, after its message, and is returned to every retry. */
 function* storedForEver(reading: Reading): Generator<Violation> {
   const { requests, conversations, events } = reading
   if (!events.some(({ kind }) => kind === 'stored')) return
@@ -77,7 +80,7 @@ function* storedForEver(reading: Reading): Generator<Violation> {
         events: [first!, ...(conversation ? [conversation.index] : [])],
       }
     const asked = tries.filter(({ call }) => call.final)
-    // A window that is full is no fault; anything else is over by then.
+    // A full rate window is not a fault; anything else has ended by then.
     if (asked.length > 0 && asked.every(({ code }) => code === undefined || (transient.has(code) && code !== 'rate_limit_exceeded')))
       yield {
         check: 'H2',
@@ -91,7 +94,7 @@ function* storedForEver(reading: Reading): Generator<Violation> {
   }
 }
 
-/** A conversation holds whole exchanges, each once, and nothing that nobody was answered with. */
+/** A conversation contains complete exchanges, each once, and nothing that no caller received. */
 function* nothingElseStored({ conversations, requests, byMessage }: Reading): Generator<Violation> {
   const known = new Map(requests.flatMap((request) => [...request.requestIds].map((id) => [id, request] as const)))
   for (const { messages, index, key, user } of conversations) {
@@ -106,7 +109,7 @@ function* nothingElseStored({ conversations, requests, byMessage }: Reading): Ge
       const request = byMessage.get(content)
       if (!request || request.key.name !== key || request.user !== user)
         yield { check: 'own', what: `a conversation holds what its user never said: "${content}"`, events: [index] }
-      // A try that nobody waited for has told no id.
+      // An attempt without a waiting caller has returned no ID.
       else if (known.get(requestId) !== request && request.requestIds.size > 0)
         yield { check: 'H2', what: `"${content}" is stored under the id of another request`, events: [index] }
       else if (
@@ -122,7 +125,7 @@ function* nothingElseStored({ conversations, requests, byMessage }: Reading): Ge
   }
 }
 
-/** No two requests share a request id or a message id; a conversation is one key's and one user's. */
+/** No two requests share a request ID or a message ID. A conversation belongs to one key and one user. */
 function* ownIds(reading: Reading): Generator<Violation> {
   const owners = new Map<string, Request>()
   const conversationOf = new Map<string, { id: string; request: Request }>()
@@ -155,10 +158,10 @@ function* ownIds(reading: Reading): Generator<Violation> {
   }
 }
 
-// What is said in one step is a paragraph of its own.
+// The text of one step is one paragraph.
 const betweenSteps = '\n\n'
 
-/** What a model said about another message, or said and never finished, is nobody's reply. */
+/** What a model generated for another message, or did not finish, is not a reply. */
 function* ownWords({ requests, models, events }: Reading): Generator<Violation> {
   const calls = new Map(models.map((model) => [model.serial, model]))
   const whole = new Set(events.flatMap((event) => (event.kind === 'modelEnd' && event.answered === 'whole' ? [event.serial] : [])))

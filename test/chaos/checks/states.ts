@@ -1,4 +1,7 @@
-/** What state a request can have been in: H9 (it ends), H11 (busy and in progress are true), and what the operator changed. `turn.states`, `conversation.busy`. Pure. */
+/**
+ * The possible states of a request: H9 (it ends), H11 (busy and in progress are correct), and the operator's changes (`turn.states`,
+ * `conversation.busy`). Pure.
+ */
 import { readMessage } from '../messages.ts'
 import { isUnheard } from './reading.ts'
 import type { Reading, Request, Try, Violation } from './reading.ts'
@@ -15,7 +18,7 @@ export function checkStates(reading: Reading): Violation[] {
   ]
 }
 
-/** What became of a request: for the harness's figures, and for H9. */
+/** The outcome of a request, for the figures of the run and for H9. */
 export type Resolution = {
   key: string
   idempotencyKey: string
@@ -25,7 +28,7 @@ export type Resolution = {
   finalAt: number | undefined
   /** `reply`, the code of the final error, or `open`. */
   end: string
-  /** Codes of the tries before it; `cut`, `left` or `broken` where no answer came to its end. */
+  /** Codes of the attempts before it; `cut`, `left` or `broken` for an incomplete response. */
   met: string[]
 }
 
@@ -34,7 +37,7 @@ export function resolutionOf({ key, idempotencyKey, message, openedAt, tries }: 
   const inOrder = (asked.length > 0 ? asked : tries).toSorted((a, b) => (a.answer?.at ?? Infinity) - (b.answer?.at ?? Infinity))
   const replied = inOrder.findIndex(({ code }) => code === 'reply')
   const refused = inOrder.findLastIndex(({ code }) => code !== undefined && !transient.has(code))
-  // What was sent beside it may break off later; whoever asks anew does not take it for the end.
+  // A concurrent request may be interrupted later, which a retry does not take as the end.
   const isEnd = refused >= 0 && inOrder.every(({ call }) => call.at <= inOrder[refused]!.answer!.at)
   const at = replied >= 0 ? replied : isEnd ? refused : -1
   const final = inOrder[at]
@@ -43,14 +46,14 @@ export function resolutionOf({ key, idempotencyKey, message, openedAt, tries }: 
 }
 
 const graceMs = 30_000
-/** Refusals that may come again through nobody's fault, so that the thirty seconds begin anew. */
+/** Refusals without a fault that may be repeated, so that the thirty seconds start again. */
 const crowded = new Set(['conversation_busy', 'rate_limit_exceeded', 'insufficient_balance'])
 
-/** H9: once nothing is broken any more every key comes to an end within thirty seconds. */
+/** H9: after the last fault, every key is final within thirty seconds. */
 function* itEnds(reading: Reading): Generator<Violation> {
   for (const request of reading.requests) {
     const { openedAt, tries, message } = request
-    // One try that nobody came back for.
+    // An attempt without a retry.
     if (tries.filter(({ call }) => !call.final).length === 1 && isAbandoned(tries[0]!)) continue
     const { finalAt, end } = resolutionOf(request)
     const lastCrowd = Math.max(0, ...tries.flatMap(({ code, answer }) => (crowded.has(code ?? '') ? [answer!.at] : [])))
@@ -62,14 +65,14 @@ function* itEnds(reading: Reading): Generator<Violation> {
   }
 }
 
-/** What only asks once: an old key, another body under one. */
+/** Requests that are sent only once: an old key, another body with a key. */
 const isAbandoned = ({ code }: Try): boolean => code === undefined || transient.has(code)
 
 type Span = { from: number; to: number }
 
-/** When a request can have been running: from each try that may have been admitted until somebody was told that it had ended. */
+/** When a request may have been running: from each attempt that may have been admitted until its end was returned. */
 function possiblyRunning(reading: Reading, { tries, reply }: Request): { one: Try; span: Span }[] {
-  // With something broken an error of ours may be told of a turn that was admitted all the same.
+  // During a fault, an internal error may be returned for a turn that was admitted.
   const isCertain = ({ code, call, answer }: Try): boolean =>
     code === 'reply' || code === 'insufficient_balance' || (code === 'internal_error' && !reading.disturbed(call.at, answer!.at))
   const mayRun = (one: Try): boolean => !isUnheard(one) && (one.code === undefined || running.has(one.code) || isCertain(one))
@@ -78,14 +81,14 @@ function possiblyRunning(reading: Reading, { tries, reply }: Request): { one: Tr
     .filter((one) => mayRun(one) && !(reply && one.call.at > reply.at))
     .map((one) => {
       const next = ends.filter(({ call }) => call.at > one.call.at).map(({ answer }) => answer!.at)
-      // A 200 ends it whoever asked.
+      // A 200 ends it for all callers.
       const to = isCertain(one) ? one.answer!.at : Math.min(...next, reply?.at ?? Infinity)
       return { one, span: { from: one.call.at, to: Math.max(to, one.call.at) } }
     })
 }
 const running = new Set(['internal_error', 'service_unavailable', 'idempotency_in_progress'])
 
-/** H11: busy only while another turn of the user can have run, in progress only while this one can. */
+/** H11: busy only while another turn of the user may be running, in progress only while this one may be. */
 function* busyIsTrue(reading: Reading): Generator<Violation> {
   const byUser = Map.groupBy(reading.requests, ({ key, user }) => JSON.stringify([key.name, user]))
   for (const requests of byUser.values()) {
@@ -109,7 +112,7 @@ function* busyIsTrue(reading: Reading): Generator<Violation> {
   }
 }
 
-/** An agent that is off admits nothing new, and one that is on refuses nobody. */
+/** A disabled agent admits no turns, and an enabled one refuses none. */
 function* switchedOff(reading: Reading): Generator<Violation> {
   for (const agent of reading.tenants.flatMap(({ agents }) => agents)) {
     const changes = reading.admin.flatMap((change) => (change.what === 'switch' && change.agent === agent.id ? [change] : []))
@@ -138,10 +141,10 @@ function* switchedOff(reading: Reading): Generator<Violation> {
   }
 }
 
-// What a revocation takes to be known everywhere; beyond what it takes to be told.
+// The time until a revocation is known everywhere, after it was confirmed.
 const knownWithinMs = 1000
 
-/** A second after it was revoked a key opens nothing, old answers included. */
+/** A second after its revocation a key is refused, also for stored replies. */
 function* revoked({ admin, tries }: Reading): Generator<Violation> {
   for (const change of admin) {
     if (change.what !== 'revoke') continue
@@ -153,7 +156,7 @@ function* revoked({ admin, tries }: Reading): Generator<Violation> {
   }
 }
 
-/** What was erased is not answered any more. */
+/** Erased data is never returned. */
 function* erased(reading: Reading): Generator<Violation> {
   for (const request of reading.requests) {
     const change = reading.erasedBy(request, Infinity)
@@ -165,7 +168,7 @@ function* erased(reading: Reading): Generator<Violation> {
   }
 }
 
-/** A turn runs on the version that was there when it was admitted, and a run keeps to one. */
+/** A turn uses the version that existed when it was admitted, and a run keeps one version. */
 function* versions(reading: Reading): Generator<Violation> {
   for (const request of reading.requests) {
     const { key, reply, openedAt, message, requestIds } = request

@@ -1,4 +1,7 @@
-/** What an operator does beside the load: `turnkeep verify` and `turnkeep backup`, as processes of their own. No invariant may be broken in what they see. */
+/**
+ * Commands of an operator during the load: `turnkeep verify` and `turnkeep backup`, as separate processes. They must find no violated
+ * invariant.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
@@ -8,7 +11,7 @@ import type { Make, Making } from './making.ts'
 import type { FaultName } from '../schedule.ts'
 
 const command = fileURLToPath(new URL('../../../bin/turnkeep.js', import.meta.url))
-// What takes a second; a database that was just killed may keep it waiting.
+// They take a second, but may wait for a database that was just killed.
 const maxMs = 60_000
 
 async function run({ testbed, signal }: Making, args: string[]): Promise<{ code: number | null; said: string }> {
@@ -29,7 +32,7 @@ async function run({ testbed, signal }: Making, args: string[]): Promise<{ code:
 
 const verify: Make = async (making) => {
   const { code, said } = await run(making, ['verify'])
-  // 2: no database could be read at that moment, which a fault beside it may do.
+  // 2: the database could not be read at that moment, because of another fault.
   if (code === 1) making.logWatch.add('verify', `verify beside the load: ${said}`)
   return undefined
 }

@@ -1,4 +1,4 @@
-/** What every kind of fault is given to make itself with, and what it answers. */
+/** What every kind of fault receives, and what it returns. */
 import { setTimeout as pass } from 'node:timers/promises'
 import type { Random } from '../random.ts'
 import type { PlannedFault } from '../schedule.ts'
@@ -10,15 +10,15 @@ export type Heal = () => unknown
 export type Making = {
   testbed: Testbed
   fault: PlannedFault
-  /** Comes behind it in the same lane, so that the life which follows can be begun for it. */
+  /** The next fault in the same lane, so that the following process run can be started for it. */
   next: PlannedFault | undefined
   random: Random
   logWatch: LogWatch
-  /** The run's time is over, and what takes long ends early. */
+  /** The time of the run is over, and long faults end early. */
   signal: AbortSignal
 }
 
 export type Make = (making: Making) => Promise<Heal | undefined> | Heal | undefined
 
-/** Shorter where the run's time is over. */
+/** Shorter if the time of the run is over. */
 export const rest = (ms: number, signal: AbortSignal): Promise<void> => pass(ms, undefined, { signal }).catch(() => undefined)

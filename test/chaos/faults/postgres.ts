@@ -1,6 +1,6 @@
 /**
- * Faults of PostgreSQL and of the way to it: sessions ended, the server restarted in three ways, the network silent, reset, refusing or slow, and
- * the answer of a commit lost. The proxies are one a server, so that the network may be bad for one of them alone.
+ * Faults of PostgreSQL and of the connection to it: sessions terminated, the server restarted in three ways, the network silent, reset,
+ * refusing or slow, and the response of a commit lost. Each server has its own proxy, so that the network may fail for one of them alone.
  */
 import { withClient } from '../../support/postgres-server.ts'
 import type { FaultProxy } from '../../support/fault-proxy.ts'
@@ -8,7 +8,7 @@ import type { Make, Making } from './making.ts'
 import { rest } from './making.ts'
 import type { FaultName } from '../schedule.ts'
 
-/** Of one server or of all of them. */
+/** For one server or all of them. */
 function proxiesOf({ testbed, fault, random }: Making): FaultProxy[] {
   const { proxies } = testbed.shared!
   return random.chance(0.5) ? proxies : [proxies[fault.supervised]!]
@@ -16,7 +16,7 @@ function proxiesOf({ testbed, fault, random }: Making): FaultProxy[] {
 
 const terminate: Make = async ({ testbed, fault }) => {
   const { server, database } = testbed.shared!
-  // The checks that look beside the load are not meant.
+  // The checks that run during the load are not affected.
   const sessions = `select pid from pg_stat_activity where datname = $1 and application_name not like 'pg_dump%' order by random() ${fault.way === 'one' ? 'limit 1' : ''}`
   await withClient(server.url, (client) => client.query(`select pg_terminate_backend(pid) from (${sessions}) as sessions`, [database.name]))
   return undefined
@@ -35,20 +35,20 @@ const away: Make = async (making) => {
   if (way === 'silent') for (const proxy of proxies) proxy.blackhole()
   else {
     await Promise.all(proxies.map((proxy) => proxy.refuse()))
-    // What is open goes on where only new connections are refused.
+    // Open connections continue if only new ones are refused.
     if (way === 'reset') for (const proxy of proxies) proxy.reset()
   }
   return async () => {
-    // What the silence swallowed is lost, as where a router forgot the connections.
+    // What was lost during the silence stays lost, as if a router had forgotten the connections.
     if (way === 'silent') for (const proxy of proxies) proxy.reset()
     await Promise.all(proxies.map((proxy) => proxy.pass()))
   }
 }
 
-// Such a call comes many times a second; a trap that is never sprung would be left behind.
+// Such a call happens many times per second, so an unused trap would be a defect.
 const lostWithinMs = 30_000
 
-/** The database commits, and the server never hears of it. */
+/** The database commits, and the server never receives the response. */
 const lostCommit: Make = async ({ testbed, fault, random, signal }) => {
   const proxy = testbed.shared!.proxies[fault.supervised]!
   const pattern = random.pick(['admit_v1', 'settle_v1'])

@@ -1,6 +1,6 @@
 /**
- * Faults of one server: killed, armed with failpoints, drained, crashed by a bug, stopped or blocked past its lease, its clock moved, its disk full.
- * Each takes the place it works at for itself, so that no other fault disturbs it.
+ * Faults of one server: killed, armed with failpoints, drained, crashed by a bug, stopped or blocked past its lease, its clock moved, its
+ * disk full. Each reserves its place, so that no other fault interferes.
  */
 import { writeFileSync } from 'node:fs'
 import type { Make, Making } from './making.ts'
@@ -9,7 +9,7 @@ import type { NextProcessRun, SupervisedServer } from '../supervised-server.ts'
 import { isOfDrain } from '../schedule.ts'
 import type { FaultName, PlannedFault } from '../schedule.ts'
 
-/** A server that listens at the planned place, or at the next one where another fault is at work there. It is this fault's own until `free`. */
+/** A running server at the planned place, or at the next one if another fault uses it. It is reserved until `free`. */
 async function takePlace({ testbed: { supervisedServers }, fault }: Making): Promise<SupervisedServer> {
   for (;;) {
     const inOrder = [...supervisedServers.slice(fault.supervised), ...supervisedServers.slice(0, fault.supervised)]
@@ -23,7 +23,7 @@ async function takePlace({ testbed: { supervisedServers }, fault }: Making): Pro
   }
 }
 
-/** For what ends a life: the next fault's failpoints are in the life that follows. */
+/** For faults that end a process run: the failpoints of the next fault are set in the following run. */
 function ender(work: (making: Making, supervised: SupervisedServer) => Promise<void>): Make {
   return async (making) => {
     const armed = placeArmedFor(making)
@@ -38,7 +38,7 @@ function ender(work: (making: Making, supervised: SupervisedServer) => Promise<v
   }
 }
 
-/** Where the fault before it has already begun a life with these points. */
+/** True if the previous fault has already started a process run with these failpoints. */
 const placeArmedFor = ({ testbed, fault }: Making): SupervisedServer | undefined =>
   fault.points.length === 0
     ? undefined
@@ -48,7 +48,7 @@ function prepareNext({ next }: Making, supervised: SupervisedServer): void {
   if (next?.name === 'failpoint' && next.supervised === supervised.number) supervised.prepare(nextLife(next))
 }
 
-/** At a limit of 0 every turn under way is given up. */
+/** With a limit of 0 every running turn is released. */
 function nextLife({ points }: PlannedFault): NextProcessRun {
   if (!points.some(({ name }) => isOfDrain(name))) return { points }
   return { points, drainSeconds: points.some(({ name }) => name.includes('give-up')) ? 0 : 1 }
@@ -58,17 +58,17 @@ const kill = ender(async (making, supervised) => {
   const { way, lastsMs } = making.fault
   if (way === 'starting') {
     await supervised.kill()
-    // Once more, somewhere in the start that follows.
+    // Once more, somewhere in the following start.
     await rest(lastsMs, making.signal)
   }
   prepareNext(making, supervised)
   await supervised.kill()
 })
 
-// A life that was refused by a store that is away comes back with the same points.
+// A start that was refused because the store is unavailable is repeated with the same failpoints.
 const beginsWithinMs = 20_000
 
-/** A life in which the planned points act; it goes on where none of them ends it. */
+/** A process run in which the planned failpoints act. It continues if none of them ends it. */
 const failpoint = ender(async (making, supervised) => {
   const { fault, signal } = making
   let processRun = supervised.armedLife
@@ -84,7 +84,7 @@ const failpoint = ender(async (making, supervised) => {
   prepareNext(making, supervised)
   if (!processRun.listens) return
   if (fault.points.some(({ name }) => isOfDrain(name))) {
-    // Until turns are under way.
+    // Until turns are running.
     await rest(drainedAfterMs, signal)
     if (!processRun.end) await supervised.drain()
     return
@@ -109,7 +109,7 @@ const drain = ender(async (making, supervised) => {
   await supervised.drain(making.fault.way === 'twice' ? making.fault.lastsMs : undefined)
 })
 
-// An order is obeyed at once, but a heap has to be filled.
+// A command is executed immediately, but filling a heap takes time.
 const diesWithinMs = 60_000
 
 const crash = ender(async (making, supervised) => {
@@ -138,7 +138,7 @@ const stop: Make = async (making) => {
   }
 }
 
-/** A loop that is busy beyond its lease: what it holds is claimed elsewhere, and nothing of it counts twice. */
+/** An event loop that is blocked past its lease: its turns are claimed elsewhere, and none of its writes counts twice. */
 const block: Make = async (making) => {
   const supervised = await takePlace(making)
   writeFileSync(making.testbed.ordersOf(supervised.number), `block ${making.fault.lastsMs}`)

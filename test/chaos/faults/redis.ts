@@ -1,4 +1,4 @@
-/** Faults of the rate windows' Redis: killed, frozen, holding writes back, emptied, full. While it cannot count, nothing may be answered with 2xx. */
+/** Faults of Redis: killed, frozen, delaying writes, emptied, full. While it cannot count, no request may get a 2xx. */
 import type { Redis } from 'ioredis'
 import { withRedis } from '../../support/redis-server.ts'
 import type { Make } from './making.ts'
