@@ -43,7 +43,7 @@ export type AdmissionOutcome =
   | { kind: 'replayed_failure'; requestId: string }
   | { kind: 'idempotency_conflict' }
   | { kind: 'idempotency_in_progress' }
-  /** The turn completed, and its text was erased later. */
+  /** The turn ended, with or without a reply, and its text was erased later. */
   | { kind: 'erased' }
   /** `order.validation`: longer than the agent allows, and no stored result of the same request. `longest` in code points. */
   | { kind: 'message_too_long'; longest: number }
@@ -101,7 +101,7 @@ export type StoredReply = {
  */
 export type JournalEntry = { step: number; part: number; kind: 'model' | 'tool_started' | 'tool_finished'; payload: string }
 
-/** Can be repeated: an entry whose step, part and kind the run already has is left unchanged. */
+/** Can be repeated: an entry is skipped if this run, or one that it continues, has an entry with the same step, part and kind. */
 export type Advance = {
   requestId: string
   fence: number
@@ -137,7 +137,7 @@ export type Settlement = {
   usageEstimated: boolean
   charged: Amount
   writtenOff: Amount
-  /** Times since the admission in milliseconds, for the operator. */
+  /** Milliseconds from the admission or claim by this process to the first delta, for the operator. Null without a delta. */
   firstDeltaMs: number | null
 }
 export type SettlementOutcome = { kind: 'settled'; reply: StoredReply } | { kind: 'lost' }

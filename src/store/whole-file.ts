@@ -1,10 +1,12 @@
 /**
- * Creates a file that other processes see completely or not at all, readable only by this user from its first byte. Never replaces a file.
+ * Creates a file whose name never refers to partial content, readable only by this user from its first byte. Never replaces a file of
+ * another process. For a moment before the rename, the name refers to an empty file.
  */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 
 /**
- * `fill` writes to the given path, which exists and is empty. Rejects with EEXIST if `file` exists, or if another process is creating it.
+ * `fill` writes to the given path, which exists and is empty. Rejects with EEXIST if `file` exists, or if `file` with the suffix `.partial`
+ * exists: another process is creating the file, or was killed while it did.
  */
 export async function makeWhole<Result>(file: string, fill: (partial: string) => Promise<Result>): Promise<Result> {
   const partial = `${file}.partial`
@@ -14,7 +16,7 @@ export async function makeWhole<Result>(file: string, fill: (partial: string) =>
     const filled = openSync(partial, 'r+')
     fsyncSync(filled)
     closeSync(filled)
-    // Created before it is filled: a rename alone would replace a file that another process has created meanwhile.
+    // Reserves the name before the rename, because a rename alone would replace a file that another process has created meanwhile.
     closeSync(openSync(file, 'wx', 0o600))
     renameSync(partial, file)
     return result

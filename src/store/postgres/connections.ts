@@ -8,8 +8,8 @@ import { StoreUnavailable } from '../store.ts'
 import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failure.ts'
 
 /**
- * Eleven in total: two for admissions and rate windows, two to end and keep turns, two for look-ups, two for searches, one for writes of
- * the operator, one for reports, one that listens; and one for a vacuum when there is something to vacuum. Writes of operators wait for
+ * Eleven in total: two for admissions and rate windows, two to end turns and renew leases, two for look-ups, two for searches, one for
+ * operators' writes, one for reports, one that listens; and one for a vacuum when there is something to vacuum. Operators' writes wait for
  * each other and never delay a look-up.
  */
 export type Purpose = 'admission' | 'settlement' | 'look-up' | 'search' | 'write' | 'report' | 'vacuum'
@@ -46,8 +46,8 @@ export type Connection = {
 const connectMs = 1_000
 // A short pause for a server that restarts. An attempt costs one connection, so each pause is twice as long as the one before.
 const [minPauseMs, maxPauseMs] = [50, 1_000]
-// One may belong to a frozen process of ours, which is no reason to refuse other requests. More than one is a problem of the database
-// itself.
+// With this many statements waiting, the problem is the database itself. Fewer may belong to a frozen process, which is no reason to refuse
+// other requests.
 const maxStuck = 3
 // Running calls may finish. A server that does not respond does not confirm the end of a connection either.
 const closeMs = 2_500
@@ -121,8 +121,8 @@ export function createConnections(url: string, log: Log): Connections {
 
 /**
  * After its deadline, a statement continues in the server with its locks: a commit that waits for a synchronous standby until that returns,
- * another one until its disk responds. No durable call is sent while one of ours is in this state. Otherwise each attempt would occupy
- * another connection until all of them are in this state.
+ * another one until its disk responds. While `maxStuck` statements of any process wait like this, no durable call is sent. Otherwise each
+ * attempt would occupy another connection until all of them wait.
  */
 async function refuseWhileCommitsWait(connection: Connection): Promise<void> {
   const { rows } = await connection.query(`select count(*) as stuck from pg_stat_activity

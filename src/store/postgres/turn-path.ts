@@ -80,7 +80,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
   }
 
   /**
-   * Outcomes in the order of the items. `keysOf` returns keys that one call may contain once. `read` converts an outcome, or returns
+   * Outcomes in the order of the items. `keysOf` returns keys that a call may contain only once. `read` converts an outcome, or returns
    * undefined to repeat the item.
    */
   async function each<Item, Outcome, Answer>(
@@ -141,7 +141,7 @@ export function createTurnPath({ connections, failpoints, named, deadlines }: Tu
     read: readAdmission,
   }
   let awayUntil = 0
-  /** A claim without an answer is repeated under its name. Otherwise each repetition would cost its turns an attempt. */
+  /** The holder of the next claim. A claim without an answer is repeated with the same one and counts no second attempt. */
   const claimers = { fresh: randomUUID(), suspect: randomUUID() }
   return {
     async admitMany(items) {
@@ -226,7 +226,7 @@ type Batch<Item, Outcome, Answer> = {
   name: TurnPathFunction
   deadlineMs: number
   keysOf(item: Item): string[]
-  /** Items with another outcome need none of the rows that one of them may wait for. */
+  /** Groups the items of a call that timed out on a row lock. Each group is sent on its own, so that the others need not wait for that row. */
   lockedBy?(item: Item): string
   write(item: Item): object
   read(answer: Answer, item: Item): Outcome | undefined

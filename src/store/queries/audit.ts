@@ -1,6 +1,6 @@
 /**
- * The audit: one line for each change, stored in the transaction of that change and listed newest first. A line contains names and ids only,
- * never a value, a secret or a user's text. queries/writes.ts says which line each write adds.
+ * The audit: one line for each change, stored in the transaction of that change and listed newest first. A line contains only names and
+ * IDs, never a value, a secret or a user's text. queries/writes.ts says which line each write adds.
  */
 import type { Row, Sql } from '../sql.ts'
 import type { AgentContent } from './agents.ts'
@@ -25,7 +25,7 @@ export type AuditLine = {
 /** A line before it is stored: what was done to which row, and the stored names of the fields that changed. */
 export type AuditEntry = { verb: string; noun: string; subjectId: string; fields: string[] }
 
-/** Stores the lines of one write, with the ids that its author brought. Call it inside the transaction of the write. */
+/** Stores the audit lines of one write, with the IDs in `author.lineIds`. Call it inside the transaction of the write. */
 export async function addAuditLines(sql: Sql, author: Author, entries: AuditEntry[]): Promise<void> {
   const now = await sql.now()
   for (const [index, { verb, noun, subjectId, fields }] of entries.entries()) {

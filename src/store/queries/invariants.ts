@@ -15,7 +15,7 @@ export type Invariant = {
 
 export type Verdict = { id: string; name: string; sentence: string; rows: Row[] }
 
-/** Enough to see what is wrong. If more rows are violated, they are not all read into memory. */
+/** Enough to see what is wrong. If more rows violate the invariant, they are not all read into memory. */
 export const maxRows = 100
 
 /** Every invariant with the rows that violate it, in order. All hold if every list is empty. Call it inside one read snapshot. */

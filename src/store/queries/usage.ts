@@ -26,7 +26,7 @@ export type Usage = {
   writtenOff: Amount
   /** Of completed turns: from the start of the run to its settlement. */
   latency: Percentiles
-  /** From the admission to the first piece of text, if there was one. */
+  /** From the admission, or the last claim by recovery, to the first delta, if there was one. */
   firstDelta: Percentiles
 }
 

@@ -8,7 +8,7 @@ import type { DatabaseSync } from 'node:sqlite'
 // Rewriting takes about 2 s on an ordinary disk. Larger files are for the operator to rewrite, at a suitable time.
 const maxRebuiltBytes = 256 * 1024 * 1024
 
-/** See store.ts. `file` does nothing if nothing was erased since the last time. */
+/** See `Store.forget` in store.ts. If nothing was erased since the last rewrite, `file` only checkpoints the log, as `log` does. */
 export function forget(
   db: Pick<DatabaseSync, 'exec' | 'prepare' | 'isTransaction'>,
   depth: 'log' | 'file',

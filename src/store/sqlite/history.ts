@@ -31,7 +31,7 @@ export function readHistory(sql: Statements, conversationId: string, windowToken
 
 type HistoryRow = [seq: number, content: string, tokens: number]
 
-/** Entries of this run of the turn and of later ones, in order; for one part the model's entry first, then started, then finished. */
+/** The entries of `firstRun` and of later runs of the turn, in order; for one part by model, started, finished. */
 export function readJournal(sql: Statements, requestId: string, firstRun: SqlValue): JournalEntry[] {
   return sql.findSteps.all(requestId, firstRun).map((row): JournalEntry => ({
     step: Number(row.step),
@@ -41,7 +41,7 @@ export function readJournal(sql: Statements, requestId: string, firstRun: SqlVal
   }))
 }
 
-/** The highest step in the journal of earlier runs, or 0. */
+/** The highest step in the journal of the runs before `firstRun`, or 0. */
 export function readStepsBefore(sql: Statements, requestId: string, firstRun: SqlValue): number {
   return Number(sql.lastStepBefore.get(requestId, firstRun)!.step ?? 0)
 }
