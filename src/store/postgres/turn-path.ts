@@ -226,7 +226,7 @@ type Batch<Item, Outcome, Answer> = {
   name: TurnPathFunction
   deadlineMs: number
   keysOf(item: Item): string[]
-  /** Groups the items of a call that timed out on a row lock. Each group is sent on its own, so that the others need not wait for that row. */
+  /** Groups items after a call timed out on a row lock. Each group is then sent on its own, because not all of them need that row. */
   lockedBy?(item: Item): string
   write(item: Item): object
   read(answer: Answer, item: Item): Outcome | undefined
