@@ -1,4 +1,4 @@
-/** Faults of access and of its window: who comes in, what a failing limiter answers, how a window counts. */
+/** Mutants of access and the rate window: who is let in, what a failing limiter returns, how a window counts. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

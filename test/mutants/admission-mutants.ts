@@ -1,4 +1,4 @@
-/** Faults of the admission transaction and of what it is asked with: records, order, holds, busy conversations. */
+/** Mutants of the admission transaction and its parameters: records, order, holds, busy conversations. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

@@ -1,4 +1,4 @@
-/** Constraints of the schema taken away, one at a time: the last guard of each rule, whoever writes. */
+/** Mutants that remove the constraints of the schema, one at a time. A constraint is the last check of its rule, whatever code writes. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

@@ -1,4 +1,4 @@
-/** Faults of a turn's end: settlement, charge, release, and what a caller is told when. */
+/** Mutants of a turn's end: settlement, charge, release, and what a caller gets when. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

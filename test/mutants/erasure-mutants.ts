@@ -1,4 +1,4 @@
-/** Faults of erasure and of the audit: what stays though it was erased, and changes without a line. */
+/** Mutants of erasure and of the audit: data that remains after an erasure, and changes without an audit line. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

@@ -1,20 +1,23 @@
-/** What git says about this working copy: the newest release and the files that changed since. Never writes. */
+/** Reads from git the newest release of this working copy and the files that changed since. Never writes. */
 import { spawnSync } from 'node:child_process'
 
-/** The newest tag `v*` that HEAD contains; undefined if there is none, in a shallow clone that left it out, or without git. */
+/** Returns the newest tag `v*` that HEAD contains; undefined if there is none, in a shallow clone without the tag, or without git. */
 export function newestRelease(root: string): string | undefined {
   const args = ['-c', 'versionsort.suffix=-', 'tag', '--merged', 'HEAD', '--list', 'v*', '--sort=-version:refname']
   const { status, stdout } = git(root, args)
   return (status === 0 && stdout.split('\n')[0]) || undefined
 }
 
-/** Some thirty commits back, or the oldest commit of a shallow clone; undefined without git. */
+/** Returns the commit about thirty commits back, or the oldest commit of a shallow clone; undefined without git. */
 export function recentCommit(root: string): string | undefined {
   const { status, stdout } = git(root, ['rev-list', '--first-parent', '--max-count=30', 'HEAD'])
   return (status === 0 && stdout.trim().split('\n').at(-1)) || undefined
 }
 
-/** Files that differ from that commit, relative to the repository, with those not committed yet. Throws if git does not know the commit. */
+/**
+ * Returns the files that differ from that commit, including uncommitted ones, relative to the repository. Throws if git does not know the
+ * commit.
+ */
 export function changedSince(root: string, ref: string): string[] {
   const asked = [
     ['diff', '--name-only', '--no-renames', '--relative', '-z', '--end-of-options', ref, '--'],

@@ -1,4 +1,4 @@
-/** Faults of the door: the order of checks, ids, bodies, headers of the rate limit. */
+/** Mutants of the HTTP layer: the order of checks, IDs, bodies, headers of the rate limit. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

@@ -1,4 +1,4 @@
-/** The verdict on a mutant: its test without the fault must be green, and with the fault red. Runs tests in copies of the source alone. */
+/** Judges a mutant: its test must pass without the planted fault and fail with it. Runs tests only in copies of the source. */
 import { plant, staleness } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 import { environmentOf, share } from './trees.ts'
@@ -10,8 +10,8 @@ export type Verdict = { mutant: Mutant; kind: 'red' | 'survived' | 'stale' | 'br
 
 // A test that is slower than this without a fault is too slow to run for every mutant.
 const healthyTimeoutMs = 120_000
-// With a fault a test may take five times as long as its file takes without one. A mutant that says its test hangs gets less: the test waits
-// for something that never comes.
+// With a fault, a test may take five times as long as its file takes without one. A mutant whose symptom is `hang` gets less, because its
+// test waits for something that never happens.
 const [minTimeoutMs, minHangMs] = [30_000, 8_000]
 
 /**
@@ -46,7 +46,7 @@ async function judge(tree: string, mutant: Mutant, healthy: Trial): Promise<Verd
   return { mutant, ...read(mutant, trial, named.length), seconds: trial.seconds }
 }
 
-/** Red is a failure of a test that names the rule, with the expected symptom, and no failure of another kind beside it. */
+/** A mutant is red if a test fails that names the rule and shows the expected symptom, and nothing fails in another way. */
 function read(mutant: Mutant, { ran, failures, broken }: Trial, expected: number): Pick<Verdict, 'kind' | 'because'> {
   if (broken !== undefined) return { kind: 'broken', because: broken }
   if (ran.length < expected) return { kind: 'broken', because: `the process ended after ${ran.length} of ${expected} tests` }
@@ -58,7 +58,7 @@ function read(mutant: Mutant, { ran, failures, broken }: Trial, expected: number
   return { kind: 'red', because }
 }
 
-/** The whole name, so that `order.body` is not found in `order.body-size`. */
+/** Matches the whole name, so that `order.body` is not found in `order.body-size`. */
 function names(title: string, rule: string): boolean {
   return new RegExp(`(?<![\\w.-])${rule.replace('.', '\\.')}(?![\\w-])`).test(title)
 }

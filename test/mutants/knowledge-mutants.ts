@@ -1,4 +1,4 @@
-/** Faults of the knowledge base: what an agent finds must be its own, and what serves now. */
+/** Mutants of the knowledge base: an agent must find only its own documents, and only their current text. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

@@ -1,4 +1,7 @@
-/** Faults of the loop model ↔ tools: what is journalled when, what is made twice, how far it goes and what of it leaves. */
+/**
+ * Mutants of the loop of model and tools: when the journal is written, what is called twice, when the loop stops, and what becomes visible
+ * outside.
+ */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

@@ -1,31 +1,34 @@
 /**
- * A planted fault as data: what is changed in a copy of the source, and the test that must notice it. Owns the change and whether it still
- * fits the source; never runs anything.
+ * A mutant as data: the change to plant into a copy of the source, and the test that must notice it. Applies the change and checks whether
+ * it still fits the source; never runs anything.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export type Mutant = {
-  /** The rule of docs/rules.md whose enforcement is taken away; it stands in the title of the test that notices. */
+  /** The rule of docs/rules.md whose enforcement the mutant removes. The title of the test that notices it contains the name. */
   rule: string
-  /** What holds no more, as a short phrase without a full stop. */
+  /** What is no longer guaranteed, as a short phrase without a full stop. */
   removes: string
   edits: Edit[]
-  /** A test file below test/ and a part of the title of the one test, or the few, that must go red. */
+  /** A test file below test/, and a part of the title of the one or few tests that must fail. */
   caughtBy: { file: string; title: string }
-  /** How the test notices: by an assertion unless said otherwise; `throws` where the code under it throws; `hang` where what it waits for never comes. */
+  /**
+   * How the test notices: by an assertion unless set otherwise; `throws` if the code under it throws; `hang` if what it waits for never
+   * happens.
+   */
   symptom?: Symptom
 }
 
 export type Symptom = 'assertion' | 'throws' | 'hang'
 
-/** `find` stands exactly once in the file, or the mutant is stale. */
+/** `find` occurs exactly once in the file; otherwise the mutant is stale. */
 export type Edit = { file: string; find: string; replace: string }
 
-/** Short hand for data: one change in one file. */
+/** Shorthand for one change in one file. */
 export const edit = (file: string, find: string, replace = ''): Edit => ({ file, find, replace })
 
-/** What is wrong with the mutant's edits against this tree; undefined where each fits exactly once. */
+/** Returns why the mutant's edits do not fit this tree, or undefined if each of them fits exactly once. */
 export function staleness(mutant: Pick<Mutant, 'edits'>, tree: string): string | undefined {
   for (const { file, find } of mutant.edits) {
     const count = read(tree, file).split(find).length - 1
@@ -34,7 +37,7 @@ export function staleness(mutant: Pick<Mutant, 'edits'>, tree: string): string |
   return undefined
 }
 
-/** The mutant's edited files, each with its content after the edits; `read` returns the content before. */
+/** Returns the content of the mutant's files after the edits; `read` returns their content before. */
 export function editedFiles({ edits }: Pick<Mutant, 'edits'>, read: (file: string) => string): Map<string, string> {
   const texts = new Map<string, string>()
   for (const { file, find, replace } of edits) {
@@ -47,7 +50,7 @@ export function editedFiles({ edits }: Pick<Mutant, 'edits'>, read: (file: strin
   return texts
 }
 
-/** Plants the fault into the tree; returns a function that takes it out again. */
+/** Plants the mutant into the tree. Returns a function that removes it. */
 export function plant(mutant: Pick<Mutant, 'edits'>, tree: string): () => void {
   const after = editedFiles(mutant, (file) => read(tree, file))
   const before = [...after.keys()].map((file) => [file, read(tree, file)] as const)

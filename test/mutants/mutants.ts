@@ -1,4 +1,4 @@
-/** Every planted fault, in the order of the rooms; a new one is a new entry in one of these lists. */
+/** Every mutant, in the order of the modules. Add a new one to one of these lists. */
 import { accessMutants } from './access-mutants.ts'
 import { admissionMutants } from './admission-mutants.ts'
 import { constraintMutants } from './constraint-mutants.ts'

@@ -1,4 +1,4 @@
-/** Faults of overload: who gets a place, what waits, and that every place is given back. */
+/** Mutants of overload protection: who gets a slot, what waits, and that every slot is released. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

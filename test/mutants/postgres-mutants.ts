@@ -1,4 +1,4 @@
-/** Faults of the hot operations and constraints on PostgreSQL: what the embedded store's mutants take away there is taken away here. */
+/** Mutants of the turn path and the constraints on PostgreSQL: they remove the same checks there as the mutants of the embedded store. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

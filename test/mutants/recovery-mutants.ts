@@ -1,4 +1,4 @@
-/** Faults of leases and recovery: who claims what, how often, and from where it goes on. */
+/** Mutants of leases and recovery: who claims what, how often, and where a claimed turn continues. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

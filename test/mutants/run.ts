@@ -1,7 +1,7 @@
 /**
- * `npm run mutants`: plants one fault at a time into a copy of the source and runs the test that should notice it. Every rule of docs/rules.md has
- * a mutant. A mutant that no test notices, that no longer fits the source, or that cannot be run is a failure. A mutant that an earlier run saw
- * red is not run again while nothing that decides its verdict has changed (verdict-key.ts).
+ * `npm run mutants`: plants one mutant at a time into a copy of the source and runs the test that should notice it. Every rule of
+ * docs/rules.md has a mutant. The run fails if no test notices a mutant, if a mutant no longer fits the source, or if it cannot be run. A
+ * mutant that was red in an earlier run is not run again until something that decides its verdict changes (verdict-key.ts).
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -108,7 +108,7 @@ function sampleOf(from: Mutant[], count: string): Mutant[] {
   return shuffled.slice(0, Number(count)).map(({ mutant }) => mutant)
 }
 
-/** Undefined if the run does not ask. */
+/** Returns undefined if `--changed-since` is not set. */
 function changedFiles(): string[] | undefined {
   const since = values['changed-since']
   if (since === undefined) return undefined
@@ -132,7 +132,7 @@ async function runMutants(cache: VerdictCache, wanted: Mutant[]): Promise<Verdic
   const running: { stop(): Promise<void> }[] = []
   try {
     const trees = copyTrees(folder)
-    // Of the copy and not of the source, which may be edited while this runs.
+    // Computed from the copy, because the source may be edited while this runs.
     const copy = new VerdictKeys(trees[0]!)
     const keys = new Map(wanted.map((mutant) => [mutant, staleness(mutant, trees[0]!) === undefined ? copy.keyOf(mutant) : undefined]))
     // One server of each kind for all tests, which create their own databases in it.
@@ -166,7 +166,7 @@ function unprovenRules(): string[] {
   ]
 }
 
-/** Those beside the ones that ran, whose verdict says it. */
+/** Checks only the mutants that did not run; for the others, the verdict reports it. */
 function staleMutants(ran: Mutant[]): string[] {
   return mutants.flatMap((mutant) => {
     const because = ran.includes(mutant) ? undefined : staleness(mutant, root)

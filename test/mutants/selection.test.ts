@@ -1,4 +1,4 @@
-/** Which mutants a run takes: those of changed rules, a rotating tenth of the others, a shard. */
+/** Which mutants run: those of changed rules, a rotating tenth of the others, a shard. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

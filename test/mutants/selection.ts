@@ -1,11 +1,14 @@
-/** Which mutants a run takes: those of changed rules, a rotating tenth of the others, a shard. Pure; git.ts asks git what changed. */
+/**
+ * Selects the mutants to run: those of changed rules, a rotating tenth of the others, a shard. Pure functions; git.ts finds out what
+ * changed.
+ */
 import type { Mutant } from './mutant.ts'
 import { sha256 } from './source-graph.ts'
 import { nameOf } from './verdict-cache.ts'
 import { testFileOf } from './verdict-key.ts'
 
 export type Selection = {
-  /** The files that changed, or undefined if the run does not ask. */
+  /** The files that changed, or undefined if `--changed-since` is not set. */
   changed?: string[] | undefined
   /** 0 to 9, or undefined for no rotating tenth. */
   tenth?: number | undefined
@@ -32,19 +35,22 @@ function changedRules(mutants: Mutant[], changed: string[], listOf: (file: strin
   return new Set(mutants.filter(hasChanged).map(({ rule }) => rule))
 }
 
-/** 0 to 9. It depends on the mutant's name alone, so that a new mutant moves no other. */
+/** 0 to 9. Depends only on the mutant's name, so that adding a mutant does not move the others. */
 function tenthOf(mutant: Pick<Mutant, 'rule' | 'removes'>): number {
   return Number.parseInt(sha256(nameOf(mutant)).slice(0, 8), 16) % 10
 }
 
-/** Reads `--tenth`: a digit, or `today`. Days are counted in UTC without a break at New Year, so any ten days in a row cover all tenths. */
+/** Reads `--tenth`: a digit, or `today`. Days are counted in UTC across years, so that any ten consecutive days cover all tenths. */
 export function parseTenth(text: string, nowMs: number): number {
   if (text === 'today') return Math.floor(nowMs / 86_400_000) % 10
   if (!/^\d$/.test(text)) throw new Error(`--tenth takes a digit from 0 to 9 or "today", not ${text}`)
   return Number(text)
 }
 
-/** Reads `--shard`, such as `2/3`, and returns that part. Shards differ by one mutant at most; together they are the whole list. */
+/**
+ * Reads `--shard`, such as `2/3`, and returns that part. The sizes of shards differ by at most one mutant; together they are the whole
+ * list.
+ */
 export function shardOf<Item>(items: Item[], text: string): Item[] {
   const [, index, count] = (/^([1-9]\d*)\/([1-9]\d*)$/.exec(text) ?? []).map(Number)
   if (index === undefined || count === undefined || index > count) throw new Error(`--shard takes I/N such as 2/3, not ${text}`)
@@ -52,8 +58,8 @@ export function shardOf<Item>(items: Item[], text: string): Item[] {
 }
 
 /**
- * Orders the mutants of one test file one after another, and files and mutants so that the slowest start first and no slow one is left for the
- * end. `seconds` says how long each took before, by `nameOf`; one that never ran counts as slow.
+ * Orders the mutants of one test file one after another, and files and mutants so that the slowest start first and no slow one is left for
+ * the end. `seconds` contains how long each took before, by `nameOf`; one that never ran counts as slow.
  */
 export function slowestFirst(mutants: Mutant[], seconds: Map<string, number>): Mutant[] {
   const secondsOf = (mutant: Mutant): number => seconds.get(nameOf(mutant)) ?? Infinity
@@ -63,5 +69,5 @@ export function slowestFirst(mutants: Mutant[], seconds: Map<string, number>): M
   return [...groups].toSorted(([a], [b]) => compare(secondsOf(b!), secondsOf(a!))).flat()
 }
 
-/** Infinity equals itself, which a difference does not say. */
+/** Handles two Infinities, whose difference is NaN. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a - b)

@@ -1,4 +1,4 @@
-/** Faults of the console's sessions: what a cookie is worth, how long, and how often one may guess. */
+/** Mutants of the console's sessions: what a cookie allows, how long it is valid, and how many wrong tokens are allowed. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

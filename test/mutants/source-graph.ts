@@ -1,24 +1,26 @@
 /**
- * Which files of the repository decide the result of a test: the files it reaches by the paths written in them. Reads files, never runs them.
+ * Finds the files of the repository that decide the result of a test: those it reaches by the paths written in them. Reads files, never
+ * runs them.
  */
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 
-/** Text that replaces a file's content, by path; a mutant's edited files. */
+/** The content of files that replaces their content on disk, by path: a mutant's edited files. */
 export type Overlay = ReadonlyMap<string, string>
 
 const none: Overlay = new Map()
-// Erased before the code runs, so such a path decides nothing.
+// Type imports are erased before the code runs, so their paths decide nothing.
 const typeImport = /^(?:import|export) type [^'"`]*from '[^'\n]*'/gm
 // Any quoted path: `import` and `export from`, `import('./x.ts')`, `new URL('./x.ts', import.meta.url)`, `join(import.meta.dirname, 'x.json')`.
 const quotedPath = /(['"`])([\w./@-]+)(\1|\$\{)/g
 const hasPaths = /\.(?:ts|js|mjs)$/
 
 /**
- * The files below the given folders and the paths between them. A quoted text in a file is taken as a path if, resolved from that file's folder,
- * it names a file, or if it starts with `./` or `../` and names a folder other than one the file is in: then every file in that folder counts.
- * This finds more than Node loads and never less, except for paths that are put together from pieces and files named from another folder.
+ * The files below the given folders and the paths between them. A quoted text in a file counts as a path if, resolved from that file's
+ * folder, it names a file, or if it starts with `./` or `../` and names a folder other than one the file is in; then every file in that
+ * folder counts. This finds everything that Node loads, and more, except for paths that are built from parts and files named from another
+ * folder.
  */
 export class SourceGraph {
   readonly #root: string
@@ -42,7 +44,7 @@ export class SourceGraph {
   /** The given files and every file reachable from them, sorted by path. */
   reachable(from: string[], overlay: Overlay = none): string[] {
     const found = new Set(from)
-    // A set yields what is added while it is read.
+    // A Set's iteration includes what is added during the iteration.
     for (const file of found) for (const next of this.#referencesOf(file, overlay)) found.add(next)
     return [...found].toSorted()
   }

@@ -1,4 +1,4 @@
-/** Faults of what leaves: event streams, retries under them, clean text, ids, times and pages. */
+/** Mutants of what is sent to callers: event streams, their retries, clean text, IDs, times and pages. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

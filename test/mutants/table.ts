@@ -1,4 +1,4 @@
-/** docs/mutants.md: written and compared here alone. */
+/** Writes and checks docs/mutants.md; no other module does. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Mutant } from './mutant.ts'

@@ -1,4 +1,4 @@
-/** Faults of what leaves for tools: where a request may go, what goes along, and what a model's arguments may become. */
+/** Mutants of what is sent to tools: where a request may go, what is sent with it, and what a model's arguments may become. */
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 

@@ -1,13 +1,13 @@
-/** Copies of the source in which faults are planted, and the work shared out among them. Touches nothing of the source itself. */
+/** Creates copies of the source in which mutants are planted, and distributes the work among them. Never changes the source itself. */
 import { cpSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
-// Two cores are what the smallest machine has.
+// The smallest machine has two cores.
 const workers = 2
 const copied = ['src', 'test', 'bin', 'docs', 'package.json', 'package-lock.json', 'tsconfig.json']
 
-/** One copy for each worker, below the folder; `tmp` in it is for what its tests write. */
+/** Creates one copy for each worker below the folder. Its `tmp` is for the files that its tests write. */
 export function copyTrees(folder: string): string[] {
   return Array.from({ length: workers }, (_, at) => copyTree(join(folder, String(at))))
 }
@@ -20,26 +20,28 @@ function copyTree(tree: string): string {
 }
 
 /**
- * The environment for the tests of a tree: a temporary folder of its own, and Node's compile cache with paths relative to the tree, so that
- * what one tree compiled serves another one later.
+ * The environment for the tests of a tree: a separate temporary folder, and Node's compile cache with paths relative to the tree, so that a
+ * later tree can use what one tree compiled.
  */
 export function environmentOf(tree: string): NodeJS.ProcessEnv {
   return { ...process.env, TMPDIR: join(tree, 'tmp'), NODE_COMPILE_CACHE: compiledOf(tree), NODE_COMPILE_CACHE_PORTABLE: '1' }
 }
 
-/** Gives each tree what earlier runs compiled. Node checks every entry against its source, so an outdated one costs nothing but its size. */
+/**
+ * Copies what earlier runs compiled into each tree. Node checks every entry against its source, so an outdated one only takes disk space.
+ */
 export function restoreCompiled(trees: string[], from: string): void {
   if (existsSync(from)) for (const tree of trees) cpSync(from, compiledOf(tree), { recursive: true })
 }
 
-/** Keeps what the trees compiled for later runs. */
+/** Saves what the trees compiled for later runs. */
 export function saveCompiled(trees: string[], to: string): void {
   for (const tree of trees) if (existsSync(compiledOf(tree))) cpSync(compiledOf(tree), to, { recursive: true })
 }
 
 const compiledOf = (tree: string): string => join(tree, 'compiled')
 
-/** Each worker has a tree of its own and takes what is next; answers in the items' order. */
+/** Each worker has its own tree and takes the next item when it is free. Returns the results in the order of the items. */
 export async function share<Item, Result>(
   trees: string[],
   items: Item[],

@@ -1,4 +1,4 @@
-/** One run of a few tests of one file in a tree, by Node's own runner in a process group of its own that never outlives the trial. */
+/** Runs a few tests of one file in a tree, with Node's own runner, in a separate process group that never outlives the trial. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Symptom } from './mutant.ts'
@@ -11,17 +11,17 @@ export type Failure = {
 }
 
 export type Trial = {
-  /** Titles of the tests that ran, those around others too. */
+  /** The titles of the tests that ran, including those of enclosing tests. */
   ran: string[]
   failures: Failure[]
-  /** The process ended otherwise than by its tests: it could not load the file, crashed, or was killed for its time. */
+  /** Set if the process did not end because of its tests: it could not load the file, crashed, or was killed after a timeout. */
   broken: string | undefined
   seconds: number
 }
 
 export type TrialOptions = { tree: string; file: string; titles: string[]; testTimeoutMs: number; env: NodeJS.ProcessEnv }
 
-// Above the timeouts of a few tests: a process that does not even time out is ended from outside.
+// A multiple of the timeout of one test: a process in which not even the timeouts work is killed from outside.
 const timeouts = 4
 
 export async function runTrial({ tree, file, titles, testTimeoutMs, env }: TrialOptions): Promise<Trial> {
@@ -44,7 +44,7 @@ export async function runTrial({ tree, file, titles, testTimeoutMs, env }: Trial
   }, maxMs)
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(timer)
-  // Servers that a test started and could not end.
+  // Kills servers that a test started and could not stop.
   endGroup(child.pid)
   const { ran, failures } = readTap(output)
   const seconds = (performance.now() - startedAt) / 1000
@@ -61,7 +61,7 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** Reads the runner's TAP: titles by their indentation, and what each failure says of itself. */
+/** Reads the runner's TAP: titles by their indentation, and the details of each failure. */
 function readTap(output: string): { ran: string[]; failures: Failure[] } {
   const path: string[] = []
   const ran: string[] = []
@@ -87,11 +87,11 @@ function readTap(output: string): { ran: string[]; failures: Failure[] } {
 
 function symptomOf(failureType: string, errorName: string, message: string): Symptom {
   if (failureType === 'testTimeoutFailure' || failureType === 'cancelledByParent') return 'hang'
-  // fast-check wraps the assertion in an error of its own.
+  // fast-check wraps the assertion in an error.
   return errorName === 'AssertionError' || message.startsWith('Property failed') ? 'assertion' : 'throws'
 }
 
-/** A field of the YAML block below a result, the first line of it where it has many. */
+/** Returns a field of the YAML block below a result; only its first line if it has several. */
 function field(block: string, name: string): string {
   const [, value = ''] = new RegExp(`^ *${name}: (?:\\|-\\n *)?(.*)$`, 'm').exec(block) ?? []
   return value.replace(/^'|'$/g, '')

@@ -1,4 +1,4 @@
-/** When a mutant's cached verdict is used again: its key covers everything that decides it, and only red verdicts are stored. */
+/** When a mutant's cached verdict is reused: its key covers everything that decides it, and only red verdicts are stored. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -54,7 +54,7 @@ type Conditions = { node: string; environment: NodeJS.ProcessEnv }
 
 const usual: Conditions = { node: 'v24.0.0', environment: {} }
 
-/** The mutant's key in a repository that differs by these files. */
+/** Returns the mutant's key in a repository that differs by these files. */
 function keyIn(t: TestContext, changes: Changes = {}, wanted: Mutant = mutant, conditions = usual): string {
   const root = folderOf(t)
   for (const [file, text] of Object.entries({ ...files, ...changes })) {

@@ -1,5 +1,5 @@
 /**
- * The verdicts of earlier runs: one small JSON file per mutant that was seen red, named by its key (verdict-key.ts). No other verdict is stored,
+ * The verdicts of earlier runs: one small JSON file per mutant that was red, named by its key (verdict-key.ts). No other verdict is stored,
  * so a mutant that survived, no longer fits or could not run is run again every time.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ export class VerdictCache {
     mkdirSync(folder, { recursive: true })
   }
 
-  /** The seconds that the red run under this key took, or undefined if there was none. Marks the entry as used. */
+  /** Returns the seconds that the red run under this key took, or undefined if there was none. Marks the entry as used. */
   find(key: string): number | undefined {
     const entry = this.#read(`${key}.json`)
     if (entry === undefined) return undefined
@@ -28,7 +28,7 @@ export class VerdictCache {
     return entry.seconds
   }
 
-  /** Stores that the mutant was red. Atomic: another run sees the whole entry or none. */
+  /** Stores that the mutant was red. Atomic: another run sees the whole entry or no entry. */
   addRed(key: string, { rule, removes }: Mutant, seconds: number): void {
     const entry: Entry = { rule, removes, seconds }
     const unfinished = `${this.#fileOf(key)}.${process.pid}.tmp`
@@ -36,7 +36,7 @@ export class VerdictCache {
     renameSync(unfinished, this.#fileOf(key))
   }
 
-  /** How long each mutant took the last time it was red, whatever has changed since, by `nameOf`. */
+  /** Returns how long each mutant took the last time it was red, by `nameOf`, whatever has changed since. */
   durations(): Map<string, number> {
     const found = this.#names().flatMap((name) => {
       const entry = this.#read(name)
@@ -45,7 +45,7 @@ export class VerdictCache {
     return new Map(found.toSorted((a, b) => a.at - b.at).map((entry) => [nameOf(entry), entry.seconds]))
   }
 
-  /** Deletes what no run has used for 30 days. */
+  /** Deletes entries that no run has used for 30 days. */
   prune(nowMs = Date.now()): void {
     for (const name of readdirSync(this.#folder)) {
       const isEntry = /^[0-9a-f]{64}\.json/.test(name)
@@ -57,12 +57,12 @@ export class VerdictCache {
     return readdirSync(this.#folder).filter((name) => /^[0-9a-f]{64}\.json$/.test(name))
   }
 
-  /** 0 if another run has just pruned it. */
+  /** Returns 0 if another run has just deleted the entry. */
   #usedAtMs(name: string): number {
     return statSync(join(this.#folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
   }
 
-  /** Undefined if it does not exist or is not whole: its mutant runs again. */
+  /** Returns undefined if the entry does not exist or is incomplete; then its mutant runs again. */
   #read(name: string): Entry | undefined {
     try {
       const entry = JSON.parse(readFileSync(join(this.#folder, name), 'utf8')) as Partial<Entry>

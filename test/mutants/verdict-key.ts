@@ -9,12 +9,12 @@ import { editedFiles } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 import { sha256, SourceGraph } from './source-graph.ts'
 
-/** What the copies of the source hold; a test reaches nothing else of the repository. */
+/** The content of the copies of the source. A test reaches nothing else of the repository. */
 const folders = ['src', 'test', 'bin', 'docs']
-// What runs a mutant and reads its result. The lists of mutants are not here: each definition is in its own key.
+// The code that runs a mutant and reads its result. The lists of mutants are not included, because each definition is part of its own key.
 const runnerFiles = ['test/mutants/judge.ts', 'test/mutants/mutant.ts', 'test/mutants/trees.ts', 'test/mutants/trial.ts']
 const lockfile = 'package-lock.json'
-// Passed on to the tests, where they choose the store and how Node runs.
+// Passed to the tests, where they select the store and configure Node.
 const variables = ['TEST_STORE', 'NODE_OPTIONS']
 
 export class VerdictKeys {
@@ -27,7 +27,7 @@ export class VerdictKeys {
     this.#common = [runner, node, process.platform, process.arch, variables.map((name) => environment[name] ?? '')]
   }
 
-  /** Every edit must fit the source. Returns 64 hexadecimal digits. */
+  /** Returns 64 hexadecimal digits. Call it only if every edit fits the source. */
   keyOf(mutant: Mutant): string {
     const { rule, edits, caughtBy, symptom } = mutant
     const overlay = editedFiles(mutant, (file) => this.#graph.text(file))

@@ -17,7 +17,7 @@ import { gate } from '../support/model-server.ts'
 import { read } from '../support/test-app.ts'
 
 const hour = 3600
-/** Forward, back behind the start, and the small step back of an NTP client. */
+/** An hour forward, back to before the start, and a small step back like that of an NTP client. */
 const jumps = [hour, -hour, -hour - 5]
 
 async function makeOwnClock(t: TestContext): Promise<Clock> {
@@ -26,7 +26,7 @@ async function makeOwnClock(t: TestContext): Promise<Clock> {
   return makeClock(join(folder, 'clock'))
 }
 
-/** Sets it, and waits until the process itself reads the new time. */
+/** Sets the clock and waits until the process itself reads the new time. */
 async function jump(clock: Clock, url: string, seconds: number): Promise<void> {
   clock.set(seconds)
   await until(`a clock ${seconds} s off`, async () => {
@@ -43,7 +43,7 @@ const replayOf = (
   { message, user, idempotencyKey }: { message: string; user: string; idempotencyKey: string },
 ) => fleet.client(place).chatRequest({ external_user_id: user, message }, { idempotencyKey })
 
-// Each test mostly waits.
+// The tests run concurrently, because each of them mostly waits.
 void describe('a clock that jumps', { concurrency: true }, () => {
   for (const windowIn of ['Redis', 'the database'] as const) {
     void test(
@@ -68,11 +68,11 @@ void describe('a clock that jumps', { concurrency: true }, () => {
             )
           const from = await leases()
           assert.equal(from.length, 2)
-          // Both are renewed, to the same moment by the one clock, while the other process looks for orphans.
+          // The leases of both are renewed to the same moment, by the database's clock, while the other process looks for orphans.
           await until('a renewal of each', async () => (await leases()).every((at, index) => at > from[index]!))
           const [a, b] = await leases()
           assert.ok(Math.abs(a! - b!) < 60_000, `leases end ${a} and ${b}`)
-          // A record from a moment ago: by neither of the two clocks has it expired, nor is it from the future.
+          // A record from a moment ago: by neither clock has it expired or does it lie in the future.
           for (const place of [0, 1]) assert.equal((await fleet.send(before.sent, { choose: () => place })).reply, before.reply)
           const resets = await Promise.all(
             [0, 1].map(async (place) => {
@@ -145,7 +145,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
         const replay = await client.chat(message, { idempotencyKey })
         assert.deepEqual([replay.status, replay.json], [200, answer.data])
         said.push(message, `one two ${seconds}`)
-        // The next prompt is made of the history, in the order of the messages.
+        // The next prompt contains the history in the order of the messages.
         assert.deepEqual(
           model.calls
             .at(-1)!
@@ -160,7 +160,7 @@ void describe('a clock that jumps', { concurrency: true }, () => {
       }
       assert.equal(await processRuns.charges(), jumps.length)
 
-      // It dies with a clock an hour behind, and restarts two hours later.
+      // The process dies with a clock that is an hour behind, and restarts two hours later.
       const idempotencyKey = randomUUID()
       model.when('orphan', ['never ', gate()])
       const asked = client.stream('orphan', { idempotencyKey }).catch(() => undefined)

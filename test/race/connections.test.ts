@@ -27,7 +27,7 @@ void test(
     fleet.model.when('hello', ['one ', held, 'two'])
     const running = fleet.try(fleet.sent('hello', { transport: 'stream' }), 0)
     await held.reached
-    // Above all that is open now, so that the storm reaches the limit.
+    // Above all descriptors that are open now, so that the storm reaches the limit.
     const limit = descriptors() + 20
     execFileSync('prlimit', ['--pid', String(child.pid), `--nofile=${limit}:${limit}`])
 
@@ -44,7 +44,7 @@ void test(
     }
     for (let count = 0; count < 400; count++) send()
     await until('the limit', () => {
-      // A connection that was closed is opened again, so that no descriptor stays free for long.
+      // Closed connections are opened again, so that no descriptor stays free for long.
       for (const socket of storm) if (socket.destroyed && storm.length < 2000) send()
       return descriptors() >= limit - 1 && refused > 0
     })
@@ -65,7 +65,7 @@ void test(
   },
 )
 
-/** Why the limit of a running process cannot be set here; false if it can. */
+/** Returns why the limit of a running process cannot be set here, or false if it can. */
 function noLimits(): string | false {
   try {
     execFileSync('prlimit', ['--pid', String(process.pid)], { stdio: 'ignore' })
@@ -82,7 +82,7 @@ for (const transport of ['chat', 'stream'] as const) {
     async (t) => {
       const fleet = await Fleet.begin(t)
       const admin = fleet.client()
-      // RFC 2606: a name that never has an address.
+      // RFC 2606: a name that never resolves to an address.
       const provider = await admin.made('POST', '/providers', {
         name: 'gone',
         kind: 'openai-compatible',
@@ -114,7 +114,7 @@ void test('fault.pool-exhausted: keys cannot be looked up: refused in time, runn
   await withClient(fleet.databaseUrl, async (blocker) => {
     await blocker.query('begin; lock table api_keys in access exclusive mode')
     const from = performance.now()
-    // A key is looked up again after a second at the latest, and each lookup is stuck.
+    // A key is looked up again after at most a second, and each lookup blocks.
     let refusedAfter: number | undefined
     while (refusedAfter === undefined) {
       assert.ok(performance.now() - from < generousMs, 'nothing was refused')

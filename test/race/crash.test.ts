@@ -1,6 +1,6 @@
 /**
- * kill -9 at every named point of a turn, in a separate process, and a restart on the same data folder. Then the same key: one reply, one
- * charge, nothing held, every invariant.
+ * kill -9 at every named point of a turn, in a separate process, and a restart on the same data folder. Then a retry with the same key must
+ * find one reply, one charge, nothing held, and no broken invariant.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'

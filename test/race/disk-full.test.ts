@@ -16,7 +16,7 @@ import type { PostgresServer } from '../support/postgres-server.ts'
 
 const skip = noFleet() || noPostgresServer() || noMount()
 
-/** Why a file system cannot be mounted here; false if it can. */
+/** Returns why a file system cannot be mounted here, or false if it can. */
 function noMount(): string | false {
   return process.platform === 'linux' && process.getuid?.() === 0 ? false : 'mounting a small file system needs Linux and root'
 }
@@ -111,7 +111,7 @@ void test(
     const running = fleet.send(fleet.sent('slow', { user: 'slow' }))
     await held.reached
     await disk.fill()
-    // A new file of its log is due, and there is no space for it.
+    // PostgreSQL must create a new file of its write-ahead log, and there is no space for it.
     await fleet.rows('select pg_switch_wal()').catch(() => undefined)
     const sent = fleet.sent('full', { user: 'full' })
     await until('the end of the database', async () => {

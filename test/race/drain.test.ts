@@ -73,7 +73,7 @@ void test('fault.sigterm billing.once: a second SIGTERM ends the process immedia
   const server = processRuns.server!
   server.child.kill('SIGTERM')
   await until('the drain', () => server.log.some(({ msg }) => String(msg).startsWith('draining')))
-  // Sent until it counts: two that arrive together are one.
+  // Sent repeatedly until it takes effect: two signals that arrive together count as one.
   const again = setInterval(() => server.child.kill('SIGTERM'), 100)
   assert.deepEqual(await server.exited, { code: 1, signal: null })
   clearInterval(again)

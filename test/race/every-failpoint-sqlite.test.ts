@@ -1,4 +1,4 @@
-/** every-failpoint.ts on SQLite. */
+/** Runs every-failpoint.ts on SQLite. */
 import { walkEveryFailpoint } from './every-failpoint.ts'
 
 walkEveryFailpoint('sqlite')

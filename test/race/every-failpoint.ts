@@ -1,6 +1,7 @@
 /**
- * Every failpoint of the table with every action it allows, in real servers under a load that reaches all of them. Each failpoint logs that
- * it acts, and whatever it does to its process or its connection, every key has one answer in the end and the ledger is correct.
+ * Runs every failpoint of docs/failpoints.md with every action it allows, in real servers under a load that reaches all of them. Each
+ * failpoint must log that it acts. Whatever it does to its process or its connection, every key must have one answer in the end, and the
+ * ledger must be correct.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -12,7 +13,7 @@ import { walkProcessRuns } from '../support/walked-process-runs.ts'
 import type { ProcessRun, Walk } from '../support/walked-process-runs.ts'
 
 const all = Object.keys(failpointNames) as FailpointName[]
-/** Where PostgreSQL behaves differently: its commits and its start. The other points are in code that does not depend on the store. */
+/** PostgreSQL behaves differently only in its commits and at its start. The other points are in code that does not depend on the store. */
 const ownOf: Record<StoreKind, (name: FailpointName) => boolean> = {
   sqlite: () => true,
   postgres: (name) => /commit|^start\./.test(name),
@@ -22,7 +23,7 @@ const pointsOf = (store: StoreKind): FailpointName[] =>
 const droppedOn = (store: StoreKind): FailpointName[] =>
   pointsOf(store).filter((name) => failpointDrops[name] !== undefined && (store === 'postgres') === (failpointDrops[name] === 'database'))
 
-/** A throw here ends the process, so it has a separate process run: a start that fails, a drain that fails. */
+/** A throw at these points ends the process (a start or a drain fails), so each has a separate process run. */
 const endsLife = (name: FailpointName): boolean => /^(start|drain)\./.test(name)
 const isAfterCommit = (name: FailpointName): boolean => name.endsWith('.after-commit')
 const armed = (names: FailpointName[], action: string): string => names.map((name) => `${name}=${action}@1`).join(';')
@@ -47,7 +48,7 @@ async function throwAtEach(walk: Walk, names: FailpointName[]): Promise<void> {
     assert.equal(processRun.code, 1, processRun.shown)
     assertActed(processRun, [name], 'throw')
   }
-  // A throw before a commit may keep the load from what comes after it, so these have separate process runs.
+  // A throw before a commit can prevent the load from reaching later points, so these have separate process runs.
   const others = names.filter((name) => !endsLife(name))
   for (const half of [others.filter((name) => !isAfterCommit(name)), others.filter(isAfterCommit)]) {
     const processRun = await walk.live(armed(half, 'throw'))
@@ -68,10 +69,10 @@ const killFaults =
   'fault.kill-before-admission fault.kill-before-model fault.kill-mid-stream fault.kill-before-settlement fault.kill-after-settlement'
 // Concurrent servers, each with its own load.
 const chains: Record<StoreKind, number> = { sqlite: 4, postgres: 2 }
-// On a busy machine some seventy process runs take longer than other tests; the file's own deadline is a little later.
+// On a busy machine, about seventy process runs take longer than other tests. The deadline of the whole file is slightly later.
 const limitMs = 590_000
 
-/** Every point of one store. */
+/** Tests every point on one store. */
 export function walkEveryFailpoint(store: StoreKind): void {
   const names = pointsOf(store)
   void describe(`every failpoint on ${store}`, { concurrency: 4, timeout: limitMs, skip: missing(store) }, () => {

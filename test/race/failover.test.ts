@@ -1,6 +1,6 @@
 /**
- * The primary dies and its standby takes over, synchronous and asynchronous, the standby freezes, and an address leads to a standby for a
- * while. What was acknowledged is compared with what is stored afterwards.
+ * The primary dies and its standby takes over, with synchronous and asynchronous replication; the standby freezes; and an address leads to
+ * a standby for a while. What was acknowledged is compared with what is stored afterwards.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -16,12 +16,12 @@ import { startStandby } from '../support/postgres-standby.ts'
 // A refusal takes about a second; this leaves a margin for a busy machine.
 const generousMs = 15_000
 
-/** Servers that reach the primary through a proxy, which can redirect them to its standby. */
+/** Starts servers that reach the primary through a proxy, which can redirect them to its standby. */
 async function begin(t: TestContext, { count = 1 } = {}) {
   const primary = await startPostgres({ durable: true })
   t.after(() => primary.stop())
   const { url } = await primary.makeDatabase()
-  // What the standby receives goes through a proxy too, so that it can be lost.
+  // Replication goes through a proxy too, so that it can be lost.
   const stream = await startFaultProxy(primary.port)
   t.after(() => stream.close())
   const standby = await startStandby(primary, { port: stream.port })
@@ -37,7 +37,7 @@ async function begin(t: TestContext, { count = 1 } = {}) {
   return { primary, standby, stream, proxy, fleet, lookAt }
 }
 
-/** The checker: finds turns that were acknowledged and are not stored as they were acknowledged. */
+/** Returns acknowledged turns that are not stored as they were acknowledged. */
 async function lostOf(fleet: Fleet, reported: Told[]): Promise<string[]> {
   const stored = await fleet.rows(`select t.request_id, m.id, m.content from turns t
     join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.state = 'completed'`)
@@ -66,7 +66,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await primary.kill9()
     const killedAt = performance.now()
     const acknowledged = load.reported.length
-    // The address leads to the standby before it accepts writes (25006), as it may for a while in any failover.
+    // The address leads to the standby before it accepts writes (error 25006), which can happen for a while in any failover.
     proxy.leadTo(standby.port)
     lookAt(standby)
     await refused(fleet, 'to the standby')
@@ -124,7 +124,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     await standby.promote()
     assert.deepEqual(await lostOf(fleet, [...heard, ...unheard]), ['unheard 1', 'unheard 2', 'unheard 3'])
     await fleet.verify()
-    // The key is unknown here, so the message is answered and charged as if for the first time.
+    // The promoted standby does not know the key, so the message is answered and charged as if for the first time.
     const again = await Promise.all(unheard.map(({ sent }) => fleet.send(sent)))
     for (const [index, { reply }] of again.entries())
       assert.notEqual(JSON.parse(reply!).request_id, JSON.parse(unheard[index]!.reply!).request_id)

@@ -14,10 +14,10 @@ import { RawSocket } from '../support/raw-socket.ts'
 const streams = Number(process.env['STREAMS'] ?? 1200)
 const maxBytes = 2 ** 30
 const others = 40
-// This many callers connect at once.
+// The number of callers that connect at the same time.
 const atOnce = 200
 
-/** From Linux: the current and the peak memory of the process. */
+/** The current and the peak memory of the process in bytes, as reported by Linux. */
 function memoryOf(pid: number): { now: number; most: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)![1]) * 1024
@@ -40,7 +40,7 @@ void test(
     const { pid } = processRuns.server!.child
     const [agentId, apiKey] = [client.caller.agentId, client.caller.apiKey]
 
-    /** Response times of consecutive callers. */
+    /** Returns the response times of consecutive callers. */
     async function serve(name: string): Promise<number[]> {
       const times: number[] = []
       for (let count = 0; count < others; count++) {
@@ -72,7 +72,7 @@ void test(
     await Promise.all(raws.map((raw) => raw.until('"one "')))
 
     const beside = await serve('beside')
-    // None waits longer than two of its heartbeats, plus a margin for a busy machine.
+    // No stream waits longer than two heartbeats, plus a margin for a busy machine.
     let quiet = raws
     const beatless = (): boolean => {
       quiet = quiet.filter(({ received }) => !/\n:[^\n]*\n\n/.test(received))

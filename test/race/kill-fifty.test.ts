@@ -12,7 +12,7 @@ import type { Part } from '../support/model-server.ts'
 const kills = 50
 const pieces = Array.from({ length: 20 }, (_, index) => `piece ${index} `)
 const reply = pieces.join('')
-// An orphan is answered within 15 s; on the embedded store recovery begins right after the start.
+// An orphan is answered within 15 s. On the embedded store, recovery starts right after the process.
 const maxMs = 15_000
 
 void test('fault.kill-mid-stream turn.states: fifty kill -9 at seeded moments of a stream: each message one reply and one charge, verify clean after each', async (t) => {
@@ -25,7 +25,7 @@ void test('fault.kill-mid-stream turn.states: fifty kill -9 at seeded moments of
     const message = `message ${kill}`
     const user = `user-${kill % 5}`
     const idempotencyKey = randomUUID()
-    // 0: right after response.created · 1 to 20: after that many deltas · 21: during the milliseconds of the settlement
+    // 0: right after `response.created`; 1 to 20: after that many deltas; 21: during the milliseconds of the settlement.
     const moment = Math.floor(random() * (pieces.length + 2))
     const held = gate()
     const first: Part[] = moment > pieces.length ? pieces : [...pieces.slice(0, moment), held, ...pieces.slice(moment)]
@@ -63,7 +63,7 @@ void test('fault.kill-mid-stream turn.states: fifty kill -9 at seeded moments of
 
 type Kill = { message: string; user: string; idempotencyKey: string; moment: number; jitterMs: number }
 
-/** Streams the message and kills the server at the given moment; the stream never completes, unless the kill came after its settlement. */
+/** Streams the message and kills the server at the given moment. The stream never completes unless the kill came after its settlement. */
 async function killAtMoment(processRuns: ProcessRuns, { message, user, idempotencyKey, moment, jitterMs }: Kill): Promise<void> {
   const response = await processRuns.client.chatRequest({ external_user_id: user, message }, { idempotencyKey, path: 'chat/stream' })
   assert.equal(response.status, 200)
@@ -81,13 +81,13 @@ async function killAtMoment(processRuns: ProcessRuns, { message, user, idempoten
   await processRuns.server!.kill()
 }
 
-/** Waits for a fraction of a millisecond without yielding the thread: the kill falls somewhere into the settlement. */
+/** Waits for a fraction of a millisecond without yielding the thread, so that the kill falls at some point of the settlement. */
 function busyWait(ms: number): void {
   const until = performance.now() + ms
   while (performance.now() < until);
 }
 
-/** Seeded random numbers from 0 to below 1. */
+/** Seeded random numbers: at least 0 and below 1. */
 function seededRandom(seed: number): () => number {
   let count = 0
   return () => hash('sha256', `${seed} ${count++}`, 'buffer').readUInt32BE() / 2 ** 32

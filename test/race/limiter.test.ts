@@ -1,6 +1,6 @@
 /**
- * The rate windows' Redis is killed, frozen, flushed, full, read-only, loading or locked. The real server over real sockets, with a
- * separate real Redis. How long a refusal took is logged and not asserted, for the machine may be busy.
+ * The Redis of the rate windows is killed, frozen, flushed, full, read-only, loading or locked. Uses the real server over real sockets and
+ * a separate real Redis. The duration of a refusal is logged and not asserted, because the machine may be busy.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -18,10 +18,10 @@ import type { Answer, TestApp, TestAppOptions } from '../support/test-app.ts'
 
 const skip = noRedisServer()
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
-// A refusal takes a quarter of a second at most; this leaves a margin for a busy machine.
+// A refusal takes at most 250 ms; this leaves a margin for a busy machine.
 const generousMs = 10_000
 
-/** An app whose windows are in a separate Redis, to which it is connected. */
+/** Starts an app that is connected to a separate Redis for its windows. */
 async function begin(t: TestContext, { lines = [], ...options }: TestAppOptions & { lines?: string[] } = {}) {
   const redis = await startRedis({ lines })
   t.after(() => redis.stop())
@@ -31,7 +31,7 @@ async function begin(t: TestContext, { lines = [], ...options }: TestAppOptions 
   return { redis, app }
 }
 
-/** A complete refusal, on both transports and the listing: no model is called and nothing is stored. */
+/** Asserts that both transports and the listing are refused, no model is called and nothing is stored. */
 async function refuses(t: TestContext, app: TestApp, why: string): Promise<void> {
   const [calls, turns] = [app.model.calls.length, await turnsOf(app)]
   const times: number[] = []
@@ -69,7 +69,8 @@ async function listing(app: TestApp): Promise<Answer> {
 }
 
 /**
- * Requests are accepted again without a restart, soon and permanently; a refused request runs with its key as if it had never been sent.
+ * Asserts that requests are accepted again without a restart, soon and permanently, and that a refused request runs with its key as if it
+ * had never been sent.
  */
 async function answersAgain(app: TestApp): Promise<void> {
   const calls = app.model.calls.length
@@ -242,7 +243,7 @@ void test('fault.redis-refuses-writes rate.fail-closed: Redis loads its data: re
   const log = pino({ level: 'silent' })
   const beside = await createRedisWindow({ url: redis.url, log, deadlineMs: 30_000 })
   t.after(() => beside.close())
-  // Reads the file back as a start does: for half a minute, unless it is told to hurry.
+  // Redis reads its file back as at a start, which takes half a minute unless the test speeds it up.
   const loaded = run((client) => client.call('DEBUG', 'RELOAD', 'NOSAVE'))
   await until(async () => /LOADING/.test(await failureOf(beside.ping())))
   await refuses(t, app, 'LOADING')

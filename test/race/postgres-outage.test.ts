@@ -1,6 +1,6 @@
 /**
  * The database ends its sessions at each point of a turn, is restarted in every way under load, and is unreachable for longer than a lease.
- * Generated replies are held and stored late; new turns are refused soon. Times are logged and not asserted.
+ * Generated replies are held and stored later; new turns are refused soon. Times are logged and not asserted.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -27,7 +27,7 @@ const inTransaction = (fleet: Fleet, call: string): Promise<void> =>
     return found.length > 0
   })
 
-/** Refused soon, on both transports, without a model call; returns what was sent and the longest wait. */
+/** Asserts that requests are refused soon on both transports, without a model call. Returns what was sent and the longest wait. */
 async function refuses(fleet: Fleet): Promise<{ sent: Sent[]; maxMs: number }> {
   const sent: Sent[] = []
   let maxMs = 0
@@ -84,7 +84,7 @@ for (const { point, parts } of heldAt) {
       const { comesBack } = await endSessions(fleet, { away: true })
       const refused = await refuses(fleet)
       held.open()
-      // The first of the two is logged; of the others the log has the count.
+      // The first of the two is logged; for the others, the log has a count.
       await until('results kept in memory', () => fleet.servers[0]!.log.some(({ msg }) => msg === keptForLater))
       await comesBack()
       const reported = await Promise.all(asked)
@@ -165,7 +165,7 @@ async function beginBehindProxy(t: TestContext): Promise<{ fleet: Fleet; proxy: 
   return { fleet, proxy }
 }
 
-/** Two turns in the middle of their replies, one on each transport. */
+/** Starts two turns and stops them in the middle of their replies, one on each transport. */
 async function beginTurns(fleet: Fleet) {
   // A server that has just started on a busy machine may refuse its first requests; these two must be accepted.
   await fleet.send(fleet.sent('to begin with', { user: 'first' }))
@@ -217,7 +217,8 @@ describe('fault.postgres-unreachable', { concurrency: true, skip }, () => {
         reported.map(({ reply }) => ({ kind: 'reply', reply })),
         ends,
       )
-      // `unavailable.unknown`: what was being sent when the network went silent may arrive after all, and is one turn like any other.
+      // `unavailable.unknown`: a request that was being sent when the network went silent may still arrive. It is then a turn like any
+      // other.
       const refusedBefore = refused.flatMap((some) => some.sent)
       await fleet.checkReplies([...reported, ...(await Promise.all(refusedBefore.map((one) => fleet.send(one))))])
     })

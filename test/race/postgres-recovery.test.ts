@@ -1,6 +1,6 @@
 /**
- * A process that was frozen past its lease, two that claim the same orphan, and an older build beside a newer one. The tests move the
- * database's clock instead of waiting for it.
+ * A process that was frozen for longer than its lease, two processes that claim the same orphan, and an older build beside a newer one. The
+ * tests move the database's clock instead of waiting.
  */
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
@@ -17,10 +17,10 @@ import { withClient } from '../support/postgres-server.ts'
 const skip = noFleet()
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Expires the leases that are held now. */
+/** Makes all current leases expire. */
 const leasesEnd = (fleet: Fleet): Promise<void> => clockOf(fleet.databaseUrl)(60_000)
 
-/** This build with one more migration, which adds a column to the turn path's tables; returns its program. */
+/** Creates a copy of this build with one more migration, which adds a column to the turn path's tables. Returns the path of its program. */
 async function makeNewerBuild(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'turnkeep-newer-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -56,7 +56,7 @@ for (const { transport, wakes } of [
         living.open()
         await asked
       }
-      // Its model has completed its answer before it wakes, so that it goes straight to its settlement.
+      // The model has completed its answer before the process wakes up, so the process goes straight to its settlement.
       dead.open()
       await fleet.model.calls[0]!.ended
       zombie.kill('SIGCONT')
@@ -84,7 +84,7 @@ void test(
     await Promise.all(asked)
     fleet.model.when(/orphan/, 'answered')
 
-    // Every claim waits at a barrier until both are there, and then continues at the same moment.
+    // Every claim waits at a barrier until both have arrived; then both continue at the same moment.
     const parameters = 'which text, most integer, lease_ms bigint, running text[], claimer text'
     await fleet.rows(`alter function claim_v1(text, integer, bigint, text[], text) rename to claim_past_the_barrier`)
     await fleet.rows(`create function claim_v1(${parameters}) returns json language plpgsql as $$ begin
@@ -113,11 +113,11 @@ void test(
     const fleet = await Fleet.begin(t, { count: 1 })
     const newer = await makeNewerBuild(t)
     const load = fleet.load({ callers: 8, restMs: 500 })
-    // Migrates the database under the older one, which continues.
+    // Migrates the database while the older process continues to run.
     await fleet.start(1, { program: newer })
     const [{ added }] = (await fleet.rows(`select count(*) as added from migrations where name = '9999-newer.sql'`)) as [{ added: string }]
     assert.equal(added, '1')
-    // And an older one that starts beside it, like a process that is replaced in the middle of a rollout.
+    // An older process also starts, like one that is replaced in the middle of a rollout.
     await fleet.start(2)
     const reported = await load.stop()
     assert.deepEqual(fleet.alive, [0, 1, 2])

@@ -1,4 +1,4 @@
-/** Each process is drained and replaced while streams run, behind a load balancer. */
+/** Each process is drained and replaced behind a load balancer while streams run. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBalancer } from '../support/balancer.ts'
@@ -20,7 +20,7 @@ void test(
     for (const place of [0, 1, 2]) {
       const answered = load.reported.length
       await until('load', () => load.reported.length > answered + 50)
-      // A health check that has seen /readyz turn: nothing new is sent there, open connections stay.
+      // Acts like a health check that has seen /readyz fail: the balancer sends nothing new there, and open connections stay.
       const old = fleet.leave(place)
       route()
       const from = performance.now()

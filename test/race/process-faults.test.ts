@@ -15,7 +15,7 @@ import { gate } from '../support/model-server.ts'
 import { clockOf } from '../support/own-postgres.ts'
 import { startTestApp } from '../support/test-app.ts'
 
-/** A module that every process with these settings loads first: what it does at the signal is not in the product. */
+/** A module that every process with these settings loads first. It runs the fault when it gets the signal; the product has no such code. */
 const atSignal = (fault: string): string => `--import=data:text/javascript,process.on('SIGUSR2',()=>{${encodeURIComponent(fault)}})`
 
 const deaths = [
@@ -35,7 +35,7 @@ const deaths = [
   },
 ] as const
 
-// In the ci tier each crash runs on one of the two transports, in turn.
+// In the ci tier, each crash runs on one of the two transports, alternating.
 const isCi = process.env['TEST_TIER'] === 'ci'
 const transports = ['chat', 'stream'] as const
 
@@ -68,7 +68,7 @@ void test('fault.event-loop-blocked running_has_lease: a single process, blocked
   const leaseOf = async (): Promise<unknown> => (await app.query('select lease_until from turns'))[0]!['lease_until']
   const before = await leaseOf()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
-  // By the first round after it, whatever that does with an expired lease; then some more of them.
+  // The process handles the expired lease in its first round; wait for several more rounds.
   await until('a round of leases', async () => (await leaseOf()) !== before)
   for (let round = 0; round < 5; round++) await pass(50)
   assert.deepEqual(await app.query('select attempt, fence from turns'), [{ attempt: 1, fence: 1 }], 'nothing was claimed')
@@ -93,7 +93,7 @@ for (const { transport, wakes } of [
       const folder = await mkdtemp(join(tmpdir(), 'turnkeep-blocked-'))
       t.after(() => rm(folder, { recursive: true, force: true }))
       const end = join(folder, 'end')
-      // It only seems busy to the process, and nothing of its loop runs: only the file ends it.
+      // The process only appears busy: its event loop is blocked, and only the file ends the block.
       const fault =
         `const fs=process.getBuiltinModule('node:fs');fs.writeSync(2,'{"msg":"blocked"}\\n');` +
         `const nothing=new Int32Array(new SharedArrayBuffer(4));while(!fs.existsSync(${JSON.stringify(end)}))Atomics.wait(nothing,0,0,20)`
@@ -107,7 +107,7 @@ for (const { transport, wakes } of [
       blocked.child.kill('SIGUSR2')
       t.after(() => blocked.child.kill('SIGKILL'))
       await until('the blocked loop', () => blocked.log.some(({ msg }) => msg === 'blocked'))
-      // More than twenty seconds, by the database's clock, which alone decides.
+      // More than twenty seconds by the database's clock, which alone decides.
       await clockOf(fleet.databaseUrl)(60_000)
       const asked = fleet.send(sent, { choose: () => 1 })
       await living.reached

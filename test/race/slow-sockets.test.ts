@@ -1,5 +1,5 @@
 /**
- * Thousands of callers that send their headers or bodies one byte at a time. Each gets 408 in the envelope at its timeout, and complete
+ * Thousands of callers that send their headers or bodies one byte at a time. Each gets a 408 error envelope at its timeout, and complete
  * requests are answered meanwhile. The timeouts are shortened; the defaults are 10 s and 30 s.
  */
 import assert from 'node:assert/strict'
@@ -19,7 +19,7 @@ for (const [what, begin, times] of [
     await using layer = await startTestLayer({ times })
     const raws: RawSocket[] = []
     t.after(() => raws.forEach(({ socket }) => socket.destroy()))
-    // None of them is ever idle.
+    // Keeps every connection from being idle.
     const drip = setInterval(() => raws.forEach(({ socket, ended }) => ended || socket.write('a')), 200)
     t.after(() => clearInterval(drip))
     let served = 0

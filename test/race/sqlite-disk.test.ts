@@ -1,6 +1,6 @@
 /**
- * The disk of the embedded database is full, and its process dies right after it has responded. New turns are refused meanwhile, generated
- * replies are held, acknowledged ones are never lost. The disk is a small file system in memory.
+ * The disk of the embedded database is full, and the process dies right after it has responded. Meanwhile, new turns are refused, generated
+ * replies are held, and acknowledged ones are never lost. The disk is a small in-memory file system.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -43,7 +43,7 @@ void test(
     await held.reached
 
     disk.fill()
-    // A few pages of its log may still be free for reuse.
+    // A few pages of the write-ahead log may still be free for reuse.
     const refused: { message: string; user: string; idempotencyKey: string }[] = []
     let answered = 0
     for (let count = 0; refused.length < 3; count++) {
@@ -105,7 +105,7 @@ void test('fault.power-cut: kill -9 in the moment after a response: no acknowled
     const asked = Array.from({ length: 10 }, async (_, n) => {
       const idempotencyKey = randomUUID()
       const message = `hello ${n} in life ${processRun}`
-      // A user of an earlier process run may still have a turn that is being completed.
+      // A user of an earlier process run may still have a turn that is being completed, so each process run has its own users.
       const user = `user ${n} of life ${processRun}`
       const answer = await processRuns.client.chat(message, { idempotencyKey, user }).catch(() => undefined)
       if (answer?.status !== 200) return

@@ -1,6 +1,6 @@
 /**
- * Three processes on one database, killed at seeded moments under load. Whatever happened to a caller, the same key gets its one reply.
- * `SEED=n` repeats the moments of a run, `KILLS=n` makes it longer.
+ * Three processes on one database, killed at seeded moments under load. Whatever happened to a caller's request, a retry with the same key
+ * gets its one reply. `SEED=n` repeats the moments of a run; `KILLS=n` makes it longer.
  */
 import assert from 'node:assert/strict'
 import { hash, randomInt } from 'node:crypto'
@@ -12,13 +12,13 @@ import { speakSlowly } from '../support/slow-model.ts'
 
 const skip = noFleet()
 
-/** Seeded random numbers from 0 to below 1. */
+/** Seeded random numbers: at least 0 and below 1. */
 function seededRandom(seed: number): () => number {
   let count = 0
   return () => hash('sha256', `${seed} ${count++}`, 'buffer').readUInt32BE() / 2 ** 32
 }
 
-/** Turns at their third attempt, and those that may be claimed for it before a chosen process is dead. */
+/** Turns at their third attempt, and turns that may be claimed for a third attempt before the chosen process is dead. */
 const thirdAttempts = `select 1 from turns where state = 'running' and (attempt = 3 or attempt = 2 and lease_until < now_ms() + 2000)`
 
 void test(
@@ -33,7 +33,7 @@ void test(
     speakSlowly(fleet.model, () => 500 + Math.random() * 2000)
 
     const underWay = new Map<Sent, number>()
-    /** What was running at a process when it was killed, and when that was. */
+    /** The requests that were running in a process when it was killed, with the time of the kill. */
     const hit = new Map<Sent, number>()
     const load = fleet.load({
       callers: 16,
@@ -47,7 +47,7 @@ void test(
     for (let kill = 0; kill < kills; kill++) {
       await pass(500 + random() * 1100)
       await until('a process that can be killed', () => fleet.alive.length > 1)
-      // A turn that killed three processes in a row ends in a failure, by rule; crash.test.ts covers that.
+      // A turn whose process was killed three times in a row fails, as `turn.states` says; crash.test.ts covers that.
       await until('no turn at its third attempt', async () => (await fleet.rows(thirdAttempts)).length === 0)
       const victim = fleet.alive[Math.floor(random() * fleet.alive.length)]!
       const killedAt = performance.now()

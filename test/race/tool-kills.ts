@@ -1,7 +1,7 @@
 /**
- * kill -9 between a tool and the journal, at every named point of a turn with one tool call, in a separate process on either store. Then a
- * restart and the same key: a tool with side effects is called at most once, or the turn has failed; one without is called again with its
- * key.
+ * kill -9 between a tool and the journal, at every named point of a turn with one tool call, in a separate process on either store. After a
+ * restart and a retry with the same key, a tool with side effects has been called at most once, or the turn has failed. A tool without side
+ * effects is called again with the same key.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -20,12 +20,13 @@ type Killed = {
   what: string
   toolCalls: number
   modelCalls: number
-  /** Of the turn in the end. */
+  /** The status of the turn in the end. */
   status: 200 | 500
 }
 
 /**
- * The three commits of a journal: 1 the step and the calls that start, 2 with side effects the finish, else the next step; 3 the next step.
+ * The three commits of a journal. 1: the step and the calls that start. 2: the end of a call with side effects, otherwise the next step. 3:
+ * the next step.
  */
 const killed: Killed[] = [
   { point: 'advance.before-commit', tool: 'book', what: 'nothing was journaled', toolCalls: 1, modelCalls: 3, status: 200 },
@@ -48,7 +49,7 @@ const killed: Killed[] = [
 
 const usage = { usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } }
 
-/** Calls the tool once, then repeats its result. Every call gets the same reply. */
+/** Scripts a model that calls the tool once and then repeats its result. Every call of the tool gets the same reply. */
 export function scriptOneCall(processRuns: ToolProcessRuns, tool: string): void {
   processRuns.model.when(/./, [call(tool, { day: 'Monday' }), usage])
   processRuns.model.when(
@@ -90,7 +91,7 @@ async function killAndRetry(
   await processRuns.verify()
 }
 
-/** Every kill, on one of the stores. */
+/** Tests every kill on one store. */
 export function testKills(store: StoreKind): void {
   for (const one of killed) {
     const { point, at, tool, what, toolCalls, status } = one
@@ -106,7 +107,7 @@ export function testKills(store: StoreKind): void {
     `tools.journal: kill -9 with one of three calls finished on ${store}: a finished one is not made again, one without side effects is`,
     { skip: missing(store) },
     async (t) => {
-      // The finish of `book` is the second commit; `look` is held until the process is dead.
+      // The end of `book` is the second commit; `look` is held until the process is dead.
       const processRuns = await ToolProcessRuns.begin(t, { store, failpoints: 'tool.after-journal=kill' })
       const held = gate()
       processRuns.tools.when('/look', held)

@@ -1,4 +1,4 @@
-/** Rows of tool-kills.ts on PostgreSQL. */
+/** Runs tool-kills.ts on PostgreSQL. */
 import { testKills } from './tool-kills.ts'
 
 testKills('postgres')

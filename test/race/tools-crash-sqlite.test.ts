@@ -1,4 +1,4 @@
-/** Rows of tool-kills.ts on SQLite, and what a drain does to a running tool call. */
+/** Runs tool-kills.ts on SQLite and tests what a drain does to a running tool call. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'

@@ -1,6 +1,7 @@
 /**
- * Canaries in everything a caller must never see: system prompt, passages, arguments and results of tools, secrets, reasoning, a provider's
- * message. None of them appears in a stream, a response, an error or a log line, whether a turn completes or not.
+ * Plants canaries in everything that a caller must never see: the system prompt, passages, arguments and results of tools, secrets,
+ * reasoning, a provider's message. None of them may appear in a stream, a response, an error or a log line, whether a turn completes or
+ * not.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -49,7 +50,7 @@ void test('tools.private: nothing of prompt, passages, tools, secrets and reason
   const seen: Answer[] = []
   for (const [n, { what, script, code }] of turns.entries()) {
     for (const transport of ['stream', 'chat'] as const) {
-      // A broken call is retried before there is text.
+      // A broken call is retried as long as there is no text.
       model.script(...script)
       if (what.includes('breaks off')) model.script(script[1]!, script[1]!)
       const answer = await client[transport]('What is a zeppelin?', { user: `user ${n}` })

@@ -1,6 +1,7 @@
 /**
- * Maintenance by the operator beside a working service, on either store. Invariants are checked, backups are taken and end users are erased
- * while messages are answered: every check finds a consistent ledger, every reply is replayed, every charge is in the balance.
+ * Maintenance by the operator while the service is running, on either store. Invariants are checked, backups are taken and end users are
+ * erased while messages are answered. Every check must find a consistent ledger, every reply must be replayed, and every charge must be in
+ * the balance.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -40,7 +41,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
   const reported: Told[] = []
   const stopped = new AbortController()
   const load = Array.from({ length: 8 }, async (_, caller) => {
-    // Every second user is erased after each message, and continues in a new conversation.
+    // The user of every second caller is erased after each message and continues in a new conversation.
     const erases = caller % 2 === 1
     for (let count = 0; !stopped.signal.aborted; count++) {
       const one = await say(client(), `message ${count} of ${caller}`, `user ${caller}`)
@@ -50,7 +51,7 @@ async function keepUp({ client, settings, folder, verify, balanceUsd }: Service)
       one.erased = true
     }
   })
-  // The first error found stops everything.
+  // The first error stops everything.
   const loading = Promise.all(load).finally(() => stopped.abort())
   const upkeep = async (): Promise<void> => {
     for (let round = 0; round < rounds && !stopped.signal.aborted; round++) {
@@ -95,7 +96,7 @@ void test('fault.maintenance-under-load: on SQLite: checks, backups and erasures
   t.diagnostic(`${answered} turns`)
 })
 
-// The chaos run in CI checks and copies a database under load, too.
+// In the ci tier this is skipped, because the chaos run there checks and copies a database under load, too.
 if (process.env['TEST_TIER'] !== 'ci')
   void test(
     'fault.maintenance-under-load: on PostgreSQL: checks, backups and erasures under load of two processes: the ledger stays consistent and every reply is replayed unchanged',

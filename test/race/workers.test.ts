@@ -1,6 +1,6 @@
 /**
- * TURNKEEP_WORKERS: several processes on one port of one machine, over a real PostgreSQL. All of them answer, the callers of one that dies
- * still get their replies, each reports the figures of all, and they end together.
+ * TURNKEEP_WORKERS: several processes on one port of one machine, with a real PostgreSQL. All of them answer, the callers of a worker that
+ * dies still get their replies, each worker reports the figures of all, and they end together.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -18,10 +18,10 @@ import type { Caller } from '../support/test-app.ts'
 const skip = noFleet()
 const three = [1, 2, 3]
 
-/** One server of three workers; none of them outlives the test. */
+/** Starts one server with three workers; none of them outlives the test. */
 async function begin(t: TestContext, env: Record<string, string> = {}): Promise<{ fleet: Fleet; server: ServerProcess }> {
   const servers: ServerProcess[] = []
-  // Before the workers end, which waits for open writers of the server's log.
+  // Registered before the fleet's own cleanup, which waits until no process has the server's log open.
   t.after(() => {
     for (const pid of servers.flatMap((server) => [...pids(server).values()])) if (runs(pid)) process.kill(pid, 'SIGKILL')
   })
@@ -31,13 +31,13 @@ async function begin(t: TestContext, env: Record<string, string> = {}): Promise<
   return { fleet, server }
 }
 
-/** Process ids by worker; of a replaced one the newest. */
+/** Process IDs by worker; for a replaced worker, the newest one. */
 function pids({ log }: ServerProcess): Map<number, number> {
   const ready = log.filter(({ msg }) => msg === 'worker ready')
   return new Map(ready.map(({ worker, pid }) => [Number(worker), Number(pid)]))
 }
 
-/** A worker that has ended and has not been reaped yet is not running; its process id may be reused. */
+/** A worker that has ended and has not been reaped yet is not running. Its process ID may be reused. */
 function runs(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=,args=', '-p', String(pid)], { encoding: 'utf8' })
   return /^[^Z].* --worker /.test(stdout)
@@ -45,7 +45,7 @@ function runs(pid: number): boolean {
 
 type Answer = { status: number; requestId: string; text: string }
 
-/** Over the connection of `agent`; without one over a separate connection. */
+/** Sends a request on the connection of `agent`, or on a separate connection without it. */
 function ask(url: string, path: string, { agent, token = adminToken, post }: { agent?: Agent; token?: string; post?: object } = {}) {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() }
   return new Promise<Answer>((resolve, reject) => {
@@ -58,14 +58,14 @@ function ask(url: string, path: string, { agent, token = adminToken, post }: { a
   })
 }
 
-/** From the access log, which is written up to a quarter of a second later. */
+/** Reads the worker from the access log, which is written up to 250 ms later. */
 async function workerOf(server: ServerProcess, requestId: string): Promise<number> {
   const line = () => server.log.find((one) => one['msg'] === 'request' && one['request_id'] === requestId)
   await until(`the log of ${requestId}`, () => line() !== undefined)
   return Number(line()!['worker'])
 }
 
-/** A connection to each worker that stays open. */
+/** Opens one connection to each worker and keeps it open. */
 async function connectionsOf(t: TestContext, server: ServerProcess): Promise<Map<number, Agent>> {
   const found = new Map<number, Agent>()
   await until('a connection to each worker', async () => {
@@ -90,7 +90,7 @@ void test('workers: kill -9 of one while turns run: each caller gets the one rep
   const { fleet, server } = await begin(t)
   const held = gate()
   const asked = new Set<string>()
-  // The first call of each message stays with its process; retries are answered.
+  // The first call of each message waits in its process; retries are answered.
   fleet.model.when(/./, ({ lastUserMessage }) => {
     const again = asked.has(lastUserMessage)
     asked.add(lastUserMessage)
@@ -118,7 +118,7 @@ void test('workers: kill -9 of one while turns run: each caller gets the one rep
 void test('workers: all answer on one port; their figures are one sum, and no counter falls when one of them dies', { skip }, async (t) => {
   const { fleet, server } = await begin(t, { TURNKEEP_MAX_TURNS: '7' })
   assert.equal(new Set(pids(server).values()).size, 3)
-  // From the log, each line of which names its process.
+  // From the log, where each line names its process.
   await connectionsOf(t, server)
   assert.equal(server.stdout.filter((line) => line === 'Turnkeep is ready.').length, 1)
   await Promise.all(Array.from({ length: 24 }, (_, index) => fleet.send(fleet.sent('hello', { user: `user ${index}` }))))
@@ -168,7 +168,7 @@ void test(
     const [key] = (await fleet.client().made('GET', `/agents/${caller.agentId}/keys`))['data'] as { id: string }[]
     for (const [whose, revoke] of [
       [caller, () => fleet.client().made('DELETE', `/keys/${key!.id}`)],
-      // As if the notification were lost.
+      // As if the notification of the revocation were lost.
       [other, () => fleet.rows('update api_keys set revoked_at = now_ms() where agent_id = $1', [other.agentId])],
     ] as const) {
       assert.deepEqual(await statuses(whose, 'again'), [200, 200, 200])
@@ -187,7 +187,7 @@ void test('workers: a signal drains all of them, each running turn is answered, 
   const replies = Array.from({ length: 12 }, (_, index) => fleet.client().chat('hello', { user: `user ${index}` }))
   await fleet.model.waitForCalls(12)
   const all = [...pids(server).values()]
-  // As a service manager sends it, to all processes of a service.
+  // Sent to all processes, as a service manager does.
   for (const pid of [server.child.pid!, ...all]) process.kill(pid, 'SIGTERM')
   await until('all of them drain', () => server.log.filter(({ msg }) => String(msg).startsWith('draining')).length === 4)
   held.open()
@@ -224,7 +224,7 @@ void test('workers: a second signal ends all of them immediately', { skip }, asy
   const all = [...pids(server).values()]
   const { child, exited } = fleet.leave(0)
   child.kill('SIGINT')
-  // Sent again until it counts: how soon is up to the process.
+  // Sent repeatedly until it takes effect; the process decides how soon.
   const again = setInterval(() => child.kill('SIGINT'), 100)
   assert.deepEqual(await exited, { code: 1, signal: null })
   clearInterval(again)

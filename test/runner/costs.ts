@@ -1,6 +1,6 @@
 /**
- * What a run of tests cost: wall time, CPU, processes and databases per file, from the runner's events and from what file-cost.ts wrote. The
- * figures of the last run are kept in artifacts/test-costs/ and decide which files start first.
+ * The costs of a test run: wall time, CPU, processes and databases per file, from the runner's events and from the files that file-cost.ts
+ * wrote. The figures of the last run are stored in artifacts/test-costs/ and decide which files start first.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,11 +16,11 @@ export type FileFigures = { file: string; store: Store; wallMs: number; cpuMs: n
 const root = join(import.meta.dirname, '../..')
 const keptIn = join(root, 'artifacts/test-costs')
 
-/** The folder into which the test processes of one pass write; `read` joins it with the wall times and removes it. */
+/** The folder into which the test processes of one pass write. `read` combines it with the wall times and removes it. */
 export class CostFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'turnkeep-costs-'))
   readonly #ended: { file: string; wallMs: number; tests: number }[] = []
-  /** By the file that several share: what its suites took so far. */
+  /** By the path of a shared file: the time that its suites have taken so far, in milliseconds. */
   readonly #sharedMs = new Map<string, number>()
   readonly #tests = new Map<string, number>()
   readonly #store: Store
@@ -29,16 +29,16 @@ export class CostFolder {
     this.#store = store
   }
 
-  /** Each file's own summary, and of a process that several files share the end of each file's suite. */
+  /** Reads the summary of each file and, for a process that several files share, the end of each file's suite. */
   see({ type, data }: TestEvent): void {
     if (type === 'test:summary' && data.file !== undefined) {
       const sharedMs = this.#sharedMs.get(data.file)
       if (sharedMs === undefined) this.#ended.push({ file: data.file, wallMs: data.duration_ms, tests: data.counts.tests })
-      // What is left is the start of the process.
+      // The remainder is the start of the process.
       else this.#ended.push({ file: data.file, wallMs: data.duration_ms - sharedMs, tests: 0 })
     }
     if ((type !== 'test:pass' && type !== 'test:fail') || data.file === undefined) return
-    // A test is told under the file that it is written in, also where a generated file has imported that.
+    // A test is reported under the file in which it is written, even if a generated file imported that file.
     const file = relative(data.file)
     if (data.details.type !== 'suite') this.#tests.set(file, (this.#tests.get(file) ?? 0) + 1)
     if (data.nesting > 0 || !isShared(data.file)) return
@@ -58,13 +58,13 @@ export class CostFolder {
   }
 }
 
-/** Suites of a shared file are named by relative paths; the shared file itself is in a folder for temporary files. */
+/** The suites of a shared file are named by relative paths; the shared file itself is in a temporary folder. */
 function relative(file: string): string {
   if (!isAbsolute(file)) return file
   return file.startsWith(root) ? file.slice(root.length + 1) : basename(file)
 }
 
-/** Wall times of earlier runs by `<store> <file>`, in milliseconds; empty where nothing ran here yet. */
+/** Returns the wall times of earlier runs by `<store> <file>`, in milliseconds; empty if no run has finished here yet. */
 export function earlierWallMs(): Map<string, number> {
   const kept = tiers.map((tier) => join(keptIn, `${tier}.json`)).flatMap(readKept)
   return new Map(kept.map(({ store, file, wallMs }) => [`${store} ${file}`, wallMs]))
@@ -74,7 +74,7 @@ function readKept(path: string): FileFigures[] {
   try {
     return (JSON.parse(readFileSync(path, 'utf8')) as { files: FileFigures[] }).files
   } catch {
-    // Nothing was kept yet. It only decides an order.
+    // Nothing is stored yet, or it is unreadable. The figures only decide an order.
     return []
   }
 }
@@ -86,7 +86,7 @@ export function keepFigures(figures: RunFigures): void {
   writeFileSync(join(keptIn, `${figures.tier}.json`), `${JSON.stringify(figures, undefined, 1)}\n`)
 }
 
-/** The run's totals and its slowest files, or all of them; a line each. */
+/** Returns lines with the run's totals and its slowest files, up to `limit`. */
 export function costLines({ tier, wallMs, serverCpuMs, files }: RunFigures, limit: number): string[] {
   const sum = (pick: (file: FileFigures) => number): number => files.reduce((total, file) => total + pick(file), 0)
   const cpu = seconds(sum(({ cpuMs }) => cpuMs) + serverCpuMs)

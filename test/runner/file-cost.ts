@@ -1,6 +1,7 @@
 /**
- * Preloaded into every test file by test/run.ts, with `TEST_COST` set to a folder: writes there what the file cost when its process ends. CPU is
- * that of the process and of the children it waited for, by the kernel's counters on Linux, and that of the process alone elsewhere.
+ * Preloaded into every test file by test/run.ts, which sets `TEST_COST` to a folder: writes the costs of the file there when its process
+ * ends. On Linux, the CPU time is that of the process and of the children that it waited for, from the kernel's counters; elsewhere it is
+ * that of the process alone.
  */
 import { randomUUID } from 'node:crypto'
 import { subscribe } from 'node:diagnostics_channel'
@@ -33,7 +34,7 @@ if (folder !== undefined && isMainThread && /\.test\.m?[jt]s$/.test(file)) {
     reported = total
     writeFileSync(join(folder, `${randomUUID()}.json`), JSON.stringify(own satisfies FileCost))
   }
-  // Files that share a process run one after another, so what was used since the last one ended is the next one's.
+  // Files that share a process run one after another, so what was used since the previous file ended belongs to the next one.
   subscribe('turnkeep-test:suite-ended', (message) => write((message as { file: string }).file))
   process.once('exit', () => write(file))
 }
@@ -43,10 +44,11 @@ function ownCpuMs(): number {
   return (user + system) / 1000
 }
 
-/** CPU of a process and of the children it waited for; undefined where there is no /proc. */
+/** Returns the CPU time of a process and of the children that it waited for, in milliseconds; undefined without /proc. */
 export function cpuMsOf(pid: number | 'self'): number | undefined {
   try {
-    // proc(5): utime, stime, cutime and cstime, in ticks of 10 ms. The name before them may contain anything, so count from its last bracket.
+    // proc(5): utime, stime, cutime and cstime, in ticks of 10 ms. The name before them may contain anything, so count from its last
+    // parenthesis.
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * 10

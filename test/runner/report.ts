@@ -1,6 +1,6 @@
 /**
- * The events of all passes of a run as those of one run: a line per file (or per test, where single files were asked for), failures in full, skipped
- * tests with their reasons, and one summary whose counts are sums.
+ * Combines the events of all passes of a run into one report: a line per file (or per test if single files were requested), failures in
+ * full, skipped tests with their reasons, and one summary whose counts are sums.
  */
 import { join } from 'node:path'
 import type { TestEvent } from 'node:test/reporters'
@@ -25,7 +25,7 @@ export class Report {
     this.#isVerbose = isVerbose
   }
 
-  /** What the reporter is to see of one pass. */
+  /** Yields the events of one pass that the reporter should get. */
   async *pass(events: AsyncIterable<TestEvent> | Iterable<TestEvent>, store: Store): AsyncGenerator<TestEvent> {
     for await (const event of events) {
       if (event.type === 'test:diagnostic' && event.data.file === undefined && this.#count(event.data.message)) continue
@@ -39,7 +39,7 @@ export class Report {
     }
   }
 
-  /** In the place of a pass that cannot run here. */
+  /** Replaces a pass that cannot run here. */
   *skip(names: string[], reason: string): Generator<TestEvent> {
     for (const [index, name] of names.entries()) {
       const details = { duration_ms: 0, type: 'test' as const }
@@ -93,7 +93,7 @@ export class Report {
   }
 }
 
-/** Without a line for every test that passes: what failed, what a test printed, and nothing that only opens a level. */
+/** Removes the lines of passing tests. What remains is failures, the output of tests, and no line that only opens a level. */
 function isReported(event: TestEvent): boolean {
   return !['test:pass', 'test:start', 'test:plan', 'test:diagnostic'].includes(event.type)
 }

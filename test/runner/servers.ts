@@ -1,4 +1,4 @@
-/** The one PostgreSQL and the one Redis of a test run: started where a file needs them and they are installed, ended with the run. */
+/** The PostgreSQL and the Redis of a test run: started if a file needs them and they are installed, stopped after the run. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { noPostgres, startPostgres } from '../support/postgres-server.ts'
@@ -13,14 +13,17 @@ const kinds = [
 ]
 
 export type RunServers = {
-  /** Why the tests on PostgreSQL cannot run here; false where they can. */
+  /** Why the tests on PostgreSQL cannot run here, or false if they can. */
   missing: string | false
-  /** CPU of both so far, in milliseconds. */
+  /** CPU time of both so far, in milliseconds. */
   cpuMs(): number
   stop(): Promise<void>
 }
 
-/** Sets `TEST_POSTGRES_URL` and `TEST_REDIS_URL` for the test processes. Where a server is not installed, each test that needs it says so itself. */
+/**
+ * Sets `TEST_POSTGRES_URL` and `TEST_REDIS_URL` for the test processes. If a server is not installed, each test that needs it reports that
+ * itself.
+ */
 export async function startServers(passes: { store: Store; files: string[] }[]): Promise<RunServers> {
   const missing = noPostgres() || noRedis()
   const texts = passes.flatMap(({ files }) => files).map((file) => readFileSync(join(root, file), 'utf8'))

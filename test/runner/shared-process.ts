@@ -1,14 +1,17 @@
 /**
- * Runs many small test files in one process: a generated file makes each of them a suite that is named by its path. Starting a process and loading
- * the service in it costs a second of CPU time, more than most of these files need for their tests. The files share a process and nothing else,
- * so a file which sets the environment, replaces a global, measures its process or waits for long does not belong here.
+ * Runs many small test files in one process: a generated file makes each of them a suite that is named by its path. Starting a process and
+ * loading the service in it costs a second of CPU time, more than most of these files need for their tests. The files share only the
+ * process, so a file that sets the environment, replaces a global, measures its process or waits for a long time does not belong here.
  */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** Beginnings of paths. `processes`: the files of a kind are dealt out to this many, so that they run on every core. */
+/**
+ * `small`: prefixes of paths. `processes`: the number of processes among which the files of a kind are distributed, so that they run on
+ * every core.
+ */
 const kinds = [
   { name: 'units', processes: 1, small: ['test/unit/', 'packages/client/test/'] },
   { name: 'specification', processes: 4, small: ['test/spec/'] },
@@ -44,7 +47,7 @@ const alone = [
   'test/unit/verification',
 ]
 
-/** Deals the files that may share a process out to groups; `single` are the others. A group has two files at least. */
+/** Distributes the files that may share a process among groups of at least two files. `single` contains the others. */
 export function groupFiles(files: string[]): { groups: { name: string; files: string[] }[]; single: string[] } {
   const startsWith = (file: string, starts: string[]): boolean => starts.some((start) => file.startsWith(start))
   const groups = kinds.flatMap(({ name, processes, small }) => {
@@ -67,7 +70,10 @@ export const makeSharedFolder = (): string => mkdtempSync(join(tmpdir(), folderN
 /** Whether the path is that of a generated file. */
 export const isShared = (path: string): boolean => path.includes(folderName)
 
-/** Writes the file that runs all of `files`, relative to `root`; returns its path. Each suite tells file-cost.ts when it has ended. */
+/**
+ * Writes the file that runs all of `files`, whose paths are relative to `root`, and returns its path. Each suite notifies file-cost.ts when
+ * it ends.
+ */
 export function writeSharedFile(root: string, folder: string, name: string, files: string[]): string {
   const path = join(folder, `${name}.test.mjs`)
   const head = `import { channel } from 'node:diagnostics_channel'\nimport { after, describe } from 'node:test'\n`

@@ -1,6 +1,7 @@
 /**
- * Which test file runs in which tier and on which store. `npm test` runs the fast tier, `.ci/run` adds the ci tier, `npm run test:deep` adds the
- * deep tier; a file runs in one of them per store. A file that is named in no list below is fast. docs/decisions/0029-test-tiers.md has the reasons.
+ * Which test file runs in which tier and on which store. `npm test` runs the fast tier, `.ci/run` adds the ci tier, `npm run test:deep`
+ * adds the deep tier. A file runs in one tier per store; a file that is in no list below is fast. docs/decisions/0029-test-tiers.md
+ * explains the reasons.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,10 +11,12 @@ export type Tier = (typeof tiers)[number]
 export const stores = ['sqlite', 'postgres'] as const
 export type Store = (typeof stores)[number]
 
-/** What `npm test` and the two parts of `.ci/run` may take on 2 cores, in seconds. More than that is a warning and never a failure. */
+/**
+ * The time budget of `npm test` and of the two parts of `.ci/run` on 2 cores, in seconds. Exceeding it is a warning and never a failure.
+ */
 export const budgetSeconds: Record<Tier, number> = { fast: 300, ci: 300, deep: 3 * 3600 }
 
-/** Beginnings of paths below test/. Everything here proves something that a change to most of the code cannot break, or proves it more broadly. */
+/** Prefixes of paths below test/. These files prove something that a change to most of the code cannot break, or prove it more broadly. */
 const inCi = [
   'browser/',
   'cli/admin-commands',
@@ -65,7 +68,10 @@ const inFast = [
   'browser/sign-in',
   'race/crash',
 ]
-/** Specification files whose rules are enforced by statements of the store: fast on both. The others run on PostgreSQL in the ci tier. */
+/**
+ * Specification files whose rules are enforced by statements of the store: fast on both stores. The others run on PostgreSQL in the ci
+ * tier.
+ */
 const fastOnBoth = [
   'spec/4-1-chat',
   'spec/4-2-stream',
@@ -86,10 +92,10 @@ const fastOnBoth = [
   'store/',
 ]
 
-/** Too slow to repeat on PostgreSQL for every change: what they prove there is the store's part, which test/store/ proves. */
+/** Too slow to repeat on PostgreSQL for every change. What they would prove there is the store's part, which test/store/ proves. */
 const deepOnPostgres = ['documents-indexing', 'retrieval']
 
-/** They do more in later tiers, by TEST_TIER, and run in these beside their own. */
+/** These files do more in later tiers, depending on TEST_TIER, and run in these tiers in addition to their own. */
 const scaled: Record<string, Tier[]> = {
   fuzz: ['ci', 'deep'],
   'race/crash': ['deep'],
@@ -98,7 +104,7 @@ const scaled: Record<string, Tier[]> = {
   'simulation/simulation': ['ci', 'deep'],
 }
 
-/** They take longer than 15 s and start first in a clone in which no test has run yet. */
+/** These files take longer than 15 s. In a clone in which no test has run yet, they start first. */
 const slow = [
   'browser/hostile-texts',
   'browser/pages',
@@ -129,12 +135,12 @@ const slow = [
   'store/sqlite.test.ts',
 ]
 
-/** How long a file usually takes, roughly; the runner uses its own figures where it has some. */
+/** A rough duration of a file in milliseconds; the runner uses measured durations if it has them. */
 export const usualWallMs = (file: string): number => (slow.some((start) => file.startsWith(`test/${start}`)) ? 30_000 : 3_000)
 
 const root = join(import.meta.dirname, '../..')
 
-/** The tier of a file on a store; undefined where the file does not run on that store. `file` is relative to the repository. */
+/** Returns the tier of a file on a store, or undefined if the file does not run on that store. `file` is relative to the repository. */
 export function tierOf(file: string, store: Store): Tier | undefined {
   const name = file.replace(/^test\//, '')
   const isIn = (list: string[]): boolean => list.some((start) => name.startsWith(start))
@@ -151,7 +157,7 @@ export function runsIn(tier: Tier, file: string, store: Store): boolean {
   return first === tier || Object.entries(scaled).some(([start, later]) => file.startsWith(`test/${start}`) && later.includes(tier))
 }
 
-/** Files of test/spec/, and those that open a store through own-store.ts, run once on each store. */
+/** Files of test/spec/, and files that open a store through own-store.ts, run once on each store. */
 export function runsOnBoth(file: string): boolean {
   return file.startsWith('test/spec/') || readFileSync(join(root, file), 'utf8').includes('/own-store.ts')
 }

@@ -1,13 +1,13 @@
 /**
- * Who sends messages and remembers every answer: one who was told a reply may ask for it again for 24 hours and be told the same, and what was
- * told as completed is stored. Judges only what a caller can see, and the book at that moment.
+ * The simulated callers: they send messages and record every response. The checks here use only what a caller can see and the store model
+ * at that moment: a completed reply must be stored, and asking for it again within 24 hours must return the same reply.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredReply } from '../../src/store/turn-records.ts'
 import type { BeginResult, TurnRequest } from '../../src/turn/outcome.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
 
-/** How a message that was sent came out; `open`: no answer yet, or none ever, where its process died. */
+/** The outcome of one sent message. `open`: no response yet, or none at all because the process that had the request died. */
 export type Answer =
   | { kind: 'open' }
   | { kind: 'reply'; reply: StoredReply }

@@ -1,8 +1,9 @@
 /**
- * What a schedule is made of: callers who send, leave and come again, an operator who edits and erases, faults of processes, store, model and
- * tools, and time. Each is followed by as many events as were drawn with it, so that the next one falls anywhere between two of them.
- * Faults of docs/fault-matrix.md that schedules explore best: `fault.duplicate-requests`, `fault.key-with-two-bodies`, `fault.key-across-api-keys`,
- * `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
+ * The commands that make up a schedule: callers send messages, disconnect and retry; an operator edits and erases; processes, the store,
+ * the model and tools fail; and time passes. After each command, a random number of events run, so that the next command can fall between
+ * any two events.
+ * Faults of docs/fault-matrix.md that schedules explore best: `fault.duplicate-requests`, `fault.key-with-two-bodies`,
+ * `fault.key-across-api-keys`, `fault.concurrent-messages`, `fault.kill-in-recovery`, `fault.concurrent-recovery`, `fault.balance-lowered`.
  */
 import fc from 'fast-check'
 import { recordLifetimeMs } from '../../src/store/turn-records.ts'
@@ -26,10 +27,10 @@ const plans = [
 const modelFaults: ModelFault[] = ['unavailable', 'unavailable', 'cut', 'hang', 'hang', 'refused', 'empty', 'too_long']
 const toolFaults: ToolFault[] = ['hang', 'error']
 const operations = ['any', 'admit', 'settle', 'settle', 'fail', 'advance', 'advance', 'claim', 'renew', 'release']
-// Each of the numbers a turn lives by, from just below to well beyond.
+// Time steps in milliseconds, chosen around the deadlines and intervals of a turn: from just below each to well beyond it.
 const moves = [1, 20, 60, 250, 1000, 1000, 1000, 3000, 4000, 4000, 8000, 11_999, 12_000, 13_000, 13_000, 30_000, 110_000, 116_000]
 
-/** The three places of a shared store; an embedded one has the first alone, and a command for another one is for it. */
+/** The index of a process. A shared store has three; an embedded store has only the first, and a command for another one goes to it. */
 const place = fc.nat(2)
 
 function command<Given extends object>(
@@ -60,7 +61,7 @@ const send = command(
     user: fc.nat(2),
     apiKey: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) }),
     key: fc.nat(4),
-    /** Nearly always the same for a key, so that most of what is sent again is a retry. */
+    /** Usually the same for a key, so that most repeated requests are retries. */
     body: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) }),
     plan: fc.nat(plans.length - 1),
     leaves: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
@@ -68,7 +69,7 @@ const send = command(
   (simulation, { place, leaves, ...drawn }) => request(simulation, at(simulation, place), messageOf(drawn), leaves),
 )
 
-/** What was sent before, once more, wherever: what callers do after a cut. */
+/** Repeats an earlier request at any process, as callers do after a lost connection. */
 const sendAgain = command(
   'sendAgain',
   fc.record({ place, which: fc.nat() }),
@@ -79,7 +80,7 @@ const sendAgain = command(
   (simulation) => simulation.callers.sent.length > 0,
 )
 
-/** A key has one user and one plan, whoever sends it: what differs is the body. */
+/** A key always has the same user and plan, whichever process gets the request; only the body may differ. */
 function messageOf({
   user,
   apiKey,
@@ -97,7 +98,7 @@ function messageOf({
   return { apiKeyId: apiKeyIds[apiKey]!, agentId, idempotencyKey: `key ${key}`, externalUserId: `user ${user}`, message, shareOf: 'own_a' }
 }
 
-/** Refused by a dead process at once, as a closed port does. */
+/** Sends a request. A dead process drops it immediately, as a closed port does. */
 async function request(simulation: Simulation, place: number, asked: TurnRequest, leaves: boolean): Promise<void> {
   const processRun = simulation.lifeAt(place)
   if (!processRun) return
@@ -116,7 +117,7 @@ const start = command(
   (simulation, { place }) => simulation.start(at(simulation, place)),
   (simulation, given) => !up(simulation, given),
 )
-/** Once more the same process, as after a crash of the program alone. */
+/** Starts a process again in the same place, as after a crash of the program alone. */
 const restart = command('restart', fc.record({ place }), async (simulation, { place }) => {
   if (simulation.isUp(at(simulation, place))) await simulation.kill(at(simulation, place))
   await simulation.start(at(simulation, place))
@@ -130,7 +131,7 @@ const drain = command(
   up,
 )
 const move = command('move', fc.record({ ms: fc.constantFrom(...moves) }), (simulation, { ms }) => simulation.move(ms))
-/** To the end of a record's life, and a millisecond to either side. */
+/** Moves the time to the expiry of a record, or to one millisecond before or after it. */
 const moveToExpiry = command('moveToExpiry', fc.record({ which: fc.nat(), by: fc.constantFrom(-1, 0, 1) }), (simulation, { which, by }) => {
   const ended = [...simulation.storeModel.turns.values()].filter(({ state }) => state !== 'running')
   if (ended.length === 0) return
@@ -169,7 +170,7 @@ const toolFails = command(
   (simulation, { fault }) => void simulation.upstream.faults.tool.push(fault),
 )
 
-/** What the operator asks of a process; where the store fails, it is for the operator to ask again. */
+/** What the operator requests from a process. If the store fails, the operator has to ask again. */
 function operate(
   simulation: Simulation,
   place: number,

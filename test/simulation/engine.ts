@@ -1,4 +1,4 @@
-/** One engine as a process has it: the real turn room and the real agent room, over a simulated store and a scripted model. */
+/** One engine as a process runs it: the real turn and agent modules on a simulated store and a scripted model. */
 import { pino } from 'pino'
 import { createAgents } from '../../src/agent/agent.ts'
 import { noFailpoints } from '../../src/failpoints.ts'
@@ -21,7 +21,10 @@ const noMetrics: Metrics = {
 }
 
 let listen: Accuse = () => {}
-/** Made once, since it costs as much as a schedule. What is logged with a cause of ours is a fault of ours. */
+/**
+ * Created once, because creating a logger costs as much as a schedule. An error that is logged with a cause other than `StoreUnavailable`
+ * is an internal error and fails the schedule.
+ */
 const log = pino(
   { level: 'error' },
   {
@@ -32,7 +35,7 @@ const log = pino(
   },
 )
 
-/** Its timers and calls are those of whoever is at work. */
+/** Opens an engine. Its timers and calls belong to the process that is currently running in the simulation. */
 export function openEngine({ store, upstream, pause, accuse, nextId }: EngineOptions): Turns {
   listen = accuse
   const agents = createAgents({

@@ -1,6 +1,6 @@
 /**
- * Schedule after schedule from one seed, until the time is over or something breaks. A schedule ends when every fault has ended and nothing runs
- * any more; then the invariants are asked of the rows, and every message that was sent is sent again, twice.
+ * Runs schedule after schedule from one seed, until the time is over or a check fails. At the end of a schedule, all faults stop and every
+ * turn ends; then the invariants are checked on the rows, and every message is sent again, twice.
  */
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -17,10 +17,10 @@ export type Explored = {
   events: number
   kills: number
   starts: number
-  /** Of the store's rows without their ids and times, after a command. */
+  /** The number of different store contents after a command, without IDs and times. */
   states: number
   seconds: number
-  /** How often what happened, by its name. */
+  /** How often each event happened, by its name. */
   seen: Record<string, number>
   failure: { check: string; what: string; seed: number; path: string; schedule: string; atSchedule: number } | undefined
 }
@@ -28,19 +28,19 @@ export type Explored = {
 export type ExploreOptions = {
   seconds: number
   seed: number
-  /** A failing case as it was printed: which schedule of the seed. It is made smaller again, by the same steps. */
+  /** The path of a failing case as it was printed: selects the schedule of the seed. The case is then shrunk again, in the same steps. */
   path?: string
-  /** Smaller cases that fail too are looked for. */
+  /** Whether to look for smaller failing cases. */
   shrink?: boolean
-  /** Ends sooner, after so many. */
+  /** Stops after this number of schedules, even if there is time left. */
   maxSchedules?: number
 }
 
-// So many schedules have one seed; the next ones have the next.
-// Between two of them the time is looked at: fast-check's own limit would leave a schedule in the middle.
+// The number of schedules per seed; the next batch uses the next seed.
+// The time is checked between two batches, because fast-check's own time limit would stop in the middle of a schedule.
 const batch = 20
 const commandLimit = 40
-// Parts of the names of events, and twice nothing.
+// Parts of event names. The two empty entries slow down nothing.
 const slowOnes = [
   '',
   '',
@@ -59,9 +59,9 @@ const slowOnes = [
   '0 ',
   '1 ',
 ]
-// One `Set` holds some 16 million; what is beyond is not counted as new.
+// A `Set` holds about 16 million entries; further states are not counted.
 const maxStates = 16_000_000
-// Retries that a caller makes until an answer is final; a released turn and a conversation that is busy need a few.
+// Retries that a caller makes until a response is final. A released turn and a busy conversation need several.
 const maxRetries = 8
 
 export async function explore({ seconds, seed, path, shrink = true, maxSchedules = Infinity }: ExploreOptions): Promise<Explored> {
@@ -70,7 +70,7 @@ export async function explore({ seconds, seed, path, shrink = true, maxSchedules
   const found: Explored = { schedules: 0, commands: 0, events: 0, kills: 0, starts: 0, states: 0, seconds: 0, seen: {}, failure: undefined }
   const beganAt = realMs()
   const elapsed = (): number => (realMs() - beganAt) / 1000
-  /** Shrinking runs schedules too, which are not counted. */
+  /** Set at the first failure: schedules that run while shrinking are not counted. */
   let failedAt: number | undefined
 
   const schedule = fc.asyncProperty(
@@ -136,9 +136,9 @@ export async function explore({ seconds, seed, path, shrink = true, maxSchedules
   return { ...found, states: states.size, seconds: elapsed() }
 }
 
-/** Everything ends, nothing is broken, and every message has one final answer that does not change. */
+/** Ends the schedule: everything must finish, no check may fail, and every message must get one final response that does not change. */
 async function finish(simulation: Simulation): Promise<void> {
-  // What holds, holds at every moment, whoever is dead or frozen.
+  // The invariants must hold at every moment, also while processes are dead or frozen.
   if (simulation.isLookedAt()) await simulation.verify()
   await simulation.heal()
   checkHolds(simulation)
@@ -166,7 +166,7 @@ async function untilFinal(simulation: Simulation, request: Simulation['callers']
     const { answer } = sent
     if (answer.kind === 'open') throw new Broken('liveness', `${request.message} has no answer`)
     if (answer.kind === 'reply') return { content: answer.reply }
-    // A turn that was released answers its first caller alone; a retry runs again.
+    // The outcome of a released turn is for its first caller only; a retry runs the turn again.
     const maySucceed = answer.kind === 'failed' && answer.code !== 'insufficient_balance' && isReleased(simulation, answer.requestId)
     if (!passing.has(answer.code) && !maySucceed) return { code: answer.code }
   }

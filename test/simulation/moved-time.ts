@@ -1,11 +1,11 @@
 /**
- * Time that moves only when it is told to: timers, both clocks and chance are taken over for whoever is at work in a world, and given back
- * to everyone else. Taken over once for the process, since the sources import their timers by name; without a world each is Node's own.
+ * Simulated time: timers, both clocks and random numbers are replaced while a simulation runs, and time moves only when the simulation
+ * moves it. Installed once per process, because the sources import their timers by name; without a simulation, each function is Node's own.
  */
 import { syncBuiltinESMExports } from 'node:module'
 import promised from 'node:timers/promises'
 
-/** What a world has in place of Node's own; a timer belongs to whoever is at work when it is set. */
+/** What a simulation provides instead of Node's functions. A timer belongs to the process that is running when it is set. */
 export interface MovedTime {
   monotonicMs(): number
   wallMs(): number
@@ -28,13 +28,13 @@ const real = {
   wait: promised.setTimeout,
 }
 
-/** The machine's own clock, for how long a run may last. */
+/** The machine's clock, in milliseconds, for limiting how long a run takes. */
 export const realMs = real.performanceNow
 
-/** Whatever was set off has come to rest: every microtask, and those that they set off. */
+/** Resolves when all microtasks have run, including those that they queued. */
 export const drained = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve))
 
-/** From now on timers and clocks are this world's; undefined: Node's own again. */
+/** Installs the timers and clocks of a simulation. `undefined` restores Node's own. */
 export function moveTime(time: MovedTime | undefined): void {
   present = time
 }
@@ -49,7 +49,7 @@ const clearTimer =
   (timer?: NodeJS.Timeout): void =>
     present ? timer && present.clearTimer(timer) : own(timer)
 
-/** As of node:timers/promises: rejects when the signal aborts. */
+/** Like `setTimeout` of node:timers/promises: rejects when the signal aborts. */
 function wait<Value>(ms?: number, value?: Value, options?: { signal?: AbortSignal }): Promise<Value> {
   if (!present) return real.wait(ms, value, options)
   const time = present

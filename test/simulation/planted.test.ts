@@ -1,4 +1,7 @@
-/** The simulation is itself tested: each bug that is planted into a copy of the source is found, by a check that was foretold, within seconds. */
+/**
+ * Tests the simulation itself: each bug that is planted into a copy of the source is found within seconds, by one of the checks that its
+ * definition names.
+ */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -12,7 +15,7 @@ import { plant, staleness } from '../mutants/mutant.ts'
 import type { Explored } from './explore.ts'
 
 const root = join(import.meta.dirname, '../..')
-// The rarest is found within some hundred schedules; this is for a machine that is busy otherwise.
+// Even the bug that is hardest to find needs only a few hundred schedules; the limit allows for a busy machine.
 const minutes = '1'
 let tree = ''
 
@@ -49,7 +52,7 @@ async function runWith(bug: PlantedBug, args: string[]): Promise<Explored> {
   try {
     await promisify(execFile)(process.execPath, ['test/simulation/run.ts', ...args, '--no-shrink', '--json', report], { cwd: tree })
   } catch (error) {
-    // 1: something was found, and the report says what.
+    // Exit code 1: a bug was found, and the report describes it.
     if ((error as { code?: unknown }).code !== 1) throw error
   } finally {
     heal()

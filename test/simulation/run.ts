@@ -1,6 +1,7 @@
 /**
- * `npm run simulate [-- --minutes 30] [--seed N]`: schedules of the turn engine, each from its seed, until the time is over. Prints how many, and
- * of a failure the smallest schedule that shows it; `--seed N --path P` runs that one again, `--json FILE` writes what was found.
+ * `npm run simulate [-- --minutes 30] [--seed N]`: runs schedules of the turn engine, each from its seed, until the time is over. Prints
+ * their number and, for a failure, the smallest schedule that shows it. `--seed N --path P` runs that schedule again; `--json FILE` writes
+ * the result.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

@@ -1,6 +1,6 @@
 /**
- * A model and its tools, whose every answer is told by the message: `… plan: effect, look+effect` asks for these tools step by step and then
- * speaks. Counts what it is asked; no two replies are alike. What goes wrong is the world's to say, and every piece comes when the world lets it.
+ * A model and its tools whose answers are determined by the message: `… plan: effect, look+effect` calls these tools step by step and then
+ * returns text. It counts its calls, and no two replies are the same. The simulation decides what fails and when each piece arrives.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { ModelError } from '../../src/agent/models/model.ts'
@@ -9,11 +9,14 @@ import type { Toolbox } from '../../src/agent/tools/tools.ts'
 import { raceAbort } from '../../src/agent/race-abort.ts'
 import type { Accuse, StoreModel } from './store-model.ts'
 
-/** `cut`: after its first piece of text. `hang`: until it is aborted or the world is healed. */
+/**
+ * `cut`: the connection breaks after the first piece of text. `hang`: no answer until the call is aborted or the simulation ends all
+ * faults.
+ */
 export type ModelFault = 'unavailable' | 'refused' | 'too_long' | 'cut' | 'hang' | 'empty'
 export type ToolFault = 'hang' | 'error'
 
-/** Resolves when the world lets it, in the process that called. */
+/** Resolves when the simulation schedules it, in the process that called. */
 export type Pause = (label: string) => Promise<void>
 export type Upstream = ReturnType<typeof createUpstream>
 
@@ -25,14 +28,14 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
   const modelFaults: ModelFault[] = []
   const toolFaults: ToolFault[] = []
   const hanging = new Set<() => void>()
-  /** By message and step, those that were answered. */
+  /** Answered calls, counted by message and step. */
   const asked = new Map<string, number>()
   const effects = new Map<string, string>()
   let replies = 0
   let shortened = false
   let holding = false
 
-  /** Waits for what never comes by itself. */
+  /** Waits until `heal` is called. */
   const hang = (pause: Pause): Promise<void> => new Promise((resolve) => hanging.add(() => void pause('hanging call').then(resolve)))
 
   function countCall({ messages }: ModelRequest, fault: ModelFault | undefined): { message: string; step: number } {
@@ -41,14 +44,14 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
     const step = messages.slice(at).filter(({ role }) => role === 'assistant').length
     const own = storeModel.attempts.filter((attempt) => attempt.message === message)
     const dialog = messages.slice(0, at).filter(({ role }) => role !== 'system')
-    // A model that finds its prompt too long is asked with less.
+    // After a model has refused a prompt as too long, it is called with a shorter history.
     if (!shortened && !own.some(({ history }) => isDeepStrictEqual(history, dialog)))
       accuse('history', `"${message}" was asked after ${JSON.stringify(dialog)}`)
     shortened ||= fault === 'too_long'
     const count = (asked.get(`${message} ${step}`) ?? 0) + 1
     const may = own.filter(({ stepsHanded }) => stepsHanded <= step).length
     if (count > may) accuse('one-model-call', `step ${step} of "${message}" is asked for the ${count}th time, in ${may} attempts`)
-    // What failed by our script may be asked again in the same attempt.
+    // A call that fails by the script may be repeated in the same attempt.
     if (fault === undefined) asked.set(`${message} ${step}`, count)
     return { message, step }
   }
@@ -103,12 +106,12 @@ export function createUpstream({ storeModel, accuse }: { storeModel: StoreModel;
     openModel,
     openToolbox,
     faults: { model: modelFaults, tool: toolFaults },
-    /** From now on nothing answers until all is healed, if something hangs; answers whether it does. */
+    /** If a call hangs, makes every further call hang until `heal`. Returns whether one hangs. */
     holdAll(): boolean {
       holding = hanging.size > 0
       return holding
     },
-    /** What hangs comes to an end, and nothing fails from now on. */
+    /** Ends all hanging calls and stops all faults. */
     heal(): void {
       holding = false
       modelFaults.length = 0

@@ -1,7 +1,7 @@
 /**
- * The one database of all schedules, in memory, with its statements prepared once: the schema by the real migrations, one owner, one agent with
- * two tools, two API keys, and the real writer. What a schedule writes is in a savepoint and rolled back at its end, so a transaction of the
- * writer is a savepoint too: cloning the database instead, and preparing anew, took longer than most schedules.
+ * The one in-memory database of all schedules, with its statements prepared once: the schema from the real migrations, one owner, one agent
+ * with two tools, two API keys, and the real writer. A schedule writes inside a savepoint that is rolled back at its end, so a transaction
+ * of the writer is a savepoint too. Cloning the database and preparing the statements again took longer than most schedules.
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
@@ -23,15 +23,15 @@ export const ownerId = 'own_one'
 export const agentId = 'agt_one'
 export const apiKeyIds = ['key_one', 'key_two']
 
-/** Any day; the wall clock of every schedule begins here. */
+/** The wall clock at the start of every schedule. The date is arbitrary. */
 export const beginsAt = Date.UTC(2026, 0, 1)
 
 export type SimulatedDatabase = Awaited<ReturnType<typeof createSimulatedDatabase>>
 
-/** 10⁻⁸ USD; a turn of one step holds some 45,000 of it, so that a few at once come to the end of it. */
+/** 10⁻⁸ USD. A turn of one step holds about 45,000 of it, so a few concurrent turns use it up. */
 const firstBalance = 400_000n
 
-/** `price` of a million tokens either way, in USD. */
+/** `price` in USD for a million prompt tokens and for a million completion tokens. */
 export function contentOf(price: bigint): AgentContent {
   const config = {
     systemPrompt: 'Be brief.',
@@ -56,7 +56,10 @@ export function contentOf(price: bigint): AgentContent {
   }
 }
 
-/** The database with what every schedule begins with; each takes place between a `begin` and an `end`, which leaves nothing of it. */
+/**
+ * Creates the database with the rows that every schedule starts with. A schedule runs between `begin` and `end`, which removes everything
+ * it wrote.
+ */
 export async function createSimulatedDatabase() {
   const db = new DatabaseSync(':memory:', { readBigInts: true })
   migrate(db, readMigrations(), undefined)
@@ -100,7 +103,7 @@ export async function createSimulatedDatabase() {
     hot,
     sql,
     writer: new Writer(writing, hot, sql, noFailpoints),
-    /** Of the store's clock. */
+    /** `clockOfWorld` is the store's clock. */
     begin(clockOfWorld: () => Moment): void {
       moment = clockOfWorld
       failingCommits = 0
@@ -108,7 +111,7 @@ export async function createSimulatedDatabase() {
       db.exec('savepoint schedule')
     },
     end: (): void => db.exec('rollback to schedule; release schedule'),
-    /** So many commits find a full disk. */
+    /** Makes the next `times` commits fail with a full disk. */
     failCommits: (times: number): void => void (failingCommits = times),
     query(text: string, ...values: SQLInputValue[]): Row[] {
       const statement = prepared.get(text) ?? db.prepare(text)

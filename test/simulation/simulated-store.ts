@@ -1,7 +1,7 @@
 /**
- * One store for all engines of a world: the real statements and the real grouped commit on a database in memory, in this thread. What lies
- * between an engine and its store is the world's to decide: when a call arrives and with which others it is committed, when its answer comes,
- * whether either is lost. Every commit is held against the book.
+ * One store for all engines of a simulation: the real statements and the real grouped commit on an in-memory database, in this thread. The
+ * simulation decides what happens between an engine and its store: when a call arrives, which calls are committed together, when the
+ * response arrives, and whether either is lost. Every commit is compared with the store model.
  */
 import { verify } from '../../src/store/queries/invariants.ts'
 import { reads } from '../../src/store/queries/reads.ts'
@@ -16,15 +16,15 @@ import type { Random } from '../chaos/random.ts'
 import type { Accuse, StoreModel, Moment } from './store-model.ts'
 import type { SimulatedDatabase } from './simulated-database.ts'
 
-/** Whose call it is: a life of an engine. */
+/** The process run that makes a call. */
 export type Asking = {
   place: number
   alive: boolean
-  /** Its process has ended in good order: what it asked before is still done. */
+  /** The process has shut down regularly: its earlier calls are still executed. */
   closed: boolean
-  /** Of an embedded store, in order. */
+  /** Pending responses of an embedded store, in order. */
   answers: (() => void)[]
-  /** What becomes of its next calls of an operation. */
+  /** Faults for the next calls of an operation. */
   storeFaults: { operation: string; when: 'before' | 'after'; times: number }[]
 }
 
@@ -42,14 +42,17 @@ export type SimulatedStoreOptions = {
   storeModel: StoreModel
   accuse: Accuse
   random: Random
-  /** Embedded: one process, whose thread takes all that waits and answers in order. Shared: several, each call on a connection of its own. */
+  /**
+   * Embedded: one process, whose thread takes all waiting calls and responds in order. Shared: several processes, each call on a separate
+   * connection.
+   */
   mode: 'embedded' | 'shared'
   moment(): Moment
-  /** Something happens later, at the store or, where it is given, in a process. */
+  /** Schedules an event, in the process `asking` or, without it, in the store. */
   later(asking: Asking | undefined, label: string, act: () => void | Promise<void>): void
 }
 
-/** As a thread has it: what its caller changes afterwards is not seen. A whole clone costs more than the statements. */
+/** A copy, because a thread does not see what its caller changes later. A deep clone costs more than the statements. */
 const copyOf = (item: unknown): unknown => (typeof item === 'object' ? { ...item } : item)
 
 const away: WireOutcome = { error: toWire(new StoreUnavailable('the store is away')) }
@@ -57,7 +60,7 @@ const away: WireOutcome = { error: toWire(new StoreUnavailable('the store is awa
 export function createSimulatedStore({ database, storeModel, accuse, random, mode, moment, later }: SimulatedStoreOptions) {
   const { hot, sql, writer } = database
   let waiting: Call[] = []
-  /** Committed, and not told yet. */
+  /** Calls that are committed and whose response has not been delivered. */
   const answering = new Set<Call>()
   let lastId = 0
   database.begin(moment)
@@ -99,7 +102,7 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
       for (const answer of reported) later(answer.one.of, `${answer.one.of.place} ${answer.one.operation} answers`, () => tell(answer))
       return
     }
-    // Whichever of them comes, it is the oldest.
+    // Whichever of these events runs first delivers the oldest response.
     const { answers: queue } = first.of
     queue.push(() => reported.forEach(tell))
     later(first.of, `${first.of.place} answers`, () => queue.shift()!())
@@ -121,7 +124,7 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
   }
 
   return {
-    /** The port as an engine has it. */
+    /** The store as an engine sees it. */
     open(of: Asking): Store {
       if (mode === 'embedded') {
         hot.endAllLeases()
@@ -139,7 +142,7 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
         clockOffset: new Float64Array(1),
       })
     },
-    /** A process died: of what it had asked, some may be on its way and is still done, and nobody hears the answer. */
+    /** A process died. Some of its calls may already be on their way and are still executed, but no one receives the responses. */
     died(of: Asking): void {
       for (const one of answering) if (one.of === of) answering.delete(one)
       waiting = waiting.filter((one) => one.of !== of || (mode === 'shared' && random.chance(0.5)))
@@ -149,7 +152,7 @@ export function createSimulatedStore({ database, storeModel, accuse, random, mod
     get idle() {
       return waiting.length === 0 && answering.size === 0
     },
-    /** Each invariant that is broken is accused. */
+    /** Reports each broken invariant. */
     async verify(): Promise<void> {
       for (const { id, name, rows: broken } of await verify(sql))
         if (broken.length > 0)

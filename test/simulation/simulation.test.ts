@@ -1,6 +1,7 @@
 /**
- * Schedules of the turn engine, others in each run, 20 in the fast tier and a minute of them in the later ones: whatever is killed, frozen, drained, lost or late between any two events, every
- * message is answered once, stored once and charged once. What a failure prints is what `npm run simulate` takes to show it again.
+ * Runs different schedules of the turn engine in each run, 20 in the fast tier and for a minute in the later ones. Whatever is killed,
+ * frozen, drained, lost or delayed between any two events, every message is answered once, stored once and charged once. A failure prints
+ * the arguments with which `npm run simulate` repeats it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,9 +10,9 @@ import { realMs } from './moved-time.ts'
 
 const seconds = 60
 const isFast = (process.env['TEST_TIER'] ?? 'fast') === 'fast'
-// In a minute, a twentieth of what one slow core does.
+// A twentieth of what one slow core does in a minute.
 const minSchedules = isFast ? 20 : 100
-/** What schedules are there for; each comes about many times in a minute. */
+/** The events that the schedules are meant to produce; each happens many times in a minute. */
 const mustHappen = [
   'a renewal is lost',
   'a settlement is lost',

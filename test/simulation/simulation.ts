@@ -1,7 +1,7 @@
 /**
- * A world of engines on one store: which event happens next is the scheduler's to say, how much time passes the commands'. An engine may be
- * killed between any two events, frozen and thawed, drained and started again; of a dead one nothing happens any more. Everything is in this
- * thread and from the seed, so that a schedule that failed fails again.
+ * Simulates several engines on one store. The scheduler chooses the next event, and the commands choose how much time passes. An engine can
+ * be killed between any two events, frozen and thawed, drained and restarted; nothing of a dead engine runs any more. Everything runs in
+ * this thread and is derived from the seed, so a failed schedule fails again.
  */
 import type { Scheduler } from 'fast-check'
 import type { Store } from '../../src/store/store.ts'
@@ -24,12 +24,12 @@ export type SimulationOptions = {
   scheduler: Scheduler
   seed: number
   mode: 'embedded' | 'shared'
-  /** Events that are called so are mostly put off while there are others. */
+  /** Events whose label contains this text are usually postponed while others are pending. */
   slow: string
   commandEnded(simulation: Simulation): void
 }
 
-/** What broke: the name of a check, and a sentence. */
+/** A failed check: its name and a sentence that describes the failure. */
 export class Broken extends Error {
   readonly check: string
 
@@ -44,22 +44,22 @@ type Timer = { at: number; order: number; repeatMs: number | undefined; due: boo
 export type ProcessRun = Asking & {
   frozen: boolean
   draining: boolean
-  /** What happened while it was frozen. */
+  /** Events that arrived while it was frozen. */
   held: { label: string; act: () => void | Promise<void> }[]
   timers: Set<Timer>
-  /** Its own wall clock is off by so much. */
+  /** The offset of its wall clock, in milliseconds. */
   skewMs: number
   store: Store
   turns: Turns
 }
 
-// A schedule of thirty commands has some three hundred events; one that comes to so many never ends.
+// A schedule of thirty commands has about three hundred events; one that reaches this number never ends.
 const maxSteps = 20_000
-// Below the renewal's interval, so that nothing healthy loses its lease.
+// Below the renewal interval, so that no healthy process loses its lease.
 const healthyMs = 3000
-// Longer than a lease, and than what a claim waits for.
+// Together longer than a lease, and longer than a claim waits.
 const maxHealthyRounds = 6
-// A turn's deadline, its lease and a retry of each attempt.
+// A turn's deadline, its lease and a retry for each attempt.
 const maxQuietMs = 400_000
 
 export type Simulation = ReturnType<typeof createSimulation>
@@ -72,9 +72,9 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
   let steps = 0
   let lastId = 0
   let lastOrder = 0
-  /** Who is at work: what it sets off is its own. */
+  /** The process that is running now: timers that are set and calls that are made belong to it. */
   let working: ProcessRun | undefined
-  /** The embedded store's clock is its process's. */
+  /** On an embedded store, the store uses the clock of its process. */
   let storeSkewMs = 0
   let healed = false
   const counts = { steps: 0, kills: 0, starts: 0 }
@@ -119,7 +119,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     }
   }
 
-  /** One event, and all that follows from it at once. False: nothing is due. */
+  /** Runs one event and everything that follows from it immediately. Returns false if no event is pending. */
   async function step(): Promise<boolean> {
     if (scheduler.count() === 0) return false
     counts.steps++
@@ -136,7 +136,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     if (trouble[0]) throw trouble[0]
   }
 
-  /** Does something as this process: what it sets off is its own. */
+  /** Runs `act` as this process: its timers and calls belong to the process. */
   async function as(processRun: ProcessRun | undefined, act: () => void): Promise<void> {
     working = processRun
     act()
@@ -189,7 +189,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
       }
   }
 
-  /** As Node does: what is due first goes first. */
+  /** As in Node, the timer that is due first fires first. */
   function fireEarliest({ timers }: ProcessRun): void {
     const [timer] = [...timers].filter(({ due }) => due).toSorted((a, b) => a.at - b.at || a.order - b.order)
     if (!timer) return
@@ -204,7 +204,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     storeModel.turns.values().some(({ state }) => state === 'running') ||
     places.some((processRun) => processRun && (processRun.draining || processRun.turns.running > 0))
 
-  /** Whoever runs in a process that is well keeps its lease, however long its model takes. */
+  /** Checks that a healthy process renews the leases of its turns, however long a model takes. */
   async function checkRenewals(): Promise<void> {
     while (places.some((processRun) => processRun?.draining)) await simulation.healthyRound()
     for (let rounds = 0; rounds < maxHealthyRounds; rounds++) await simulation.healthyRound()
@@ -224,7 +224,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     later,
     as,
     lifeAt: (place: number): ProcessRun | undefined => places[place],
-    /** Absent: dead. */
+    /** False if the process is dead. */
     isUp: (place: number): boolean => places[place] !== undefined,
     async start(place: number) {
       start(place)
@@ -246,9 +246,9 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
       processRun.draining = true
       await as(processRun, () => void processRun.turns.drain(limitMs).then(() => (processRun.closed = true)))
     },
-    /** Milliseconds; what is due may happen from now on. */
+    /** Advances the time by a number of milliseconds; timers that are due may then fire. */
     move,
-    /** Of one process; embedded, its store's too. */
+    /** Moves the wall clock of one process and, on an embedded store, that of its store. */
     skew(place: number, ms: number): void {
       places[place]!.skewMs += ms
       if (mode === 'embedded') storeSkewMs += ms
@@ -257,7 +257,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     async steps(count: number) {
       for (let left = count; left > 0 && (await step()); left--);
     },
-    /** No faults any more: everything runs until nothing is under way. */
+    /** Stops all faults and runs until nothing is in progress. */
     async heal() {
       healed = true
       store.failCommits(0)
@@ -277,14 +277,14 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
         await simulation.healthyRound()
       }
     },
-    /** Everything that is due happens, and some time passes. */
+    /** Runs all pending events and then lets some time pass. */
     async healthyRound() {
       while (await step());
-      // One that was draining has ended meanwhile.
+      // Restart processes that have finished draining.
       for (const place of places.keys()) if (!places[place]) await simulation.start(place)
       if (isBusy()) move(healthyMs)
     },
-    /** One time in four: asking costs as much as a schedule. */
+    /** True one time in four, because checking the invariants costs as much as a schedule. */
     isLookedAt: () => chance.chance(0.25),
     async verify() {
       await store.verify()

@@ -1,6 +1,7 @@
 /**
- * What must be so, kept beside the store and made of the rulings alone: each outcome of each call of the store is held against it in the order
- * of the commits, and then the rows. Rulings `turn.states`, `retry.continues`, `idempotency.*`, `order.admission`; never reads the store itself.
+ * A model of what the store must contain, derived only from the rules `turn.states`, `retry.continues`, `idempotency.*` and
+ * `order.admission` of docs/rules.md. Each outcome of a store call is compared with it in the order of the commits, and then the rows. The
+ * model never reads the store itself.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { recordLifetimeMs } from '../../src/store/turn-records.ts'
@@ -25,7 +26,7 @@ import type { ErasureOutcome } from '../../src/store/queries/erasure.ts'
 import type { Claim } from '../../src/store/sqlite/claim.ts'
 
 export type Moment = { now: number; leaseNow: number }
-/** Says what is broken: the name of a check and a sentence. */
+/** Reports a failed check: its name and a sentence that describes the failure. */
 export type Accuse = (check: string, what: string) => void
 
 type State = 'running' | 'completed' | 'failed' | 'released'
@@ -34,7 +35,7 @@ export type Turn = {
   conversationId: string
   apiKeyId: string
   externalUserId: string
-  /** '' once its record has expired. */
+  /** '' after the record has expired. */
   idempotencyKey: string
   fingerprint: string
   message: string
@@ -49,7 +50,7 @@ export type Turn = {
   reply: StoredReply | undefined
   journal: (JournalEntry & { run: number })[]
 }
-/** One admission or claim that was committed: it may ask the model for every step that it was not handed. */
+/** One committed admission or claim. It may call the model for every step that it did not get from the journal. */
 export type Attempt = { message: string; history: HistoryMessage[]; stepsHanded: number }
 
 export type StoreModel = ReturnType<typeof createStoreModel>
@@ -147,7 +148,7 @@ export function createStoreModel(accuse: Accuse) {
     handedOver(now, turn, released?.continuesFrom ?? undefined)
   }
 
-  /** Its history is the stored one, its journal that of the runs from this one on. */
+  /** Checks what an attempt receives: the stored history, and the journal from `firstRun` on. */
   function handedOver(turn: Turn, given: AdmittedTurn, firstRun: number | undefined): void {
     const { requestId } = turn
     if (!isDeepStrictEqual(given.history, histories.get(turn.conversationId) ?? []))
@@ -158,7 +159,7 @@ export function createStoreModel(accuse: Accuse) {
       accuse('journal', `${requestId} was handed ${given.journal.length} steps of ${steps.length}`)
     const before = Math.max(0, ...turn.journal.filter((step) => !steps.includes(step)).map(({ step }) => step))
     if (given.stepsBefore !== before) accuse('journal', `${requestId} counts on from step ${given.stepsBefore}, and ${before} were made`)
-    // An answer that said and called nothing is no step of the prompt.
+    // An answer without text and tool calls is not a step of the prompt.
     const asked = steps.filter(({ kind, payload }) => kind === 'model' && !payload.includes('"toolCalls":[]'))
     attempts.push({ message: given.message, history: given.history, stepsHanded: asked.length })
   }
@@ -192,7 +193,7 @@ export function createStoreModel(accuse: Accuse) {
     return turn
   }
 
-  /** A write that took effect was of whoever holds the turn; one that did not was of somebody else. */
+  /** A write must take effect if, and only if, it comes from the process that holds the turn. */
   function held(what: string, { requestId, fence }: Lease, tookEffect: boolean): Turn | undefined {
     const turn = turns.get(requestId)
     saw(`${what} ${tookEffect ? 'takes effect' : 'is lost'}`)
@@ -256,7 +257,7 @@ export function createStoreModel(accuse: Accuse) {
     for (const id of outcome.conversationIds) histories.delete(id)
   }
 
-  /** What was committed by one call of the store. */
+  /** Applies one committed call of the store. */
   function committed(operation: string, item: unknown, value: unknown, at: Moment): void {
     switch (operation) {
       case 'admit':
@@ -278,7 +279,7 @@ export function createStoreModel(accuse: Accuse) {
     }
   }
 
-  /** Every row is as the outcomes said, and there is no other. */
+  /** Checks that every row matches the outcomes and that none is missing. */
   function compare(rows: Row[]): void {
     for (const row of rows) {
       const turn = turns.get(String(row.request_id))
@@ -297,7 +298,7 @@ export function createStoreModel(accuse: Accuse) {
     seen,
     committed,
     compare,
-    /** At a start that is alone with its store. */
+    /** Called when a process starts as the only one on its store. */
     endAllLeases: () => turns.values().forEach((turn) => (turn.leaseUntil = 0)),
   }
 }
