@@ -12,11 +12,22 @@ import type { VisitOptions, Visitor } from '../support/browser-visit.ts'
 
 const inConsole = openConsole(startSeededApp)
 
-const phoneWidth = 390
-const looks: Record<string, NonNullable<VisitOptions['context']>> = {
-  light: { colorScheme: 'light' },
-  dark: { colorScheme: 'dark' },
-  phone: { colorScheme: 'light', viewport: { width: phoneWidth, height: 844 }, hasTouch: true },
+type Look = { name: string; colorScheme: 'light' | 'dark' }
+type Screen = { looks: Look[]; context?: NonNullable<VisitOptions['context']> }
+
+const phone: Screen = {
+  looks: [{ name: 'phone', colorScheme: 'light' }],
+  context: { viewport: { width: 390, height: 844 }, hasTouch: true },
+}
+const screens: Record<string, Screen> = {
+  // One load of the page for both: it follows the system's color scheme when that changes.
+  'light and dark': {
+    looks: [
+      { name: 'light', colorScheme: 'light' },
+      { name: 'dark', colorScheme: 'dark' },
+    ],
+  },
+  phone,
 }
 
 const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string, string> => ({
@@ -42,31 +53,29 @@ const pagesOf = ({ orders, library, conversationId }: SeededApp): Record<string,
   lost: '/no-such-page',
 })
 
-for (const [look, context] of Object.entries(looks))
+for (const [screen, { looks, context }] of Object.entries(screens)) {
   inConsole(
-    `console: every page is accessible, ${look}`,
+    `console: every page is accessible, ${screen}`,
     async (visitor) => {
       const found: string[] = []
       for (const [name, path] of Object.entries(pagesOf(visitor.app))) {
         await visitor.open(path)
-        await takePicture(visitor.page, look, name)
-        for (const line of await faultsOf(visitor)) found.push(`${name}: ${line}`)
+        for (const line of await faultsInEach(visitor, looks, name)) found.push(`${name}: ${line}`)
       }
       assert.deepEqual(found, [])
     },
     { context },
   )
 
-for (const [look, context] of Object.entries(looks))
   inConsole(
-    `console: the sign-in page is accessible, ${look}`,
+    `console: the sign-in page is accessible, ${screen}`,
     async (visitor) => {
       await visitor.open('/')
-      await takePicture(visitor.page, look, 'sign in')
-      assert.deepEqual(await faultsOf(visitor), [])
+      assert.deepEqual(await faultsInEach(visitor, looks, 'sign in'), [])
     },
     { context, signedIn: false },
   )
+}
 
 inConsole(
   'console: on a phone the navigation folds into a menu that opens, navigates and closes',
@@ -79,8 +88,21 @@ inConsole(
     await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor()
     await menu.getByRole('link', { name: 'Usage' }).waitFor({ state: 'hidden' })
   },
-  { context: looks['phone']! },
+  { context: phone.context },
 )
+
+/** Takes a screenshot in each look and returns what is wrong with the page there. */
+async function faultsInEach(visitor: Visitor<SeededApp>, looks: Look[], name: string): Promise<string[]> {
+  const found: string[] = []
+  for (const { name: look, colorScheme } of looks) {
+    await visitor.page.emulateMedia({ colorScheme })
+    await visitor.page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor()
+    await visitor.settled()
+    await takePicture(visitor.page, look, name)
+    for (const line of await faultsOf(visitor)) found.push(`${look}: ${line}`)
+  }
+  return found
+}
 
 async function faultsOf({ page }: Visitor<SeededApp>): Promise<string[]> {
   const faults = await barriersOf(page)

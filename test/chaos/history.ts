@@ -12,7 +12,7 @@ export type HistoryEvent =
   /** From the server's own line. */
   | { kind: 'failpoint'; at: number; supervised: number; name: string; action: string }
   | FaultEvent
-  /** From then until now far more threads wanted a core than there are: crowd.ts. */
+  /** From then until now, far more threads were ready to run than there are cores: crowd.ts. */
   | { kind: 'machine'; at: number; from: number; runnable: number }
   | { kind: 'setup'; at: number; tenants: Tenant[] }
   | CallEvent
@@ -37,7 +37,10 @@ export type ProcessEvent = {
   why: string
 }
 
-/** `begin`: about to be made · `applied`: in force · `healing`: about to be taken back · `end`: taken back. Checks that need to be sure use the inner two. */
+/**
+ * `begin`: before it is injected · `applied`: in force · `healing`: before it is reverted · `end`: reverted. Checks that need certainty use
+ * the two in the middle.
+ */
 export type FaultEvent = {
   kind: 'fault'
   at: number
@@ -49,12 +52,12 @@ export type FaultEvent = {
   detail: object
 }
 
-/** Whose data nobody else may see. */
+/** Owns data that nobody else may see. */
 export type Tenant = {
   name: string
-  /** Stands in its messages, and may stand in its own answers; in nobody else's. */
+  /** Part of its messages, and allowed in its own responses only. */
   canary: string
-  /** Of its system prompt, documents, tool activity and reasoning: in no answer at all. */
+  /** Part of its system prompt, documents, tool activity and reasoning: not allowed in any response. */
   hidden: Record<'prompt' | 'document' | 'tool' | 'reasoning', string>
   owner: { id: string; balanceUsd: string; rich: boolean }
   agents: { id: string; name: string; promptUsdPerMillion: string; completionUsdPerMillion: string; historyTokens: number }[]
@@ -70,7 +73,7 @@ export type KeySetup = {
   windowSeconds: number
 }
 
-/** What is wrong with a request on purpose; the checker knows the one answer that it may have. */
+/** What is deliberately wrong with a request. The checker knows the one response that is correct for it. */
 export const flaws = {
   'no Idempotency-Key': [422, 'validation_error'],
   'long Idempotency-Key': [422, 'validation_error'],
@@ -96,12 +99,12 @@ export type CallEvent = {
   message: string
   supervised: number
   flaw?: Flaw
-  /** The caller goes: `waiting` as soon as it is sent, `headers` when they are there, a number: after so many events. */
+  /** When the caller disconnects: `waiting` immediately after sending, `headers` after they arrived, a number: after that many events. */
   leaves?: 'waiting' | 'headers' | number
   reads?: 'slowly'
-  /** FIN right behind the request. */
+  /** It sends FIN directly after the request. */
   halfCloses?: true
-  /** A last read, when no fault is left. */
+  /** A last read, when there are no faults any more. */
   final?: true
 }
 
@@ -114,33 +117,36 @@ export type AnswerEvent = {
   status: number | null
   /** Names in lower case. */
   headers: Record<string, string>
-  /** Of what is no event stream, as it came. */
+  /** For a response that is not an event stream, unchanged. */
   body: string | null
   events: { event: string; data: string }[] | null
-  /** `cut`: an answer began and never ended · `left`: the caller went, by plan or out of patience · `broken`: none began. */
+  /**
+   * `cut`: a response started and did not end · `left`: the caller disconnected, as planned or because it waited too long · `broken`: no
+   * response started.
+   */
   end: 'whole' | 'cut' | 'left' | 'broken'
-  /** The system's word, where it ended badly. */
+  /** The error code of the operating system, if it ended badly. */
   error?: string
 }
 
 export type ModelCallEvent = {
   kind: 'model'
   at: number
-  /** Counts the model calls of a run; stands in the reply. */
+  /** Counts the model calls of a run; part of the reply. */
   serial: number
-  /** The last message of the user, to the letter. */
+  /** The last user message, unchanged. */
   message: string
-  /** As far as the checks read them: no tool calls' own fields. */
+  /** Only what the checks read: without the fields of tool calls. */
   messages: { role: string; content: string | null }[]
-  /** What it is about to do: text with usage, tool calls, or a fault. */
+  /** What it is about to return: text with usage, tool calls, or a fault. */
   does: 'text' | 'tools' | 'empty' | 'fault'
-  /** The text it says, where it says it all. */
+  /** The complete text, if it returns all of it. */
   text: string
   usage: { prompt_tokens: number; completion_tokens: number } | null
-  /** Calls of tools with side effects that it asks for. */
+  /** The number of requested calls of tools with side effects. */
   asksToBook: number
 }
-/** `fault`: as it was told to · `aborted`: by the caller. */
+/** `fault`: as planned · `aborted`: by the caller. */
 export type ModelEndEvent = { kind: 'modelEnd'; at: number; serial: number; answered: 'whole' | 'fault' | 'aborted' }
 
 export type ToolEvent = {
@@ -150,15 +156,15 @@ export type ToolEvent = {
   name: string
   arguments: string
   sideEffects: boolean
-  /** Of the message that the model was asked about. */
+  /** The message for which the model was called. */
   message: string
 }
 
-/** A change by the operator, told when it was answered well. `at` is then; `startedAt` is before it was first sent. */
+/** A change by the operator, recorded after a successful response. `at` is that time; `startedAt` is before it was first sent. */
 export type AdminEvent = { kind: 'admin'; at: number; startedAt: number } & AdminChange
 export type AdminChange =
   | { what: 'top-up'; owner: string; amountUsd: string; idempotencyKey: string }
-  /** The prompt says its version. */
+  /** The prompt contains its version. */
   | { what: 'edit'; agent: string; version: number }
   | { what: 'switch'; agent: string; enabled: boolean }
   | { what: 'revoke'; key: string }
@@ -198,19 +204,19 @@ export type StoredTurns = {
 export type History = {
   /** The same as in the file, in memory. */
   readonly events: HistoryEvent[]
-  /** Milliseconds since the begin. */
+  /** Milliseconds since the start. */
   now(): number
   write(event: HistoryEvent): void
-  /** Resolves when all is in the file. */
+  /** Resolves when everything is in the file. */
   close(): Promise<void>
 }
 
-/** `file` absent: in memory alone. */
+/** Without `file`, in memory only. */
 export function openHistory(file?: string): History {
   const events: HistoryEvent[] = []
   const startedAt = performance.now()
   const stream = file === undefined ? undefined : createWriteStream(file)
-  // Without a listener an error would end the harness in the middle of a run; it is told at the end instead.
+  // Without a listener an error would end the harness during a run; it is reported at the end instead.
   let failure: Error | undefined
   stream?.on('error', (error) => (failure = error))
   let closed: Promise<void> | undefined
@@ -234,9 +240,9 @@ export function openHistory(file?: string): History {
   }
 }
 
-/** The events of a file that a history wrote, without a last line that is not whole. */
+/** The events of a file that a history wrote, without an incomplete last line. */
 export function readHistory(file: string): HistoryEvent[] {
   const lines = readFileSync(file, 'utf8').split('\n')
-  // What stands behind the last line's end was cut off, or is nothing.
+  // Text after the last line break is an incomplete line, or empty.
   return lines.slice(0, -1).map((line) => JSON.parse(line) as HistoryEvent)
 }

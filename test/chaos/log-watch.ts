@@ -1,38 +1,38 @@
 /**
- * What the servers of a run said and how they ended, each held against what the harness was doing at that moment. What nothing explains is a
- * violation: a process that ended by itself, a fault of ours in a log. Owns the verdict on processes; the checks of the callers' history are others.
+ * Compares what the servers of a run logged and how they ended with what the harness was doing at that time. Anything unexplained is a
+ * violation: a process that ended by itself, an error in a log. Judges processes only; the callers' history has its own checks.
  */
 import type { FaultEvent, History } from './history.ts'
 import { explainEnd } from './supervised-server.ts'
 import type { End, ProcessRun, LogLine } from './supervised-server.ts'
 
-/** As the checks of the history tell one, and also what only the harness can see: `process`, `verify`, `harness`. */
+/** The names of the history's checks, and three for what only the harness can see: `process`, `verify`, `harness`. */
 export type Finding = { check: string; what: string; events: number[] }
 
 export type LogWatch = {
-  /** A fault begins or ends, so that what it explains is known. */
+  /** A fault starts or ends. Errors are compared with the faults at that time. */
   fault(phase: 'begin' | 'end', fault: Pick<FaultEvent, 'id' | 'name'>): void
   /** The machine had no time for the servers until that moment. */
   crowded(until: number): void
   line(supervised: number, processRun: ProcessRun, line: LogLine): void
   end(supervised: number, processRun: ProcessRun, end: End): void
-  /** A finding of the harness's own. */
+  /** A finding of the harness itself. */
   add(check: 'process' | 'verify' | 'harness', what: string): void
   readonly violations: Finding[]
-  /** Lines at level error that a fault explains: what was said, how often, and one of them. */
+  /** Lines at level error that a fault explains: the message, how often, and one of them. */
   readonly explained: Map<string, { count: number; example: string }>
 }
 
-/** Kinds that take the store away from some server. */
+/** Kinds that make the store unavailable for some server. */
 const troublesStore = new Set(['disk', 'terminate', 'pg-restart', 'pg-away', 'lost-commit', 'pg-slow', 'stop', 'block'])
-// What a server tried while its store was away may fail, and be told, some time after it is back.
+// What a server tried while its store was unavailable may fail and be logged some time after the store has recovered.
 const aftermathMs = 20_000
 
 export function watchLogs(history: History): LogWatch {
   const violations: Finding[] = []
   const explained: LogWatch['explained'] = new Map()
   const spans = new Map<number, { from: number; until: number }>()
-  /** Crowded seconds; the last one says it all, since only what is told after it is asked for. */
+  /** Busy seconds. The last one is enough, because only later lines are compared with it. */
   let crowdedUntil = -Infinity
 
   const troubledSince = (since: number): boolean =>
@@ -74,7 +74,7 @@ export function watchLogs(history: History): LogWatch {
   }
 }
 
-/** Which fault explains a line at level error or fatal; undefined where none does. */
+/** Which fault explains a line at level error or fatal; undefined if none does. */
 export function explainLine(
   processRun: Pick<ProcessRun, 'acted' | 'ending'>,
   { level, msg, text }: LogLine,
@@ -83,14 +83,14 @@ export function explainLine(
   const acts = (action: string): boolean => [...processRun.acted.values()].includes(action)
   if (acts('throw') && /"(?:type":"FailpointThrown|message":"failpoint |cause":"[^"]*failpoint )/.test(text)) return 'failpoint'
   if (processRun.ending === 'order' && level === 'fatal') return 'ordered'
-  // Three deaths, none of them the turn's own: by rule it fails.
+  // Three deaths that the turn did not cause: it fails, as specified.
   if (msg === 'turn failed: the process died in each of its attempts') return 'kills'
   if (level === 'fatal') return undefined
-  // A store that is away is called that; any other error is a fault of ours, whatever is broken beside it.
+  // An unavailable store is reported as such. Any other error is a bug, whatever fault there is at the same time.
   const saysAway = text.includes('"type":"StoreUnavailable"') || !text.includes('"err":')
   if (saysAway && troubled) return 'store'
   if (saysAway && acts('drop')) return 'dropped connection'
-  // Another process held an owner's row longer than an admission waits: one that was delayed or stopped within its transaction.
+  // Another process held the row of an owner for longer than an admission waits: one that was delayed or stopped during its transaction.
   if (saysAway && text.includes('lock timeout (55P03)')) return 'lock of another process'
   return undefined
 }

@@ -1,41 +1,44 @@
 /**
- * The messages of a run. Each says in its own words what the model server is to do with it, so that a reply needs no script beside it: callers
- * draw it, the model server reads it, the checker knows what the rulings make of it. No two are alike. Pure.
+ * The messages of a run. Each contains what the model server should do with it, so that no script is needed: callers draw messages, the
+ * model server reads them, and the checker knows the specified outcome. No two are equal. Pure.
  *
- *     m3-17 quartz slow 8 40 | Wie geht's?        (message 17 of caller 3, of the tenant whose word is quartz: eight pieces, 40 ms apart)
+ *     m3-17 quartz slow 8 40 | Wie geht's?        (message 17 of caller 3, of the tenant with the word quartz: eight pieces, 40 ms apart)
  */
 import type { Random } from './random.ts'
 
 export type Tool = 'look' | 'book' | 'now' | 'search_knowledge'
-/** How the tool server answers. */
+/** How the tool server responds. */
 export type ToolManner = 'quick' | 'slow' | 'fails' | 'cut'
 export type ToolWanted = { name: Tool; manner: ToolManner }
 
-/** What the model server does with a call of a message. */
+/** What the model server does with a call for a message. */
 export type Deed =
   | { does: 'text'; pieces: number; everyMs: number; usage: 'usual' | 'none' | 'greedy'; thinks?: boolean; odd?: boolean }
   | { does: 'tools'; calls: ToolWanted[]; preamble: boolean }
   | { does: 'empty' }
   | { does: 'status'; status: number; retryAfter?: number }
-  /** After so many pieces. */
+  /** After this many pieces. */
   | { does: 'cut' | 'garbled' | 'error'; pieces: number }
-  /** Never a byte, then a reset. */
+  /** No byte, and then a reset. */
   | { does: 'silence'; ms: number }
 
 type Asked = { numbers: number[]; words: string[] }
 type Manner = {
-  /** Of a hundred messages, of an agent with tools and of one without. */
+  /** Of a hundred messages, for an agent with tools and for one without. */
   share: [tools: number, plain: number]
   draw(random: Random): string
-  /** `nth`: of the model calls for this message, from 1; `steps`: rounds of tools that the prompt shows. */
+  /** `nth`: the number of the model call for this message, from 1; `steps`: the rounds of tools in the prompt. */
   deed(asked: Asked, nth: number, steps: number): Deed
-  /** Without any fault but the message's own: model calls until it is final, and how it ends. Undefined: it depends on time. */
+  /**
+   * If no fault occurs except that of the message: the number of model calls until it is final, and how it ends. Undefined: it depends on
+   * timing.
+   */
   ruled?(asked: Asked): { calls: number; runs: number; ends: 'reply' | 'failure' }
 }
 
 const text = (pieces: number, everyMs = 0): Deed => ({ does: 'text', pieces, everyMs, usage: 'usual' })
 const once = (): { calls: number; runs: number; ends: 'reply' } => ({ calls: 1, runs: 1, ends: 'reply' })
-/** `stream.after-delta`: three calls a run before the first text. */
+/** `stream.after-delta`: three calls per run before the first text. */
 const callsPerRun = 3
 
 const tools: Tool[] = ['look', 'book', 'now', 'search_knowledge']
@@ -56,7 +59,7 @@ export const behaviours: Record<string, Manner> = {
     deed: ({ numbers: [pieces = 3, everyMs = 20] }) => text(pieces, everyMs),
     ruled: once,
   },
-  // Longer than the pause between two renewals, and sometimes than a lease.
+  // Longer than the time between two lease renewals, and sometimes longer than a lease.
   lingering: {
     share: [2, 2],
     draw: (random) => `${random.int(10, 30)} ${random.int(400, 500)}`,
@@ -126,7 +129,7 @@ export const behaviours: Record<string, Manner> = {
     deed: ({ numbers: [pieces = 0] }, nth) => (nth === 1 ? { does: 'error', pieces } : text(3)),
     ruled: ({ numbers: [pieces = 0] }) => ({ calls: 2, runs: pieces === 0 ? 1 : 2, ends: 'reply' }),
   },
-  // Now and then longer than the deadline of a first token.
+  // Sometimes longer than the time limit for the first token.
   silent: {
     share: [3, 3],
     draw: (random) => `${random.chance(0.1) ? 75_000 : random.int(500, 8000)}`,
@@ -145,10 +148,12 @@ const tails = [
   '"quoted" \\ <b>',
   'x'.repeat(300),
 ]
-// Words that are in the documents.
+// Words that the documents contain.
 const questions = ['harbour opening hours', 'shipping of crates', 'return of goods']
 
-/** `words` of the tenant; `name` tells the message from all others. One in so many has the word that poison failpoints wait for. */
+/**
+ * `words` are those of the tenant; `name` distinguishes the message from all others. Some contain the word that poison failpoints wait for.
+ */
 export function drawMessage(random: Random, { name, canary, hasTools }: { name: string; canary: string; hasTools: boolean }): string {
   const column = hasTools ? 0 : 1
   const all = Object.entries(behaviours)
@@ -163,7 +168,7 @@ export function drawMessage(random: Random, { name, canary, hasTools }: { name: 
 
 export type ReadMessage = { name: string; canary: string; behaviour: string; asked: Asked }
 
-/** Undefined where it is none of ours. */
+/** Undefined if it is not a message of a run. */
 export function readMessage(message: string): ReadMessage | undefined {
   const [head = ''] = message.split(' | ', 1)
   const [name = '', canary = '', behaviour = '', ...words] = head.split(' ')
@@ -171,25 +176,28 @@ export function readMessage(message: string): ReadMessage | undefined {
   return { name, canary, behaviour, asked: { words, numbers: words.map(Number) } }
 }
 
-/** What is to become of a message on which no fault falls but its own; undefined where it is none of ours. */
+/** The specified outcome of a message if no fault occurs except its own; undefined if it is not a message of a run. */
 export function ruledOf(message: string): { calls: number; runs: number; ends: 'reply' | 'failure' } | undefined {
   const read = readMessage(message)
   return read && behaviours[read.behaviour]!.ruled?.(read.asked)
 }
 
-/** Whether a turn goes on after its first model call, with a hold for the next step that may not fit: after tool calls, or an answer without text. */
+/**
+ * Whether a turn continues after its first model call, with a hold for the next step that may not be covered: after tool calls, or an
+ * answer without text.
+ */
 export function takesSeveralSteps(message: string): boolean {
   return ['tools', 'rounds', 'empty', 'mute'].includes(readMessage(message)?.behaviour ?? '')
 }
 
-/** Model calls of one attempt at most: three for each step before the first text, one after it, and one more where an answer was empty. */
+/** The maximum of model calls per attempt: three for each step before the first text, one after it, and one more after an empty answer. */
 export function maxCallsPerAttempt(message: string): number {
   const read = readMessage(message)
   const steps = read?.behaviour === 'tools' ? 2 : read?.behaviour === 'rounds' ? read.asked.words.length + 1 : 1
   return steps * callsPerRun + 1
 }
 
-/** Words that may never leave, made of the tenant's own so that the two servers need not be told them. */
+/** Words that must never appear in a response. Derived from the tenant's own word, so both servers know them. */
 export const hiddenWords = (canary: string): Record<'prompt' | 'document' | 'tool' | 'reasoning', string> => ({
   prompt: `prompt-${canary}`,
   document: `document-${canary}`,

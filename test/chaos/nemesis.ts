@@ -1,7 +1,7 @@
 /**
- * Carries out a plan: its two lanes side by side, each fault told to the history before it is made, when it is in force, before it is taken back and
- * when that is done. A failpoint that was armed and did not act is armed again until it did. Ends when the time is over and everything planned to
- * come once has come, or after the time that it may take beyond that.
+ * Carries out a plan: its two lanes side by side. Each fault is recorded in the history before it is injected, when it is in force, before
+ * it is reverted and after that. A failpoint that was armed and did not act is armed again until it does. Ends when the time is up and
+ * every required fault has occurred, or after the additional time that it may take.
  */
 import type { FailpointName } from '../../src/failpoints.ts'
 import { make } from './faults.ts'
@@ -12,19 +12,19 @@ import type { FaultName, Lane, PlannedFault } from './schedule.ts'
 import type { LogWatch } from './log-watch.ts'
 import type { Testbed } from './testbed.ts'
 
-// What is stopped beyond its lease is no reason to wait with everything else.
+// A process that is stopped for longer than its lease is no reason to delay everything else.
 const quietWithinMs = 3000
-// A start takes a second or two; a machine that does much else, ten.
+// A start takes one or two seconds, on a busy machine ten.
 const servesWithinMs = 15_000
 
 export type Nemesis = {
-  /** Resolves when both lanes are at their end and everything is healed. Rejects where the harness could not make or heal a fault. */
+  /** Resolves when both lanes have ended and everything is reverted. Rejects if the harness could not inject or revert a fault. */
   done: Promise<void>
-  /** What came, by kind. */
+  /** The faults that occurred, by kind. */
   readonly counts: ReadonlyMap<FaultName, number>
-  /** Points that were to act and have not yet. */
+  /** Failpoints that have not acted yet. */
   readonly pending: ReadonlySet<FailpointName>
-  /** Kinds that were to come and have not yet. */
+  /** Kinds that have not occurred yet. */
   readonly missing: ReadonlySet<FaultName>
 }
 
@@ -39,10 +39,14 @@ export type NemesisOptions = {
   signal: AbortSignal
 }
 
-/** A slow machine comes late to the last points. What never acts is waited for no longer than a few minutes, less in a run of seconds. */
+/**
+ * On a slow machine the last points are reached late. A point that never acts is waited for a few minutes at most, less in a run of
+ * seconds.
+ */
 export const extraMs = (minutes: number): number => Math.min(420_000, minutes * 280_000)
 
-// fault.kill-in-recovery and fault.poison-turn are about three deaths under one turn; one place at least lives on meanwhile where there are several.
+// fault.kill-in-recovery and fault.poison-turn are about three deaths under one turn. With several servers, at least one keeps running
+// meanwhile.
 const anotherWithinMs = 30_000
 
 export function startNemesis({ testbed, plan, points, random, logWatch, minutes, signal }: NemesisOptions): Nemesis {
@@ -56,9 +60,9 @@ export function startNemesis({ testbed, plan, points, random, logWatch, minutes,
   const pending = new Set(visited ? points : [])
   const triesOf = new Map<FailpointName, number>()
   const busy: Record<Lane, boolean> = { lives: false, beside: false }
-  /** Nothing is begun beside the lives. */
+  /** No fault starts in the `beside` lane. */
   const calm = { wanted: false }
-  /** Events that were looked at for points that acted. */
+  /** The number of events that were searched for points that acted. */
   let looked = 0
   let lastId = plan.length
 
@@ -68,12 +72,12 @@ export function startNemesis({ testbed, plan, points, random, logWatch, minutes,
     for (let fault = faults.next().value, next; fault; fault = next) {
       await calmBefore(lane, fault)
       if (over.aborted) return
-      // Known now, so that a life can be begun for it; whether it is still wanted is seen when its time has come.
+      // Known now, so that its process run can be started. Whether it is still wanted is checked when its time has come.
       next = faults.next().value
       if (isUp() && !isWanted(fault)) continue
       busy[lane] = true
       await carryOut(fault, next).finally(() => (busy[lane] = false))
-      // Only what came in whole is counted as seen.
+      // Only faults that were carried out completely count.
       counts.set(fault.name, (counts.get(fault.name) ?? 0) + 1)
       missing.delete(fault.name)
     }
@@ -88,14 +92,15 @@ export function startNemesis({ testbed, plan, points, random, logWatch, minutes,
     calm.wanted = wanted
     const until = performance.now() + quietWithinMs
     while (busy.beside && calm.wanted && performance.now() < until && !over.aborted) await rest(50, over)
-    // From when it serves: most lives would otherwise end with their start. A start that is refused for long is another fault's doing.
+    // From the time at which it is ready, because most process runs would end during their start otherwise. A start that fails for long has
+    // another cause.
     if (restMs > 0) await Promise.race([supervisedServers[supervised]!.processRun.listening, rest(servesWithinMs, over)])
     await rest(restMs, over)
     calm.wanted = false
     if (supervisedServers.length > 1) await another()
   }
 
-  /** With several places one at least is left that answers. */
+  /** With several servers, at least one that responds is left. */
   async function another(): Promise<void> {
     const until = performance.now() + anotherWithinMs
     const listening = (): number =>
@@ -137,13 +142,13 @@ export function startNemesis({ testbed, plan, points, random, logWatch, minutes,
     looked = history.events.length
   }
 
-  /** What has to come although the time is up. */
+  /** What still has to occur although the time is up. */
   function isWanted({ name, points: armed }: PlannedFault): boolean {
     noteActed()
     return missing.has(name) || armed.some((point) => pending.has(point.name))
   }
 
-  /** The plan; between its items, what was armed in vain; and when the time is up, nothing but what has not come yet. */
+  /** The plan, with points that did not act armed again between its entries. After the time is up, only what has not occurred yet. */
   function* lives(): Generator<PlannedFault, undefined> {
     const planned = plan.filter(({ lane }) => lane === 'lives').values()
     for (;;) {
@@ -161,15 +166,15 @@ export function startNemesis({ testbed, plan, points, random, logWatch, minutes,
     }
   }
 
-  /** One life between two planned faults while there is time; afterwards again and again. */
+  /** One process run between two planned faults while there is time, and repeatedly afterwards. */
   function* inVain(): Generator<PlannedFault> {
     do {
       noteActed()
       const tries = (name: FailpointName): number => triesOf.get(name) ?? 0
       const left = [...pending].toSorted((a, b) => tries(a) - tries(b))
-      // The plan comes to what was never armed.
+      // Points that were never armed are still in the plan.
       if (left.length === 0 || (!isUp() && tries(left[0]!) === 0)) return
-      // Whichever was tried least: what a drain comes to, or what the load does.
+      // Those with the fewest tries: either points of the drain or points of the load.
       const together = left.filter((name) => isOfDrain(name) === isOfDrain(left[0]!)).slice(0, maxTogether)
       const [visit] = planVisits(together, random.fork(`again ${lastId}`), testbed.options, { again: tries(left[0]!) >= 2 })
       yield { ...visit!, id: lastId++ }

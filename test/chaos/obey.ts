@@ -1,5 +1,5 @@
 /**
- * Loaded into a server of a chaos run before its own code, by NODE_OPTIONS: at SIGUSR2 the process does to itself what the file named by
+ * Loaded into a server of a chaos run before its own code, with NODE_OPTIONS. At SIGUSR2 the process does to itself what the file in
  * CHAOS_ORDERS says, as a bug in it would. Without the signal it does nothing.
  */
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ function obey(order: string): void {
       void Promise.reject(new Error('a rejection that the harness ordered'))
       return
     case 'memory': {
-      // Twice as much each time: filling a heap with small things takes a minute of collecting garbage.
+      // Twice as much each time: filling a heap in small steps spends a minute on garbage collection.
       let kept = [0]
       for (;;) kept = kept.concat(kept)
     }

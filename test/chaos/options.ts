@@ -1,4 +1,7 @@
-/** The options of `npm run chaos`, read and checked; those of a run that is to be made again come from the first line of its history. Starts nothing. */
+/**
+ * Parses and checks the options of `npm run chaos`. The options of a run to be repeated are in the first line of its history. Starts
+ * nothing.
+ */
 import { randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -12,18 +15,18 @@ export type RunOptions = ChaosOptions & {
   program: string | undefined
   historyFile: string | undefined
   jsonFile: string | undefined
-  /** Of the run that is made again. */
+  /** The history of the run to be repeated. */
   plan: PlannedFault[] | undefined
-  /** Kinds that this machine cannot make, and why; `asked`: the options name them. */
+  /** Kinds that are not possible on this machine, and why; `asked`: the options name them. */
   impossible: { name: string; why: string; asked: boolean }[]
 }
 
-/** What was asked for makes no run; the message says why. */
+/** The options are wrong; the message says why. */
 export class BadOptions extends Error {}
 
 const names = ['minutes', 'seed', 'store', 'processes', 'callers', 'faults', 'history', 'json', 'replay', 'tree'] as const
 
-/** `impossible`: kinds of fault that this machine cannot make, and why. */
+/** `impossible`: kinds of fault that are not possible on this machine, and why. */
 export function readOptions(args: string[], impossible: Partial<Record<string, string>>): RunOptions {
   const given = parse(args)
   const { historyFile, jsonFile, program } = {

@@ -1,6 +1,6 @@
 /**
- * Bugs that are planted one at a time into a copy of the source, to see that a run of the harness, by itself and told of nothing, finds them:
- * the promise broken in each room of the service. As data; planted.ts runs them. Edits are those of test/mutants/mutant.ts.
+ * Bugs that are planted one at a time into a copy of the source, to see whether a run of the harness finds them by itself, without a hint.
+ * There is at least one for each part of the service. As data; planted.ts runs them. Edits have the form of test/mutants/mutant.ts.
  */
 import { edit } from '../mutants/mutant.ts'
 import type { Edit } from '../mutants/mutant.ts'

@@ -1,13 +1,13 @@
 /**
- * Drawn numbers that a seed decides: the same seed draws the same for ever, on every machine. Mulberry32, 32 bits of state, good enough to choose
- * moments and faults with; never for a secret. `fork` makes a stream of its own from the seed and a name, whatever was drawn before, so that one
- * part's draws never move another's.
+ * Random numbers from a seed: the same seed always gives the same numbers, on every machine. Mulberry32 with 32 bits of state: good enough
+ * for choosing times and faults, never for a secret. `fork` makes a separate stream from the seed and a name, whatever was drawn before, so
+ * one part's draws never change those of another.
  */
 
 export type Random = {
-  /** Both ends are among what may come. */
+  /** Both ends are included. */
   int(min: number, max: number): number
-  /** True with this probability, 0 to 1. */
+  /** True with this probability, from 0 to 1. */
   chance(probability: number): boolean
   pick<Item>(items: readonly Item[]): Item
   /** A new list. */
@@ -46,7 +46,7 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** FNV-1a, of UTF-16 code units, with a last mixing so that names alike give seeds unlike. */
+/** FNV-1a of the UTF-16 code units, with a final mixing step so that similar names give different seeds. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)

@@ -1,12 +1,12 @@
 /**
- * `npm run chaos`: real servers under load from many callers, broken in every way of the fault matrix by a plan that one seed decides, and then
- * every promise checked, in what the callers saw and in what is stored.
+ * `npm run chaos`: real servers under load from many callers, with every fault of the fault matrix, planned by one seed. Afterwards every
+ * guarantee is checked, in what the callers received and in what is stored.
  *
  *     npm run chaos -- --minutes 20 --seed 7 --store sqlite|postgres [--processes 3] [--callers 24] [--faults kill,failpoint]
  *                      [--history FILE] [--json FILE] [--replay FILE] [--tree FOLDER]
  *
- * Exit codes: 0 no violation, and every failpoint acted · 1 otherwise · 2 bad options. Leaves nothing behind but the files that were asked for,
- * and the history of a run that went wrong.
+ * Exit codes: 0 no violation, and every failpoint acted · 1 otherwise · 2 wrong options. It leaves nothing behind except the requested
+ * files and the history of a failed run.
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -34,14 +34,14 @@ import { startWorkload } from './workload.ts'
 import type { Workload } from './workload.ts'
 
 const progressEveryMs = 10_000
-// Beyond the time for the faults: the start, the callers' last answers, drains and checks. What takes longer hangs.
+// In addition to the time for the faults: the start, the callers' last responses, drains and checks. A run that takes longer hangs.
 const beyondMs = 300_000
-// For the guard and the history; whatever is stuck in a fault that cannot be taken back is left to the guard.
+// For the guard and the history. What is stuck in a fault that cannot be reverted is left to the guard.
 const hangsOnMs = 60_000
-// What nothing breaks any more is to be as good as new: the checks for a calm time apply some seconds after the last fault.
+// Without faults the servers must behave as if there had been none. The checks for that apply from some seconds after the last fault.
 const calmMs = 8_000
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 async function run(options: RunOptions, interrupted: AbortSignal): Promise<number> {
   const file = options.historyFile ?? join(tmpdir(), `turnkeep-chaos-${options.seed}-${process.pid}.jsonl`)
   const history = openHistory(file)
@@ -99,7 +99,7 @@ type Unleashing = {
   interrupted: AbortSignal
 }
 
-/** The load and the faults, and when these have ended the last answers and the look at what is stored. */
+/** The load and the faults, and after them the last responses and the check of the stored data. */
 async function unleash({ testbed, workload, plan, options, history, logWatch, interrupted }: Unleashing): Promise<Nemesis> {
   const { minutes, store, seed } = options
   await workload.begin()
@@ -115,7 +115,7 @@ async function unleash({ testbed, workload, plan, options, history, logWatch, in
     await untilInterrupted(testbed.drain(), interrupted)
   } finally {
     clearInterval(progress)
-    // A lane that is in the middle of a fault heals it before what it stands on goes away.
+    // A lane that is injecting a fault reverts it before what it depends on is closed.
     if (interrupted.aborted) await nemesis.done.catch(() => undefined)
   }
   const broken = (await testbed.verify()).filter(({ rows }) => rows.length > 0)
@@ -148,7 +148,7 @@ function finish(report: Report, options: RunOptions, file: string, interrupted: 
   return well ? 0 : 1
 }
 
-/** Of the source that runs, where it is a checkout. */
+/** The commit of the source, if it is a checkout. */
 function commit(): { commit?: string } {
   try {
     return {
@@ -167,7 +167,7 @@ async function main(): Promise<void> {
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => {
-      // The guard clears up after whoever has no patience.
+      // If the user does not wait, the guard cleans up.
       if (interruption.signal.aborted) process.exit(1)
       interruption.abort(signal)
     })
@@ -176,7 +176,7 @@ async function main(): Promise<void> {
     const maxMs = options.minutes * 60_000 + extraMs(options.minutes) + beyondMs
     setTimeout(() => interruption.abort('the run hangs'), maxMs).unref()
     setTimeout(() => process.exit(1), maxMs + hangsOnMs).unref()
-    // Callers of a run that was interrupted never come to their end.
+    // The callers of an interrupted run never finish.
     process.exit(await run(options, interruption.signal))
   } catch (error) {
     if (!(error instanceof BadOptions)) throw error

@@ -1,9 +1,9 @@
 /**
- * What happens to the servers of a chaos run, planned before it begins: every kind of fault and every failpoint once, in drawn order, and from
- * then on drawn freely until the time is full. Pure: one seed and the same options give the same plan. Touches no process.
+ * Plans what happens to the servers of a chaos run before it starts: first every kind of fault and every failpoint once, in random order,
+ * and then random faults until the time is used up. Pure: the same seed and options give the same plan. Touches no process.
  *
- * A plan has two lanes, and in each one fault follows the other, so that never more than two overlap: `lives` ends processes, `beside` troubles
- * what they live on. The calm before a fault is drawn too; a quiet one belongs to both lanes.
+ * A plan has two lanes. Within a lane faults follow each other, so at most two overlap: `lives` ends processes, `beside` disturbs the
+ * stores and services they depend on. The pause before a fault is random too; a quiet pause applies to both lanes.
  */
 import { failpointNames, failpointStores, misplacedFailpoint, failpointDrops } from '../../src/failpoints.ts'
 import type { FailpointName } from '../../src/failpoints.ts'
@@ -17,10 +17,10 @@ export type ChaosOptions = {
   seed: number
   minutes: number
   store: StoreKind
-  /** Servers; one on SQLite. */
+  /** The number of servers; one on SQLite. */
   processes: number
   callers: number
-  /** The kinds that may come. */
+  /** The kinds of fault that may occur. */
   faults: FaultName[]
 }
 
@@ -29,11 +29,11 @@ type Kind = {
   /** Names from docs/fault-matrix.md. */
   faults: string[]
   stores: StoreKind[]
-  /** How often it is drawn, against the others of its lane. */
+  /** The weight with which it is drawn, compared with the others of its lane. */
   weight: number
   ways: string[]
   lastsMs: [number, number]
-  /** What takes long comes only into runs that are long enough for it. */
+  /** A kind that takes long is only used in runs that are long enough for it. */
   minMinutes?: number
 }
 
@@ -216,24 +216,24 @@ export type PlannedFault = {
   lane: Lane
   name: FaultName
   way: string
-  /** Calm before it. */
+  /** The pause before it. */
   restMs: number
-  /** The calm belongs to both lanes. */
+  /** During the pause, the other lane pauses too. */
   quiet: boolean
-  /** Where, if it is one process that it meets. */
+  /** The server, if it affects a single process. */
   supervised: number
   lastsMs: number
-  /** Of `failpoint` alone. */
+  /** For `failpoint` only. */
   points: ArmedPoint[]
 }
 
-/** `name=action@n`, as TURNKEEP_FAILPOINTS has it. */
+/** In the form `name=action@n` of TURNKEEP_FAILPOINTS. */
 export const specOf = (points: ArmedPoint[]): string => points.map(({ name, action, atHit }) => `${name}=${action}@${atHit}`).join(';')
 
-/** Points that only a drain comes to; the last use of keys is written once a minute, and at the end. */
+/** Failpoints that are only reached during a drain. Key uses are written once a minute and at the end. */
 export const isOfDrain = (name: FailpointName): boolean => /^(drain|give-up|touch-keys)\./.test(name)
 
-/** What a start takes on no machine less: a plan must not be done before its time. */
+/** The time that a start takes at least on any machine: a plan must not be finished before its time. */
 const minStartMs = 300
 
 export function planSchedule(options: ChaosOptions, points = pointsOf(options.store)): PlannedFault[] {
@@ -264,7 +264,7 @@ function planLane(lane: Lane, options: ChaosOptions, random: Random, points: Fai
     const name = byWeight(names, random)
     const [first] =
       name === 'failpoint' ? planVisits(random.shuffle(points).slice(0, random.int(1, 3)), random, options, { killingShare: 0.9 }) : []
-    // What does not act soon was visited before, and lives are to be many.
+    // What does not act soon was already visited earlier, and the run should have many process runs.
     const fault = first ? { ...first, lastsMs: random.int(800, 2500) } : draw(name, random, options)
     plan.push(fault)
     plannedMs += minMs(fault)
@@ -286,7 +286,7 @@ function byWeight(names: FaultName[], random: Random): FaultName {
 function draw(name: FaultName, random: Random, { processes }: ChaosOptions): PlannedFault {
   const { lane, ways, lastsMs } = kinds[name]
   const quiet = lane === 'lives' && random.chance(1 / 24)
-  // A quiet time is long enough for a renewal, after 4 s.
+  // A quiet pause is long enough for a lease renewal, which comes after 4 s.
   const restMs = quiet ? random.int(4500, 7000) : lane === 'lives' ? random.int(50, 700) : random.int(200, 2000)
   return {
     id: 0,
@@ -301,13 +301,14 @@ function draw(name: FaultName, random: Random, { processes }: ChaosOptions): Pla
   }
 }
 
-// So many points in one life, since a start costs more than all they do.
+// Several points per process run, because a start takes longer than everything they do.
 const fewestTogether = 4
 export const maxTogether = 8
 
 /**
- * Lives in which each of these points acts once. At most one of a life kills; what only a drain comes to is armed in lives that are drained.
- * `again`: they were armed in vain more than once, so that now nothing kills before them and they act at their first hit.
+ * Process runs in which each of these points acts once. At most one point per process run kills. Points that are only reached during a
+ * drain are armed in process runs that are drained. `again`: they were armed without effect more than once, so nothing kills before them
+ * now and they act at their first hit.
  */
 export function planVisits(
   points: FailpointName[],
@@ -320,19 +321,19 @@ export function planVisits(
   for (const names of [random.shuffle(others), random.shuffle(ofDrain)]) {
     while (names.length > 0) {
       const together = names.splice(0, again ? maxTogether : random.int(fewestTogether, maxTogether))
-      // Whoever kills first keeps the others from acting, so not every life of a visit has one that does.
+      // A point that kills prevents the others from acting, so not every process run has one.
       const kills = random.chance(again ? 0 : killingShare) ? random.int(0, together.length - 1) : -1
       groups.push(together.map((name, at) => arm(name, random, { kills: at === kills, again, store: options.store })))
     }
   }
   return groups.map((group) => {
     const drawn = draw('failpoint', random, options)
-    // The life before it is ended for it, so that there was calm enough.
+    // The previous process run is ended for this one, so there was already a pause.
     return { ...drawn, points: group, restMs: drawn.quiet ? drawn.restMs : 0, lastsMs: again ? againForMs : drawn.lastsMs }
   })
 }
 
-// A renewal comes after 4 s, an erasure when a caller asks for one.
+// A lease renewal comes after 4 s, an erasure when a caller asks for one.
 const againForMs = 15_000
 
 function arm(
@@ -342,16 +343,18 @@ function arm(
 ): ArmedPoint {
   const others = (['throw', 'drop', `delay:${random.int(20, 400)}`] as const).filter((action) => isAllowed(name, action, store))
   const drawn = random.pick(others)
-  // A commit that fails takes a whole batch with it, and half a minute draws few of them: outside of a kill, it always fails.
+  // A failing commit fails a whole batch, and half a minute draws few of them. So unless it kills, it always fails.
   const action = kills ? 'kill' : name.endsWith('.before-commit') && isAllowed(name, 'throw', store) ? 'throw' : drawn
   const mayBeLater = !again && isFrequent(name)
   return { name, action, atHit: mayBeLater ? random.pick([1, 1, 1, 2, 3]) : 1 }
 }
 
-/** Come to by every turn, so that a later hit is soon there; the others once a life, or when the operator does something. */
+/**
+ * Points that every turn reaches, so a later hit comes soon. Others are reached once per process run, or when the operator makes a change.
+ */
 const isFrequent = (name: FailpointName): boolean => /^(limiter|admit|settle|model|stream|answer|reply)\./.test(name)
 
-/** Not every point has a connection to drop. */
+/** Not every point has a connection that can be dropped. */
 function isAllowed(name: FailpointName, action: string, store: StoreKind): boolean {
   if (action === 'drop' && failpointDrops[name] === undefined) return false
   return misplacedFailpoint(`${name}=${action}`, store) === undefined

@@ -1,5 +1,6 @@
 /**
- * A short history in which every promise is kept: what the checker is tested with. Each kind of event is in it, and each refusal with its reason.
+ * A short history in which every guarantee holds, for testing the checker. It contains each kind of event, and each refusal with its
+ * reason.
  */
 import type { HistoryEvent } from './history.ts'
 import { createEventBuilder } from './event-builder.ts'
@@ -45,7 +46,7 @@ export function soundHistory(): HistoryEvent[] {
   refuse(call({ ...first, message: say('other', 'main', 'ann', 'quick 1').message }), 'idempotency_conflict')
   refuse(call(say('nonsense', 'main', 'ann', 'quick 1'), { flaw: 'unknown field' }), 'validation_error')
 
-  // One runs, and two come too early.
+  // One runs, and two are too early.
   const [slow, early] = [said('slow', 'main', 'ann', 'slow 3 20'), said('early', 'main', 'ann', 'quick 1')]
   const runs = call(slow)
   const serial = model(slow, 'text')
@@ -79,7 +80,7 @@ export function soundHistory(): HistoryEvent[] {
   change({ what: 'top-up', owner: 'own_birch', amountUsd: '0.01', idempotencyKey: 'top-up 1' })
   change({ what: 'balance', owner: 'own_birch', balanceUsd: '0.01100000', heldUsd: '0.00050000', availableUsd: '0.01050000' })
   simple(poor)
-  // An answer without text takes a second step. The hold for it did not fit, so this is refused after a model call.
+  // An answer without text takes a second step. The hold for it was not covered, so this is refused after a model call.
   const scant = said('scant', 'thin', 'cia', 'empty 2')
   const scantBy = call(scant)
   modelEnds(model(scant, 'text'))
@@ -105,8 +106,10 @@ export function soundHistory(): HistoryEvent[] {
   refuse(call(say('off', 'off', 'gil', 'quick 1')), 'agent_disabled')
   change({ what: 'switch', agent: 'agt_off', enabled: true })
 
-  // Two tries at once, while the agent is off and a process stands still and dies: one is refused and the other breaks off, so the refusal is the end.
-  // And a try that its caller left is read late, after another one was refused: it runs, is charged, and nobody hears of it.
+  // Two concurrent attempts while the agent is disabled and a process freezes and dies: one is refused and the other is cut off, so the
+  // refusal is the outcome.
+  // An attempt whose caller has disconnected is read late, after another one was refused. It runs, is charged, and nobody receives its
+  // reply.
   pass(10_000)
   write({ kind: 'process', at: now(), supervised: 0, what: 'stopped', signal: 'SIGSTOP', why: 'stop' })
   const [beside, late] = [say('beside', 'off', 'gil', 'quick 1'), say('late', 'off', 'ida', 'quick 1')]
@@ -128,7 +131,7 @@ export function soundHistory(): HistoryEvent[] {
   agent.version = 2
   simple(said('edited', 'main', 'ann', 'quick 1'))
 
-  // A process dies with a turn under way, and Redis is away for a moment; nothing of it is felt by what came before.
+  // A process dies during a turn, and Redis is unavailable for a moment. Neither affects what was there before.
   pass(10_000)
   const orphan = said('orphan', 'main', 'hal', 'quick 1')
   const orphaned = call(orphan)

@@ -1,6 +1,7 @@
 /**
- * One server of a run through all of its lives: started again at once whenever it ends, as a service manager would do it, on the port it always
- * had. Reads what each life says, and tells how it came to its end; an end that nothing explains is told as such. Never decides when a life ends.
+ * One server of a run through all its process runs. It is restarted immediately whenever it ends, as a service manager would do, on the
+ * same port. Reads the output of each process run and reports how it ended, and whether anything explains that. Never decides when a
+ * process run ends.
  */
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as pass } from 'node:timers/promises'
@@ -10,7 +11,7 @@ import { specOf } from './schedule.ts'
 import type { ArmedPoint } from './schedule.ts'
 
 export type End = { code: number | null; signal: NodeJS.Signals | null }
-/** How the harness ends a life; `order`: by a fault in the process itself. */
+/** How the harness ends a process run; `order`: by a fault in the process itself. */
 export type Ending = 'kill' | 'drain' | 'twice' | 'order'
 
 export type ProcessRun = {
@@ -19,17 +20,17 @@ export type ProcessRun = {
   startedAt: number
   armed: ArmedPoint[]
   drainSeconds: number
-  /** The clock that it sees can be moved. */
+  /** Its clock can be moved. */
   clock: boolean
-  /** What acted, and how, as the server itself said. */
+  /** The failpoints that acted, and how, as the server reported it. */
   acted: Map<string, string>
   listens: boolean
-  /** False where it ended before. */
+  /** False if it ended before. */
   listening: Promise<boolean>
   ended: Promise<End>
   end: End | undefined
   ending: Ending | undefined
-  /** Resolves when a failpoint acts in this life, or when it has ended. */
+  /** Resolves when a failpoint acts in this process run, or when it has ended. */
   news(): Promise<void>
 }
 
@@ -41,12 +42,12 @@ export type SupervisedServerOptions = {
   /** The bin/turnkeep.js that runs. */
   program?: string
   env(processRun: { number: number; drainSeconds: number; clock: boolean }): Record<string, string>
-  /** Whether a life runs under a clock that can be moved, and its drain limit where nobody asked for one. */
+  /** Whether a process run has a clock that can be moved, and its drain limit if none was requested. */
   draw(number: number): { clock: boolean; drainSeconds: number }
   /** A line at level error or fatal. */
   onTrouble(processRun: ProcessRun, line: LogLine): void
   onEnd(processRun: ProcessRun, end: End): void
-  /** For the guard that ends what a dead harness leaves. */
+  /** For the guard, which ends what a killed harness leaves behind. */
   onPid(word: 'start' | 'gone', pid: number): void
 }
 
@@ -55,32 +56,32 @@ export type LogLine = { level: string; msg: string; at: number; text: string }
 export type SupervisedServer = {
   readonly number: number
   readonly processRun: ProcessRun
-  /** The last one that began with failpoints. */
+  /** The last one that started with failpoints. */
   readonly armedLife: ProcessRun | undefined
-  /** A fault is at work here, and no other may disturb it. */
+  /** A fault is in progress here, and no other may disturb it. */
   reserved: boolean
-  /** How the next life begins, and where its start is refused the one after; those that follow are plain again. */
+  /** How the next process run starts, and the one after it if its start fails. Later ones have no failpoints. */
   prepare(next: NextProcessRun): void
-  /** The first life that listens from now on; rejects where none does in time. */
+  /** The first process run that listens from now on. Rejects if none does in time. */
   listening(limitMs?: number): Promise<ProcessRun>
-  /** SIGKILL; resolves when it is gone. */
+  /** SIGKILL; resolves when it has ended. */
   kill(): Promise<void>
-  /** SIGTERM, and once more where it is told; resolves when it is gone. */
+  /** SIGTERM, and a second one if requested; resolves when it has ended. */
   drain(againAfterMs?: number): Promise<void>
   signal(name: NodeJS.Signals): void
-  /** SIGUSR2, for what obey.ts was told; `ends` where the process is to die of it. */
+  /** SIGUSR2, for the instruction to obey.ts; `ends` if the process dies of it. */
   order({ ends }: { ends: boolean }): ProcessRun
-  /** The life that follows this one. */
+  /** The process run that follows this one. */
   after(processRun: ProcessRun): Promise<ProcessRun>
-  /** No more lives: drains the one there is, or kills it. */
+  /** No further process runs: drains the current one, or kills it. */
   close(how: 'drain' | 'kill'): Promise<void>
 }
 
-// A start that is refused must not be asked for in a tight circle.
+// A start that fails must not be repeated without a pause.
 const refusedStartPauseMs = 300
-// A start takes a second or two; this is for a machine that does much else, and for a database that comes back late.
+// A start takes one or two seconds. This is for a busy machine, and for a database that returns late.
 const listeningWithinMs = 90_000
-// Beyond the drain's own limit: what closes after it may wait for a database that is away.
+// In addition to the limit of the drain, because what is closed after it may wait for an unavailable database.
 const drainGraceMs = 30_000
 
 export function superviseServer(options: SupervisedServerOptions): SupervisedServer {
@@ -99,7 +100,7 @@ export function superviseServer(options: SupervisedServerOptions): SupervisedSer
       if (closing) return
       if (!processRun.listens) await pass(refusedStartPauseMs)
       if (closing) return
-      // Its store was away; its points have not been passed.
+      // Its store was unavailable, so its points were not reached.
       if (!processRun.listens && processRun.acted.size === 0 && processRun.ending === undefined)
         prepared ??= { points: processRun.armed, drainSeconds: processRun.drainSeconds }
       processRun = launch(processRun.number + 1)
@@ -247,7 +248,10 @@ function readLines(child: ChildProcess, take: (line: string) => void): void {
   })
 }
 
-/** Why a life came to this end; undefined where nothing that the harness did explains it. `troubled`: its store was away or full meanwhile. */
+/**
+ * Why a process run ended in this way; undefined if nothing that the harness did explains it. `troubled`: its store was unavailable or full
+ * meanwhile.
+ */
 export function explainEnd(
   processRun: Pick<ProcessRun, 'ending' | 'acted' | 'listens'>,
   { code, signal }: End,
@@ -256,11 +260,11 @@ export function explainEnd(
   const acts = [...processRun.acted]
   const by = (action: string): string | undefined => acts.find(([, acted]) => acted === action)?.[0]
   if (signal === 'SIGKILL') return processRun.ending === 'kill' ? 'killed' : by('kill')
-  // Node ends itself by this signal where its heap is full.
+  // Node ends itself with this signal if its heap is full.
   if (processRun.ending === 'order' && (code !== 0 || signal === 'SIGABRT')) return 'crashed'
   if (processRun.ending === 'twice' && (code === 0 || code === 1)) return 'ended by a second signal'
   if (processRun.ending === 'drain' && code === 0) return 'drained'
-  // By rule a point that throws ends a process in two places only (docs/failpoints.md).
+  // A point that throws ends a process in two places only (docs/failpoints.md).
   const threwAt = (where: string): boolean => acts.some(([name, action]) => name.startsWith(where) && action !== 'delay')
   if (processRun.ending === 'drain' && code === 1 && threwAt('drain.')) return 'a failpoint in the drain'
   if (!processRun.listens && code === 1 && threwAt('start.')) return 'a failpoint in the start'

@@ -21,19 +21,22 @@ export type Report = {
   faults: { name: FaultName; faults: string[]; count: number }[]
   /** How often each acted, by action. */
   failpoints: { name: string; actions: Counts }[]
-  /** Were to act and did not: such a run does not count. */
+  /** Points that should have acted and did not: such a run does not count. */
   neverActed: string[]
-  /** Kinds that were planned and never came, for the time was over. */
+  /** Kinds that were planned and did not occur, because the time was up. */
   neverCame: string[]
   impossible: { name: string; why: string; asked: boolean }[]
   kills: number
   starts: number
   counts: Counts
-  /** Keys during which nothing was broken. */
+  /** Keys during which there was no fault. */
   calm: number
-  /** So long the machine had no time for the run, and what came late is not held against the servers. */
+  /** How long the machine had no time for the run. Delays in that time are not violations. */
   crowdedSeconds: number
-  /** From a kill -9 to the final answer of what was under way at that process: of all, and of those during whose wait no other process ended. */
+  /**
+   * From a kill -9 to the final response of what was in progress in that process: for all, and for those during whose wait no other process
+   * ended.
+   */
   orphans: { all: Waits; ofOneKill: Waits }
   /** Lines at level error that a fault explains. */
   explained: Record<string, { count: number; example: string }>
@@ -52,7 +55,7 @@ type Given = {
   ms: number
 }
 
-// Of one violation; the rest is in the history.
+// Per violation; the rest is in the history.
 const maxEventsShown = 8
 const maxEventBytes = 400
 
@@ -90,8 +93,8 @@ export function reportOf({ options, history, logWatch, nemesis, counts = {}, vio
 }
 
 /**
- * No violation, and nothing was left out that was asked for: a run in which a failpoint never acted shows nothing about it, and one in which nobody
- * was answered or nothing was broken shows nothing at all.
+ * No violation, and nothing that was requested is missing. A run in which a failpoint never acted shows nothing about it, and one without
+ * responses or faults shows nothing at all.
  */
 export function isSound(report: Pick<Report, 'violations' | 'neverActed' | 'impossible' | 'counts' | 'faults'>): boolean {
   const { violations, neverActed, impossible } = report
@@ -114,10 +117,13 @@ function tally(names: string[]): Counts {
   return Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length]))
 }
 
-// A connection breaks a moment before its process is known to be gone, and is known to be broken a moment after.
+// A connection breaks shortly before its process is known to have ended, and the caller notices it shortly after.
 const [earlyMs, lateMs] = [2000, 500]
 
-/** Of each message whose caller lost its connection to a killed process and came back: how long from the kill until its key had a final answer. */
+/**
+ * For each message whose caller lost its connection to a killed process and returned: the time from the kill until its key had a final
+ * response.
+ */
 export function orphanWaits(events: HistoryEvent[], finals: Resolution[]): { ms: number; disturbed: boolean }[] {
   const calls = new Map(events.flatMap((event) => (event.kind === 'call' ? [[event.call, event] as const] : [])))
   const kills = events.flatMap((event) => (event.kind === 'process' && event.signal === 'SIGKILL' ? [event] : []))
@@ -136,7 +142,7 @@ export function orphanWaits(events: HistoryEvent[], finals: Resolution[]): { ms:
     const killedAt = hitAt.get(keyOf(resolution))
     const { finalAt } = resolution
     if (killedAt === undefined || finalAt === undefined || finalAt < killedAt) return []
-    // The kill itself may be known a moment after the connection broke.
+    // The kill may be noticed shortly after the connection broke.
     return [{ ms: finalAt - killedAt, disturbed: ends.filter((at) => at >= killedAt && at < finalAt).length > 1 }]
   })
 }

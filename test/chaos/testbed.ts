@@ -1,7 +1,7 @@
 /**
- * Everything that a chaos run breaks: the servers at their fixed ports, and what they stand on, which is a data folder on a disk of its own or a
- * private PostgreSQL behind one proxy a server and a private Redis. All of it goes away with `close`, and with the harness if that is killed.
- * Decides no fault.
+ * Everything that a chaos run disturbs: the servers at their fixed ports and what they depend on, which is a data folder on its own disk,
+ * or a private PostgreSQL behind one proxy per server and a private Redis. `close` removes all of it, and so does the guard if the harness
+ * is killed. Chooses no fault.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
@@ -32,13 +32,13 @@ import type { Random } from './random.ts'
 import type { ChaosOptions, StoreKind } from './schedule.ts'
 import type { LogWatch } from './log-watch.ts'
 
-/** What the callers see of it. */
+/** The part that callers see. */
 export type Target = {
-  /** By place; a dead one refuses connections. */
+  /** Indexed by place. A place without a server refuses connections. */
   urls: string[]
   adminToken: string
   store: StoreKind
-  /** Of a place that lives now, if one does. */
+  /** A place with a running server, if there is one. */
   adminUrl(): string
 }
 
@@ -47,24 +47,24 @@ export type SharedStores = { server: PostgresServer; database: OwnDatabase; prox
 export type Testbed = {
   options: ChaosOptions
   history: History
-  /** Holds everything that is not a server's own. */
+  /** Contains everything that does not belong to a single server. */
   folder: string
   target: Target
   supervisedServers: SupervisedServer[]
-  /** What one process is told to do to itself, read by obey.ts. */
+  /** The instructions to one process, read by obey.ts. */
   ordersOf(supervised: number): string
-  /** Settings with which a command reaches the store, past the proxies. */
+  /** Settings with which a command connects to the store without the proxies. */
   storeEnv: Record<string, string>
   program: string | undefined
   shared: SharedStores | undefined
   disk: Disk | undefined
   clock: Clock | undefined
-  /** Every invariant, in the stored rows. */
+  /** All invariants, in the stored rows. */
   verify(): Promise<Verdict[]>
   read<Result>(read: (sql: Sql) => Promise<Result>): Promise<Result>
-  /** Drains every server, which must end well. */
+  /** Drains every server, which must succeed. */
   drain(): Promise<void>
-  /** Kills what is left and removes all of it. */
+  /** Kills what is left and removes everything. */
   close(): Promise<void>
 }
 
@@ -81,7 +81,7 @@ export type TestbedOptions = {
 
 const adminToken = 'chaos-admin-token-0123456789'
 
-/** Why a kind of fault cannot be made on this machine, by its name. */
+/** Why a kind of fault is not possible on this machine, by its name. */
 export function impossible(): Partial<Record<'disk' | 'clock', string>> {
   const [disk, clock] = [noDisk(), noClock()]
   return { ...(disk && { disk }), ...(clock && { clock }) }
@@ -113,7 +113,7 @@ export async function openTestbed({ options, program, history, random, logWatch,
     const ordersOf = (supervised: number): string => join(folder, `orders-${supervised}`)
     const drawLife = (supervised: number, number: number) => {
       const own = random.fork(`life ${number} of ${supervised}`)
-      // On SQLite every other life, or the time of a run would never be the real one.
+      // On SQLite only every second process run, because the run would never have the real time otherwise.
       const moved = options.store === 'sqlite' ? number % 2 === 0 : supervised === options.processes - 1
       return { clock: clock !== undefined && moved, drainSeconds: own.pick([0, 1, 3, 6]) }
     }
@@ -191,7 +191,8 @@ async function openShared(processes: number, ports: number[], undo: (() => unkno
   return { server, database, proxies, redis }
 }
 
-// Below those from which connections go out (32768 on Linux, 49152 elsewhere): what is dead for a second must find its port free again.
+// Below the ports of outgoing connections (from 32768 on Linux, from 49152 elsewhere), so that a server that was down for a second finds
+// its port free again.
 const [lowestPort, highestPort] = [20_000, 32_000]
 
 async function freePorts(count: number): Promise<number[]> {
@@ -213,7 +214,7 @@ async function isFree(port: number): Promise<boolean> {
   return free
 }
 
-/** What must be so when all is quiet: no turn runs and nothing is held. Each line names what is not. */
+/** The state that is required after a run: no turn is running and nothing is held. Each line names an exception. */
 export async function unquiet(sql: Sql): Promise<string[]> {
   const running = await sql.all(`select request_id, state, attempt from turns where state = 'running' limit 20`)
   const holds = await sql.all('select id as owner_id, held from owners where held <> 0 limit 20')

@@ -1,7 +1,7 @@
 /**
- * The model server, the embedding server and the tool server of a run, over real HTTP on one free port. What is done with a call is told by the
- * message itself (messages.ts), so a run has no script; every call and its end is written into the history. Never knows which turn a call
- * belongs to, and never remembers a reply: each carries the serial number of its own call, so that a second one is seen.
+ * The model server, the embedding server and the tool server of a run, over real HTTP on one free port. A message itself says what to do
+ * with a call (messages.ts), so a run has no script. Every call and its end is recorded in the history. It does not know to which turn a
+ * call belongs and does not store replies: each contains the serial number of its own call, so a second one is noticed.
  */
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -17,9 +17,9 @@ export type Upstream = {
   toolUrl: string
   /** For `TURNKEEP_ALLOW_PRIVATE_HOSTS`. */
   allowPrivateHosts: string
-  /** Whatever is silent breaks off now, and nothing is silent or slow any more. */
+  /** Silent connections break off now, and no response is silent or slow any more. */
   hurry(): void
-  /** Ends every connection; what hung is told as aborted. */
+  /** Ends every connection. Hanging calls are recorded as aborted. */
   close(): Promise<void>
 }
 
@@ -31,7 +31,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
   let serials = 0
 
   const server = createServer((request, response) => {
-    // A caller who goes in the middle is what this harness is for.
+    // Callers who disconnect during a call are expected here.
     response.on('error', () => response.destroy())
     answer(request, response).catch(() => response.destroy())
   })
@@ -109,7 +109,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
       delta({ content: piece })
       if (deed.does === 'text' && deed.everyMs > 0) await wait(deed.everyMs)
     }
-    // What was written leaves before the end does, so that a cut after a piece comes after it.
+    // Written data is sent before the end, so that a cut after a piece comes after it.
     if (deed.does === 'cut' || deed.does === 'garbled' || deed.does === 'error') await pass(pieces.length > 0 ? 20 : 0)
     if (deed.does === 'cut') return reset()
     if (deed.does === 'error') event({ error: { message: 'told to fail' } })
@@ -162,7 +162,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
 
 type About = { serial: number; name: string; canary: string; messages: Prompt['messages']; at: number }
 
-/** The reply says which call it is of, which version of the prompt the agent had, and how much history it saw. */
+/** The reply contains the serial number of its call, the version of the agent's prompt, and the number of earlier messages. */
 function piecesOf(deed: Deed, { serial, name, canary, messages, at }: About): string[] {
   if (deed.does === 'tools') return deed.preamble ? [`[c${serial}] I look. `] : []
   if (deed.does === 'empty' || deed.does === 'status' || deed.does === 'silence') return []
@@ -194,7 +194,7 @@ function toolCall({ name, manner }: ToolWanted, index: number, about: { name: st
   return { index, id: `call-${index}`, type: 'function', function: { name, arguments: JSON.stringify(given) } }
 }
 
-/** The same text has the same vector; what they mean is nobody's affair here. */
+/** The same text has the same vector; meaning does not matter here. */
 function embeddings({ input }: { input: string[] }): object {
   const vector = (text: string): number[] => Array.from({ length: 8 }, (_, n) => 1 + [...text].filter((_c, at) => at % 8 === n).length)
   return { data: input.map((text, index) => ({ index, embedding: vector(text) })), usage: { prompt_tokens: 1, total_tokens: 1 } }

@@ -1,8 +1,8 @@
 /**
- * The load of a run: an operator who makes four tenants and changes things, and callers of every manner, all drawn from the seed. Knows no
- * fault: to it a server is an address that answers or does not. Everything it sends and sees is in the history, and it judges none of it.
- * Faults of docs/fault-matrix.md that the load makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`, `fault.top-up-mid-turn`,
- * `fault.model-unavailable`.
+ * The load of a run: an operator who creates four tenants and makes changes, and callers of all kinds, all drawn from the seed. It knows no
+ * faults: a server is an address that responds or does not. Everything it sends and receives is recorded in the history, and it judges none
+ * of it. Faults of docs/fault-matrix.md that the load makes itself: `fault.key-on-both-transports`, `fault.rate-limit-storm`,
+ * `fault.top-up-mid-turn`, `fault.model-unavailable`.
  */
 import { createAsking } from './callers/ask.ts'
 import type { Target } from './callers/ask.ts'
@@ -15,15 +15,15 @@ import type { Random } from './random.ts'
 import type { Upstream } from './upstream.ts'
 
 export type Workload = {
-  /** Makes provider, owners, agents and keys; then the callers run until `stop`. */
+  /** Creates provider, owners, agents and keys. Then the callers run until `stop`. */
   begin(): Promise<void>
-  /** To be called when no fault is left: no new message, every open key until it is final, then everything is read once more. */
+  /** Call it when there are no faults any more: no new message, every open key until it is final, and then everything is read once more. */
   stop(): Promise<void>
-  /** So far. `turns` had a reply, `failed` and `refused` are final without one, `open` are under way. */
+  /** Until now. `turns` had a reply, `failed` and `refused` are final without one, `open` are in progress. */
   counts(): { turns: number; failed: number; refused: number; open: number; erased: number; calls: number; retries: number; left: number }
 }
 
-// H9 gives every key thirty seconds; what is open after these has shown it.
+// H9 gives every key thirty seconds. A key that is still open after this time has violated it.
 const graceMs = 40_000
 
 type WorkloadOptions = { target: Target; random: Random; history: History; callers: number; upstream: Upstream }
@@ -50,7 +50,7 @@ export async function startWorkload({ target, random, history, callers, upstream
       operate({ admin, testbed: made, random: random.fork('operator'), history, stopped: stopped.signal }),
       ...Array.from({ length: callers }, (_, number) => runCaller({ ...common, number, random: random.fork(`caller ${number}`) })),
     ])
-    // Told to whoever stops the load.
+    // Reported to the caller of `stop`.
     running.catch(() => stopped.abort())
   }
 

@@ -1,6 +1,7 @@
 /**
- * A server of embeddings over real HTTP on port 0, with a real English model of 512 dimensions: what means the same lies near in its vectors. Speaks
- * OpenAI's dialect at `baseUrl` and Google's at `googleBaseUrl`, for any name of a model. Counts calls; fails, hangs or lies when told to.
+ * An embedding server over real HTTP on port 0, with a real English model of 512 dimensions: texts with similar meanings have similar
+ * vectors. Speaks OpenAI's dialect at `baseUrl` and Google's at `googleBaseUrl`, for any model name. Counts calls, and fails, hangs or
+ * returns wrong data as scripted.
  *
  *     const server = await startEmbeddingServer()
  *     server.script({ status: 429, headers: { 'retry-after': '1' } }, 'hang', 'cut')     // the next three calls, in order
@@ -30,19 +31,19 @@ export type EmbeddingReply =
   | { status: number; headers?: Record<string, string>; body?: string | object }
   | { json: unknown }
   | { vectors: unknown[] }
-  /** OpenAI's other form of a vector. */
+  /** The other form of a vector that OpenAI has. */
   | 'base64'
-  /** In an order of its own, as the index of each says. */
+  /** In a different order; each has its index. */
   | 'shuffled'
   | 'hang'
   | 'cut'
 
 export type EmbeddingServer = {
-  /** Of a provider of the kind `openai-compatible` or `openai`. */
+  /** For a provider of the kind `openai-compatible` or `openai`. */
   baseUrl: string
   googleBaseUrl: string
   calls: EmbeddingCall[]
-  /** Texts of all calls, together. */
+  /** The number of texts in all calls. */
   texts(): string[]
   script(...replies: EmbeddingReply[]): void
   break(reply: EmbeddingReply): void
@@ -50,7 +51,7 @@ export type EmbeddingServer = {
   close(): Promise<void>
 }
 
-/** Loaded once a process, when the first vector is wanted: 0.4 s. */
+/** Loaded once per process for the first vector; takes 0.4 s. */
 let model: ReturnType<typeof initModel> | undefined
 
 export async function startEmbeddingServer(): Promise<EmbeddingServer> {

@@ -1,6 +1,6 @@
 /**
- * What a network does to a database, on demand: a TCP proxy before a server that passes, refuses, delays, falls silent, resets, or loses the
- * answer of one statement. Never changes a byte, never reorders, and uses time only for `delay`.
+ * The faults of a network between a service and its database, on demand: a TCP proxy that passes, refuses, delays, falls silent, resets, or
+ * loses the answer to one statement. It never changes or reorders bytes, and uses time only for `delay`.
  *
  *     const proxy = await startFaultProxy(server.port)
  *     const url = proxy.through(server.url)
@@ -12,38 +12,38 @@
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** `rst` resets the connection, `fin` ends it in good order, `silence` leaves it open and says nothing more. */
+/** `rst` resets the connection, `fin` closes it regularly, `silence` leaves it open and sends nothing more. */
 export type How = 'rst' | 'fin' | 'silence'
 
 export type Cut = {
-  /** `request`: what holds the pattern never reaches the server. `answer`: it does, and the answer never comes back. */
+  /** `request`: what contains the pattern never reaches the server. `answer`: it does, and the answer is lost. */
   lose: 'request' | 'answer'
   how?: How
-  /** With `answer`: the cut comes once the server has sent this; by default with its first byte. */
+  /** With `answer`: the cut comes after the server has sent this; by default with its first byte. */
   until?: string | Buffer
 }
 
 export type FaultProxy = {
   port: number
-  /** The same URL by way of the proxy. */
+  /** The same URL through the proxy. */
   through(url: string): string
-  /** Everything flows again, and what was held flows on. */
+  /** Everything is passed again, including what was held back. */
   pass(): Promise<void>
-  /** Nobody listens: new connections are refused. Those that are there go on. */
+  /** New connections are refused. Existing ones continue. */
   refuse(): Promise<void>
-  /** New connections are accepted and hear nothing; in those that are there nothing moves. Nothing is lost until they are reset. */
+  /** New connections are accepted and receive nothing; on existing ones nothing is passed. Nothing is lost until they are reset. */
   blackhole(): void
-  /** Every piece is held for so long, in both directions. */
+  /** Every piece is delayed by this, in both directions. */
   delay(ms: number): void
-  /** New connections go to another server from now on. */
+  /** New connections are made to another server from now on. */
   leadTo(port: number): void
   /** Resets every connection at once. */
   reset(): void
-  /** The next connection to get so far is cut after so many bytes of the server from now on; resolves when it has happened. */
+  /** The next connection that receives this many bytes of the server from now on is cut; resolves when that has happened. */
   cutAfter(bytes: number, how?: How): Promise<void>
-  /** The next connection to send the pattern is cut, once; resolves when it has happened. */
+  /** The next connection that sends the pattern is cut, once; resolves when that has happened. */
   cutAt(pattern: string | Buffer, cut: Cut): Promise<void>
-  /** Connections open now, and all that ever came. */
+  /** The number of open connections, and of all since the start. */
   readonly open: number
   readonly accepted: number
   close(): Promise<void>
@@ -51,10 +51,13 @@ export type FaultProxy = {
 
 type Trap = { done: () => void; how: How } & ({ bytes: number } | { pattern: Buffer; lose: Cut['lose']; until: Buffer | undefined })
 
-/** A pattern may lie across two pieces, so this much of the former one is kept. */
+/** A pattern may be split over two pieces, so this much of the previous one is kept. */
 const seam = 4096
 
-/** `port`: its own; where it is to refuse for long, one from which no connection of the machine goes out, or it is gone when it is wanted back. */
+/**
+ * `port`: its own. If it refuses for long, the port must be one that outgoing connections do not use, or it may be taken when it is needed
+ * again.
+ */
 export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = {}): Promise<FaultProxy> {
   let targetPort = firstPort
   let mode: 'pass' | 'blackhole' = 'pass'
@@ -68,7 +71,7 @@ export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = 
     pairs.add(new Pair(client))
   })
 
-  /** Two sockets and what goes between them. */
+  /** Two sockets and the data between them. */
   class Pair {
     readonly #client: Socket
     #target: Socket | undefined
@@ -84,7 +87,7 @@ export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = 
       this.flow()
     }
 
-    /** Lets go of what was held; connects to the server where that was not done yet. */
+    /** Passes what was held back, and connects to the server if that has not been done yet. */
     flow(): void {
       if (mode === 'blackhole' || this.#client.destroyed) return
       if (this.#target) {
@@ -114,7 +117,7 @@ export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = 
     #carry(from: Socket, to: Socket, look: (piece: Buffer) => Buffer | undefined): void {
       let before = Promise.resolve()
       let waiting = 0
-      // In their order, and none before its time; without a delay at once.
+      // In order, and none before its time; without a delay immediately.
       const inTurn = (step: () => void): void => {
         if (delayMs === 0 && !waiting) return step()
         const due = performance.now() + delayMs
@@ -168,7 +171,7 @@ export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = 
       }
       traps = traps.filter((one) => one !== trap)
       const last = piece.subarray(0, trap.bytes)
-      // What was allowed through must have left before a reset, which would take it along.
+      // Data that was passed must have been sent before a reset, which would discard it.
       if (last.length > 0) this.#client.write(last, () => this.#cut(trap))
       else this.#cut(trap)
       this.#silent = true
@@ -187,7 +190,7 @@ export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = 
 
     #gone(): void {
       if (this.#client.destroyed && (!this.#target || this.#target.destroyed)) pairs.delete(this)
-      // One side is gone for good: so is the other, unless nothing may move.
+      // If one side has ended, the other ends too, unless nothing may be passed.
       else if (mode === 'pass' && !this.#silent) (this.#client.destroyed ? this.#target : this.#client)?.end()
     }
   }
@@ -228,7 +231,7 @@ export async function startFaultProxy(firstPort: number, { port: wanted = 0 } = 
     },
     async refuse() {
       flow()
-      // The callback waits for the last connection; the listener itself is gone at once.
+      // The callback waits for the last connection; the listener itself ends immediately.
       server.close()
     },
     blackhole() {

@@ -1,7 +1,7 @@
 /**
- * Several real servers on one PostgreSQL and one Redis, a model server that outlives them, and callers who come back with the same key until they
- * have their reply, from whichever process answers. Every process it starts ends with the test. Nothing here is retried in secret: what a
- * caller met on the way is told.
+ * Several real servers on one PostgreSQL and one Redis, a model server that keeps running when they end, and callers who retry with the
+ * same key at any process until they have their reply. Every process that it starts ends with the test. It hides no retry: the result
+ * contains what a caller received before.
  *
  *     const fleet = await Fleet.begin(t, { count: 3 })
  *     const told = await fleet.send(fleet.sent('hello'))      // comes back until it is final, over any server that lives
@@ -23,15 +23,15 @@ import type { ServerProcess } from './server-process.ts'
 import { adminToken, parseEvents, read, TestClient } from './test-app.ts'
 import type { Caller } from './test-app.ts'
 
-/** Why a fleet cannot run here; false where it can. For the `skip` of a test. */
+/** Why a fleet is not possible here, or false. For the `skip` option of a test. */
 export const noFleet = (): string | false => noPostgres() || noRedis()
 
 export type FleetOptions = {
-  /** Servers; one by default. */
+  /** The number of servers; one by default. */
   count?: number
-  /** Where this test looks at the database; by default one of its own in the run's PostgreSQL. */
+  /** The database of this test; by default its own in the PostgreSQL of the run. */
   databaseUrl?: string
-  /** Where the servers are sent, if by another way. */
+  /** The URL that the servers use, if it differs from that of the test. */
   serversReachItAt?: string
   /** More settings of every server. */
   env?: Record<string, string>
@@ -39,40 +39,40 @@ export type FleetOptions = {
 
 export type Sent = { message: string; user: string; idempotencyKey: string; transport: 'chat' | 'stream' }
 
-/** What a request came to at last, and what its caller met before. */
+/** The outcome of a request, and what its caller received before. */
 export type Told = {
   sent: Sent
-  /** The reply as JSON text, the same for both transports; undefined where the end is an error. */
+  /** The reply as JSON text, the same on both transports; undefined if the outcome is an error. */
   reply: string | undefined
   status: number
   code: string | undefined
-  /** What the earlier tries met, in order: the code of an error, `broken` or `cut`. */
+  /** The results of the earlier attempts, in order: an error code, `broken` or `cut`. */
   met: string[]
   at: number
 }
 
 export type LoadOptions = {
   callers: number
-  /** Up to so long between an answer and the next message. */
+  /** The longest pause between a response and the next message. */
   restMs?: number
-  /** Tells the messages of two loads apart. */
+  /** Distinguishes the messages of two loads. */
   name?: string
   choose?: (sent: Sent) => Where
 }
 
 export type Load = {
-  /** What was answered so far. */
+  /** Until now. */
   reported: Told[]
-  /** Sends nothing new; resolves with all of it when the last request has come to its end. Rejects where a caller found something wrong. */
+  /** Sends nothing new. Resolves with all results when the last request has its outcome. Rejects if a caller found something wrong. */
   stop(): Promise<Told[]>
 }
 
-/** `broken`: no answer began; `cut`: one began and never ended. */
+/** `broken`: no response started; `cut`: one started and did not end. */
 type Try = { kind: 'reply'; reply: string } | { kind: 'error'; status: number; code: string } | { kind: 'broken' } | { kind: 'cut' }
-/** A server's place, or the URL of something before them. */
+/** A server's place, or the URL of a proxy in front of them. */
 type Where = number | string | undefined
 
-// What the specification tells a caller to come back for with the same key.
+// The error codes after which the specification tells a caller to retry with the same key.
 const comeBack = new Set([
   'service_unavailable',
   'idempotency_in_progress',
@@ -81,15 +81,15 @@ const comeBack = new Set([
   'broken',
   'cut',
 ])
-// Callers of a test are less patient than those who obey Retry-After.
+// Callers of a test wait for less time than Retry-After.
 const pauseMs = 200
 
 export class Fleet {
   readonly model: ModelServer
-  /** Where this test looks; it changes with the database. */
+  /** The store as this test reads it. It changes with the database. */
   databaseUrl: string
   readonly #env: Record<string, string>
-  /** By place; undefined while none runs there. */
+  /** Indexed by place; undefined while no server is running there. */
   readonly servers: (ServerProcess | undefined)[] = []
   #closed = false
   readonly #starting: Promise<ServerProcess>[] = []
@@ -130,14 +130,14 @@ export class Fleet {
     return (this.servers[place] = await starting)
   }
 
-  /** SIGKILL; resolves when the process is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   async kill(place: number): Promise<void> {
     const server = this.servers[place]
     this.servers[place] = undefined
     await server?.kill()
   }
 
-  /** A process that a test ends in its own way is not asked any more. */
+  /** Requests are no longer sent to a process that a test ends itself. */
   leave(place: number): ServerProcess {
     const server = this.servers[place]!
     this.servers[place] = undefined
@@ -148,19 +148,22 @@ export class Fleet {
     return this.servers.flatMap((server, place) => (server ? [place] : []))
   }
 
-  /** One server, or whatever listens at a URL. */
+  /** One server, or anything that listens at a URL. */
   client(at: number | string = this.alive[0]!): TestClient {
     const client = new TestClient(typeof at === 'string' ? at : this.servers[at]!.url)
     client.caller = this.caller
     return client
   }
 
-  /** A request with a key of its own. */
+  /** A request with its own key. */
   sent(message: string, { user = 'user-1', transport = 'chat' as Sent['transport'] } = {}): Sent {
     return { message, user, transport, idempotencyKey: randomUUID() }
   }
 
-  /** Sends one request with its key, again and again, until the end is final. `choose` names the place of each try; by default any that lives. */
+  /**
+   * Sends one request with its key repeatedly until the outcome is final. `choose` names the place of each attempt; by default any running
+   * server.
+   */
   async send(sent: Sent, { choose = this.#any as () => Where, limitMs = 120_000 } = {}): Promise<Told> {
     const until = performance.now() + limitMs
     const met: string[] = []
@@ -182,7 +185,7 @@ export class Fleet {
     return alive[Math.floor(Math.random() * alive.length)]
   }
 
-  /** Callers, each a user of its own, who send their next message when the one before is answered, by the two transports in turn. */
+  /** Callers, each with its own user, who send the next message after the previous one was answered, on the two transports alternately. */
   load({ callers, restMs = 0, name = 'message', choose }: LoadOptions): Load {
     const reported: Told[] = []
     const stopped = new AbortController()
@@ -195,7 +198,7 @@ export class Fleet {
         }
       }),
     )
-    // Whoever stops the load hears of it.
+    // Reported to the caller of `stop`.
     all.catch(() => stopped.abort())
     return {
       reported,
@@ -207,7 +210,7 @@ export class Fleet {
     }
   }
 
-  /** One try. Fails the test where a process has ended that nobody killed, and where a stream's events are not in order. */
+  /** One attempt. Fails the test if a process has ended that was not killed, or if the events of a stream are in the wrong order. */
   async try({ message, user, idempotencyKey, transport }: Sent, at: Where): Promise<Try> {
     const server = typeof at === 'number' ? this.servers[at] : undefined
     if (at === undefined || (typeof at === 'number' && !server)) return { kind: 'broken' }
@@ -236,15 +239,16 @@ export class Fleet {
     return withClient(this.databaseUrl, async (client) => (await client.query(text, values)).rows)
   }
 
-  /** Every invariant holds in what is stored. */
+  /** Every invariant holds in the stored data. */
   async verify(): Promise<void> {
     const broken = (await readPostgresSnapshot(this.databaseUrl, verify)).filter(({ rows }) => rows.length > 0)
     assert.deepEqual(broken, [], 'an invariant is broken')
   }
 
   /**
-   * Each request came to one reply, the same bytes again from every process (or from one of them, in turn, where there are many); as many charges as
-   * replies, nothing held, and the model called for none of them more often than its fence was raised, which each run and each claim does once.
+   * Each request has one reply, with the same bytes from every process (or from one of them, alternately, if there are many). There are as
+   * many charges as replies, and nothing is held. For none of them was the model called more often than its fence was raised, once for each
+   * run and each claim.
    */
   async checkReplies(reported: Told[], { everywhere = true } = {}): Promise<void> {
     const ids = new Set<string>()
@@ -281,7 +285,7 @@ export class Fleet {
   }
 }
 
-/** Ends every session of the database; with `away` it takes no new one until it is told to. */
+/** Ends all sessions of the database. With `away` it accepts no new ones until it is allowed again. */
 export async function endSessions(fleet: Fleet, { away = false } = {}): Promise<{ comesBack(): Promise<void> }> {
   const server = new URL(fleet.databaseUrl)
   const name = server.pathname.slice(1)
@@ -295,7 +299,7 @@ export async function endSessions(fleet: Fleet, { away = false } = {}): Promise<
   return { comesBack: async () => void (await allow(true)) }
 }
 
-/** What was met, each run of the same thing once: `broken idempotency_in_progress×61`. */
+/** The earlier results, with repeated ones counted: `broken idempotency_in_progress×61`. */
 function summary(met: string[]): string {
   const runs: { code: string; count: number }[] = []
   for (const code of met) {
@@ -310,7 +314,7 @@ function inGroups<Item>(items: Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
 }
 
-/** Waits for what must come, however slow the machine is; fails with what did not. */
+/** Waits for something that must happen, however slow the machine is; fails with what did not happen. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
   for (const limit = performance.now() + limitMs; !(await holds()); await pass(20))
     assert.ok(performance.now() < limit, `${what}: it never came`)

@@ -1,6 +1,7 @@
 /**
- * The whole outcome of a turn, as a row of the fault matrix asks for it: what the caller gets and a retry with the same key, what is stored, what
- * is charged, what is held, how often the model was called. Only looks, over HTTP; the message is one that no other turn of the test has.
+ * The complete outcome of a turn, as the fault matrix describes it: what the caller receives, and a retry with the same key; what is
+ * stored, charged and held; and how often the model was called. It only reads, over HTTP. No other turn of the test may have the same
+ * message.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -10,12 +11,12 @@ import type { Answer, Caller, Json, StreamEvent, TestApp } from './test-app.ts'
 export type Transport = 'chat' | 'stream'
 export const transports: readonly Transport[] = ['chat', 'stream']
 
-/** One request: the first of a caller whose balance nothing else has touched. */
+/** One request: the first of a caller, so nothing else has changed its balance. */
 export type Sent = { caller: Caller; idempotencyKey: string; message: string; user: string; transport: Transport }
 
 const startingBalance = '10.00000000'
 
-/** A request of a caller of its own. */
+/** A request of its own caller. */
 export async function makeSent(
   app: TestApp,
   message: string,
@@ -26,7 +27,7 @@ export async function makeSent(
 }
 export type SentOptions = { transport?: Transport; agent?: Json; key?: Json }
 
-/** Sends; once more where the limiter was late (`rate.fail-closed`): nothing was stored then, and a machine of tests does much else. */
+/** Sends it, and once more if the limiter was late (`rate.fail-closed`): nothing was stored then, and a machine that runs tests is busy. */
 export async function send(app: TestApp, { message, transport, ...options }: Sent): Promise<Told> {
   for (;;) {
     const reported = await tell(app[transport](message, options), transport)
@@ -34,7 +35,7 @@ export async function send(app: TestApp, { message, transport, ...options }: Sen
   }
 }
 
-/** The same for both transports: the JSON of `response.completed` and of a 200, or the error object, with the status of the HTTP answer. */
+/** The same on both transports: the JSON of `response.completed` or of a 200, or the error object, with the HTTP status. */
 export type Told = { status: number; reply: Json | undefined; code: string | undefined; answer: Answer; events: StreamEvent[] }
 
 async function tell(asked: Promise<Answer & { events?: StreamEvent[] }>, transport: Transport): Promise<Told> {
@@ -51,7 +52,7 @@ async function tell(asked: Promise<Answer & { events?: StreamEvent[] }>, transpo
 
 export const names = (events: StreamEvent[]): string => events.map(({ event }) => event).join(' ')
 
-/** Sends with the same key until the turn has come to an end; the service says when to come back. */
+/** Sends with the same key until the turn has ended. The service says when to retry. */
 export async function sendUntilEnded(app: TestApp, sent: Sent): Promise<Told> {
   for (;;) {
     const reported = await send(app, sent)
@@ -63,7 +64,10 @@ export async function sendUntilEnded(app: TestApp, sent: Sent): Promise<Told> {
 export const callsOf = (app: TestApp, { message }: Sent): number =>
   app.model.calls.filter(({ lastUserMessage }) => lastUserMessage === message).length
 
-/** One reply that stands once and is replayed on both transports without the model, one charge of its usage, nothing held. Answers the reply. */
+/**
+ * One reply that is stored once and replayed on both transports without the model, one charge for its usage, nothing held. Returns the
+ * reply.
+ */
 export async function answeredOnce(app: TestApp, sent: Sent, { content, calls = 1 }: { content: string; calls?: number }): Promise<Json> {
   const [sync, stream] = [await sendUntilEnded(app, { ...sent, transport: 'chat' }), await send(app, { ...sent, transport: 'stream' })]
   assert.equal(sync.status, 200, sync.answer.text)
@@ -86,7 +90,7 @@ export async function answeredOnce(app: TestApp, sent: Sent, { content, calls = 
   return reply
 }
 
-/** Nothing in the history, nothing charged, nothing held; and the turn says so of itself. */
+/** Nothing in the history, nothing charged, nothing held, and the turn's own record agrees. */
 export async function nothingKept(
   app: TestApp,
   sent: Sent,

@@ -1,6 +1,7 @@
 /**
- * A real PostgreSQL for tests, from the programs that are installed: a cluster of its own in a folder of its own on a port of its own, gone
- * when the test process is gone. Touches no cluster of the machine. As root it runs as `postgres` or `nobody`, for it refuses root.
+ * A real PostgreSQL for tests, from the installed programs: a private cluster in its own folder on its own port, which ends with the test
+ * process. It touches no other cluster of the machine. As root it runs as `postgres` or `nobody`, because PostgreSQL refuses to run as
+ * root.
  *
  *     const url = await sharedPostgres()          // the one that test/run.ts started, or one for this process
  *     const own = await makeDatabase()            // a fresh database in it; own.url, own.drop()
@@ -24,25 +25,25 @@ const run = promisify(execFile)
 const readyWithinMs = 60_000
 
 export type PostgresServer = {
-  /** Of the database `postgres`, as its superuser. */
+  /** The URL of the database `postgres`, as its superuser. */
   url: string
   port: number
-  /** Holds the cluster (`data`), the socket and the log. */
+  /** Contains the cluster (`data`), the socket and the log. */
   folder: string
   readonly pid: number
   readonly running: boolean
-  /** What the server wrote so far. */
+  /** The log until now. */
   log(): Promise<string>
-  /** `fast` ends sessions in good order, `immediate` leaves a recovery to the next start. The folder stays. */
+  /** `fast` ends sessions regularly, `immediate` leaves a recovery to the next start. The folder stays. */
   halt(mode: 'fast' | 'immediate'): Promise<void>
-  /** SIGKILL to the server and all of its processes at the same instant. The folder stays. */
+  /** SIGKILL to the server and all its processes at once. The folder stays. */
   kill9(): Promise<void>
-  /** Starts it again over the same folder and port, after a halt if it still runs. */
+  /** Starts it again with the same folder and port. Stops it first if it is still running. */
   restart(): Promise<void>
-  /** SIGSTOP to all of its processes: connections stay open and nothing answers. */
+  /** SIGSTOP to all its processes: connections stay open and nothing responds. */
   pause(): void
   resume(): void
-  /** A fresh, empty database of this server. */
+  /** A new, empty database of this server. */
   makeDatabase(): Promise<OwnDatabase>
   /** Ends it and removes the folder. */
   stop(mode?: 'fast' | 'immediate'): Promise<void>
@@ -51,29 +52,29 @@ export type PostgresServer = {
 export type OwnDatabase = { url: string; name: string; drop(): Promise<void> }
 
 export type PostgresOptions = {
-  /** fsync and full_page_writes on; otherwise off, for speed. */
+  /** fsync and full_page_writes are on; otherwise off, for speed. */
   durable?: boolean
-  /** More lines of postgresql.conf. */
+  /** Additional lines of postgresql.conf. */
   lines?: string[]
   port?: number
-  /** The folder in which its own is created, for a disk of its own; by default memory, or the folder for temporary files. */
+  /** The folder in which its own folder is created, if it needs its own disk; by default memory, or the folder for temporary files. */
   within?: string
 }
 
 const howToGet = 'install PostgreSQL 15 or newer (apt-get install postgresql, brew install postgresql)'
 
-/** Why a test that starts a server of its own cannot run here; false where it can. For the `skip` of a test. */
+/** Why a test that starts its own server is not possible here, or false. For the `skip` option of a test. */
 export function noPostgresServer(): string | false {
   return findBin() === undefined && `no PostgreSQL here; ${howToGet}`
 }
 
-/** Why a test that needs a database cannot run here; false where it can. */
+/** Why a test that needs a database is not possible here, or false. */
 export function noPostgres(): string | false {
   if (process.env['TEST_POSTGRES_URL'] || noPostgresServer() === false) return false
   return `no PostgreSQL here; ${howToGet}, or give TEST_POSTGRES_URL of one whose user may create databases`
 }
 
-/** The folder with initdb, postgres, pg_dump, psql …; undefined where there is none. */
+/** The folder with initdb, postgres, pg_dump, psql …; undefined if there is none. */
 export function findBin(): string | undefined {
   const places = [
     ...globSync(['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin', '/opt/homebrew/opt/postgresql@*/bin', '/usr/local/opt/postgresql@*/bin'])
@@ -86,7 +87,7 @@ export function findBin(): string | undefined {
 
 const version = (place: string): number => Number(/(\d+)\/bin$/.exec(place)?.[1] ?? 0)
 
-/** Who the server runs as, where this process is root. */
+/** The user of the server, if this process is root. */
 export function unprivileged(): User | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -106,7 +107,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const data = join(folder, 'data')
   const asTheServer = { cwd: folder, ...user }
   try {
-    // In the environment of the machine, initdb might take a locale that is not there.
+    // With the environment of the machine, initdb might use a locale that does not exist.
     const settings = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--no-locale']
     await run(join(bin, 'initdb'), ['-D', data, ...settings], asTheServer)
     await appendFile(join(data, 'postgresql.conf'), [...settingsOf(folder, options), ''].join('\n'))
@@ -118,8 +119,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 }
 
 /**
- * Linux keeps files in this folder in memory: a database is created there in a tenth of the CPU time. Containers often have only a few MiB
- * there, which is too little for a run's databases.
+ * On Linux the files in this folder are in memory: creating a database there takes a tenth of the CPU time. Containers often have only a
+ * few MiB there, too little for the databases of a run.
  */
 function folderInMemory(): string {
   const memory = '/dev/shm'
@@ -136,7 +137,7 @@ function settingsOf(folder: string, { durable = false, lines = [] }: PostgresOpt
     'shared_buffers = 32MB',
     'max_wal_size = 256MB',
     'autovacuum_naptime = 10min',
-    // The server is asked for its log by tests, and it must not slow down by writing it.
+    // Tests read the server's log, and writing it must not slow it down.
     'log_min_messages = warning',
     `fsync = ${durable ? 'on' : 'off'}`,
     `full_page_writes = ${durable ? 'on' : 'off'}`,
@@ -144,7 +145,7 @@ function settingsOf(folder: string, { durable = false, lines = [] }: PostgresOpt
   ]
 }
 
-/** Starts a server over a cluster that is there, in `data` of the folder. */
+/** Starts a server for the existing cluster in `data` of the folder. */
 export async function startOver(bin: string, folder: string, wanted: number | undefined, user: User | undefined): Promise<PostgresServer> {
   const data = join(folder, 'data')
   const logFile = join(folder, 'log')
@@ -205,7 +206,7 @@ export async function startOver(bin: string, folder: string, wanted: number | un
     log: readLog,
     halt,
     async kill9() {
-      // Stopped first, so that it starts no process which the list does not name.
+      // It is stopped first, so that it starts no process that is not in the list.
       server.signal('SIGSTOP')
       server.signalAll('SIGKILL')
       await server.exited
@@ -239,7 +240,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** A server that was killed leaves its segment behind, named in the file that it had no time to remove. */
+/** A killed server leaves a memory segment behind, named in the file that it could not remove. */
 function freeSharedMemory(data: string): void {
   const left = join(data, 'postmaster.pid')
   if (!existsSync(left)) return
@@ -257,7 +258,7 @@ export async function sharedPostgres(): Promise<string> {
   return (await shared).url
 }
 
-/** A fresh database of the shared server: empty, or a copy of `template`. */
+/** A new database of the shared server: empty, or a copy of `template`. */
 export async function makeDatabase(template?: string): Promise<OwnDatabase> {
   return makeDatabaseIn(await sharedPostgres(), template)
 }
@@ -265,7 +266,7 @@ export async function makeDatabase(template?: string): Promise<OwnDatabase> {
 async function makeDatabaseIn(serverUrl: string, template = 'template0'): Promise<OwnDatabase> {
   const name = `turnkeep_test_${randomUUID().replaceAll('-', '')}`
   channel('turnkeep-test:database').publish({ name })
-  // No one is connected to the template, so that many databases are created from it at the same time.
+  // Nothing is connected to the template, so many databases can be created from it at the same time.
   await withClient(serverUrl, (client) => client.query(`create database ${name} template ${template}`))
   const url = new URL(serverUrl)
   url.pathname = `/${name}`
@@ -278,10 +279,10 @@ async function makeDatabaseIn(serverUrl: string, template = 'template0'): Promis
   }
 }
 
-/** A raw look into a database. bigint comes as text, as pg gives it. */
+/** Direct queries to a database. bigint is returned as text, as pg does. */
 export async function withClient<Result>(url: string, use: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: readyWithinMs })
-  // A server that ends while the client is idle is told by the next query.
+  // If a server ends while the client is idle, the next query reports it.
   client.on('error', () => undefined)
   try {
     await client.connect()

@@ -1,6 +1,6 @@
 /**
- * An agent with tools through several lives of its server, on either store: real processes that are killed and started again, with a model
- * server and a tool server that outlive them. Its tools: `book` (has side effects), `look` (has none) and `cancel` (has side effects).
+ * An agent with tools through several process runs of its server, on either store: real processes that are killed and restarted, with a
+ * model server and a tool server that keep running. Its tools are `book` and `cancel`, with side effects, and `look`, without.
  *
  *     const lives = await ToolProcessRuns.begin(t, { store: 'postgres', failpoints: 'tool.after-call=kill' })
  *     lives.model.script([call('book', { day: 'Monday' })], 'Booked.')
@@ -29,7 +29,7 @@ import type { ToolServer } from './tool-server.ts'
 
 export type StoreKind = 'sqlite' | 'postgres'
 
-/** For the `skip` of a test. */
+/** For the `skip` option of a test. */
 export const missing = (store: StoreKind): string | false => (store === 'postgres' ? noPostgres() : false)
 
 /** A tool call as a part of a scripted answer. */
@@ -54,9 +54,9 @@ export const threeTools = (server: ToolServer): Json[] => [
   dayTool(server, 'cancel'),
 ]
 
-// A loaded machine refuses what it cannot do in time.
+// A busy machine refuses requests that it cannot serve in time.
 const comeBack = new Set<unknown>(['idempotency_in_progress', 'service_unavailable', 'api_rate_limit_unavailable'])
-// A start, or a turn that another process left, takes longer than this on no machine.
+// A start, or the recovery of a turn, takes less than this on any machine.
 const limitMs = 90_000
 
 export class ToolProcessRuns {
@@ -105,14 +105,17 @@ export class ToolProcessRuns {
     this.client.url = this.client.adminUrl = this.server.url
   }
 
-  /** The next life, once the one before it has ended. The leases of the dead are over: on PostgreSQL its clock is moved instead of waited for. */
+  /**
+   * The next process run, after the previous one has ended. The leases of the dead process are over: on PostgreSQL its clock is moved
+   * instead of waiting.
+   */
   async restart(failpoints = ''): Promise<void> {
     await this.server!.exited
     if (this.#databaseUrl !== undefined) await clockOf(this.#databaseUrl)(60_000)
     await this.start(failpoints)
   }
 
-  /** Comes back with the same key, as callers are told to, until the service answers something final; undefined where an answer broke off. */
+  /** Retries with the same key, as callers should, until the outcome is final; undefined if a response was cut off. */
   async send(message: string, idempotencyKey: string): Promise<Answer | undefined> {
     const until = performance.now() + limitMs
     for (;;) {
@@ -123,7 +126,7 @@ export class ToolProcessRuns {
     }
   }
 
-  /** As `send`, of a server that is to live. */
+  /** Like `send`, for a server that must not end. */
   async retry(message: string, idempotencyKey: string): Promise<Answer> {
     const answer = await this.send(message, idempotencyKey)
     assert.ok(answer, 'the answer broke off')
@@ -134,7 +137,7 @@ export class ToolProcessRuns {
     return (await this.client.ledger()).filter(({ kind }) => kind === 'charge').length
   }
 
-  /** Nothing is held and every invariant holds. */
+  /** Nothing is held, and every invariant holds. */
   async verify(): Promise<void> {
     assert.equal((await this.client.owner()).held_usd, '0.00000000')
     const results = this.#databaseUrl === undefined ? readSnapshot(this.#folder, verify) : readPostgresSnapshot(this.#databaseUrl, verify)

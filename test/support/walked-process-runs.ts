@@ -1,7 +1,8 @@
 /**
- * One store through many lives of its server, each with failpoints of its own and a load that comes to all of them: turns on both transports, with
- * and without tools, a model that refuses, a turn that outlasts the life, a document, an owner, an erasure, and every key of the lives before that
- * has no final answer yet. Keeps what each key was answered, and holds that this is the answer for ever.
+ * One store through many process runs of its server, each with its own failpoints and a load that reaches all of them: turns on both
+ * transports, with and without tools, a model that refuses, a turn that takes longer than the process run, a document, an owner, an
+ * erasure, and every key of earlier process runs without a final outcome. It keeps the outcome of each key and checks that it never
+ * changes.
  *
  *     const walk = await walkProcessRuns(t, 'sqlite')
  *     const { acted, signal } = await walk.live('settle.before-commit=kill')
@@ -27,26 +28,29 @@ import { call, threeTools } from './tool-process-runs.ts'
 import type { StoreKind } from './tool-process-runs.ts'
 import { startToolServer } from './tool-server.ts'
 
-/** What a failpoint says before it acts. */
+/** What a failpoint prints before it acts. */
 export type Acted = { failpoint: string; action: string; hit: number; pid: number }
 export type ProcessRun = { acted: Acted[]; pid: number; code: number | null; signal: NodeJS.Signals | null; shown: string }
 
 export type Walk = {
-  /** Starts a server with these failpoints, loads it, and ends it by SIGTERM if nothing has ended it before. Then every invariant holds. */
+  /**
+   * Starts a server with these failpoints, puts it under load, and ends it with SIGTERM if nothing has ended it before. Then every
+   * invariant must hold.
+   */
   live(failpoints: string): Promise<ProcessRun>
-  /** A last life without failpoints. */
+  /** A last process run without failpoints. */
   end(): Promise<void>
 }
 
 type Sent = { message: string; key: string; user: string; transport: 'chat' | 'stream' }
 type Final = { status: number; requestId: string; content: string | undefined }
 
-// A lease that runs out and is looked for takes 13 s, and a machine that has much else to do some time more.
+// It takes 13 s until an expired lease is found, and longer on a busy machine.
 const limitMs = 90_000
-// As callers wait who are told to: a few keys at a time, on a machine that has other servers to run.
+// Callers wait as instructed: a few keys at a time, on a machine that runs other servers too.
 const againMs = 250
 const maxAttempts = 3
-// One round comes to all points but those that a point before them kept it from.
+// One round reaches all points except those that an earlier point prevented.
 const maxRounds = 5
 const inDrain = /^(drain|give-up|touch-keys)\./
 
@@ -72,7 +76,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
   })
 
   async function start(failpoints: string): Promise<ShownServer> {
-    // SQLite's leases end with the lock of the folder; the database's clock goes on without a server.
+    // SQLite's leases end with the lock of the folder; the clock of PostgreSQL continues without a server.
     if (processRuns++ > 0) await passLeases?.(60_000)
     server = showServer({
       ...(database ? { DATABASE_URL: database.url } : { TURNKEEP_DATA_DIR: folder }),
@@ -86,7 +90,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     return server
   }
 
-  /** Answers whether there is a server now: a failpoint may have ended it. */
+  /** Returns whether there is a server now, because a failpoint may have ended it. */
   async function ready({ shows, shown }: ShownServer): Promise<boolean> {
     const isReady = await shows('stderr', /"msg":"listening"\}\n/).then(
       () => true,
@@ -105,11 +109,11 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
 
   const isAlive = (): boolean => server!.child.exitCode === null && server!.child.signalCode === null
 
-  /** Does it again until it succeeds or the server has gone. */
+  /** Repeats it until it succeeds or the server has ended. */
   async function insist<Result>(what: string, attempt: () => Promise<Result | undefined>): Promise<Result | undefined> {
     const until = performance.now() + limitMs
     while (isAlive()) {
-      // Broken connections are what is tested here; whether one matters, the end of the walk tells.
+      // Broken connections are expected here; whether one matters is checked at the end of the walk.
       const result = await attempt().catch(() => undefined)
       if (result !== undefined) return result
       assert.ok(performance.now() < until, `${what}: nothing final within ${limitMs} ms\n${tailOf(server!.shown.stderr)}`)
@@ -118,7 +122,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     return undefined
   }
 
-  /** Sends it once; undefined where the answer is not final. */
+  /** Sends it once; undefined if the outcome is not final. */
   async function ask({ message, key, user, transport }: Sent): Promise<Final | undefined> {
     const answer = await client[transport](message, { idempotencyKey: key, user })
     if (answer.status === 200 && transport === 'chat')
@@ -163,7 +167,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     })
   }
 
-  /** A conversation of its own, which nobody asks for afterwards. */
+  /** A separate conversation, which is not requested afterwards. */
   async function erase(): Promise<void> {
     const message = `forget ${processRuns}`
     const key = randomUUID()
@@ -174,9 +178,9 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     if (final) await made('DELETE', `/conversations/${final.conversation_id}`)
   }
 
-  /** A turn that runs until the life ends; resolves when its model has been asked. */
+  /** A turn that runs until the process ends; resolves when its model has been called. */
   async function hold(): Promise<void> {
-    // What a round before has held goes on.
+    // A turn that an earlier round has stopped continues.
     held.open()
     held = gate()
     const sent = send('hold')
@@ -188,7 +192,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
     await Promise.race([held.reached, over])
   }
 
-  /** Until each of these points has acted, or the server is gone: one may keep the load from others, so that it takes another round. */
+  /** Until each of these points has acted, or the server has ended. One may block the load for others, so it may take another round. */
   async function load(names: string[]): Promise<void> {
     const left = (): string[] => names.filter((name) => !server!.shown.stderr.includes(`"failpoint":"${name}"`))
     for (let round = 0; isAlive() && (round === 0 || left().length > 0); round++) {
@@ -198,9 +202,9 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
       const turns = [send('look'), send('speak', 'stream'), send('refuse'), send('book')]
       const owner = made('POST', '/owners', { name: 'An owner', balance_usd: '1' })
       await Promise.all([...before.map(answer), ...turns.map(answer), owner, putDocument(), erase()])
-      // A point may have broken off the turn that was to last.
+      // A point may have ended the turn that should continue.
       for (let more = 0; !holding && isAlive() && more < 3; more++) await hold()
-      // Only a turn that runs for some seconds has its lease renewed.
+      // Only a turn that runs for several seconds has its lease renewed.
       await insist('a renewal', async () => !left().some((name) => name.startsWith('renew.')) || undefined)
     }
   }
@@ -233,7 +237,7 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
       const { state, attempts, failure } = await client.made('GET', `/turns/${final.requestId}`)
       assert.equal(state, final.status === 200 ? 'completed' : 'failed', message)
       if (final.status === 200) continue
-      // Ruled: nobody knows what a tool with side effects did; or what died three times is not tried once more.
+      // As specified: what a tool with side effects did is unknown, and a turn is not run again after three deaths.
       const unknownCall = message.startsWith('book') && /side effects/.test(failure.cause)
       assert.ok(unknownCall || attempts === maxAttempts, `"${message}" failed in attempt ${attempts}: ${failure.cause}`)
     }
@@ -250,14 +254,14 @@ export async function walkProcessRuns(t: TestContext, store: StoreKind): Promise
   const knowledge = { embedding_model: 'scripted/vectors' }
   client.caller = await client.makeCaller({ agent: { tools: threeTools(tools), knowledge } })
   await putDocument()
-  // The first life of the walk finds an orphan too.
+  // The first process run of the walk recovers an orphan, too.
   await hold()
   first.child.kill('SIGKILL')
   await first.ended
   return { live, end }
 }
 
-/** Each message's first answer by what it says; from then on text, whatever became of the first one. */
+/** The first outcome of each message, by its text. Later ones must be equal, whatever the first one was. */
 function scriptModel(model: ModelServer, held: () => Gate): void {
   const asked = new Set<string>()
   const first = (word: string, reply: () => Reply): void =>
@@ -281,7 +285,7 @@ function scriptModel(model: ModelServer, held: () => Gate): void {
 
 const namesIn = (failpoints: string): string[] => [...failpoints.matchAll(/([a-z.-]+)=/g)].map(([, name]) => name!)
 
-/** The lines that are whole JSON; the last one of a process that was killed may not be. */
+/** The lines that are complete JSON. The last line of a killed process may not be. */
 const linesOf = (stderr: string): Json[] =>
   stderr.split('\n').flatMap((line) => {
     try {
@@ -291,7 +295,7 @@ const linesOf = (stderr: string): Json[] =>
     }
   })
 
-/** What a test that fails shows of a log, without the lines of requests. */
+/** What a failing test prints of a log, without the lines of requests. */
 const tailOf = (stderr: string): string =>
   stderr
     .split('\n')

@@ -91,8 +91,8 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
 }
 
 /**
- * By API key, requests that may run although their caller has their end: a try of theirs that he did not wait for lay in a process that stood still,
- * and was read after another one had been refused.
+ * For each API key, requests that may run although their caller has received the outcome: an earlier attempt, which the caller had given
+ * up, was in a frozen process and was read after another one had been refused.
  */
 function unheardOf({ requests }: Reading): Map<string, number> {
   const counts = new Map<string, number>()

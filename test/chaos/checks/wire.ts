@@ -12,7 +12,7 @@ export function checkWire(reading: Reading): Violation[] {
   ]
 }
 
-// Section 7 and the additions of the rulings; 400, 408, 417 and 431 are one code.
+// The documented error codes; 400, 408, 417 and 431 share one code.
 const statuses: Record<string, number[]> = {
   invalid_api_key: [401],
   agent_mismatch: [403],
@@ -46,7 +46,7 @@ const id = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const inside = /\n\s+at |node:internal|\/src\/|\bselect \w+ from\b|\binsert into\b|sqlite|postgres|ECONN|ETIMEDOUT|redis|failpoint/i
 
-/** H4: created, deltas, then exactly one of completed and error; each one line of JSON with its own fields and no others. */
+/** H4: created, deltas, then exactly one of completed and error, each as one line of JSON with the specified fields and no others. */
 function* stream({ answer, events }: Try): Generator<Violation> {
   if (!answer!.events) return
   const names = answer!.events.map(({ event }) => event.replace('response.', '')).join(' ')
@@ -76,7 +76,7 @@ const fieldsOf: Record<string, string> = {
 const hasFields = (said: unknown, names: string): boolean =>
   typeof said === 'object' && said !== null && Object.keys(said).toSorted().join(' ') === names
 
-/** H4: what was streamed adds up to the reply; only a reader who did not read may have missed its end, only a replay has none. */
+/** H4: the deltas add up to the reply. Only a reader who did not read may have missed the end, and only a replay has no deltas. */
 function* deltas({ tries, openedAt }: Request): Generator<Violation> {
   for (const { call, answer, reply, events } of tries) {
     if (!reply || !answer?.events) continue
@@ -86,7 +86,7 @@ function* deltas({ tries, openedAt }: Request): Generator<Violation> {
     const { content } = reply.said.message
     const said = pieces.join('')
     if (pieces.length === 0) {
-      // Whoever asks first listens from the first word.
+      // The first caller listens from the first word on.
       if (call.at === openedAt && tries.every((one) => one.call === call || one.call.at > answer.at))
         yield { check: 'H4', what: 'the first to ask was streamed no delta', events }
     } else if (call.reads === 'slowly' ? !content.startsWith(said) : said !== content)
@@ -95,7 +95,7 @@ function* deltas({ tries, openedAt }: Request): Generator<Violation> {
   }
 }
 
-/** H5: a UUID on each answer; figures of the window on a 200 of JSON and a 429 and nowhere else; Retry-After where it is ruled. */
+/** H5: a UUID in each response; the rate limit headers in a 200 of JSON and a 429 and nowhere else; Retry-After where it is specified. */
 function* headers({ call, answer, code, events }: Try, { tenants }: Reading): Generator<Violation> {
   const { headers: given, status, events: streamed } = answer!
   const wrong = (what: string): Violation => ({ check: 'H5', what, events })
@@ -109,7 +109,7 @@ function* headers({ call, answer, code, events }: Try, { tenants }: Reading): Ge
     else if (remaining! >= limit! || (status === 429 && remaining !== 0)) yield wrong(`${remaining} of ${limit} left on a ${status}`)
   } else if (rate.some((value) => value !== undefined)) yield wrong(`rate headers on a ${status} of ${given['content-type']}`)
   const wait = given['retry-after']
-  // What is told in a stream has no header.
+  // An error within a stream has no headers.
   const ruled = streamed ? undefined : retryAfter[code ?? '']
   if (
     status === 429 ? !/^[1-9]\d*$/.test(wait ?? '') : answer!.end === 'whole' && wait !== (ruled === undefined ? undefined : String(ruled))
@@ -126,7 +126,7 @@ function* headers({ call, answer, code, events }: Try, { tenants }: Reading): Ge
     yield wrong(`the headers of a ${type}`)
 }
 
-/** The envelope on each failure, the response of section 2 on each 200. */
+/** Every failure has the error envelope, and every 200 the specified response. */
 function* body({ answer, events }: Try): Generator<Violation> {
   const { status, body: text, end, headers: given } = answer!
   if (text === null || end !== 'whole') return
@@ -166,12 +166,12 @@ function* shape(said: Reply, events: number[]): Generator<Violation> {
   if (!isRight) yield { check: 'envelope', what: `a response with ${JSON.stringify(said)}`, events }
 }
 
-/** A request with a flaw is answered with that flaw, or not at all. */
+/** A request with a flaw gets the response for that flaw, or none. */
 function* flawed({ call, answer, code, events }: Try, reading: Reading): Generator<Violation> {
   if (call.flaw === undefined || answer?.end !== 'whole') return
   const [status, wanted] = flaws[call.flaw]
   if (answer.status === status && code === wanted) return
-  // Authentication comes first and needs the store, the window before the body.
+  // Authentication comes first and needs the store; the rate window comes before the body.
   const before = [
     ...(call.flaw === 'no key' ? [] : ['service_unavailable', ...(isRevoked(reading, call.key, answer) ? ['invalid_api_key'] : [])]),
     ...(status === 422 ? ['rate_limit_exceeded', 'api_rate_limit_unavailable'] : []),
@@ -180,7 +180,7 @@ function* flawed({ call, answer, code, events }: Try, reading: Reading): Generat
   yield { check: 'envelope', what: `${call.flaw}: ${answer.status} ${code}`, events }
 }
 
-/** Codes that nothing in a request without a flaw, its key or its owner explains. */
+/** Error codes that nothing in a request without a flaw, its key or its owner explains. */
 function* codes(request: Request, reading: Reading): Generator<Violation> {
   const { key, tenant, tries } = request
   for (const { answer, code, events } of tries) {
