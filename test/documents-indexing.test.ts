@@ -408,7 +408,7 @@ void test('documents: a document that is replaced or deleted during indexing is 
   assert.deepEqual(server.calls[1]!.texts.length, 1)
   assert.ok(await library.store.write.deleteDocument({ agentId: library.bench.agentId, id }))
   assert.equal(await server.calls[1]!.ended, 'aborted')
-  server.mend()
+  server.repair()
   await library.put('doc_two', { fileName: 'a.md', content: Buffer.from('The ferry goes at nine.') })
   await library.ready('doc_two')
   assert.equal(await library.store.read.findDocument(library.bench.agentId, id), undefined)
@@ -541,7 +541,7 @@ void test('documents: a process that is killed while it indexes leaves the docum
   // The first 64 chunks are stored, the next are being created.
   server.script({ vectors: somewhere(64) }, 'hang')
   await killWhen(t, { at: place.at, key: key.toString('base64'), settings: {} }, () => server.calls.length >= 2)
-  server.mend()
+  server.repair()
 
   const store = await place.open()
   const library = new Library(t, store, bench)
@@ -567,7 +567,7 @@ void test('documents: a document that ends three processes fails with the reason
     const settings = { leaseMs: 600, restMs: 100, maxRestMs: 100 }
     await killWhen(t, { at: place.at, key: key.toString('base64'), settings }, () => server.calls.length >= n)
   }
-  server.mend()
+  server.repair()
   const library = new Library(t, await place.open(), bench)
   await library.put('doc_next', { fileName: 'a.md', content: Buffer.from('The harbour is open.') })
   library.index()

@@ -73,13 +73,13 @@ const entryFiles: Record<string, string[]> = {
 }
 
 /**
- * The files outside of all modules, and who may import them; `rooms` is every module. app.ts, main.ts, open-stores.ts and first-start.ts
+ * The files outside of all modules, and who may import them; `modules` is every module. app.ts, main.ts, open-stores.ts and first-start.ts
  * know the modules.
  */
 const outside: Record<string, string[]> = {
-  'errors.ts': ['rooms', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
-  'failpoints.ts': ['rooms', 'app.ts', 'process/open-stores.ts', 'main.ts', 'config/config.ts', 'config/config-values.ts'],
-  'observability/metrics.ts': ['rooms', 'app.ts', 'observability/status.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
+  'errors.ts': ['modules', 'app.ts', 'observability/metrics.ts', 'process/worker-link.ts'],
+  'failpoints.ts': ['modules', 'app.ts', 'process/open-stores.ts', 'main.ts', 'config/config.ts', 'config/config-values.ts'],
+  'observability/metrics.ts': ['modules', 'app.ts', 'observability/status.ts', 'process/shared-page.ts', 'process/worker-link.ts'],
   'observability/prom-client.ts': ['observability/metrics.ts'],
   'process/shared-page.ts': ['process/workers.ts'],
   'process/worker-link.ts': ['main.ts', 'process/workers.ts'],
@@ -116,7 +116,7 @@ function importsOf(from: string): Import[] {
 
 function mayCross({ from, to, typeOnly }: Import): boolean {
   const [module, other] = [moduleOf(from), moduleOf(to)]
-  if (!isModule(other)) return outside[other]?.some((name) => name === module || (name === 'rooms' && isModule(module))) ?? false
+  if (!isModule(other)) return outside[other]?.some((name) => name === module || (name === 'modules' && isModule(module))) ?? false
   if (!isModule(module)) return knowsModules.includes(module) || typeOnly
   const arrow = arrows[module]!
   return arrow.uses.includes(other) || (typeOnly && (arrow.types?.includes(other) ?? false))

@@ -66,7 +66,7 @@ void test('console: the styles of every used component are included', { skip: no
 void test('console: none of its files loads anything from another origin', { skip: noConsole() }, () => {
   const page = readFileSync(join(builtConsole, 'index.html'), 'utf8')
   for (const [, address] of page.matchAll(/(?:src|href)="([^"]*)"/g)) assert.match(address!, /^\/console\//)
-  assert.ok(!/<script(?![^>]*\bsrc=)[^>]*>/.test(page), 'a script stands in the page itself')
+  assert.ok(!/<script(?![^>]*\bsrc=)[^>]*>/.test(page), 'the page contains an inline script')
   for (const file of files().filter((name) => name.endsWith('.css')))
     assert.ok(!/url\(\s*["']?(?:https?:)?\/\//.test(readFileSync(file, 'utf8')), `${file} loads from elsewhere`)
 })

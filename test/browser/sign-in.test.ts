@@ -29,7 +29,7 @@ inConsole(
     assert.deepEqual([cookie!.httpOnly, cookie!.sameSite, cookie!.value.includes(adminToken)], [true, 'Strict', false])
     assert.equal(await page.evaluate('document.cookie'), '')
     const seen = await page.content()
-    assert.ok(!seen.includes(adminToken), 'the token stands in the page')
+    assert.ok(!seen.includes(adminToken), 'the page contains the token')
   },
   { signedIn: false },
 )

@@ -103,7 +103,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
   ['H2', 'an acknowledged reply that is refused at the end', (h) => Object.assign(h.answer('first', -1), refusal(500, 'internal_error'))],
   [
     'H2',
-    'an acknowledged reply that is not told again at the end',
+    'a confirmed reply that is not returned again at the end',
     (h) => Object.assign(h.answer('first', -1), refusal(503, 'service_unavailable', { 'retry-after': '5' })),
   ],
   [
@@ -157,7 +157,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
   ['H6', 'many more than the window holds', (h) => Array.from({ length: 5 }, () => h.again('three', {}))],
   [
     'H6',
-    'more than a shared window holds while a process begins anew',
+    'more than a shared window allows while a process restarts',
     (h) => {
       h.of('begin')[0]!.options = { store: 'postgres' }
       h.events.splice(h.events.indexOf(h.call('three')), 0, { ...h.of('process')[0]!, at: h.call('three').at, why: 'again' })
@@ -214,12 +214,12 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
   ['money', 'a top-up that counts twice', (h) => creditTwice(h)],
   [
     'money',
-    'a usage that the model never told',
+    'a usage that the model never reported',
     (h) => Object.assign(h.models('first')[0]!, { usage: { prompt_tokens: 90, completion_tokens: 7 } }),
   ],
   [
     'money',
-    'a charge for a turn that nobody was answered',
+    'a charge for a turn without a response',
     (h) => Object.assign(h.owner('own_amber').ledger.at(-1)!, { requestId: '00000000-0000-4000-8000-00000000abcd' }),
   ],
   [
@@ -231,7 +231,7 @@ export const ways: [check: CheckName, what: string, corrupt: (history: Broken) =
   ['tools', 'a booking that was never made', (h) => h.remove(({ kind }) => kind === 'tool')],
   ['envelope', 'an error in another shape', (h) => (h.answer('off').body = '{"message":"off"}')],
   ['envelope', 'a code with another status', (h) => (h.answer('off').status = 404)],
-  ['envelope', 'a field that nobody ruled', (h) => h.editAll('waiting', (reply) => (reply.debug = true))],
+  ['envelope', 'an undocumented field', (h) => h.editAll('waiting', (reply) => (reply.debug = true))],
   ['envelope', 'a stack in an error', (h) => h.edit(h.answer('off'), (body) => (body.error.message = 'SqliteError: disk'))],
   ['envelope', 'a valid answer to nonsense', (h) => Object.assign(h.answer('nonsense'), refusal(404, 'agent_not_found'))],
   ['envelope', 'no balance for a rich owner', (h) => h.again('first', refusal(402, 'insufficient_balance'))],

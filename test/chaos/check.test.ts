@@ -48,7 +48,7 @@ void describe('the checker', () => {
     )
   })
 
-  void test('tells of each key when it was final and what it met', () => {
+  void test('reports for each key when it was final and the errors before it', () => {
     const of = (name: string) => resolutions(soundHistory()).find(({ message }) => message.startsWith(`${name} `))!
     assert.deepEqual(of('orphan').met, ['broken', 'idempotency_in_progress'])
     assert.equal(of('orphan').end, 'reply')

@@ -9,7 +9,7 @@ import type { HistoryEvent } from './history.ts'
 
 const cores = availableParallelism()
 
-void test('a machine on which far more threads want a core than there are is told, one with a few more is not', async (t) => {
+void test('a machine with far more runnable threads than cores is reported, one with a few more is not', async (t) => {
   const written: HistoryEvent[] = []
   let now = 0
   const reported: number[] = []

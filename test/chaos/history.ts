@@ -52,7 +52,7 @@ export type FaultEvent = {
   detail: object
 }
 
-/** Owns data that nobody else may see. */
+/** Owns data that no other tenant may see. */
 export type Tenant = {
   name: string
   /** Part of its messages, and allowed in its own responses only. */

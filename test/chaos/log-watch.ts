@@ -64,7 +64,7 @@ export function watchLogs(history: History): LogWatch {
     end(supervised, processRun, end) {
       if (explainEnd(processRun, end, troubledSince(processRun.startedAt)) !== undefined) return
       const acted = [...processRun.acted].map(([name, action]) => `${name}=${action}`).join(', ')
-      const shown = `code ${end.code}, signal ${end.signal}${processRun.ending ? `, told to ${processRun.ending}` : ''}${acted ? `, after ${acted}` : ''}`
+      const shown = `code ${end.code}, signal ${end.signal}${processRun.ending ? `, instructed to ${processRun.ending}` : ''}${acted ? `, after ${acted}` : ''}`
       add(
         'process',
         `place ${supervised}, life ${processRun.number}, ended ${processRun.listens ? '' : 'in its start '}and nothing explains it: ${shown}`,

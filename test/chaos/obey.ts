@@ -26,6 +26,6 @@ function obey(order: string): void {
       return
     }
     default:
-      throw new Error(`an order that nobody knows: ${order}`)
+      throw new Error(`an unknown instruction: ${order}`)
   }
 }

@@ -1,4 +1,4 @@
-/** `npm run chaos` as a process: its exit codes, what it tells of a run that does not count, and that it leaves nothing behind, however it ends. */
+/** `npm run chaos` as a process: its exit codes, its report on a run that does not count, and that it leaves nothing behind, however it ends. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** The plan of a chaos run: what a seed decides, what every plan visits, how a run is made again, and what is told of processes that ended. */
+/** The plan of a chaos run: what the seed determines, what every plan contains, how a run is repeated, and what is reported of processes that ended. */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -115,7 +115,7 @@ void test('a replay takes seed, options and schedule from the first line of a hi
   for (const [name, value] of Object.entries(options)) assert.deepEqual(read[name as keyof ChaosOptions], value)
 })
 
-void test('options that make no run are refused, and what this machine cannot do is told', () => {
+void test('wrong options are refused, and kinds of fault that are not possible on this machine are reported', () => {
   const bad = [
     ['--store', 'mysql'],
     ['--minutes', '-1'],
@@ -140,7 +140,7 @@ void test('a run with a violation, with a failpoint that never acted, or without
   const sound = { violations: [], neverActed: [], impossible: [], counts: { turns: 1 }, faults }
   assert.equal(isSound(sound), true)
   assert.equal(isSound({ ...sound, neverActed: ['model.delta'] }), false)
-  assert.equal(isSound({ ...sound, counts: { turns: 0 } }), false, 'nobody was answered')
+  assert.equal(isSound({ ...sound, counts: { turns: 0 } }), false, 'without a response')
   assert.equal(isSound({ ...sound, counts: {} }), false, 'the load never began')
   assert.equal(isSound({ ...sound, faults: [{ ...faults[0]!, count: 0 }] }), false, 'nothing was broken')
   assert.equal(isSound({ ...sound, violations: [{ check: 'H1', what: 'two bodies', events: [], shown: [] }] }), false)
@@ -148,7 +148,7 @@ void test('a run with a violation, with a failpoint that never acted, or without
   assert.equal(isSound({ ...sound, impossible: [{ name: 'disk', why: 'no root', asked: false }] }), true)
 })
 
-void test('an end of a process that nothing explains is told', () => {
+void test('an unexplained end of a process is reported', () => {
   const processRun = (fields: Partial<ProcessRun> = {}): Pick<ProcessRun, 'ending' | 'acted' | 'listens'> => ({
     ending: undefined,
     acted: new Map(),
@@ -189,7 +189,7 @@ void test('an end of a process that nothing explains is told', () => {
     assert.equal(explainEnd(processRun(fields), end, troubled), undefined, JSON.stringify([fields, end]))
 })
 
-void test('a fault of ours in the log of a server is told unless a fault of the run explains it', () => {
+void test('an error in the log of a server is reported unless a fault of the run explains it', () => {
   const line = (text: string, level = 'error') => ({ level, msg: 'could not admit turn: internal error', at: 0, text })
   const processRun = (fields: Partial<ProcessRun> = {}): Pick<ProcessRun, 'ending' | 'acted'> => ({
     ending: undefined,
@@ -220,7 +220,7 @@ void test('an orphan waits from the kill of its process to the final answer to i
     // The connection breaks a moment before the process is known to be gone.
     { ...answer, call: 1, at: 200, status: null, end: 'broken' },
     { ...kill, at: 205, supervised: 0 },
-    // Broken where nobody was killed.
+    // Broken without a kill.
     { ...call, idempotencyKey: 'other', call: 2, at: 150, supervised: 1 },
     { ...answer, call: 2, at: 210, status: null, end: 'broken' },
   ]

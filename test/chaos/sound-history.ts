@@ -108,7 +108,7 @@ export function soundHistory(): HistoryEvent[] {
 
   // Two concurrent attempts while the agent is disabled and a process freezes and dies: one is refused and the other is cut off, so the
   // refusal is the outcome.
-  // An attempt whose caller has disconnected is read late, after another one was refused. It runs, is charged, and nobody receives its
+  // An attempt whose caller has disconnected is read late, after another one was refused. It runs, is charged, and no caller receives its
   // reply.
   pass(10_000)
   write({ kind: 'process', at: now(), supervised: 0, what: 'stopped', signal: 'SIGSTOP', why: 'stop' })

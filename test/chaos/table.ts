@@ -1,4 +1,4 @@
-/** What a run came to, as data and as the table that is printed: counts, times, verdicts, and every violation with its events. Checks nothing itself. */
+/** The result of a run, as data and as the printed table: counts, times, verdicts, and every violation with its events. Checks nothing itself. */
 import { failpointNames } from '../../src/failpoints.ts'
 import { countCalm, resolutions } from './check.ts'
 import type { Resolution } from './check.ts'
@@ -195,10 +195,10 @@ export function printReport(report: Report): void {
       `from a kill to the orphan's answer, ${name}: ${waits.count} orphans, p50 ${waits.p50Ms} ms, p99 ${waits.p99Ms} ms, longest ${waits.maxMs} ms`,
     )
   const reported = Object.entries(report.explained).map(([line, { count }]) => `${line} ${count}`)
-  if (reported.length > 0) say(`told at level error or fatal, each for a fault above: ${reported.join(', ')}`)
+  if (reported.length > 0) say(`logged at level error or fatal, each explained by a fault above: ${reported.join(', ')}`)
   if (report.neverCame.length > 0) say(`never came: ${report.neverCame.join(', ')}`)
   if (report.neverActed.length > 0) say(`this run does not count: ${report.neverActed.length} failpoints never acted`)
-  if (isEmpty(report)) say('this run does not count: nobody was answered, or nothing was broken')
+  if (isEmpty(report)) say('this run does not count: there was no response, or no fault')
   say()
   for (const { check, what, shown } of report.violations) {
     say(`VIOLATION ${check}: ${what}`)

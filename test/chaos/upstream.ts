@@ -94,7 +94,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
     }
     if (deed.does === 'status') {
       const headers: Record<string, string> = deed.retryAfter === undefined ? {} : { 'retry-after': String(deed.retryAfter) }
-      return json(response, deed.status, { error: { message: `told to answer ${deed.status}` } }, headers)
+      return json(response, deed.status, { error: { message: `scripted to answer ${deed.status}` } }, headers)
     }
     if (deed.does === 'silence') {
       await wait(deed.ms)
@@ -112,7 +112,7 @@ export async function openUpstream({ history }: { history: History }): Promise<U
     // Written data is sent before the end, so that a cut after a piece comes after it.
     if (deed.does === 'cut' || deed.does === 'garbled' || deed.does === 'error') await pass(pieces.length > 0 ? 20 : 0)
     if (deed.does === 'cut') return reset()
-    if (deed.does === 'error') event({ error: { message: 'told to fail' } })
+    if (deed.does === 'error') event({ error: { message: 'scripted to fail' } })
     else if (deed.does === 'garbled') response.write('data: {"choices":[{"delta"\n\n')
     else {
       if (deed.does === 'tools') delta({ tool_calls: deed.calls.map((call, index) => toolCall(call, index, { name, canary })) })

@@ -134,7 +134,7 @@ void test('doctor: a Redis that holds the windows, one that evicts them, and one
   const own = await makeRedis()
   const works = (await doctor({ REDIS_URL: own.url })).checks.find(({ check }) => check === 'rate windows')!
   assert.match(works.says, /^(Redis|Valkey) \d+\.\S* at redis:\/\/.* responds in [\d.]+ ms$/)
-  // On a busy machine it may be slow, which is told and fails nothing.
+  // On a busy machine it may be slow, which is reported and is not an error.
   assert.notEqual(works.status, 'fail')
   const gone = await doctor({ REDIS_URL: 'redis://:geheim@127.0.0.1:1' })
   assert.equal(gone.code, 1)

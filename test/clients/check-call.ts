@@ -70,7 +70,7 @@ function checkEnd(lines: Printed['lines'], noted: Noted[], endedAt: number, { ou
   return [
     ...(late.length > 0 ? [`${late.length} requests after the end`] : []),
     ...(noted.length > 0 && outcome !== 'left' && reported > maxLogDelaySeconds
-      ? [`the end was told ${reported.toFixed(1)} s after the last answer`]
+      ? [`the end was reported ${reported.toFixed(1)} s after the last answer`]
       : []),
   ]
 }
@@ -130,7 +130,7 @@ function checkError({ error }: Expect, failed: Failed, noted: Noted[]): string[]
     ...((failed.code ?? undefined) === code ? [] : [`the error's code is ${failed.code}, not ${code}`]),
     ...((failed.status ?? undefined) === status ? [] : [`the error's status is ${failed.status}, not ${status}`]),
     ...(range === undefined ? [] : reported === undefined ? ['the error has no retry_after'] : inRange('retry_after', reported, range)),
-    ...(range === undefined && reported !== undefined ? [`the error has retry_after ${reported}, and nobody asked for it`] : []),
+    ...(range === undefined && reported !== undefined ? [`the error has retry_after ${reported}, which was not requested`] : []),
     ...(noted.length === 0 || failed.idempotency_key === idempotencyKey ? [] : ["the error's key is not the one that was sent"]),
     ...(code === undefined || failed.request_id === requestId
       ? []

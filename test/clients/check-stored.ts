@@ -18,7 +18,7 @@ function checkReported({ request_id: requestId, message, usage }: Completed, { t
   return [
     ...(sound && answered.id === message.id && answered.content === message.content
       ? []
-      : ['the reply does not stand in the history, once']),
+      : ['the history does not contain the reply exactly once']),
     ...(chargesUsd.includes(usage.charged_usd) ? [] : [`no charge of ${usage.charged_usd} is in the ledger`]),
   ]
 }

@@ -44,7 +44,7 @@ export async function runDriver(command: readonly string[], order: Order, leaveA
     try {
       lines.push({ ...readLine(text), at: performance.now() })
     } catch (error) {
-      problems.push(`the driver printed what is no line of the protocol: ${text.slice(0, 200)} (${(error as Error).message})`)
+      problems.push(`the driver printed a line that is not part of the protocol: ${text.slice(0, 200)} (${(error as Error).message})`)
     }
     if (lines.filter(({ event }) => event === 'delta').length < leaveAfterDeltas) return
     left = true

@@ -39,7 +39,7 @@ void test('clients: the table names every scenario and every client, in their or
     'node test/clients/run-scenarios.ts --write',
   )
   for (const { scenario, cells } of rows)
-    for (const cell of cells) assert.match(cell, /^passed, \d+ requests?, \d+\.\d s$/, `${scenario}: run it, and write the table anew`)
+    for (const cell of cells) assert.match(cell, /^passed, \d+ requests?, \d+\.\d s$/, `${scenario}: run it, and update the table`)
 })
 
 /** Names of properties and constant texts, wherever they are. */

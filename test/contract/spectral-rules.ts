@@ -127,13 +127,13 @@ const rules: Ruleset['rules'] = {
   // examples.test.ts checks every example against its schema with the intended meaning.
   'oas3-valid-media-example': 'off',
   'oas3-valid-schema-example': 'off',
-  'house-summary': summaries,
-  'house-description': descriptions,
-  'house-request-id': requestIds,
-  'house-envelope': envelopes,
-  'house-header-description': headers,
-  'house-examples': examples,
+  'turnkeep-summary': summaries,
+  'turnkeep-description': descriptions,
+  'turnkeep-request-id': requestIds,
+  'turnkeep-envelope': envelopes,
+  'turnkeep-header-description': headers,
+  'turnkeep-examples': examples,
 }
 
 export const rulesOfBoth: Ruleset = { extends: [[oas, 'all']], rules }
-export const rulesOfPublic: Ruleset = { extends: [[oas, 'all']], rules: { ...rules, 'house-property-description': named } }
+export const rulesOfPublic: Ruleset = { extends: [[oas, 'all']], rules: { ...rules, 'turnkeep-property-description': named } }

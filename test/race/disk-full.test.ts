@@ -90,7 +90,7 @@ void test(
     }
     held.open()
     await until('a result that is kept', () => fleet.servers[0]!.log.some(({ cause }) => String(cause).includes('53100')))
-    assert.equal((await fleet.send(before.sent)).reply, before.reply, 'what is stored is told again')
+    assert.equal((await fleet.send(before.sent)).reply, before.reply, 'what is stored is returned again')
     await disk.free()
 
     const late = await running

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { Fleet, noFleet, until } from '../support/fleet.ts'
-import type { Told } from '../support/fleet.ts'
+import type { Outcome } from '../support/fleet.ts'
 import { gate } from '../support/model-server.ts'
 import { noPostgresServer, startPostgres } from '../support/postgres-server.ts'
 import type { PostgresServer } from '../support/postgres-server.ts'
@@ -38,11 +38,11 @@ async function begin(t: TestContext, { count = 1 } = {}) {
 }
 
 /** Returns acknowledged turns that are not stored as they were acknowledged. */
-async function lostOf(fleet: Fleet, reported: Told[]): Promise<string[]> {
+async function lostOf(fleet: Fleet, reported: Outcome[]): Promise<string[]> {
   const stored = await fleet.rows(`select t.request_id, m.id, m.content from turns t
     join messages m on m.request_id = t.request_id and m.role = 'assistant' where t.state = 'completed'`)
   const known = new Set(stored.map(({ request_id, id, content }) => JSON.stringify([request_id, id, content])))
-  const isLost = ({ reply }: Told): boolean => {
+  const isLost = ({ reply }: Outcome): boolean => {
     const { request_id, message } = JSON.parse(reply!)
     return !known.has(JSON.stringify([request_id, message.id, message.content]))
   }
@@ -95,7 +95,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
     held.open()
     await refused(fleet, 'to the standby')
     const readiness = (await (await fetch(`${fleet.servers[0]!.url}/readyz`)).json()) as { store: string }
-    assert.equal(readiness.store, 'unavailable', 'a store that takes no writes is none')
+    assert.equal(readiness.store, 'unavailable', 'a store without writes is unavailable')
     await until('25006', () => fleet.servers[0]!.log.some(({ cause }) => String(cause).includes('25006')))
     // Connections to the standby stay open; the servers must close them by themselves.
     proxy.leadTo(primary.port)
@@ -107,7 +107,7 @@ describe('a standby', { concurrency: 2, skip: noFleet() || noPostgresServer() },
 
   void test('fault.async-failover: an asynchronous standby takes over: what was not replicated is lost, and the checker lists it', async (t) => {
     const { primary, standby, stream, proxy, fleet, lookAt } = await begin(t)
-    const answer = async (message: string): Promise<Told> => fleet.send(fleet.sent(message, { user: message }))
+    const answer = async (message: string): Promise<Outcome> => fleet.send(fleet.sent(message, { user: message }))
     const heard = await Promise.all(['heard 1', 'heard 2'].map(answer))
     const [{ lsn }] = (await fleet.rows('select pg_current_wal_lsn() as lsn')) as [{ lsn: string }]
     lookAt(standby)

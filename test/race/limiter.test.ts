@@ -114,7 +114,7 @@ void test(
       const accepted = own.filter(({ kind }) => kind === 'allowed')
       assert.deepEqual([own.length, accepted.length], [400, 120])
       const rests = new Set(accepted.map((outcome) => outcome.kind === 'allowed' && outcome.figures.remaining))
-      assert.equal(rests.size, 120, 'no two were told the same rest')
+      assert.equal(rests.size, 120, 'no two responses had the same remaining count')
       assert.equal(own.filter(({ kind }) => kind === 'exceeded').length, 280)
     }
   },

@@ -30,10 +30,10 @@ for (const [what, begin, times] of [
       assert.equal((await layer.chat()).status, 200)
       served += 1
     }
-    const reported = Promise.all(raws.map((raw) => raw.rest())).then(() => 'told' as const)
+    const reported = Promise.all(raws.map((raw) => raw.rest())).then(() => 'reported' as const)
     for (let over = false; !over; served += 1) {
       assert.equal((await layer.chat()).status, 200)
-      over = (await Promise.race([reported, pass(20)])) === 'told'
+      over = (await Promise.race([reported, pass(20)])) === 'reported'
     }
     const ids = new Set<string>()
     for (const { answers } of raws) {

@@ -76,7 +76,7 @@ void test(
 
     disk.free()
     const late = (await running).events.at(-1)!
-    assert.deepEqual([late.event, late.data.message?.content], ['response.completed', 'one two'], 'told late, and not said again')
+    assert.deepEqual([late.event, late.data.message?.content], ['response.completed', 'one two'], 'delivered late, and only once')
     for (const sent of refused) assert.equal((await processRuns.retry(sent.message, sent)).status, 200)
     assert.equal(await processRuns.charges(), 2 + answered + refused.length)
     assert.equal(model.calls.length, calls + refused.length)

@@ -16,13 +16,13 @@ import { runCommand } from '../support/run-command.ts'
 import type { Answer, TestClient } from '../support/test-app.ts'
 
 type Service = { client: () => TestClient; settings: Record<string, string>; folder: string; verify(): Promise<void>; balanceUsd: string }
-type Told = { client: TestClient; message: string; user: string; idempotencyKey: string; answer: Answer; erased: boolean }
+type Exchange = { client: TestClient; message: string; user: string; idempotencyKey: string; answer: Answer; erased: boolean }
 
 const rounds = 2
 const units = (usd: string): bigint => BigInt(usd.replace('.', ''))
 
 /** A caller that retries until it has its reply. */
-async function say(client: TestClient, message: string, user: string): Promise<Told> {
+async function say(client: TestClient, message: string, user: string): Promise<Exchange> {
   const idempotencyKey = randomUUID()
   for (let tries = 0; ; tries++) {
     const answer = await client.chat(message, { idempotencyKey, user })
@@ -38,7 +38,7 @@ async function eraseUser(client: TestClient, user: string): Promise<void> {
 }
 
 async function keepUp({ client, settings, folder, verify, balanceUsd }: Service): Promise<number> {
-  const reported: Told[] = []
+  const reported: Exchange[] = []
   const stopped = new AbortController()
   const load = Array.from({ length: 8 }, async (_, caller) => {
     // The user of every second caller is erased after each message and continues in a new conversation.

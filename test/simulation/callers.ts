@@ -56,11 +56,11 @@ export function createCallers({ storeModel, accuse }: { storeModel: StoreModel; 
     if (turn?.state !== 'completed' || !isDeepStrictEqual(turn.reply, reply))
       accuse(
         'reply-stored',
-        `${requestId} was told as completed and is stored as ${turn?.state} with ${JSON.stringify(turn?.reply?.content)}`,
+        `${requestId} was returned as completed and is stored as ${turn?.state} with ${JSON.stringify(turn?.reply?.content)}`,
       )
     if (turn?.message !== one.request.message) accuse('reply-stored', `${requestId} answers another message`)
     const before = reported.get(requestId)
-    if (before && !isDeepStrictEqual(before, reply)) accuse('replay', `${requestId} was told in two ways`)
+    if (before && !isDeepStrictEqual(before, reply)) accuse('replay', `${requestId} was returned in two ways`)
     reported.set(requestId, reply)
   }
 

@@ -60,5 +60,5 @@ export function openEngine({ store, upstream, pause, accuse, nextId }: EngineOpt
 }
 
 const refuse = (): never => {
-  throw new Error('this room is not part of the simulation')
+  throw new Error('this part of the service is not simulated')
 }

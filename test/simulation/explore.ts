@@ -185,7 +185,7 @@ function checkReported(simulation: Simulation): void {
   for (const reply of simulation.callers.reported.values()) {
     if (simulation.storeModel.turns.get(reply.requestId)!.erased) continue
     const [row] = simulation.store.query('select content from messages where id = ? and request_id = ?', reply.messageId, reply.requestId)
-    if (row?.content !== reply.content) throw new Broken('reply-stored', `${reply.requestId} was told and is gone`)
+    if (row?.content !== reply.content) throw new Broken('reply-stored', `${reply.requestId} was returned and is gone`)
   }
 }
 

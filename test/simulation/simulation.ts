@@ -93,7 +93,7 @@ export function createSimulation({ database, scheduler, seed, mode, slow, comman
     setTimer(act, ms, repeats) {
       const every = Math.max(1, Math.floor(ms))
       const timer = { at: now + every, order: ++lastOrder, repeatMs: repeats ? every : undefined, due: false, act }
-      if (!working) accuse('fault-of-the-simulation', 'a timer of nobody')
+      if (!working) accuse('fault-of-the-simulation', 'a timer without an owner')
       working?.timers.add(timer)
       return timer
     },

@@ -287,7 +287,7 @@ export function createStoreModel(accuse: Accuse) {
         turn &&
         row.state === turn.state &&
         [turn.run, turn.attempt, turn.fence].every((reported, at) => reported === Number(row[figures[at]!]))
-      if (!fits) accuse('rows', `stored: ${reported(row)}; told: ${turn ? reported(turn) : 'nothing'}`)
+      if (!fits) accuse('rows', `stored: ${reported(row)}; returned: ${turn ? reported(turn) : 'nothing'}`)
     }
     if (rows.length < turns.size) accuse('rows', `only ${rows.length} of ${turns.size} turns are stored`)
   }

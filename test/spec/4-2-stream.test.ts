@@ -80,6 +80,6 @@ void test('tools.private: reasoning and tool activity never appear in the stream
   const { text, events } = await app.stream('hi')
   assert.equal(events.at(-1)!.data.message.content, 'Plain answer.')
   assert.doesNotMatch(text, /CANARY/)
-  assert.equal(app.model.calls[1]!.messages.at(-1)!.role, 'tool', 'the model was told that there is no such tool')
+  assert.equal(app.model.calls[1]!.messages.at(-1)!.role, 'tool', 'the model was informed that there is no such tool')
   await app.verify()
 })

@@ -61,7 +61,7 @@ void test('session.origin: on a separate port, the page learns where the public 
   const answer = await signIn(known.adminUrl)
   assert.equal(answer.json['api_url'], 'https://chat.example.com')
   assert.doesNotMatch(answer.headers['set-cookie']![0]!, /Secure/, 'the public address says nothing of this port')
-  assert.deepEqual(codeOf(await ask(cookie, '/owners', 'GET', known.adminUrl)), [401, 'unauthorized'], 'another house')
+  assert.deepEqual(codeOf(await ask(cookie, '/owners', 'GET', known.adminUrl)), [401, 'unauthorized'], 'another server')
 })
 
 const foreign = {

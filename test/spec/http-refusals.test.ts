@@ -273,5 +273,5 @@ void test('order.request-id: beside the admin API, which receives files for long
   json.write(`POST /admin/v1/agents/agt_x/documents HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"ti`)
   await json.rest()
   isRefusal(json.answers[0], 408, 'bad_request', 'slow JSON where files are taken')
-  assert.deepEqual(file.answers, [], 'a file that was begun before is still waited for')
+  assert.deepEqual(file.answers, [], 'an upload that has started is still waited for')
 })

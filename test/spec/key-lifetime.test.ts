@@ -34,7 +34,7 @@ async function askOn(app: TestApp, sent: Sent, oldId: string, until: number): Pr
         }
         assert.ok(reply, answer.text)
         if (got === 'new') return void round.again.add(reply['request_id'])
-        assert.equal(renewed, false, 'who asks after the new reply was told is not told the old one')
+        assert.equal(renewed, false, 'a request after the new reply does not get the old one')
         if (events.length > 0) assert.equal(names(events), 'response.created response.completed', 'a replay')
         round.old += 1
       }

@@ -36,7 +36,7 @@ void test('metrics: need the admin token on the shared port; without it the resp
     (await read(await fetch(`${app.url}/openapi.json`))).json,
     (await app.admin('GET', '/openapi.json')).json,
   ])
-  assert.ok(!described.includes('/metrics'), 'stands in no description of the API')
+  assert.ok(!described.includes('/metrics'), 'is not part of the API description')
 })
 
 void test('metrics: open on the admin port, and 404 on the public one', async () => {

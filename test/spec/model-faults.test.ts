@@ -12,7 +12,7 @@ import { withTcpServer } from '../support/ask-model.ts'
 import { cut, gate } from '../support/model-server.ts'
 import type { Part, Script } from '../support/model-server.ts'
 import { answeredOnce, callsOf, makeSent, names, nothingKept, send, transports } from '../support/outcome.ts'
-import type { Sent, Told } from '../support/outcome.ts'
+import type { Sent, Outcome } from '../support/outcome.ts'
 import { startTestApp } from '../support/test-app.ts'
 import type { TestApp, TestAppOptions } from '../support/test-app.ts'
 
@@ -21,7 +21,7 @@ const delta = 'response.output_text.delta'
 const modelSettings = { connectMs: 500, deadlines: { firstTokenMs: 1500, idleMs: 1500, tailMs: 1500 } }
 
 /** A request that ends without a reply: the expected error is returned, and nothing of it is left. */
-async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls: number; deltas?: number }): Promise<Told> {
+async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls: number; deltas?: number }): Promise<Outcome> {
   const { code, calls, deltas = 0 } = expected
   const reported = await send(app, sent)
   assert.equal(reported.code, code, reported.answer.text)
@@ -39,7 +39,7 @@ async function failsAs(app: TestApp, sent: Sent, expected: { code: string; calls
 }
 
 /** The same key runs again under the same request id, and is answered once. */
-async function runsAgain(app: TestApp, sent: Sent, failed: Told, calls: number): Promise<void> {
+async function runsAgain(app: TestApp, sent: Sent, failed: Outcome, calls: number): Promise<void> {
   const { request_id: requestId } = failed.answer.json['error'] ?? failed.events.at(-1)!.data
   app.model.when(sent.message, 'well again')
   const { reply } = await send(app, sent)

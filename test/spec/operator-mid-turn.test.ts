@@ -10,11 +10,11 @@ import { formatUsd, parseUsd } from '../../src/ledger/ledger.ts'
 import { gate, startModelServer } from '../support/model-server.ts'
 import type { Gate } from '../support/model-server.ts'
 import { answeredOnce, callsOf, makeSent, send, sendUntilEnded, transports, turnOf } from '../support/outcome.ts'
-import type { Sent, Told, Transport } from '../support/outcome.ts'
+import type { Sent, Outcome, Transport } from '../support/outcome.ts'
 import { makeFolder, startTestApp } from '../support/test-app.ts'
 import type { Json, TestApp } from '../support/test-app.ts'
 
-type Running = { sent: Sent; asked: Promise<Told>; held: Gate }
+type Running = { sent: Sent; asked: Promise<Outcome>; held: Gate }
 
 /** A turn that has generated half of its reply, which is "one two". */
 async function beginTurn(app: TestApp, transport: Transport, agent: Json = {}): Promise<Running> {
@@ -159,7 +159,7 @@ void test('fault.top-up-mid-turn billing.once: top-ups at every moment of many t
   await using app = await startTestApp({ env: { TURNKEEP_FAILPOINTS: failpoints.map((name) => `${name}=delay:30`).join(';') } })
   const sent = await makeSent(app, 'spend')
   // A database that is slow may lead to a 503; the same key gets its reply.
-  const untilAnswered = async (one: Sent): Promise<Told> => {
+  const untilAnswered = async (one: Sent): Promise<Outcome> => {
     for (;;) {
       const reported = await sendUntilEnded(app, one)
       if (reported.code !== 'service_unavailable') return reported

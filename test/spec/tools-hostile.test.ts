@@ -78,7 +78,7 @@ for (const [n, { style, dictates }] of injected.entries()) {
     assert.equal(system.match(/<[\s/]*passages[\s/]*>/gi)!.length, 4, 'the frame is named, opened and closed by the frame alone')
     assert.ok(system.endsWith('\n</passages>'))
     const calls = tools.calls.slice(before)
-    assert.ok(calls.length <= (own.has(dictates.name) ? 1 : 0), 'what is no tool of the agent is not called')
+    assert.ok(calls.length <= (own.has(dictates.name) ? 1 : 0), 'a tool that the agent does not have is not called')
     const result = second!.messages.find(({ role }) => role === 'tool')!.content!
     if (calls.length === 0) assert.match(result, /^Error: /)
     for (const { method, url, headers, body } of calls) {

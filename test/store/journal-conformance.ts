@@ -37,7 +37,7 @@ async function claimed({ store }: Bench, { requestId }: AdmittedTurn): Promise<A
       if (turn) return turn
     }
   }
-  throw new Error('nobody could claim it')
+  throw new Error('it could not be claimed')
 }
 
 /**
@@ -60,7 +60,7 @@ export async function raceForOneFinish(older: Bench, newer: Bench): Promise<'old
     [late.kind === 'advanced' ? '"older"' : '"newer"'],
   )
   assert.equal(late.kind === 'advanced' || late.kind === 'lost', true, late.kind)
-  assert.equal(found.journal.length, late.kind === 'advanced' ? 1 : 0, 'whoever claims knows of each finish that was told as stored')
+  assert.equal(found.journal.length, late.kind === 'advanced' ? 1 : 0, 'a claim knows every finish that was confirmed as stored')
   assert.equal((await newer.settle(found)).kind, 'settled')
   return late.kind === 'advanced' ? 'older' : 'newer'
 }

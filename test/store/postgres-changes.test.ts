@@ -46,7 +46,7 @@ void test(
     await bench.settle(turn)
     const credit = { id: 'led_1', ownerId: bench.ownerId, idempotencyKey: 'k', amount: 5n, note: null, maxBalance: 10n ** 17n }
     await store.write.appendLedgerEntry(credit)
-    assert.equal((await settled()) - before, 1, 'nobody keeps any of it')
+    assert.equal((await settled()) - before, 1, 'none of it is kept')
     assert.ok(own > 0, 'a store tells its own writes too')
   },
 )

@@ -55,7 +55,7 @@ function close(schema: Json | boolean, document: Json): Json {
     else if (several.has(keyword)) closed[keyword] = (value as Json[]).map((each) => close(each, document))
     else if (named.has(keyword))
       closed[keyword] = Object.fromEntries(Object.entries<Json>(value).map(([name, each]) => [name, close(each, document)]))
-    else if (!words.has(keyword)) throw new Error(`nobody checks the keyword ${keyword} of ${JSON.stringify(schema).slice(0, 200)}`)
+    else if (!words.has(keyword)) throw new Error(`there is no check for the keyword ${keyword} of ${JSON.stringify(schema).slice(0, 200)}`)
   }
   // For a discriminated union, the members are closed.
   if (closed['properties'] && closed['additionalProperties'] === undefined && !closed['oneOf']) closed['additionalProperties'] = false

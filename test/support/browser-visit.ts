@@ -81,7 +81,7 @@ async function watch(
   await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
     console.error('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`)
   const noSecret = (url: string): void => {
-    if (url.includes(adminToken) || url.includes('svc_live_')) pageErrors.push(`a secret stands in an address: ${url}`)
+    if (url.includes(adminToken) || url.includes('svc_live_')) pageErrors.push(`an address contains a secret: ${url}`)
   }
   context.on('request', (request) => {
     const url = request.url()
@@ -129,7 +129,7 @@ export async function becomes(page: Page, expression: string): Promise<void> {
     const look = () => (${expression} ? resolve(true) : performance.now() > endsAt ? resolve(false) : setTimeout(look, 20))
     look()
   })`)
-  assert.ok(found, `it has not come to be that ${expression}`)
+  assert.ok(found, `it did not become true: ${expression}`)
 }
 
 async function lookForTraces(page: Page, pageErrors: string[]): Promise<void> {

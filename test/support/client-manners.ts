@@ -34,7 +34,7 @@ export async function readManners(codes: FailureCode[]): Promise<{ typescript: R
     const { status, message } = failures[code]
     const envelope = { error: { code, message, request_id: reply.request_id } }
     // Longer than the caller's limit, so the client throws immediately.
-    const wait: Record<string, string> = user.endsWith('.told') ? { 'retry-after': '60' } : {}
+    const wait: Record<string, string> = user.endsWith('.throws') ? { 'retry-after': '60' } : {}
     response.writeHead(first ? status : 200, { 'content-type': 'application/json', ...wait }).end(JSON.stringify(first ? envelope : reply))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -56,7 +56,7 @@ async function askTypescript(baseURL: string, codes: FailureCode[]): Promise<Rec
       (error: unknown) => (error instanceof Error ? error.name : String(error)),
     )
   const manners = codes.map(async (code): Promise<[string, Manner]> => {
-    const [thrown, waited] = await Promise.all([send(`ts.${code}.told`), send(`ts.${code}.free`)])
+    const [thrown, waited] = await Promise.all([send(`ts.${code}.throws`), send(`ts.${code}.free`)])
     return [code, { thrown, again: waited === '' }]
   })
   return Object.fromEntries(await Promise.all(manners))
@@ -75,7 +75,7 @@ def send(user):
     except Exception as error:
         return type(error).__name__
 def ask(code):
-    manners[code] = {"thrown": send(f"py.{code}.told"), "again": send(f"py.{code}.free") == ""}
+    manners[code] = {"thrown": send(f"py.{code}.throws"), "again": send(f"py.{code}.free") == ""}
 threads = [threading.Thread(target=ask, args=(code,)) for code in codes]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]

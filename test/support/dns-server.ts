@@ -59,7 +59,7 @@ function questionOf(packet: Buffer): { name: string; code: number; end: number }
 function recordOf(address: string, code: number): Buffer {
   const bytes = isIP(address) === 4 ? address.split('.').map(Number) : bytesOf6(address)
   const record = Buffer.alloc(12)
-  // the name of the question, its type, class IN, no time to live: nobody may keep it
+  // the name of the question, its type, class IN, and a time to live of 0, so that it is not cached
   record.writeUInt16BE(0xc00c, 0)
   record.writeUInt16BE(code, 2)
   record.writeUInt16BE(1, 4)

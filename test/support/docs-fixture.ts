@@ -16,7 +16,7 @@ const root = join(import.meta.dirname, '../..')
 
 export type Snippet = { language: string; text: string; reason: string | undefined }
 
-/** What /docs shows to copy; what is no program (JSON, events, headers) is left out. */
+/** The programs that /docs shows, without other code blocks (JSON, events, headers). */
 export function snippetsOfPage(page: string): Snippet[] {
   return [...page.matchAll(/<pre([^>]*)data-language="(sh|typescript|python)"([^>]*)><code>([\s\S]*?)<\/code>/g)].map(
     ([, , language, rest, markup]) => ({

@@ -5,10 +5,10 @@
  *
  *     const server = await startEmbeddingServer()
  *     server.script({ status: 429, headers: { 'retry-after': '1' } }, 'hang', 'cut')     // the next three calls, in order
- *     server.script({ json: { data: [] } }, { vectors: [[3, 4]] }, 'base64')             // an answer of any shape, numbers of one's own, bytes
- *     server.break({ status: 503 })                                                      // every call until server.mend()
+ *     server.script({ json: { data: [] } }, { vectors: [[3, 4]] }, 'base64')             // a response of any shape, given vectors, bytes
+ *     server.break({ status: 503 })                                                      // every call until server.repair()
  *     server.calls                                                                       // path, headers, model and texts of each
- *     await server.close()                                                               // ends what hangs, too
+ *     await server.close()                                                               // ends hanging calls, too
  */
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
@@ -47,7 +47,7 @@ export type EmbeddingServer = {
   texts(): string[]
   script(...replies: EmbeddingReply[]): void
   break(reply: EmbeddingReply): void
-  mend(): void
+  repair(): void
   close(): Promise<void>
 }
 
@@ -102,7 +102,7 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
     texts: () => calls.flatMap((call) => call.texts),
     script: (...replies) => void queue.push(...replies),
     break: (reply) => void (broken = reply),
-    mend: () => void (broken = undefined),
+    repair: () => void (broken = undefined),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()

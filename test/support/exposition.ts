@@ -42,7 +42,7 @@ export function parseExposition(text: string): Exposition {
     const [, name, labels = '', value] = sample.exec(line) ?? assert.fail(`not a sample: ${line}`)
     const type = types.get(family)
     const own = type === 'histogram' ? name!.replace(/_(bucket|sum|count)$/, '') : name
-    assert.equal(own, family, 'a sample stands in its family')
+    assert.equal(own, family, 'a sample is in its family')
     const seen = new Set<string>()
     for (let rest = labels; rest !== '';) {
       const [whole, key] = label.exec(rest) ?? assert.fail(`not labels: ${rest}`)

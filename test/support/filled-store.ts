@@ -51,7 +51,7 @@ export async function fillStore(folder: string, { turns, running = 0 }: FillOpti
     const text = `# Guide ${document}\n\n## Returns\n${texts[2]}\n\n## Parcels\n${texts[6]}\n\n${texts[document % texts.length]}`
     await knowledge.index({ documentId: `doc_${document}`, agentId, title: `Guide ${document}`, text })
   }
-  // One more that was uploaded, and is being indexed anew: its former generation is still there, and so is a vector.
+  // Another uploaded document that is being reindexed: its previous generation still exists, and so does a vector.
   const uploaded = {
     id: 'doc_0',
     agentId,

@@ -4,9 +4,9 @@
  * contains what a caller received before.
  *
  *     const fleet = await Fleet.begin(t, { count: 3 })
- *     const told = await fleet.send(fleet.sent('hello'))      // comes back until it is final, over any server that lives
+ *     const outcome = await fleet.send(fleet.sent('hello'))      // retries until the outcome is final, at any running server
  *     await fleet.kill(1); await fleet.start(1)
- *     await fleet.checkReplies([told])                        // one reply a key, the same on every process, one charge, every invariant
+ *     await fleet.checkReplies([outcome])                        // one reply per key, the same at every process, one charge, every invariant
  */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -40,7 +40,7 @@ export type FleetOptions = {
 export type Sent = { message: string; user: string; idempotencyKey: string; transport: 'chat' | 'stream' }
 
 /** The outcome of a request, and what its caller received before. */
-export type Told = {
+export type Outcome = {
   sent: Sent
   /** The reply as JSON text, the same on both transports; undefined if the outcome is an error. */
   reply: string | undefined
@@ -62,9 +62,9 @@ export type LoadOptions = {
 
 export type Load = {
   /** Until now. */
-  reported: Told[]
+  reported: Outcome[]
   /** Sends nothing new. Resolves with all results when the last request has its outcome. Rejects if a caller found something wrong. */
-  stop(): Promise<Told[]>
+  stop(): Promise<Outcome[]>
 }
 
 /** `broken`: no response started; `cut`: one started and did not end. */
@@ -164,7 +164,7 @@ export class Fleet {
    * Sends one request with its key repeatedly until the outcome is final. `choose` names the place of each attempt; by default any running
    * server.
    */
-  async send(sent: Sent, { choose = this.#any as () => Where, limitMs = 120_000 } = {}): Promise<Told> {
+  async send(sent: Sent, { choose = this.#any as () => Where, limitMs = 120_000 } = {}): Promise<Outcome> {
     const until = performance.now() + limitMs
     const met: string[] = []
     for (;;) {
@@ -187,7 +187,7 @@ export class Fleet {
 
   /** Callers, each with its own user, who send the next message after the previous one was answered, on the two transports alternately. */
   load({ callers, restMs = 0, name = 'message', choose }: LoadOptions): Load {
-    const reported: Told[] = []
+    const reported: Outcome[] = []
     const stopped = new AbortController()
     const all = Promise.all(
       Array.from({ length: callers }, async (_, caller) => {
@@ -250,7 +250,7 @@ export class Fleet {
    * many charges as replies, and nothing is held. For none of them was the model called more often than its fence was raised, once for each
    * run and each claim.
    */
-  async checkReplies(reported: Told[], { everywhere = true } = {}): Promise<void> {
+  async checkReplies(reported: Outcome[], { everywhere = true } = {}): Promise<void> {
     const ids = new Set<string>()
     for (const { sent, reply, status, code, met } of reported) {
       assert.equal(status, 200, `${sent.message}: ${code} after ${summary(met)}`)

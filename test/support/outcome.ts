@@ -28,7 +28,7 @@ export async function makeSent(
 export type SentOptions = { transport?: Transport; agent?: Json; key?: Json }
 
 /** Sends it, and once more if the limiter was late (`rate.fail-closed`): nothing was stored then, and a machine that runs tests is busy. */
-export async function send(app: TestApp, { message, transport, ...options }: Sent): Promise<Told> {
+export async function send(app: TestApp, { message, transport, ...options }: Sent): Promise<Outcome> {
   for (;;) {
     const reported = await tell(app[transport](message, options), transport)
     if (reported.code !== 'api_rate_limit_unavailable') return reported
@@ -36,9 +36,9 @@ export async function send(app: TestApp, { message, transport, ...options }: Sen
 }
 
 /** The same on both transports: the JSON of `response.completed` or of a 200, or the error object, with the HTTP status. */
-export type Told = { status: number; reply: Json | undefined; code: string | undefined; answer: Answer; events: StreamEvent[] }
+export type Outcome = { status: number; reply: Json | undefined; code: string | undefined; answer: Answer; events: StreamEvent[] }
 
-async function tell(asked: Promise<Answer & { events?: StreamEvent[] }>, transport: Transport): Promise<Told> {
+async function tell(asked: Promise<Answer & { events?: StreamEvent[] }>, transport: Transport): Promise<Outcome> {
   const answer = await asked
   const { events = [] } = answer
   if (transport === 'chat' || events.length === 0) {
@@ -53,7 +53,7 @@ async function tell(asked: Promise<Answer & { events?: StreamEvent[] }>, transpo
 export const names = (events: StreamEvent[]): string => events.map(({ event }) => event).join(' ')
 
 /** Sends with the same key until the turn has ended. The service says when to retry. */
-export async function sendUntilEnded(app: TestApp, sent: Sent): Promise<Told> {
+export async function sendUntilEnded(app: TestApp, sent: Sent): Promise<Outcome> {
   for (;;) {
     const reported = await send(app, sent)
     if (reported.code !== 'idempotency_in_progress') return reported

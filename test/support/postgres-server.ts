@@ -4,7 +4,7 @@
  * root.
  *
  *     const url = await sharedPostgres()          // the one that test/run.ts started, or one for this process
- *     const own = await makeDatabase()            // a fresh database in it; own.url, own.drop()
+ *     const own = await makeDatabase()            // a new database in it; own.url, own.drop()
  *     const server = await startPostgres({ durable: true, lines: ["synchronous_standby_names = 'nobody'"] })
  *     await server.kill9(); await server.restart(); await server.pause(); await server.stop('fast')
  */

@@ -4,7 +4,7 @@
  *
  *     const lives = await ToolProcessRuns.begin(t, { store: 'postgres', failpoints: 'tool.after-call=kill' })
  *     lives.model.script([call('book', { day: 'Monday' })], 'Booked.')
- *     await lives.send('book it', key)             // undefined where the server died
+ *     await lives.send('book it', key)             // undefined if the server died
  *     await lives.restart()
  *     const answer = await lives.retry('book it', key)
  */

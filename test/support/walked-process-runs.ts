@@ -6,7 +6,7 @@
  *
  *     const walk = await walkProcessRuns(t, 'sqlite')
  *     const { acted, signal } = await walk.live('settle.before-commit=kill')
- *     await walk.end()                            // every key has its answer, twice the same, and the books are right
+ *     await walk.end()                            // every key has its outcome, twice the same, and the money is right
  */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'

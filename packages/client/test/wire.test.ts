@@ -16,7 +16,7 @@ type Same<One, Other> = (<Type>() => Type extends Flat<One> ? 1 : 2) extends <Ty
 
 type Sent = Static<typeof schemas.ChatEvent.ref>
 type DataOf<Name extends Sent['event']> = Cameled<Extract<Sent, { event: Name }>['data']>
-type Told<Name extends ChatStreamEvent['type']> = Omit<Extract<ChatStreamEvent, { type: Name }>, 'type'>
+type EventOf<Name extends ChatStreamEvent['type']> = Omit<Extract<ChatStreamEvent, { type: Name }>, 'type'>
 type ItemOf<Schema extends typeof schemas.conversationsSchema | typeof schemas.messagesSchema> = Cameled<
   Static<Schema['response'][200]['content']['application/json']['schema']>['data'][number]
 >
@@ -25,9 +25,9 @@ type ItemOf<Schema extends typeof schemas.conversationsSchema | typeof schemas.m
 const same: {
   request: Same<ChatRequest, Cameled<schemas.ChatRequest>>
   reply: Same<ChatReply, Cameled<Static<(typeof schemas.chatSchema.response)[200]['content']['application/json']['schema']>>>
-  created: Same<Told<'response.created'>, DataOf<'response.created'>>
-  delta: Same<Told<'response.output_text.delta'>, DataOf<'response.output_text.delta'>>
-  completed: Same<Told<'response.completed'>, DataOf<'response.completed'>>
+  created: Same<EventOf<'response.created'>, DataOf<'response.created'>>
+  delta: Same<EventOf<'response.output_text.delta'>, DataOf<'response.output_text.delta'>>
+  completed: Same<EventOf<'response.completed'>, DataOf<'response.completed'>>
   conversation: Same<Conversation, ItemOf<typeof schemas.conversationsSchema>>
   message: Same<Message, ItemOf<typeof schemas.messagesSchema>>
 } = { request: true, reply: true, created: true, delta: true, completed: true, conversation: true, message: true }

@@ -113,7 +113,7 @@ function* exactHistory(reading: Reading): Generator<Violation> {
       yield wrong(`the model saw ${seen.length} messages before "${model.message}", which stands behind ${own}`)
     // What was returned before this message was first sent must be there.
     const before = (byConversation.get(pair) ?? []).filter(({ reply }) => reply!.at <= request.openedAt).length
-    if (seen.length < before * 2) yield wrong(`the model saw ${seen.length} messages, and ${before} exchanges were told before`)
+    if (seen.length < before * 2) yield wrong(`the model saw ${seen.length} messages, and ${before} exchanges were returned before`)
   }
 }
 

@@ -69,7 +69,7 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
     const events = [owner.index, ...request.tries.find(({ reply }) => reply)!.events]
     if (own.length !== 1) yield { check: 'money', what: `${own.length} charges for "${request.message}"`, events }
     else if (units(own[0]!.amountUsd) !== -units(said.usage.charged_usd))
-      yield { check: 'money', what: `charged ${own[0]!.amountUsd} and told ${said.usage.charged_usd}`, events }
+      yield { check: 'money', what: `charged ${own[0]!.amountUsd} and reported ${said.usage.charged_usd}`, events }
     else if (units(said.usage.charged_usd) + units(own[0]!.writtenOffUsd) !== costOf(said, tenant, request))
       yield {
         check: 'money',
@@ -86,7 +86,7 @@ function* charges(owner: Owner, reading: Reading): Generator<Violation> {
     const left = mayBeUnheard.get(run?.key ?? '') ?? 0
     if (run?.state === 'completed' && !unheard && left > 0) mayBeUnheard.set(run.key, left - 1)
     else if (run?.state !== 'completed' || !unheard)
-      yield { check: 'money', what: `${entry!.amountUsd} charged for ${requestId}, which nobody was answered`, events: [owner.index] }
+      yield { check: 'money', what: `${entry!.amountUsd} charged for ${requestId}, which had no response`, events: [owner.index] }
   }
 }
 

@@ -84,7 +84,7 @@ function* storedForEver(reading: Reading): Generator<Violation> {
     if (asked.length > 0 && asked.every(({ code }) => code === undefined || (transient.has(code) && code !== 'rate_limit_exceeded')))
       yield {
         check: 'H2',
-        what: `an acknowledged reply to "${request.message}" is not told again at the end`,
+        what: `a confirmed reply to "${request.message}" is not returned again at the end`,
         events: [first!, ...asked.flatMap(({ events: supervisedServers }) => supervisedServers)],
       }
     for (const { call, code, events: supervisedServers } of tries) {

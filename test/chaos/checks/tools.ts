@@ -1,4 +1,4 @@
-/** Calls of tools: one with side effects reaches its server once for each time that the model asked for it. Ruling `tools.journal`. Pure. */
+/** Tool calls: one with side effects reaches its server once for each time that the model requested it (`tools.journal`). Pure. */
 import type { ToolEvent } from '../history.ts'
 import { readMessage } from '../messages.ts'
 import { isCalm } from './models.ts'
@@ -11,7 +11,7 @@ export function* checkTools(reading: Reading): Generator<Violation> {
   for (const [name, made] of Map.groupBy(calls, ({ message }) => message)) {
     const request = requests.get(name)
     const events = made.map(({ index }) => index)
-    if (!request) yield { check: 'tools', what: `a tool was called for ${name}, which nobody said`, events }
+    if (!request) yield { check: 'tools', what: `a tool was called for ${name}, which no caller sent`, events }
     if (!request) continue
     for (const { idempotencyKey, index } of made) {
       const [, requestId] = /^([0-9a-f-]{36}):[1-9]\d*:[1-9]\d*$/.exec(idempotencyKey) ?? []
@@ -22,7 +22,7 @@ export function* checkTools(reading: Reading): Generator<Violation> {
   yield* asOftenAsAsked(reading, calls)
 }
 
-/** Never more often than the model asked, and where nothing was broken not less often either. */
+/** Never more often than the model requested, and without a fault not less often either. */
 function* asOftenAsAsked(reading: Reading, calls: (ToolEvent & { index: number })[]): Generator<Violation> {
   const bookings = Map.groupBy(
     calls.filter(({ sideEffects }) => sideEffects),

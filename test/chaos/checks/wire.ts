@@ -1,4 +1,4 @@
-/** What each answer looks like: H4 (event streams), H5 (ids and headers), the envelope, and the codes that a request may have at all. Sections 2, 6, 7, 8. Pure. */
+/** The shape of each response: H4 (event streams), H5 (IDs and headers), the error envelope, and the possible codes for a request. Pure. */
 import { flaws } from '../history.ts'
 import type { AnswerEvent } from '../history.ts'
 import { parse } from './reading.ts'

@@ -119,7 +119,7 @@ const crash = ender(async (making, supervised) => {
   const processRun = supervised.order({ ends: true })
   await Promise.race([processRun.ended, rest(diesWithinMs, new AbortController().signal)])
   if (processRun.end) return
-  logWatch.add('process', `place ${supervised.number}: a process lives on after ${fault.way} that nobody catches`)
+  logWatch.add('process', `place ${supervised.number}: a process keeps running after an uncaught ${fault.way}`)
   await supervised.kill()
 })
 
