@@ -1,6 +1,6 @@
 /**
- * What scenarios are given (scenario.ts), for one run: starts what they ask for and ends all of it, also where one of them throws. Counts
- * every whole answer of our server, so that the store can be asked whether it has as many turns.
+ * What scenarios use (scenario.ts), for one run: starts what they request and ends all of it, also if a scenario throws. Counts every
+ * complete response of our server, so that it can be compared with the number of turns in the store.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ export type BenchOptions = {
 }
 
 export type OpenBench = Bench & {
-  /** Ends what the scenario before has started, but for the upstream and the clients. */
+  /** Ends what the previous scenario has started, except the upstream and the clients. */
   endScenario(): Promise<void>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export function openBench({ rounds, seconds, quick, soakMinutes, upstreamPort, p
   const clients = openLoadClients()
   const folders: string[] = []
   const running = new Set<Target>()
-  /** Whole answers by the address of the server that gave them, and whether anything else came back. */
+  /** Complete responses by the URL of the server, and whether there was any other response. */
   const counted = new Map<string, { whole: number; others: number }>()
   let upstream: Promise<Upstream> | undefined
   let slower: ((milliseconds: number) => Preload) | undefined
@@ -131,7 +131,7 @@ export function openBench({ rounds, seconds, quick, soakMinutes, upstreamPort, p
   return bench
 }
 
-/** What was wrong with a load's answers, in a sentence; undefined where each was whole. */
+/** What was wrong with the responses of a load, in a sentence; undefined if each was complete. */
 export function notWhole({ turns, errors, refused }: Load): string | undefined {
   const [first] = Object.entries(errors).toSorted(([, a], [, b]) => b - a)
   const failed = Object.values(errors).reduce((sum, count) => sum + count, 0)

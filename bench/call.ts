@@ -1,12 +1,12 @@
 /**
- * One request written once for many turns: a call is text with marks, and a turn fills in its user, its message and its key. Whoever sends
- * thousands of them a second has nothing to serialise.
+ * One request as a template for many turns: a call is text with placeholders for the user, the message and the key of a turn. So a client
+ * that sends thousands per second has nothing to serialize.
  */
 import type { Call } from './scenario.ts'
 
 export const marks = { user: '{{user}}', text: '{{text}}', key: '{{key}}' } as const
 
-/** Of every reply of the upstream: who has both has seen its first word and its last. */
+/** Part of every reply of the upstream: a reply with both has its first and its last token. */
 export const firstToken = 'tokfirst'
 export const lastToken = 'toklast'
 
@@ -14,7 +14,8 @@ export type Filling = { user: string; text: string; key: string }
 export type Filled = { path: string; headers: Record<string, string>; body: string }
 
 /**
- * A function that fills a call's marks. What it is given is put into JSON as it stands: letters, digits, blanks, hyphens and full stops.
+ * A function that replaces the placeholders of a call. The values are inserted into JSON unchanged, so they consist of letters, digits,
+ * spaces, hyphens and periods.
  */
 export function filler(call: Call): (filling: Filling) => Filled {
   const path = cut(call.path)
@@ -27,7 +28,7 @@ export function filler(call: Call): (filling: Filling) => Filled {
   })
 }
 
-/** The text between the marks is cut once. */
+/** The text between the placeholders is split once. */
 function cut(text: string): (filling: Filling) => string {
   const pieces = text.split(/(\{\{(?:user|text|key)\}\})/)
   if (pieces.length === 1) return () => text

@@ -1,6 +1,6 @@
 /**
- * Who is measured beside whom: the model itself, our server, and the peers of the run. Every contender is tried first, in every mode, so
- * that one whose answers fail is named with what it said, and has no figures at all instead of fast ones.
+ * The servers that are compared: the model itself, our server, and the peers of the run. Each is tried first, in every mode, so that one
+ * with failing responses is named with the reason and has no figures, instead of fast ones.
  */
 import { notWhole } from './bench.ts'
 import { warmTurns } from './side-by-side.ts'

@@ -1,20 +1,20 @@
 /**
- * Fills a store with turns by SQL alone: one real turn, made over HTTP, is copied with its messages and its charge under other ids, twenty
- * to a conversation, and the owner's balance follows its ledger. So every copy is as the service writes it, and every invariant holds
+ * Fills a store with turns using SQL only: one real turn, made over HTTP, is copied with its messages and its charge under other ids,
+ * twenty per conversation, and the owner's balance matches its ledger. So every copy is as the service writes it, and every invariant holds
  * afterwards.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { databaseFile } from '../src/store/sqlite/database.ts'
 import { withClient } from '../test/support/postgres-server.ts'
 
-/** One connection to a store that is to be filled. */
+/** A connection to a store that is to be filled. */
 type Sql = { columns(table: string): Promise<string[]>; run(statement: string): Promise<void> }
 
 const turnsOfConversation = 20
 const dayMs = 86_400_000
 
 /**
- * Each of the owners has exactly one turn, completed, and gets `turns` more: a multiple of `turnsOfConversation`. No server runs on the
+ * Each of the owners has exactly one completed turn and gets `turns` more: a multiple of `turnsOfConversation`. No server may be using the
  * folder.
  */
 export async function fillSqlite(folder: string, ownerIds: string[], turns: number): Promise<void> {
@@ -36,7 +36,7 @@ export async function fillSqlite(folder: string, ownerIds: string[], turns: numb
   }
 }
 
-/** The same while a server runs on the database. Afterwards it is as autovacuum would leave it. */
+/** The same while a server is using the database. Afterwards the tables are as autovacuum would leave them. */
 export async function fillPostgres(url: string, ownerIds: string[], turns: number): Promise<void> {
   await withClient(url, async (client) => {
     const sql: Sql = {
@@ -57,14 +57,14 @@ export async function fillPostgres(url: string, ownerIds: string[], turns: numbe
 
 async function fill({ columns, run }: Sql, ownerId: string, turns: number): Promise<void> {
   const conversations = turns / turnsOfConversation
-  // Below every id of a real time, as what is older is; the owner's last letters keep the owners apart.
+  // Below every ID of a real time, as IDs of older rows are. The owner's last letters distinguish the owners.
   const id = (prefix: string, number: string): string =>
     `'${prefix}_0${ownerId.slice(-12)}' || substr(cast(10000000000000 + ${number} as text), 2)`
   const requestId = id('req', 'n.i')
   const conversationId = id('conv', `n.i / ${turnsOfConversation}`)
   const earlier = (column: string): string => `s.${column} - ${dayMs} - (${turns} - n.i) * 10`
 
-  /** The rows of a table that belong to the one turn, so many times, with some columns changed. */
+  /** The rows of a table that belong to the one turn, copied this many times with some columns changed. */
   async function copy(table: string, many: number, belongs: string, changes: Record<string, string>): Promise<void> {
     const all = await columns(table)
     await run(`insert into ${table} (${all.join(', ')})
@@ -73,7 +73,7 @@ async function fill({ columns, run }: Sql, ownerId: string, turns: number): Prom
         (with recursive numbers (i) as (select 0 union all select i + 1 from numbers where i < ${many - 1}) select i from numbers) as n`)
   }
 
-  // The one turn is found before its copies are there.
+  // The one turn is looked up before there are copies.
   await run(`create temporary table the_turn as select request_id, conversation_id from turns where owner_id = '${ownerId}'`)
   await copy('conversations', conversations, `id = (select conversation_id from the_turn)`, {
     id: id('conv', 'n.i'),

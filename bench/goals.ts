@@ -1,6 +1,6 @@
 /**
- * The goals of the design, each with where its figure stands in the findings: met, not met, or not run. The only place that judges a
- * figure. A goal that is a ratio is one of medians of the same run; one beside a peer needs that peer.
+ * The goals of the design, each with the place of its figure in the findings: met, not met, or not run. Only this file judges figures. A
+ * ratio is one of medians of the same run; a goal relative to a peer needs that peer.
  */
 import type { Finding, Row } from './scenario.ts'
 import { headings, ratio } from './spread.ts'
@@ -8,12 +8,12 @@ import type { Spread } from './spread.ts'
 import { markdown, write } from './table.ts'
 
 export type Findings = ReadonlyMap<string, Finding>
-/** `value` undefined: what it needs was not measured. */
+/** `value` is undefined if what it needs was not measured. */
 export type Judged = { figure: string; goal: string; shown: string; met: boolean | undefined; why: string }
 
 type Goal = {
   figure: string
-  /** In the unit of the figure: at most, or at least. */
+  /** In the unit of the figure: a maximum, or a minimum. */
   bound: { atMost: number } | { atLeast: number }
   unit: string
   value: (find: Find) => number | undefined
@@ -22,13 +22,13 @@ type Goal = {
 }
 
 type Labels = Record<string, string | number>
-/** The figure of the one row with these labels; undefined where there is none. */
+/** The figure of the row with these labels; undefined if there is none. */
 type Find = (scenario: string, labels: Labels, figure: string) => Spread | undefined
 
 const us = 'turnkeep'
 const model = 'the model itself'
 
-/** The one figure beside the other; undefined where one of them is missing. */
+/** One figure divided by the other; undefined if one of them is missing. */
 const beside = (these: Spread | undefined, those: Spread | undefined): number | undefined => these && those && ratio(these, those)
 const above = (these: Spread | undefined, those: Spread | undefined): number | undefined => these && those && these.median - those.median
 

@@ -1,7 +1,7 @@
 /**
- * A client of the bench, a process of its own so that its CPU is never counted as the server's. Keeps a connection for each caller, reads
- * every answer to its end, and counts one as a turn only when it is whole: 2xx, ended in good order, with everything in it that the call
- * names. Sends back raw times; load.ts does the arithmetic.
+ * A client of the bench in a separate process, so that its CPU time is never counted as the server's. Keeps a connection for each caller,
+ * reads every response to its end, and counts one as a turn only if it is complete: 2xx, ended regularly, with everything in it that the
+ * call names. Returns raw times; load.ts does the arithmetic.
  */
 import { Client } from 'undici'
 import type { Dispatcher } from 'undici'
@@ -9,7 +9,7 @@ import { filler, firstToken } from './call.ts'
 import type { Filled, Filling } from './call.ts'
 import type { LoadSpec } from './scenario.ts'
 
-/** `startAt` in epoch milliseconds, for all processes of a load; `prefix` makes users and keys of no other load. */
+/** `startAt` in epoch milliseconds, for all processes of a load; `prefix` distinguishes users and keys from those of other loads. */
 export type LoadOrder = Omit<LoadSpec, 'processes'> & { startAt: number; prefix: string }
 
 export type Counted = { total: Float64Array; firstDelta: Float64Array; refused: Float64Array; errors: number }
@@ -25,9 +25,9 @@ export type LoadNews = {
 }
 
 const defaultTimeoutMs = 120_000
-// An open loop sends what is due at every tick; a finer one would be a busy one.
+// An open loop sends at every tick what is due. A finer tick would be a busy loop.
 const tickMs = 2
-// Who is refused a connection asks again, but not in a circle.
+// A caller whose connection is refused tries again after a pause.
 const afterErrorMs = 20
 
 type Answer =
@@ -87,10 +87,10 @@ class Tally {
 
 const raise = (counts: Map<string, number>, what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1)
 
-/** Of an error's body, so that a thousand refusals are one line. */
+/** Shortens the body of an error, so that a thousand refusals are one line. */
 const codeOf = (text: string): string => /"code":\s*"(\w+)"/.exec(text)?.[1] ?? ''
 
-/** Never rejects: whatever goes wrong is an answer of the kind `error`. */
+/** Never rejects: a failure is a result of the kind `error`. */
 function ask(client: Client, { path, headers, body }: Filled, whole: string[]): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<Answer>()
   const sentAt = performance.now()
@@ -109,7 +109,7 @@ function ask(client: Client, { path, headers, body }: Filled, whole: string[]): 
     },
     onResponseData(_controller, piece) {
       pieces.push(piece)
-      // A token may lie across two reads, so until it is there all of them are looked at; nearly always that is one.
+      // A token may be split over two reads, so until it is found all of them are searched. Nearly always there is only one.
       if (streamed && firstDeltaMs === undefined && text().includes(firstToken)) firstDeltaMs = performance.now() - sentAt
     },
     onResponseEnd() {
@@ -164,7 +164,7 @@ async function run(order: LoadOrder): Promise<LoadNews> {
     const free = clients.map((_, caller) => caller)
     const out = new Set<Promise<unknown>>()
     let arrived = 0
-    // What is due at the end is sent at the end, however late the last tick came.
+    // What is due at the end is sent at the end, even if the last tick was late.
     for (let last = false; ; last = !goesOn()) {
       for (; arrived < Math.min(elapsed(), seconds) * perSecond && sent < turns; arrived++) {
         const caller = free.pop()
@@ -188,7 +188,7 @@ async function run(order: LoadOrder): Promise<LoadNews> {
   return news
 }
 
-/** `place` is another one for each caller, in every round of his. */
+/** `place` is a different one for each caller, in every round. */
 function fillingOf({ prefix, users, keys, message }: LoadOrder, { number, place }: { number: number; place: number }): Filling {
   const own = `${prefix}-${number}`
   const text = message ?? 'message: hello there'

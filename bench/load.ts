@@ -1,6 +1,6 @@
 /**
- * The load client: shares a load among client processes, which are kept between loads so that none of them begins cold, and merges what
- * they counted. Percentiles are taken over the times of all processes together, never as a mean of percentiles.
+ * The load client: divides a load among client processes, which are reused so that none of them starts cold, and merges their counts.
+ * Percentiles are calculated from the times of all processes together, never as a mean of percentiles.
  */
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -12,9 +12,9 @@ import type { Load, LoadSpec, Times } from './scenario.ts'
 import { percentile } from './spread.ts'
 
 const program = fileURLToPath(new URL('load-process.ts', import.meta.url))
-// Beyond it one process would need a core of its own at a paced stream's chunks.
+// With more callers one process would need a whole core for the chunks of paced streams.
 const callersAProcess = 500
-// Until every process has made its clients.
+// Until every process has created its clients.
 const startInMs = 50
 
 export type LoadClients = { load(spec: LoadSpec): Promise<Load>; close(): void }
@@ -63,7 +63,7 @@ export function openLoadClients(): LoadClients {
   }
 }
 
-/** Of a whole number, so that the shares add up to it. */
+/** Shares of a whole number that add up to it. */
 function shareOf(index: number, many: number): (whole: number) => number {
   return (whole) => Math.floor(((index + 1) * whole) / many) - Math.floor((index * whole) / many)
 }

@@ -1,4 +1,4 @@
-/** What a reader must know of the machine to place a figure: cores, Node, the time of one flush of its disk. No names and no paths. */
+/** What a reader must know of the machine to judge a figure: cores, Node, the time of one flush of its disk. No names and no paths. */
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { write } from './table.ts'
 
 const flushes = 200
 
-/** One sentence; `folder` lies on the disk that the stores use. */
+/** One sentence; `folder` is on the disk that the stores use. */
 export function describeMachine(folder: string, { rounds, seconds }: { rounds: number; seconds: number }): string {
   const times = flushTimes(folder)
   return [

@@ -1,4 +1,4 @@
-/** The command line of `npm run bench`: read once, whole, and refused with a sentence. */
+/** The command line of `npm run bench`, checked completely before anything starts. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -6,7 +6,7 @@ import type { BenchOptions } from './bench.ts'
 import { peersUpstreamPort } from './peers.ts'
 
 /**
- * `only` undefined: every scenario. `goesOn`: what is not run now is taken from the run that `output` has. `write`: into docs/performance.md;
+ * `only` undefined: every scenario. `goesOn`: what is not run now is taken from the run in `output`. `write`: into docs/performance.md;
  * `output`: the folder for tables, figures and plots.
  */
 export type RunOptions = BenchOptions & { only: string[] | undefined; goesOn: boolean; write: boolean; output: string }
@@ -16,11 +16,11 @@ export class BadOptions extends Error {}
 export const usage = `npm run bench -- [--only NAME,NAME [--continue]] [--rounds 3] [--seconds 4] [--soak-minutes 10] [--quick] [--write]
                  [--output FOLDER] [--peers FOLDER --with NAME,NAME] [--upstream-port PORT]`
 
-// A look at whether everything runs; its figures say nothing.
+// A quick check that everything runs. Its figures mean nothing.
 const quick = { rounds: 1, seconds: 0.3, soakMinutes: 0 }
 const initial = { rounds: 3, seconds: 4, soakMinutes: 10 }
 
-/** Throws BadOptions. `names` of all scenarios. */
+/** Throws BadOptions. `names` are those of all scenarios. */
 export function readOptions(args: string[], names: string[]): RunOptions {
   const given = parse(args)
   const defaults = given.quick ? quick : initial

@@ -1,21 +1,22 @@
 /**
- * Three times the load that the server can sustain: what it still answers, to whom, at what memory, and how soon all is as before. One owner floods,
- * in an open loop and with callers that never wait, while another goes on calmly. docs/decisions/0025-overload.md.
+ * Three times the load that the server can sustain: what it still answers, and to whom, with how much memory, and how soon everything is
+ * normal again. One owner floods it, in an open loop and with callers that never wait, while another one continues at a low rate.
+ * docs/decisions/0025-overload.md.
  */
 import type { Bench, Finding, Load, Row, Scenario, Server, Tenant } from './scenario.ts'
 import { headings, spread } from './spread.ts'
 
 const steadyCallers = 64
 const floodFactor = 3
-// Above TURNKEEP_MAX_TURNS, so that there are some to refuse.
+// Above TURNKEEP_MAX_TURNS, so that some are refused.
 const floodCallers = 1500
-// Of the arrivals out at once; beyond it the client would measure its own sockets.
+// Concurrent requests. With more the client would measure its own sockets.
 const maxOutput = 3000
 const calmCallers = 4
 // Long enough for a percentile, short enough to say when it was.
 const lookSeconds = 0.25
 const lookCallers = 16
-// Twice the former p99 is within what a quiet machine varies by.
+// A p99 twice as long as before is within the normal variation of an idle machine.
 const normalFactor = 2
 const maxRecoveryMs = 30_000
 
@@ -98,7 +99,7 @@ const times = (load: Load): Record<string, number> => ({
   [figures.refusal]: load.refused.total.p99,
 })
 
-/** Whatever comes is answered: whole, or with a 503 that says when to come back. */
+/** Every response is accepted that is complete, or a 503 that says when to retry. */
 function assertAnswered(...loads: Load[]): void {
   for (const { errors, refused } of loads) {
     if (Object.keys(errors).length > 0) throw new Error(`not answered: ${JSON.stringify(errors)}`)

@@ -1,6 +1,7 @@
 /**
- * What a user would run instead of us, measured beside us: a folder with `adapters/NAME.mjs`, each telling how its server is started and
- * asked. Adapters are the operator's own files and run as they are; their servers find their model at port 9900 of this machine.
+ * What a user would run instead of Turnkeep, measured beside it: a folder with `adapters/NAME.mjs`, each of which says how its server is
+ * started and called. Adapters are the operator's own files and are run unchanged; their servers find their model at port 9900 of this
+ * machine.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -9,7 +10,7 @@ import { lastToken, marks } from './call.ts'
 import type { Mode, Target } from './scenario.ts'
 import { spawnServer } from './spawned.ts'
 
-/** Written into the peers' own settings. */
+/** The port in the peers' own settings. */
 export const peersUpstreamPort = 9900
 
 type Asked = { path: string; headers?: Record<string, string>; body: object }
@@ -23,7 +24,7 @@ type Adapter = {
 
 export type PeersOptions = { folder: string; names: string[] }
 
-/** `makeFolder` gives one for its log. Throws, naming the peer, where one is not there or does not start. */
+/** `makeFolder` creates one for its log. Throws with the peer's name if it does not exist or does not start. */
 export async function startPeer(
   { folder, name }: { folder: string; name: string },
   makeFolder: () => string,
@@ -31,7 +32,7 @@ export async function startPeer(
   const file = join(folder, 'adapters', `${name}.mjs`)
   if (!existsSync(file)) throw new Error(`no peer ${name}: there is no ${file}`)
   process.env['PEERS_DIR'] = resolve(folder)
-  // What the folder's own README asks of an adapter; the first call shows whether it is so.
+  // What the folder's README requires of an adapter. The first call shows whether it is true.
   const { default: adapter } = (await import(pathToFileURL(resolve(file)).href)) as { default: Adapter }
   const { cmd, args = [], cwd, env = {}, ready } = adapter.start
   const spawned = await spawnServer({ command: cmd, args, cwd, env, ready, folder: makeFolder() })

@@ -1,6 +1,6 @@
 /**
- * A plot as SVG, written as text: lines with the spread of each point, or bars in groups. Readable on a light and on a dark page: no
- * background, lines and letters in colours that stand out on both. Pure.
+ * A plot as SVG text: lines with the spread of each point, or groups of bars. Readable on a light and on a dark page: no background, lines
+ * and letters in colors with contrast to both. Pure.
  */
 import type { Plot } from './scenario.ts'
 import { write } from './table.ts'
@@ -9,16 +9,16 @@ const size = { width: 720, height: 360 }
 const frame = { left: 72, right: 24, top: 44, bottom: 76 }
 const inner = { width: size.width - frame.left - frame.right, height: size.height - frame.top - frame.bottom }
 const ink = '#808080'
-// Told apart by who sees no red or no green too (after Okabe and Ito), and of middling lightness.
+// Distinguishable with any color blindness (after Okabe and Ito), and of medium lightness.
 const colours = ['#0080d0', '#e07000', '#00a080', '#c060a0', '#a09000', '#808080']
 const ticks = 5
-// More of them would stand in each other.
+// More labels would overlap.
 const maxLabels = 20
-// Slanted words below the frame.
+// Slanted labels below the frame.
 const spaceForWords = 70
-// A bar that is wide enough has its value above it; every one has it as its title.
+// A bar that is wide enough has its value above it; every bar has it as its title.
 const labelledWidth = 24
-// What a letter of 12 pixels takes, near enough for a legend.
+// The approximate width of a letter of 12 pixels, exact enough for a legend.
 const letterWidth = 7
 
 type Axis = { places: (string | number)[]; at: (x: string | number) => number }
@@ -28,7 +28,7 @@ export function svgOf(plot: Plot): string {
   const top = roundUp(most)
   const y = (value: number): number => frame.top + inner.height * (1 - value / top)
   const places = [...new Set(plot.series.flatMap(({ points }) => points.map(({ x }) => x)))]
-  // Every place as wide as the next: callers double and quadruple.
+  // All distances are equal, because the number of callers doubles and quadruples.
   const below = places.some((x) => typeof x === 'string') ? spaceForWords : 0
   const axis: Axis = { places, at: (x) => frame.left + (inner.width * (places.indexOf(x) + 0.5)) / places.length }
   return [
@@ -87,7 +87,7 @@ function legend({ series }: Plot, height: number): string[] {
   })
 }
 
-/** Words are slanted, so that long ones stand beside each other. */
+/** Labels are slanted, so that long ones fit side by side. */
 function placeLabel(x: string | number, at: number): string {
   const below = frame.top + inner.height + 16
   if (typeof x === 'number') return text(at, below, x.toLocaleString('en-US'), 'middle')
@@ -107,7 +107,7 @@ const colour = (index: number): string => colours[index % colours.length]!
 const px = (value: number): string => String(Math.round(value * 10) / 10)
 const escape = (words: string): string => words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-/** A little more than the most, so that the ticks are round. */
+/** A little more than the maximum, so that the ticks are round. */
 function roundUp(most: number): number {
   if (most <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(most))

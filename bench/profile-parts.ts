@@ -1,10 +1,9 @@
 /**
- * A CPU profile of the server by the parts of a turn: every sample goes to the nearest frame above it that belongs to a part, so that what
- * the runtime does is counted for whoever asked for it. The table of paths is here; what no path claims is told apart and not shared out.
- * Pure.
+ * A CPU profile of the server by the parts of a turn: every sample counts for the nearest frame above it that belongs to a part, so the
+ * runtime's time counts for the code that called it. The table of paths is here. Time that matches no path is reported separately. Pure.
  */
 
-/** As `node --cpu-prof` writes it; times in microseconds of the machine's monotonic clock. */
+/** As written by `node --cpu-prof`; times are microseconds of the machine's monotonic clock. */
 export type CpuProfile = {
   nodes: { id: number; callFrame: { functionName: string; url: string }; children?: number[] }[]
   startTime: number
@@ -12,7 +11,7 @@ export type CpuProfile = {
   timeDeltas: number[]
 }
 
-/** Of the main thread; the first that fits. */
+/** For the main thread; the first match counts. */
 const mainParts: [part: string, path: RegExp][] = [
   ['SSE out', /\/src\/http\/public\/(event-stream|slow-reader)\.ts$/],
   ['window', /\/src\/access\/(rate-window|redis-window|store-window|deadline)\.ts$|\/node_modules\/(ioredis|@ioredis|redis-\w+)\//],
@@ -32,7 +31,7 @@ const mainParts: [part: string, path: RegExp][] = [
   ['HTTP in', /\/src\/http\/|\/node_modules\/|^node:_http|^node:internal\/http/],
 ]
 
-/** Of the threads of the store. */
+/** For the threads of the store. */
 const storeParts: [part: string, path: RegExp][] = [
   ['store thread: admit', /\/src\/store\/sqlite\/(admit|history)\.ts$/],
   ['store thread: settle', /\/src\/store\/sqlite\/end-turn\.ts$/],
@@ -43,12 +42,12 @@ const storeParts: [part: string, path: RegExp][] = [
 const itself: Record<string, string> = {
   '(garbage collector)': 'GC',
   '(idle)': 'idle',
-  // Outside of JavaScript and of any call by it: sockets, epoll, compiling.
+  // Outside of JavaScript and of anything it calls: sockets, epoll, compiling.
   '(program)': 'native',
 }
 const rest = 'Node itself'
 
-/** In the order in which a turn meets them. */
+/** In the order of a turn. */
 export const partsInOrder = [
   'HTTP in',
   'auth',
@@ -70,7 +69,7 @@ export const partsInOrder = [
   'idle',
 ]
 
-/** Microseconds of each part between two moments of the profile's clock. */
+/** Microseconds of each part between two times of the profile's clock. */
 export function byPart(profile: CpuProfile, thread: 'main' | 'store', from: number, to: number): Map<string, number> {
   const parts = partsOfNodes(profile, thread)
   const sums = new Map<string, number>()
@@ -85,7 +84,7 @@ export function byPart(profile: CpuProfile, thread: 'main' | 'store', from: numb
   return sums
 }
 
-/** From the root down: a node that no path claims is its caller's. */
+/** From the root down: a node that matches no path counts for its caller. */
 function partsOfNodes({ nodes }: CpuProfile, thread: 'main' | 'store'): Map<number, string> {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const children = new Set(nodes.flatMap((node) => node.children ?? []))
@@ -96,7 +95,7 @@ function partsOfNodes({ nodes }: CpuProfile, thread: 'main' | 'store'): Map<numb
     const { node, above } = next
     const { functionName, url } = node.callFrame
     const claimed = itself[functionName] ?? claims.find(([, path]) => path.test(url))?.[0]
-    // A file without a part of its own in a store thread serves the statement above it.
+    // A file without its own part in a store thread counts for the statement that called it.
     const part = claimed === undefined || (claimed === storeParts.at(-1)![0] && above !== rest) ? above : claimed
     parts.set(node.id, part)
     for (const child of node.children ?? []) open.push({ node: byId.get(child)!, above: part })

@@ -1,6 +1,6 @@
 /**
- * What a run leaves: its findings as Markdown, as JSON with every figure's spread, and as plots, in a folder; and, where asked, the tables
- * between the marks of docs/performance.md and the plots beside it, so that nobody types a figure by hand.
+ * The results of a run in a folder: the findings as Markdown, as JSON with the spread of every figure, and as plots. On request also the
+ * tables between the marks of docs/performance.md and the plots beside it, so that no figure is typed by hand.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ export function writeResults(report: Report, folder: string): void {
   writePlots(findings, folder)
 }
 
-/** What an earlier run left in `folder`. Throws where there is none. */
+/** The results of an earlier run in `folder`. Throws if there are none. */
 export function readResults(folder: string): { machine: string; findings: Map<string, Finding> } {
   const { machine, scenarios } = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8')) as Earlier
   return { machine, findings: new Map(Object.entries(scenarios)) }
@@ -33,7 +33,7 @@ export function readResults(folder: string): { machine: string; findings: Map<st
 
 type Earlier = { machine: string; scenarios: Record<string, Finding> }
 
-/** Sections of scenarios that were not run stay as they are; of the goals too, unless all of them were. */
+/** Sections of scenarios that were not run are unchanged, and so are the goals unless all scenarios were run. */
 export function writePage({ machine, scenarios, findings, judged }: Report, whole: boolean): void {
   const file = join(docs, 'performance.md')
   let page = readFileSync(file, 'utf8')
@@ -46,7 +46,7 @@ export function writePage({ machine, scenarios, findings, judged }: Report, whol
   writePlots(findings, join(docs, 'performance'))
 }
 
-/** Throws where the page has no such marks: a table must not get lost. */
+/** Throws if the page does not have these marks, so that no table is lost. */
 export function between(page: string, name: string, text: string): string {
   const [begin, end] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]
   const [from, to] = [page.indexOf(begin), page.indexOf(end)]

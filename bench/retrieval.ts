@@ -1,7 +1,7 @@
 /**
- * `node bench/retrieval.ts [--store sqlite|postgres] [--chunks 10000,100000] [--others 100]`: milliseconds of a search through the knowledge door, by
- * words, by vectors and fused, over agents of so many chunks, beside other agents of a thousand each; and of the writes that bring them in. Texts are
- * made of words as rare as words are (Zipf), vectors lie in clusters. Prints a Markdown table. No model, no provider, no HTTP.
+ * `node bench/retrieval.ts [--store sqlite|postgres] [--chunks 10000,100000] [--others 100]`: milliseconds of a search by words, by vectors
+ * and combined, over agents with this many chunks, beside other agents with a thousand each; and of the writes that store them. Words have
+ * a realistic frequency distribution (Zipf), and vectors form clusters. Prints a Markdown table. No model, no provider, no HTTP.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -47,11 +47,11 @@ const syllables = 'ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu b
 const vocabulary = Array.from({ length: 30_000 }, () =>
   Array.from({ length: 2 + Math.floor(random() * 3) }, () => syllables[Math.floor(random() * syllables.length)]).join(''),
 )
-/** Zipf's law: a word's share is one over its rank. */
+/** Zipf's law: the frequency of a word is one divided by its rank. */
 const wordAt = (from: number): string =>
   vocabulary[Math.floor(Math.exp(Math.log(from) + random() * Math.log(vocabulary.length / from))) - 1]!
 const textOf = (words: number): string => Array.from({ length: words }, () => wordAt(1)).join(' ')
-// As in a question: the most frequent fifty are the stop words, which are left out before.
+// As in a question: the most frequent fifty are stop words, which are removed before a search.
 const questionOf = (): string => Array.from({ length: 3 + Math.floor(random() * 8) }, () => wordAt(50)).join(' ')
 
 const noise = (): number => random() + random() + random() - 1.5
@@ -61,7 +61,7 @@ const vectorOf = (): Float32Array => {
   return centre.map((value) => value + noise())
 }
 
-/** One agent with so many chunks; answers how long each write took. */
+/** One agent with this many chunks; returns how long each write took. */
 async function fill(store: Store, chunks: number): Promise<{ agentId: string; writes: number[] }> {
   const { agentId } = await Bench.make(store as TestStore, 1n)
   const writes: number[] = []
@@ -145,7 +145,7 @@ async function measure(name: string, store: Store): Promise<void> {
   await Promise.all([words.close(), fused.close(), vectors.close()])
 }
 
-// A server keeps no event loop alive.
+// A server does not keep the event loop running.
 const alive = setInterval(() => undefined, 60_000)
 console.log('| store | chunks of the agent | search | p50 ms | p99 ms |\n|---|---|---|---|---|')
 if (values.store !== 'postgres') {

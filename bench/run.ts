@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: every scenario with real servers over HTTP, median and spread of several rounds, as tables, JSON and plots; beside peers
- * where a folder of them is given; the goals of the design judged at the end. A scenario that cannot run here, or fails, is named as not
- * run; the others go on. With `--continue` some are run anew, and the rest is what the run before found.
+ * `npm run bench`: every scenario with real servers over HTTP, median and spread of several rounds, as tables, JSON and plots, beside peers
+ * if a folder of them is given, and a verdict on the goals of the design. A scenario that is not possible here, or fails, is listed as not
+ * run; the others continue. With `--continue` some are run again, and the rest is taken from the previous run.
  *
  *     npm run bench -- --only sync,stream --rounds 3 --seconds 4 [--quick] [--write] [--peers FOLDER --with glue,portkey]
  *
@@ -51,7 +51,7 @@ const scenarios: Scenario[] = [
   soak,
 ]
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 async function run(options: RunOptions): Promise<number> {
   const chosen = scenarios.filter(({ name }) => options.only === undefined || options.only.includes(name))
   const bench = openBench(options)
@@ -63,7 +63,7 @@ async function run(options: RunOptions): Promise<number> {
     const findings = new Map([...(before?.findings ?? []), ...found])
     const machine = before ? `${before.machine}. Run again later: ${chosen.map(({ name }) => name).join(', ')}; ${here}` : here
     const shown = scenarios.filter(({ name }) => findings.has(name))
-    // A look measures nothing that could meet a goal.
+    // A quick run measures nothing that could meet a goal.
     const judged = judge(options.quick ? new Map() : findings)
     console.log(`## Goals\n\n${goalsTable(judged)}`)
     const report = { machine, scenarios: shown, findings, judged }

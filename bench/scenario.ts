@@ -1,11 +1,11 @@
 /**
- * What a scenario is, and what the harness gives it. Types alone: bench.ts fulfils them, run.ts calls the scenarios by name. A scenario
- * starts its own servers through `Bench`, which ends them; it measures in rounds and answers rows of spreads, never a single figure.
+ * What a scenario is, and what the harness provides. Types only: bench.ts implements them, run.ts calls the scenarios by name. A scenario
+ * starts its servers through `Bench`, which ends them. It measures in rounds and returns rows of spreads, never a single figure.
  */
 import type { Spread } from './spread.ts'
 
 export type Scenario = {
-  /** As in `--only`, and the first part of its heading. */
+  /** The name for `--only`, and the first part of its heading. */
   name: string
   /** What is done and what it shows, for the page. */
   sentence: string
@@ -13,60 +13,60 @@ export type Scenario = {
 }
 
 export type Finding = {
-  /** Lines of the table, all with the same labels and figures, as far as they have them. */
+  /** Rows of the table, all with the same labels and figures; a figure may be missing. */
   rows: Row[]
   plots?: Plot[]
-  /** What a reader must know about these figures; each a sentence. */
+  /** What a reader must know about these figures; each is a sentence. */
   notes?: string[]
-  /** Why nothing was measured here; the scenario is then named as not run, and its goals too. */
+  /** Why nothing was measured. The scenario is then listed as not run, and so are its goals. */
   notRun?: string
 }
 
 export type Row = {
-  /** What was measured, the table's first columns: `{ server: 'turnkeep', callers: 64 }`. Server names stand under `server`. */
+  /** What was measured, as the first columns of the table: `{ server: 'turnkeep', callers: 64 }`. The name of a server is in `server`. */
   labels: Record<string, string | number>
-  /** By the heading of their column (`headings` of spread.ts, or one of the scenario's own), with the unit in it. */
+  /** By column heading (`headings` of spread.ts, or one of the scenario), which contains the unit. */
   figures: Record<string, Spread>
 }
 
 export type Plot = {
-  /** The file's name, without folder and ending. */
+  /** The file name without folder and extension. */
   file: string
   title: string
   /** With the unit. */
   x: string
   y: string
   kind: 'lines' | 'bars'
-  /** For bars, x is the name of the bar's group. */
+  /** For bars, x is the name of the group. */
   series: { name: string; points: { x: number | string; y: Spread }[] }[]
 }
 
 export type StoreKind = 'sqlite' | 'postgres'
 
 export type ServerOptions = {
-  /** By default sqlite; `postgres` brings a durable PostgreSQL and a Redis of its own, both ended with the server. */
+  /** SQLite by default; `postgres` starts a private durable PostgreSQL and Redis, which end with the server. */
   store?: StoreKind
-  /** More settings of the server. */
+  /** Additional settings of the server. */
   env?: Record<string, string>
-  /** More arguments of node, before the program. */
+  /** Additional arguments of node, before the program. */
   nodeArguments?: string[]
-  /** Every fsync and fdatasync of whoever writes the store takes so much longer; see `Bench.noShim`. */
+  /** Every fsync and fdatasync of the process that writes the store takes this much longer; see `Bench.noShim`. */
   slowerFlushMs?: number
-  /** A data folder that is there already, left as it is afterwards; otherwise an empty one of its own. */
+  /** An existing data folder, which is kept; otherwise a new empty one. */
   folder?: string
-  /** Files that it may hold open, where the machine lets it. */
+  /** The number of files that it may open, if the machine allows it. */
   openFiles?: number
 }
 
-/** One request, whose texts may hold `{{user}}`, `{{text}}` and `{{key}}`: filled in anew for each turn. */
+/** One request, whose texts may contain `{{user}}`, `{{text}}` and `{{key}}`, which are replaced for each turn. */
 export type Call = {
   path: string
   headers: Record<string, string>
   /** JSON. */
   body: string
-  /** What a whole answer of 2xx must hold, every one of them. */
+  /** What every complete 2xx response must contain. */
   whole: string[]
-  /** Its share is told apart in `Load.byLabel`: a tenant. */
+  /** Its share is reported separately in `Load.byLabel`: a tenant. */
   label?: string
 }
 
@@ -84,42 +84,42 @@ export type Tenant = {
 export type Target = {
   name: string
   base: string
-  /** Its process; all of the processes below it are counted with it. */
+  /** Its process; all descendants are counted with it. */
   pid: number
-  /** The process of its PostgreSQL, told apart from its own. */
+  /** The process of its PostgreSQL, counted separately. */
   databasePid?: number
   call(mode: Mode): Call
-  /** SIGTERM, and waits for the end; the bench does it too for what a scenario leaves. */
+  /** SIGTERM, and waits for the end. The bench does it for servers that a scenario leaves running. */
   stop(): Promise<void>
 }
 
 export type Server = Target & {
   /** Its data folder. */
   folder: string
-  /** Spawned to 200 of /readyz, milliseconds. */
+  /** Milliseconds from the spawn to the first 200 of /readyz. */
   startMs: number
-  /** The first tenant; `call` is its. Rate limits are lifted and balances cover everything. */
+  /** The first tenant, which `call` uses. Rate limits and balances are high enough for everything. */
   tenant: Tenant
-  /** One more owner with an agent and a key. */
+  /** Another owner with an agent and a key. */
   makeTenant(agent?: Record<string, unknown>): Promise<Tenant>
-  /** A call of the admin API below /admin/v1, answered as it was parsed; throws on anything but 2xx. */
+  /** A call of the admin API below /admin/v1; returns the parsed response and throws unless it is 2xx. */
   admin(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Record<string, unknown>>
-  /** Turns that the store has, by /admin/v1/usage: the sum of its states. */
+  /** The number of turns in the store, from /admin/v1/usage: the sum over all states. */
   usage(): Promise<{ completed: number; failed: number; released: number }>
-  /** The database's address where the store is PostgreSQL. */
+  /** The URL of the database if the store is PostgreSQL. */
   databaseUrl?: string
 }
 
 export type Pace = {
-  /** Of a reply; 50 where not said. */
+  /** Of a reply; 50 by default. */
   chunks?: number
-  /** To the first chunk, and between chunks, milliseconds; 0 and 0 write the whole reply at once. */
+  /** Milliseconds to the first chunk and between chunks; 0 and 0 write the whole reply at once. */
   firstMs?: number
   gapMs?: number
 }
 
 export type Upstream = Target & {
-  /** As `base_url` of a provider. */
+  /** For `base_url` of a provider. */
   modelUrl: string
   configure(pace: Pace): Promise<void>
   /** Since the last `configure`. */
@@ -128,58 +128,61 @@ export type Upstream = Target & {
 
 export type LoadSpec = {
   base: string
-  /** Taken in turn. */
+  /** Used alternately. */
   calls: Call[]
-  /** At once; with `perSecond` the most that are out at once. */
+  /** Concurrent callers; with `perSecond` the maximum of concurrent requests. */
   callers: number
-  /** Whichever comes first; what is out then is awaited. */
+  /** Whichever comes first; requests in progress are awaited. */
   seconds?: number
   turns?: number
   /**
-   * End users, a multiple of `callers` or fewer than it: a caller takes every one of his share in turn. Absent: every turn begins a
+   * End users, a multiple of `callers` or fewer than it: a caller uses its share of them alternately. Absent: every turn starts a
    * conversation.
    */
   users?: string[]
-  /** Idempotency keys, shared out like the users, with the same text for all. Absent: every turn has a key and a text of its own. */
+  /** Idempotency keys, divided like the users, all with the same text. Absent: every turn has its own key and text. */
   keys?: string[]
-  /** The keys were used before: answers are replays, and no turn is added. */
+  /** The keys were used before: responses are replays, and no turn is added. */
   replays?: boolean
-  /** Arrivals a second, whether or not the former have been answered: an open loop. Absent: a caller asks again when he is answered. */
+  /**
+   * Arrivals per second, whether or not earlier ones have been answered: an open loop. Absent: a caller sends its next request after the
+   * response.
+   */
   perSecond?: number
-  /** Client processes that share the callers; 1 where not said, and one for each 500 callers above. */
+  /** Client processes that share the callers; by default 1, and one for each 500 callers above that. */
   processes?: number
-  /** Milliseconds after which an answer is given up and counted as an error; 120,000 where not said. */
+  /** Milliseconds after which a request is given up and counted as an error; 120,000 by default. */
   timeoutMs?: number
-  /** Text of a message; it is marked by a number in any case. */
+  /** The text of a message; a number is added in any case. */
   message?: string
 }
 
-/** Of whole answers, all times in milliseconds. */
+/** For complete responses, all times in milliseconds. */
 export type Times = { p50: number; p99: number; most: number }
 
 export type Load = {
-  /** Whole answers of 2xx. */
+  /** Complete 2xx responses. */
   turns: number
   seconds: number
   perSecond: number
   /** From the request to the last byte. */
   total: Times
-  /** From the request to the first token, of calls that showed one before their end; in sync mode the same as `total`. */
+  /** From the request to the first token, of calls that received one before the end; in sync mode the same as `total`. */
   firstDelta: Times
-  /** 503 and 429, which are an answer: how many, how fast, how many of them said `Retry-After`, and what they said. */
+  /** 503 and 429, which are valid responses: how many, how fast, how many with `Retry-After`, and their codes. */
   refused: { count: number; withRetryAfter: number; total: Times; reasons: Record<string, number> }
-  /** Everything else that was no whole answer, by what it was. */
+  /** All other responses that were not complete, by what they were. */
   errors: Record<string, number>
   /** Arrivals of an open loop for which no caller was free. */
   unsent: number
   /** By label of the calls. */
   byLabel: Record<string, { turns: number; refused: number; errors: number; total: Times; firstDelta: Times }>
-  /** By whole seconds since the load began, of when the answer ended. */
+  /** By whole seconds from the start of the load to the end of the response. */
   timeline: { turns: number; refused: number; errors: number }[]
   clientCpuMs: number
 }
 
-/** A load with what it cost whom. */
+/** A load with the CPU time of each process. */
 export type Measured = Load & {
   cpuMsPerTurn: number
   /** Undefined without a PostgreSQL. */
@@ -190,32 +193,34 @@ export type Measured = Load & {
 
 export type Bench = {
   rounds: number
-  /** Of one measurement. */
+  /** For one measurement. */
   seconds: number
-  /** A look, not a measurement: scenarios take their smallest sizes. */
+  /** A quick check, not a measurement: scenarios use their smallest sizes. */
   quick: boolean
   soakMinutes: number
-  /** Made when it is first asked for; one for the whole run. */
+  /** Created when it is first needed; one for the whole run. */
   upstream(): Promise<Upstream>
   startServer(options?: ServerOptions): Promise<Server>
-  /** The peers named by `--with`, started; empty without. Scenarios which compare begin with them. */
+  /** The peers named with `--with`, started; empty without. Scenarios with comparisons start with them. */
   startPeers(): Promise<(Target & { startMs: number })[]>
   load(spec: LoadSpec): Promise<Load>
-  /** A load, with the CPU of the target's tree and of the upstream while it ran. Throws where a single answer was not whole. */
+  /** A load, with the CPU time of the target's processes and of the upstream while it ran. Throws if a response was not complete. */
   measure(target: Target, spec: Omit<LoadSpec, 'base'>): Promise<Measured>
-  /** `rounds` times, one after the other: every contender once a round, so that noise meets all. */
+  /** `rounds` times, one after the other: every contender once per round, so that disturbances affect all of them. */
   eachRound<Result>(once: (round: number) => Promise<Result>): Promise<Result[]>
-  /** Throws where the server's store has not as many completed turns as whole answers were counted. Replays are answers and no turns. */
+  /**
+   * Throws if the server's store has not as many completed turns as there were complete responses. Replays are responses without a turn.
+   */
   audit(server: Server): Promise<void>
-  /** Of a process and all below it. */
+  /** Of a process and its descendants. */
   cpuMs(pid: number): number
   rssMb(pid: number): number
-  /** Why a flush cannot be slowed here; false where it can. */
+  /** Why a flush cannot be delayed here, or false. */
   noShim(): string | false
-  /** Why a server on PostgreSQL and Redis cannot be started here; false where it can. */
+  /** Why a server on PostgreSQL and Redis cannot be started here, or false. */
   noPostgres(): string | false
-  /** A folder that is gone with the run. */
+  /** A folder that is removed after the run. */
   makeFolder(): string
-  /** A line of progress on stderr. */
+  /** A progress line on stderr. */
   say(line: string): void
 }

@@ -1,6 +1,6 @@
 /**
- * Several loads over several rounds, one after the other within each round, so that what disturbs the machine meets all of them; a row of
- * spreads for each. What nearly every scenario does.
+ * Several loads over several rounds, one after the other within each round, so that disturbances of the machine affect all of them; a row
+ * of spreads for each. Nearly every scenario uses it.
  */
 import type { Bench, LoadSpec, Measured, Row, Server, StoreKind, Target } from './scenario.ts'
 import { headings, spread } from './spread.ts'
@@ -19,7 +19,7 @@ export async function eachInTurn<Item, Result>(items: readonly Item[], act: (ite
   return results
 }
 
-/** The columns of a measurement over its rounds; of first deltas only where they came before the end. */
+/** The columns of a measurement over its rounds; times of first deltas only if they came before the end. */
 export function figuresOf(measured: Measured[]): Row['figures'] {
   const over = (of: (one: Measured) => number) => spread(measured.map(of))
   const streamed = measured.every(({ firstDelta, total }) => firstDelta.p50 < total.p50)
@@ -37,10 +37,10 @@ export function figuresOf(measured: Measured[]): Row['figures'] {
   }
 }
 
-/** How a store is called in tables. */
+/** The name of a store in tables. */
 export const storeNames: Record<StoreKind, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
-/** Both stores, or the one that can be had, with a note on the other. */
+/** Both stores, or the available one with a note on the other. */
 export function storesHere(bench: Bench): { kinds: StoreKind[]; notes: string[] } {
   const missing = bench.noPostgres()
   return missing === false
@@ -48,11 +48,11 @@ export function storesHere(bench: Bench): { kinds: StoreKind[]; notes: string[] 
     : { kinds: ['sqlite'], notes: [`PostgreSQL is not measured: ${missing}.`] }
 }
 
-/** Its code compiled, its pools filled. */
+/** Its code is compiled and its pools are filled. */
 export async function warm(bench: Bench, server: Server): Promise<void> {
   for (const mode of ['sync', 'stream'] as const)
     await bench.measure(server, { calls: [server.call(mode)], callers: 16, turns: bench.quick ? 16 : warmTurns })
 }
 
-// So many that what runs in every turn is compiled.
+// Enough turns to compile the code that every turn runs.
 export const warmTurns = 400

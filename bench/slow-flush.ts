@@ -1,4 +1,4 @@
-/** Compiles slow-flush.c with the machine's own compiler, so that a slower disk can be had where there is none. Nothing is installed. */
+/** Compiles slow-flush.c with the machine's own compiler, to simulate a slower disk. Nothing is installed. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,7 +16,7 @@ export function noCompiler(): string | false {
   }
 }
 
-/** Once a run, into `folder`. */
+/** Once per run, into `folder`. */
 export function compileSlowFlush(folder: string): (milliseconds: number) => Preload {
   const library = join(folder, 'slow-flush.so')
   execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl'])

@@ -1,6 +1,6 @@
 /**
- * A server that the bench starts and measures: in an environment of its own, its output in a file, gone when the bench is gone. Ready when
- * its address answers, and how long that took from its spawn is the figure of the start.
+ * A server that the bench starts and measures: with its own environment, its output in a file, ended with the bench. It is ready when its
+ * URL responds; the time from its spawn until then is the start time.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { startGuarded } from '../test/support/guarded-process.ts'
 
 export type Spawned = {
   pid: number
-  /** Spawned to ready, milliseconds. */
+  /** Milliseconds from the spawn until it was ready. */
   startMs: number
   /** SIGTERM, and waits for the end. */
   stop(): Promise<void>
@@ -18,20 +18,20 @@ export type Spawned = {
 export type SpawnOptions = {
   command: string
   args: string[]
-  /** All of its environment. */
+  /** Its complete environment. */
   env: Record<string, string>
   cwd?: string
-  /** An address; answers below 500, or 200 exactly where `readyIs200`. */
+  /** A URL; it is ready with a status below 500, or exactly 200 with `readyIs200`. */
   ready: string
   readyIs200?: boolean
-  /** Of the bench; its log stands there, and it goes with the process. */
+  /** Of the bench; contains its log and is removed with the process. */
   folder: string
-  /** Files that it may hold open, where the machine lets it. */
+  /** The number of files that it may open, if the machine allows it. */
   openFiles?: number
 }
 
 const readyWithinMs = 90_000
-// The figure is no finer than this.
+// The resolution of the figure.
 const askEveryMs = 5
 
 export async function spawnServer({ command, args, env, cwd, ready, readyIs200, folder, openFiles }: SpawnOptions): Promise<Spawned> {
@@ -39,7 +39,8 @@ export async function spawnServer({ command, args, env, cwd, ready, readyIs200, 
   const settings = Object.entries({ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env }).map(
     ([name, value]) => `${name}=${value}`,
   )
-  // env and prlimit become what they start: the pid is the server's, and nothing of the bench's own environment comes with it.
+  // env and prlimit replace themselves with the program they start, so the process ID is the server's, and nothing of the bench's own
+  // environment is inherited.
   const inPlace = ['env', '-i', '-C', cwd ?? folder, ...settings, command, ...args]
   const line = openFiles === undefined ? inPlace : ['prlimit', `--nofile=${openFiles}:${openFiles}`, ...inPlace]
   const startedAt = performance.now()

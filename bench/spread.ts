@@ -1,9 +1,9 @@
-/** Arithmetic of the bench: percentiles of one measurement, and the spread of one figure over the rounds. Pure. */
+/** Arithmetic of the bench: percentiles of one measurement, and the spread of a figure over the rounds. Pure. */
 
 /** Over the rounds. With an even number of rounds the median is the mean of the two in the middle. */
 export type Spread = { median: number; min: number; max: number; rounds: number }
 
-/** Headings of columns that several scenarios have; goals look figures up by them. */
+/** Headings of columns that several scenarios have; goals find figures by them. */
 export const headings = {
   rate: 'turns/s',
   cpu: 'CPU ms a turn',
@@ -16,7 +16,7 @@ export const headings = {
   clientCpu: 'client CPU ms a turn',
 } as const
 
-/** Throws where there is nothing: a figure that was not measured has no spread. */
+/** Throws without values: a figure that was not measured has no spread. */
 export function spread(values: number[]): Spread {
   if (values.length === 0) throw new Error('no round measured this')
   const sorted = values.toSorted((a, b) => a - b)
@@ -25,17 +25,17 @@ export function spread(values: number[]): Spread {
   return { median, min: sorted[0]!, max: sorted.at(-1)!, rounds: sorted.length }
 }
 
-/** The smallest value that `share` of all do not exceed (nearest rank); 0 of none. `sorted` ascending. */
+/** The smallest value that `share` of all values do not exceed (nearest rank); 0 without values. `sorted` is ascending. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted.length === 0 ? 0 : sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!
 }
 
-/** Each of `these` by the median of `those`: what a figure is beside another of the same run. */
+/** Each of `these` divided by the median of `those`: a figure relative to another one of the same run. */
 export function ratio(these: Spread, those: Spread): number {
   return these.median / those.median
 }
 
-/** Slope of a straight line through the points by least squares, y for each x; 0 for fewer than two. */
+/** The slope of a straight line through the points by least squares, y for each x; 0 for fewer than two points. */
 export function slope(points: { x: number; y: number }[]): number {
   const mean = (of: (point: { x: number; y: number }) => number): number =>
     points.reduce((sum, point) => sum + of(point), 0) / points.length

@@ -1,9 +1,9 @@
-/** A finding as a Markdown table: labels first, then a figure a column as `median (min–max)`. Pure. */
+/** A finding as a Markdown table: labels first, then one figure per column as `median (min–max)`. Pure. */
 import type { Finding, Row } from './scenario.ts'
 import { headings } from './spread.ts'
 import type { Spread } from './spread.ts'
 
-/** Empty cells where a row has no such figure. */
+/** Cells are empty if a row does not have the figure. */
 export function tableOf(rows: Row[]): string {
   const labels = [...new Set(rows.flatMap((row) => Object.keys(row.labels)))]
   const present = new Set(rows.flatMap((row) => Object.keys(row.figures)))
@@ -16,7 +16,7 @@ export function tableOf(rows: Row[]): string {
   return markdown([...labels, ...figures], lines)
 }
 
-/** The table with the notes, or why there is none. */
+/** The table with the notes, or why there is no table. */
 export function sectionOf({ rows, notes = [], notRun }: Finding): string {
   if (notRun !== undefined) return `Not run: ${notRun}.`
   return [tableOf(rows), ...notes.map((note) => `- ${note}`)].join('\n').replace(/\|\n- /, '|\n\n- ')
@@ -31,7 +31,7 @@ export function writeSpread({ median, min, max, rounds }: Spread): string {
   return rounds === 1 ? write(median) : `${write(median)} (${write(min)}–${write(max)})`
 }
 
-/** Three digits that count, and no more than two after the point. */
+/** Three significant digits, and at most two after the decimal point. */
 export function write(value: number): string {
   const size = Math.abs(value)
   const digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 || size === 0 ? 2 : 3

@@ -1,6 +1,6 @@
 /**
- * Our own server as a user starts it, on a store of its own, with an owner, an agent and a key made through the admin API: rate limits out
- * of reach and balances that cover everything, all promises on.
+ * Our server as a user starts it, on its own store, with an owner, an agent and a key created through the admin API. Rate limits and
+ * balances are high enough for everything, and every guarantee is on.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { spawnServer } from './spawned.ts'
 
 const program = fileURLToPath(new URL('../bin/turnkeep.js', import.meta.url))
 const adminToken = 'bench-admin-token-0123456789'
-// With the lines of each request, which a peer here does not write, a turn costs some 10 µs more.
+// With a log line per request, which a peer here does not write, a turn costs some 10 µs more.
 const logLevel = 'warn'
 const balanceUsd = '1000000'
 const rateLimit = { limit: 1_000_000, window_seconds: 60 }
@@ -24,8 +24,8 @@ const price = { prompt_usd_per_million: '0.15', completion_usd_per_million: '0.6
 export type Preload = { library: string; environment: Record<string, string> }
 
 /**
- * `folder` is an empty one for logs and data; `modelUrl` as base_url of the provider; `preload` slows the flush of whoever writes the
- * store.
+ * `folder` is an empty one for logs and data; `modelUrl` is the provider's base_url; `preload` slows the flushes of the process that writes
+ * the store.
  */
 export type Place = { folder: string; modelUrl: string; preload: Preload | undefined }
 
@@ -79,7 +79,7 @@ export async function startTurnkeep(options: ServerOptions, { folder, modelUrl, 
     return tenantOf({ ownerId: String(owner['id']), agentId: String(id), apiKey: String(key['api_key']) })
   }
 
-  // A folder that was there before has it already.
+  // An existing folder already has it.
   const { data: providers } = (await admin('GET', '/providers')) as { data: { name: string }[] }
   if (!providers.some(({ name }) => name === 'bench')) {
     await admin('POST', '/providers', { name: 'bench', kind: 'openai-compatible', base_url: modelUrl, api_key: 'none' })
@@ -114,18 +114,18 @@ function tenantOf(made: { ownerId: string; agentId: string; apiKey: string }): T
       path: `/v1/agents/${made.agentId}/${mode === 'sync' ? 'chat' : 'chat/stream'}`,
       headers: { authorization: `Bearer ${made.apiKey}`, 'idempotency-key': marks.key },
       body: JSON.stringify({ external_user_id: marks.user, message: marks.text }),
-      // The last token, and of a stream its last event too.
+      // The last token, and the last event of a stream.
       whole: mode === 'sync' ? [lastToken] : [lastToken, 'event: response.completed'],
       ...(label === undefined ? {} : { label }),
     }),
   }
 }
 
-// The tests' own settings save memory; a server that is measured has what a small one in use has.
+// The settings of tests save memory; a measured server has those of a small server in production.
 const postgresLines = ['shared_buffers = 256MB', 'max_wal_size = 2GB', 'autovacuum_naptime = 1min']
 
 async function startBackends(slowed: Record<string, string>) {
-  // PostgreSQL inherits this process's environment, and nothing else is started meanwhile.
+  // PostgreSQL inherits the environment of this process, and nothing else is started meanwhile.
   Object.assign(process.env, slowed)
   let postgres: PostgresServer
   try {

@@ -1,7 +1,7 @@
 /**
- * The model of the bench, a process of its own: POST …/chat/completions as OpenAI answers it, streamed or whole, with usage, at a pace that
- * its parent tells it. The first and the last token of every reply are known (call.ts), so that a client sees in any server's words when a
- * reply begins and whether it is whole. What it costs itself is kept low: everything but the id and the usage is written beforehand.
+ * The model of the bench in a separate process: POST …/chat/completions in OpenAI's format, streamed or complete, with usage, at the pace
+ * that its parent sets. The first and the last token of every reply are known (call.ts), so that a client sees in any server's responses
+ * when a reply starts and whether it is complete. Its own cost is kept low: everything except the ID and the usage is prepared in advance.
  */
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { firstToken, lastToken } from './call.ts'
 
 export type UpstreamOrder = { kind: 'configure'; chunks: number; firstMs: number; gapMs: number } | { kind: 'stats' }
-/** The answer to each order, in their order; the first one comes unasked, when it listens. */
+/** The response to each instruction, in order. The first one is sent without an instruction, when it listens. */
 export type UpstreamNews = { port: number; calls: number; left: number }
 
 const idMark = '@id@'
@@ -58,7 +58,7 @@ function answer(request: string, response: ServerResponse): void {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
       response.end(text)
     }
-    // As long as it would take to stream it.
+    // As long as streaming it would take.
     const takesMs = firstMs + gapMs * (chunks.length - 1)
     return takesMs === 0 ? reply() : later(response, reply, takesMs)
   }
@@ -96,7 +96,7 @@ const server = createServer((request: IncomingMessage, response: ServerResponse)
     response.end('{"error":{"message":"there is only /chat/completions here"}}')
   })
 })
-// Idle connections of a server that pools them are not closed under it.
+// A server that pools connections does not lose idle ones.
 server.keepAliveTimeout = 600_000
 server.headersTimeout = 610_000
 server.requestTimeout = 0

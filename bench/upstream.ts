@@ -1,6 +1,6 @@
 /**
- * The model of the bench as a target like any other: starts upstream-process.ts, paces it, asks what it saw. Asked directly, it is the
- * floor.
+ * The model of the bench as a target like the others: starts upstream-process.ts, sets its pace, and reads what it received. Called
+ * directly, it is the lower bound.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import type { UpstreamNews, UpstreamOrder } from './upstream-process.ts'
 
 const program = fileURLToPath(new URL('upstream-process.ts', import.meta.url))
 
-/** `port` 0 takes a free one. Ends with `stop`, and with this process. */
+/** `port` 0 uses a free one. Ends with `stop`, and with this process. */
 export async function startUpstream(port: number): Promise<Upstream> {
   const child = fork(program, [String(port)])
   const ended = once(child, 'exit')

@@ -1,5 +1,5 @@
 /**
- * Sync and streamed turns at 1, 16, 64 and 256 callers against a model that answers at once: what the server itself costs, beside peers.
+ * Sync and streamed turns with 1, 16, 64 and 256 callers and a model that answers immediately: the cost of the server itself, beside peers.
  */
 import { startContenders } from '../contenders.ts'
 import type { Bench, Finding, Mode, Plot, Row, Scenario, Target } from '../scenario.ts'
@@ -39,7 +39,7 @@ async function compare(bench: Bench, mode: Mode): Promise<Finding> {
 }
 
 function plotsOf(rows: Row[], mode: Mode): Plot[] {
-  // The model itself is the ceiling, and would press the rest to the floor.
+  // The model itself is the upper bound, and would make the other bars too small.
   const shown = rows.filter(({ labels }) => labels['server'] !== 'the model itself')
   const plot = (figure: string, file: string, title: string): Plot => ({
     file,

@@ -1,4 +1,4 @@
-/** A store that has served a million turns beside an empty one: do turns get dearer with what is stored? */
+/** A store that has served a million turns beside an empty one: do turns cost more when more is stored? */
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { verify } from '../../src/store/queries/invariants.ts'
 import { readSnapshot } from '../../src/store/sqlite/sqlite.ts'
@@ -48,7 +48,7 @@ async function withTenants(bench: Bench, server: Server): Promise<Peopled> {
   return { server, made }
 }
 
-/** Filled between two lives of its server, since nobody else may write to its file. */
+/** Filled while its server is stopped, because no other process may write to its file. */
 async function fullOnSqlite(bench: Bench, turns: number): Promise<Peopled> {
   const folder = bench.makeFolder()
   const { server, made } = await withTenants(bench, await bench.startServer({ folder }))
@@ -71,7 +71,7 @@ async function fullOnPostgres(bench: Bench, turns: number): Promise<Peopled> {
   return { server, made }
 }
 
-/** Throws where a stored row breaks an invariant. */
+/** Throws if a stored row violates an invariant. */
 async function holds({ folder, databaseUrl }: Server): Promise<void> {
   const verdicts = databaseUrl === undefined ? await readSnapshot(folder, verify) : await verifyPostgres(databaseUrl)
   const broken = verdicts.filter(({ rows }) => rows.length > 0)

@@ -1,4 +1,4 @@
-/** Ten thousand streams that are open at once and say little: what each of them keeps in memory. */
+/** Ten thousand open streams with little traffic: the memory of each. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pass } from 'node:timers/promises'
@@ -9,15 +9,15 @@ import { warm } from '../side-by-side.ts'
 import { spread } from '../spread.ts'
 
 const streams = 10_000
-// Below the 30 s after which a model that says nothing is given up, three times below the 110 s of a turn.
+// Less than the 30 s after which a silent model is given up, and a third of the 110 s of a turn.
 const pace = { chunks: 4, firstMs: 0, gapMs: 28_000 }
 const quickPace = { chunks: 3, firstMs: 0, gapMs: 500 }
-// A stream is two connections of the server, and it has some files besides.
+// A stream is two connections of the server, which needs some other files too.
 const filesBesides = 200
 const filesOf = (many: number): number => 2 * many + filesBesides
-// So that they come as visitors and not as a flood; all are open long before the first one ends.
+// They arrive gradually and not all at once; all are open long before the first one ends.
 const opensPerSecond = 200
-// What their opening has left behind is collected by then.
+// The garbage of their start is collected by then.
 const settleMs = 3_000
 
 export const idleStreams: Scenario = {
@@ -52,7 +52,7 @@ export const idleStreams: Scenario = {
   },
 }
 
-/** As many as the machine lets one process have; only a privileged user may raise that. */
+/** The maximum that the machine allows one process; only a privileged user may raise it. */
 function spaceFor(wanted: number): { openFiles: number; many: number } {
   const files = filesOf(wanted)
   try {
@@ -65,7 +65,7 @@ function spaceFor(wanted: number): { openFiles: number; many: number } {
   }
 }
 
-/** Until the model has been asked for every one; throws where the load ends before. */
+/** Until the model has been called for each of them; throws if the load ends before. */
 async function opened(bench: Bench, server: Server, many: number, load: Promise<Load>): Promise<void> {
   const upstream = await bench.upstream()
   let over: Load | undefined

@@ -1,6 +1,6 @@
 /**
- * What a turn costs late in a long conversation beside early in it. Nine exchanges fill the history window, so that both prompts hold as
- * much and only the age differs. One caller: milliseconds of a turn, and its CPU.
+ * The cost of a turn late in a long conversation compared with an early one. Nine exchanges fill the history window, so both prompts have
+ * the same size and only the age differs. One caller: milliseconds of a turn, and its CPU time.
  */
 import { randomUUID } from 'node:crypto'
 import type { Finding, Row, Scenario } from '../scenario.ts'
@@ -10,7 +10,7 @@ const late = 10_000
 const measured = 200
 const youngs = 50
 const turnsOfYoung = 9
-// With the reply some 900 tokens of a window of 8,000, half the bytes counting.
+// With the reply about 900 tokens of a window of 8,000, estimated as half the bytes.
 const message = 'All work and no play. '.repeat(64).slice(0, 1_400)
 
 export const longConversation: Scenario = {

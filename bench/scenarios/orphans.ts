@@ -1,4 +1,4 @@
-/** Turns whose process is killed while the model speaks: how long until whoever asks again with the same key has the answer. */
+/** Turns whose process is killed during the model's stream: the time until a retry with the same key has the reply. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pass } from 'node:timers/promises'
 import { filler } from '../call.ts'
@@ -8,7 +8,7 @@ import { eachInTurn, storeNames, storesHere } from '../side-by-side.ts'
 import { percentile, spread } from '../spread.ts'
 
 const turns = 64
-// The pace of every stream here: the process dies as soon as the last of them is at it, when none has ended.
+// The pace of every stream here: the process is killed when the last of them has started and none has ended.
 const pace = { chunks: 50, firstMs: 200, gapMs: 20 }
 const lookEveryMs = 20
 const askEveryMs = 100
@@ -60,7 +60,7 @@ async function killed(bench: Bench, kind: StoreKind): Promise<number[]> {
   const { completed } = await server.usage()
   if (completed !== many) throw new Error(`${many} turns were left behind, and ${completed} were completed`)
   await upstream.configure({})
-  // The PostgreSQL goes with the first one.
+  // PostgreSQL ends with the first one.
   if (successor) await successor.stop()
   return seconds.toSorted((a, b) => a - b)
 }

@@ -1,6 +1,6 @@
 /**
- * Streams as models write them: 200 ms to the first chunk, then one every 20 ms. Every chunk comes and goes by itself, so this is the
- * figure to quote for a stream's cost; what the server adds to the pace is told apart from the pace.
+ * Streams at the pace of real models: 200 ms to the first chunk, then one every 20 ms. Every chunk is sent separately, so this is the
+ * figure to quote for the cost of a stream. What the server adds to the pace is reported separately.
  */
 import { startContenders } from '../contenders.ts'
 import { addedFirstDelta50, addedFirstDelta99 } from '../goals.ts'
@@ -12,9 +12,9 @@ import type { Spread } from '../spread.ts'
 const pace = { chunks: 50, firstMs: 200, gapMs: 20 }
 const callerCounts = [64, 256, 1000]
 const wholeMs = pace.firstMs + (pace.chunks - 1) * pace.gapMs
-// By itself it is 1,000, and a turn may still be ending when its caller asks again.
+// The limit is 1,000 by default, and a turn may still be ending when its caller sends the next request.
 const maxTurns = 2_000
-// Several streams of each caller.
+// Several streams for each caller.
 const minSeconds = 6
 
 export const paced: Scenario = {
@@ -51,7 +51,7 @@ export const paced: Scenario = {
           x: 'callers',
           y: headings.cpu,
           kind: 'bars',
-          // The floor last, so that we have the same colour in all plots.
+          // The lower bound comes last, so that we have the same color in all plots.
           series: [...able.slice(1), able[0]!].map(({ name }) => ({
             name,
             points: rows
@@ -64,7 +64,7 @@ export const paced: Scenario = {
   },
 }
 
-/** Instead of the times to the first delta, what lies above the pace. */
+/** What exceeds the pace, instead of the times to the first delta. */
 function abovePace({ labels, figures }: Row): Row {
   const { [headings.firstDelta50]: first50, [headings.firstDelta99]: first99, ...rest } = figures
   return {

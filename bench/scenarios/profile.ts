@@ -1,6 +1,6 @@
 /**
- * Where the CPU of one turn goes, by part, from a profile of the server's threads under load. A profile costs something itself: parts, not
- * sums, are to be compared.
+ * Where the CPU time of a turn is spent, by part, from a profile of the server's threads under load. Profiling has a cost itself: compare
+ * parts, not sums.
  */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,9 +11,9 @@ import { eachInTurn, warm } from '../side-by-side.ts'
 import { spread } from '../spread.ts'
 
 const callers = 64
-// Twice as fine as node's own: a turn has many short parts.
+// Twice as fine as node's default, because a turn has many short parts.
 const sampleEveryUs = 500
-// What waits for the disk would press the rest to the floor.
+// Waiting for the disk would make the other bars too small.
 const waiting = 'store thread: commit and flush'
 
 const paced: Pace = { firstMs: 200, gapMs: 20 }
@@ -63,7 +63,7 @@ async function profiled(bench: Bench, mode: Mode, pace: Pace): Promise<Map<strin
   const server = await bench.startServer({ nodeArguments })
   await warm(bench, server)
   await upstream.configure(pace)
-  // The profile's clock is the machine's monotonic one, as this is.
+  // The profile uses the machine's monotonic clock, as this does.
   const now = (): number => Number(process.hrtime.bigint() / 1000n)
   const from = now()
   const { turns } = await bench.measure(server, { calls: [server.call(mode)], callers, seconds: bench.seconds })
@@ -72,7 +72,7 @@ async function profiled(bench: Bench, mode: Mode, pace: Pace): Promise<Map<strin
   await server.stop()
   const sums = new Map<string, number>()
   for (const file of readdirSync(folder)) {
-    // CPU.<date>.<time>.<pid>.<thread>.<sequence>.cpuprofile, and the main thread is 0.
+    // CPU.<date>.<time>.<pid>.<thread>.<sequence>.cpuprofile; the main thread is 0.
     const thread = file.split('.').at(-3) === '0' ? 'main' : 'store'
     const read = JSON.parse(readFileSync(join(folder, file), 'utf8')) as CpuProfile
     for (const [part, us] of byPart(read, thread, from, to)) sums.set(part, (sums.get(part) ?? 0) + us / turns)

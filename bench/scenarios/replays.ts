@@ -1,6 +1,5 @@
 /**
- * A request that comes again with its key: answered from what is stored, without the model and without a charge, beside the turns that made
- * it.
+ * A retry with the same key: answered from the store, without the model and without a charge, beside the turns that created the replies.
  */
 import { randomUUID } from 'node:crypto'
 import type { Scenario } from '../scenario.ts'
@@ -19,7 +18,7 @@ export const replays: Scenario = {
     const name = randomUUID()
     const many = bench.quick ? callers : turnsKept
     const [users, keys] = ['user', 'key'].map((kind) => Array.from({ length: many }, (_, number) => `${kind}-${name}-${number}`))
-    // One process, so that the turns to be replayed and their replays meet the same names.
+    // One process, so that the turns and their replays use the same names.
     const kept = { users: users!, keys: keys!, callers, processes: 1 }
     await bench.measure(server, { ...kept, calls: [server.call('sync')], turns: many })
     const fresh = (mode: 'sync' | 'stream') => ({ calls: [server.call(mode)], callers, seconds: bench.seconds })

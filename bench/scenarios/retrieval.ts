@@ -1,5 +1,5 @@
 /**
- * An agent with documents beside the same agent without: what a search by words costs a turn. Searches alone, and larger libraries:
+ * An agent with documents beside the same agent without: what a search by words costs per turn. For searches alone and larger libraries see
  * bench/retrieval.ts.
  */
 import { setTimeout as pass } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import { sideBySide, warm } from '../side-by-side.ts'
 
 const callers = 64
 const documents = 20
-// Some 25 passages each.
+// About 25 passages each.
 const paragraphs = 50
 const question = 'When does a parcel to the islands arrive, and what does the return of a damaged lamp cost?'
 const topics = ['parcel', 'return', 'lamp', 'invoice', 'island', 'warranty', 'courier', 'damage', 'payment', 'address']

@@ -5,7 +5,7 @@ import { warm } from '../side-by-side.ts'
 import { slope, spread } from '../spread.ts'
 
 const callers = 32
-// The heap takes the room it works in; what comes after that is growth.
+// The heap first takes the space that it needs; growth is what comes after that.
 const settleShare = 0.3
 const lookEveryMs = 2_000
 const minuteMs = 60_000
@@ -51,7 +51,7 @@ export const soak: Scenario = {
           x: 'minutes',
           y: 'RSS, MB',
           kind: 'lines',
-          // As many points as a reader can tell apart.
+          // As many points as a reader can distinguish.
           series: [{ name: 'turnkeep', points: thinned(looks, 40).map(({ x, y }) => ({ x: Math.round(x * 10) / 10, y: spread([y]) })) }],
         },
       ],

@@ -1,4 +1,4 @@
-/** From the spawn to an answer of /readyz, and the memory of a process that has just started and of one that has worked. */
+/** The time from the spawn to a response of /readyz, and the memory of a process after its start and after a load. */
 import { setTimeout as pass } from 'node:timers/promises'
 import { readyMs, rssAfter, rssIdle } from '../goals.ts'
 import type { Bench, Finding, Row, Scenario, Server } from '../scenario.ts'
@@ -6,7 +6,7 @@ import { spread } from '../spread.ts'
 import type { Spread } from '../spread.ts'
 
 const callers = 64
-// What the start has left behind is collected by then.
+// The garbage of the start is collected by then.
 const settleMs = 1_500
 
 export const start: Scenario = {
@@ -20,7 +20,7 @@ export const start: Scenario = {
       const server = await bench.startServer({ folder, env: { NODE_DISABLE_COMPILE_CACHE: '1' } })
       first.push(server.startMs)
       await server.stop()
-      // Twice: the first of them leaves the cache.
+      // Twice, because the first one creates the cache.
       await (await bench.startServer({ folder })).stop()
       return liveOnce(bench, await bench.startServer({ folder }))
     })

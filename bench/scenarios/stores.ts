@@ -1,4 +1,4 @@
-/** What a turn costs on each store, what one owner alone costs beside a hundred, what a slower disk does to both, and more processes. */
+/** The cost of a turn on each store, of one owner compared with a hundred, of a slower disk on both, and of more processes. */
 import type { Bench, Finding, Scenario, Server, StoreKind } from '../scenario.ts'
 import { eachInTurn, sideBySide, storeNames, storesHere, warm } from '../side-by-side.ts'
 import type { Lane } from '../side-by-side.ts'
