@@ -43,7 +43,7 @@ export const idleStreams: Scenario = {
     await bench.audit(server)
     await upstream.configure({})
     const figures = { [kibAStream]: spread([kib]), 'RSS before, MB': spread([before]), 'opened a second': spread([perSecond]) }
-    const fewer = `A process may hold ${openFiles.toLocaleString('en-US')} files here, which is room for so many streams.`
+    const fewer = `A process may hold ${openFiles.toLocaleString('en-US')} files here, which is enough for this many streams.`
     const notes = [
       'Every stream was whole at its end. Measured once: it takes two minutes.',
       ...(many < streams && !bench.quick ? [fewer] : []),

@@ -65,7 +65,7 @@ async function killed(bench: Bench, kind: StoreKind): Promise<number[]> {
   return seconds.toSorted((a, b) => a - b)
 }
 
-const message = 'message: who answers when nobody is left?'
+const message = 'message: who answers after a kill?'
 
 async function untilAnswered(server: Server, first: Server, name: string, killedAt: number): Promise<number> {
   const { path, headers, body } = filler(first.call('sync'))({ user: name, key: name, text: message })

@@ -15,7 +15,7 @@ export const start: Scenario = {
   async run(bench): Promise<Finding> {
     await (await bench.upstream()).configure({})
     const first: number[] = []
-    const lives = await bench.eachRound(async () => {
+    const processRuns = await bench.eachRound(async () => {
       const folder = bench.makeFolder()
       const server = await bench.startServer({ folder, env: { NODE_DISABLE_COMPILE_CACHE: '1' } })
       first.push(server.startMs)
@@ -24,7 +24,7 @@ export const start: Scenario = {
       await (await bench.startServer({ folder })).stop()
       return liveOnce(bench, await bench.startServer({ folder }))
     })
-    const over = (of: (life: Life) => number): Spread => spread(lives.map(of))
+    const over = (of: (life: ProcessRun) => number): Spread => spread(processRuns.map(of))
     const rows: Row[] = [
       { labels: { server: 'turnkeep', start: 'first' }, figures: { [readyMs]: spread(first) } },
       {
@@ -44,9 +44,9 @@ export const start: Scenario = {
   },
 }
 
-type Life = { startMs: number; idle: number; after: number }
+type ProcessRun = { startMs: number; idle: number; after: number }
 
-async function liveOnce(bench: Bench, server: Server): Promise<Life> {
+async function liveOnce(bench: Bench, server: Server): Promise<ProcessRun> {
   await pass(settleMs)
   const idle = bench.rssMb(server.pid)
   for (const mode of ['sync', 'stream'] as const)

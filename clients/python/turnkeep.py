@@ -477,7 +477,7 @@ class _Call:
             wire.hang_up()
 
     def wait_after(self, error: TurnkeepError) -> None:
-        """Returns when the next attempt is due; raises if there is none."""
+        """Returns when the next attempt is due; raises if there is no next attempt."""
         again = _sent_again(error)
         seconds = _wait_seconds(error, self._sent)
         self._sent += 1

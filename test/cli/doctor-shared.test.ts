@@ -23,12 +23,12 @@ async function doctor(environment: Record<string, string>): Promise<{ code: numb
   return { code, checks: (JSON.parse(stdout) as { checks: Finding[] }).checks }
 }
 
-function says(checks: Finding[], check: string, status: Finding['status'], words: RegExp, mend = /./): void {
+function says(checks: Finding[], check: string, status: Finding['status'], words: RegExp, fix = /./): void {
   const found = checks.filter((one) => one.check === check)
   assert.equal(found.length, 1, JSON.stringify(checks))
   assert.equal(found[0]!.status, status, JSON.stringify(found))
   assert.match(found[0]!.says, words)
-  if (status !== 'ok') assert.match(found[0]!.mend ?? '', mend)
+  if (status !== 'ok') assert.match(found[0]!.fix ?? '', fix)
 }
 
 async function ownDatabase(t: TestContext): Promise<string> {

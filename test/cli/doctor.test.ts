@@ -33,12 +33,12 @@ async function doctor(environment: Record<string, string>, ...flags: string[]): 
 }
 
 /** Asserts the one finding of a check: its status, its text and its advice. */
-function says(checks: Finding[], check: string, status: Finding['status'], words: RegExp, mend = /./): void {
+function says(checks: Finding[], check: string, status: Finding['status'], words: RegExp, fix = /./): void {
   const found = checks.filter((one) => one.check === check)
   assert.equal(found.length, 1, JSON.stringify(checks))
   assert.equal(found[0]!.status, status, JSON.stringify(found))
   assert.match(found[0]!.says, words)
-  if (status !== 'ok') assert.match(found[0]!.mend ?? '', mend)
+  if (status !== 'ok') assert.match(found[0]!.fix ?? '', fix)
 }
 
 /** A data folder with an empty store, as a server leaves it; no server runs, and its port is a free one. */

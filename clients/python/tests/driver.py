@@ -11,14 +11,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from turnkeep import Completed, Created, Delta, Reply, Turnkeep, TurnkeepError
 
 
-def say(event: str, **told: object) -> None:
-    print(json.dumps({"event": event, **told}), flush=True)
+def say(event: str, **fields: object) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)
 
 
 def tell_completed(reply: Union[Reply, Completed]) -> None:
-    told = asdict(reply)
-    told.pop("type", None)
-    say("completed", **told)
+    fields = asdict(reply)
+    fields.pop("type", None)
+    say("completed", **fields)
 
 
 def drive_stream(client: Turnkeep, call: dict[str, Any]) -> None:
@@ -44,8 +44,8 @@ def drive(asked: dict[str, Any]) -> None:
         else:
             tell_completed(client.chat(**call))
     except TurnkeepError as error:
-        told = {name: getattr(error, name, None) for name in ("code", "status", "request_id", "retry_after", "idempotency_key")}
-        say("error", kind=type(error).__name__, **{name: value for name, value in told.items() if value is not None})
+        fields = {name: getattr(error, name, None) for name in ("code", "status", "request_id", "retry_after", "idempotency_key")}
+        say("error", kind=type(error).__name__, **{name: value for name, value in fields.items() if value is not None})
 
 
 if __name__ == "__main__":

@@ -245,7 +245,7 @@ class TestCase(unittest.TestCase):
         sys.unraisablehook = left.append
 
     def _check_nothing_was_left_open(self, hook: Callable[[Any], object], left: list[Any]) -> None:
-        """With warnings as errors, Python tells there of a socket that nobody closed."""
+        """With warnings as errors, Python reports sockets there that were not closed."""
         gc.collect()
         sys.unraisablehook = hook
         self.assertEqual(left, [])
@@ -274,11 +274,11 @@ class TestCase(unittest.TestCase):
         return events
 
     @contextlib.contextmanager
-    def fails(self, kind: type, **told: object) -> Iterator[None]:
+    def fails(self, kind: type, **fields: object) -> Iterator[None]:
         """The block raises exactly this class, with these fields."""
         with self.assertRaises(turnkeep.TurnkeepError) as caught:
             yield
         error = caught.exception
         self.assertIs(type(error), kind, repr(error))
-        self.assertEqual({name: getattr(error, name) for name in told}, told)
+        self.assertEqual({name: getattr(error, name) for name in fields}, fields)
         self.assertNotIn("secret", f"{error!r} {error} {vars(error)} {error.__cause__!r}")

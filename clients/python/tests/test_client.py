@@ -118,7 +118,7 @@ class Requests(TestCase):
             port = urlsplit(server.url).port
             here = socket.getaddrinfo("127.0.0.1", port, type=socket.SOCK_STREAM)
             with socket.socket() as silent:
-                # It has no room for a second connection, and does not say so.
+                # It does not accept a second connection, and does not refuse it either.
                 silent.bind(("127.0.0.1", 0))
                 silent.listen(0)
                 there = silent.getsockname()
@@ -157,8 +157,8 @@ class Requests(TestCase):
 
 class RateLimits(TestCase):
     def test_what_an_answer_says_stays_until_another_says_more(self) -> None:
-        told = {"X-RateLimit-Limit": "120", "X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "1790000000"}
-        with Scripted(envelope(422, "validation_error"), reply("Hi.", told), reply("Hi.")) as server:
+        fields = {"X-RateLimit-Limit": "120", "X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "1790000000"}
+        with Scripted(envelope(422, "validation_error"), reply("Hi.", fields), reply("Hi.")) as server:
             client = server.client()
             self.assertIsNone(client.rate_limit)
             with self.fails(turnkeep.ValidationError):

@@ -69,8 +69,8 @@ class SentAgain(TestCase):
                 self.assertEqual(len(set(server.keys())), 1)
 
     def test_nobody_listens(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as nobody:
-            port = nobody.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            port = unused.getsockname()[1]
         client = turnkeep.Turnkeep(base_url=f"http://127.0.0.1:{port}", agent_id="agt_1", api_key="k", max_retries=2)
         with self.fails(turnkeep.APIConnectionError, idempotency_key="kept"):
             client.chat(**HELLO, idempotency_key="kept")
@@ -95,12 +95,12 @@ class SentAgain(TestCase):
             (503, "a_code_of_a_later_version"): turnkeep.ServiceUnavailableError,
         }
         for (status, code), kind in final.items():
-            told = {"code": code, "status": status, "request_id": REQUEST_ID, "retry_after": 7.0, "idempotency_key": "kept"}
-            with self.subTest(code), Scripted(envelope(status, code, 7)) as server, self.fails(kind, **told):
+            fields = {"code": code, "status": status, "request_id": REQUEST_ID, "retry_after": 7.0, "idempotency_key": "kept"}
+            with self.subTest(code), Scripted(envelope(status, code, 7)) as server, self.fails(kind, **fields):
                 server.client().chat(**HELLO, idempotency_key="kept")
         for status, kind in {401: turnkeep.AuthenticationError, 404: turnkeep.NotFoundError, 418: turnkeep.APIError}.items():
-            told = {"code": None, "status": status, "request_id": "by-proxy"}
-            with self.subTest(status), Scripted(html(status, {"X-Request-ID": "by-proxy"})) as server, self.fails(kind, **told):
+            fields = {"code": None, "status": status, "request_id": "by-proxy"}
+            with self.subTest(status), Scripted(html(status, {"X-Request-ID": "by-proxy"})) as server, self.fails(kind, **fields):
                 server.client().chat(**HELLO)
         self.assertEqual(self.slept, [])
 

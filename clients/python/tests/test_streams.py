@@ -144,11 +144,11 @@ class Streams(TestCase):
 
     def test_a_failure_is_raised_again_by_whoever_asks(self) -> None:
         failed = stream(CREATED, deltas("One "), error_event("insufficient_balance"))
-        told = {"code": "insufficient_balance", "status": 402, "request_id": REQUEST_ID, "idempotency_key": "kept"}
+        fields = {"code": "insufficient_balance", "status": 402, "request_id": REQUEST_ID, "idempotency_key": "kept"}
         with Scripted(failed) as server:
             made = server.client().stream(**HELLO, idempotency_key="kept")
             for ask in (lambda: list(made), made.text, made.completed, lambda: list(made)):
-                with self.fails(turnkeep.InsufficientBalanceError, **told):
+                with self.fails(turnkeep.InsufficientBalanceError, **fields):
                     ask()
         with Scripted(stream(CREATED, error_event("internal_error"))) as server:
             with self.fails(turnkeep.InternalServerError, code="internal_error", status=500):
@@ -240,11 +240,11 @@ class Streams(TestCase):
                 seen.set()
 
     def test_a_stream_that_is_silent_or_drips_is_given_up_and_finished(self) -> None:
-        begun = stream(CREATED, deltas("One "), end=b"")
+        started = stream(CREATED, deltas("One "), end=b"")
         with mock.patch.object(turnkeep, "_STREAM_IDLE_SECONDS", 0.5):
-            self.read(holds(begun), stream(CREATED, completed("One two")))
+            self.read(holds(started), stream(CREATED, completed("One two")))
             # A byte now and then is no silence, but the attempt has its end.
-            self.read(drips(b"1\r\n:\r\n" * 1000, first=begun), stream(CREATED, completed("One two")), timeout=1.0)
+            self.read(drips(b"1\r\n:\r\n" * 1000, first=started), stream(CREATED, completed("One two")), timeout=1.0)
 
     def test_a_reader_who_takes_longer_than_an_attempt_misses_nothing(self) -> None:
         events = self.read_late(200, b"", stream(CREATED, completed("One two")))

@@ -1,4 +1,4 @@
-/** A service whose certificate nobody vouches for: said in words, and never asked again, since it would say the same. */
+/** A service whose certificate is not trusted: the error says so, and there is no retry, because it would fail in the same way. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { distrustsCertificate } from '../src/certificate.ts'
 
 const message = { externalUserId: 'ann', message: 'Hello' }
 
-test('a certificate that is not trusted is told as such after one attempt', { skip: noOpenssl() }, async (t) => {
+test('an untrusted certificate is reported after one attempt', { skip: noOpenssl() }, async (t) => {
   const server = createServer(selfSigned())
   let connections = 0
   server.on('connection', () => connections++)
@@ -33,7 +33,7 @@ test('a certificate that is not trusted is told as such after one attempt', { sk
   assert.equal(connections, 2)
 })
 
-test('a certificate is known by the code of Node and Bun or by the words of Deno, however deep; other failures of TLS are none', () => {
+test('a certificate error is recognized by the code of Node and Bun or the message of Deno, at any depth; other TLS failures are not', () => {
   const codes = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'CERT_UNTRUSTED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN']
   codes.push(
     'UNABLE_TO_VERIFY_LEAF_SIGNATURE',

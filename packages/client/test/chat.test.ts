@@ -1,4 +1,4 @@
-/** One message over a real wire with all its troubles: what is sent again, with which key, and what comes out in the end. */
+/** One message over a real connection with all its faults: what is sent again, with which key, and what the call returns in the end. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
@@ -21,7 +21,7 @@ const message = { externalUserId: 'ann', message: 'Hello' }
 const oneKey = (keys: (string | undefined)[]): void => assert.ok(keys[0] && keys.every((key) => key === keys[0]), keys.join(', '))
 
 void describe('chat', { concurrency: 8 }, () => {
-  void test('chat: the message is sent as the specification says, and its reply comes back under names of this language', async () => {
+  void test('chat: the message is sent as specified, and its reply has camelCase names', async () => {
     await using server = await startScriptedServer(replied('Hi.'))
     assert.deepEqual(await server.client().chat(message), {
       requestId,
@@ -36,7 +36,7 @@ void describe('chat', { concurrency: 8 }, () => {
     assert.match(String(headers['idempotency-key']), /^[\da-f]{8}-[\da-f]{4}-[47][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
   })
 
-  void test('chat: every failure that may pass is sent again with the same key, on connections that are used again', async () => {
+  void test('chat: every temporary failure is retried with the same key, on reused connections', async () => {
     const passing = ['service_unavailable', 'api_rate_limit_unavailable', 'rate_limit_exceeded', 'conversation_busy']
     await using server = await startScriptedServer(
       ...passing.map((code) => refused(503, code, soon)),
@@ -54,7 +54,7 @@ void describe('chat', { concurrency: 8 }, () => {
     assert.equal(new Set(server.requests.map(({ port }) => port)).size, 1)
   })
 
-  void test('chat: a connection that breaks, and an answer of 200 that breaks off or is not the service’s, are sent again', async () => {
+  void test('chat: a broken connection, and a 200 that is cut off or not from the service, are retried', async () => {
     const cutOff: Script = (response) =>
       response.writeHead(200, { 'content-length': '999' }).write('{"request_id":', () => response.socket?.destroy())
     const passing = [[reset, cutOff], [html(200)], [json(200, { ...wireReply(), usage: {} })]]
@@ -68,7 +68,7 @@ void describe('chat', { concurrency: 8 }, () => {
     )
   })
 
-  void test('chat: where nothing but a proxy answers 200, the error says so and carries the key', async () => {
+  void test('chat: if only a proxy answers 200, the error says so and contains the key', async () => {
     await using server = await startScriptedServer(html(200))
     await assert.rejects(server.client().chat(message, { maxRetries: 1, idempotencyKey: 'k' }), (error) => {
       assert.ok(error instanceof APIConnectionError)
@@ -79,7 +79,7 @@ void describe('chat', { concurrency: 8 }, () => {
     assert.deepEqual(server.keys, ['k', 'k'])
   })
 
-  void test('chat: a refusal that will not pass is thrown at once, as the class of its status with all that the answer said', async () => {
+  void test('chat: a permanent refusal is thrown immediately, as the class of its status with all fields of the response', async () => {
     await using server = await startScriptedServer(
       refused(409, 'idempotency_conflict', { 'retry-after': '7' }),
       refused(500, 'internal_error'),
@@ -96,7 +96,7 @@ void describe('chat', { concurrency: 8 }, () => {
     assert.equal(server.requests.length, 2)
   })
 
-  void test('chat: an answer that is not of the service and will not pass is thrown at once, by its status and without a code', async () => {
+  void test('chat: a permanent error from something other than the service is thrown immediately, with its status and without a code', async () => {
     await using server = await startScriptedServer()
     let asked = 0
     const proxy: typeof fetch = async () => {
@@ -118,7 +118,7 @@ void describe('chat', { concurrency: 8 }, () => {
     assert.deepEqual([server.requests.length, other.requests.length], [1, 0])
   })
 
-  void test('chat: maxRetries counts failures and not the waits for a turn that runs', async () => {
+  void test('chat: maxRetries counts failures and not the waits for a running turn', async () => {
     const running = refused(409, 'idempotency_in_progress', soon)
     const down = refused(503, 'service_unavailable', soon)
     await using server = await startScriptedServer(down, running, running, refused(409, 'conversation_busy', soon), down, running, down)
@@ -128,7 +128,7 @@ void describe('chat', { concurrency: 8 }, () => {
     await calm.client({ maxRetries: 0 }).chat(message)
   })
 
-  void test('chat: a wait that would end after maxWait is not begun: the last error is thrown', async () => {
+  void test('chat: a wait that would end after maxWait is not started: the last error is thrown', async () => {
     await using server = await startScriptedServer(refused(429, 'rate_limit_exceeded', { 'retry-after': '3600' }))
     await assert.rejects(server.client().chat(message), (error) => error instanceof RateLimitError && error.retryAfter === 3_600)
     await using busy = await startScriptedServer(refused(409, 'conversation_busy', { 'retry-after': '2' }))
@@ -148,7 +148,7 @@ void describe('chat', { concurrency: 8 }, () => {
     assert.equal(server.requests.length, 2)
   })
 
-  void test('chat: an attempt without an answer in time is ended, on the wire too, and sent again', async () => {
+  void test('chat: an attempt without a response in time is aborted, its connection too, and retried', async () => {
     await using server = await startScriptedServer(silence, replied('Now.'))
     assert.equal((await server.client().chat(message, { timeout: 100 })).message.content, 'Now.')
     await server.requests[0]?.closed
@@ -161,7 +161,7 @@ void describe('chat', { concurrency: 8 }, () => {
     })
   })
 
-  void test('chat: the end of maxWait ends an attempt under way', async () => {
+  void test('chat: the end of maxWait aborts a running attempt', async () => {
     await using server = await startScriptedServer()
     const signals: (AbortSignal | null | undefined)[] = []
     const never: typeof fetch = (_, init) => new Promise(() => signals.push(init?.signal))
@@ -172,7 +172,7 @@ void describe('chat', { concurrency: 8 }, () => {
     )
   })
 
-  void test('chat: a connection that is refused is told with its reason', async () => {
+  void test('chat: a refused connection is reported with its reason', async () => {
     const gone = createServer()
     await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
     const { port } = gone.address() as AddressInfo
@@ -182,7 +182,7 @@ void describe('chat', { concurrency: 8 }, () => {
     await assert.rejects(client.chat(message), (error) => error instanceof APIConnectionError && /ECONNREFUSED/.test(error.message))
   })
 
-  void test('chat: a signal ends an attempt and a wait at once, and a call before anything is sent', async () => {
+  void test('chat: a signal ends an attempt and a wait immediately, and a call before anything is sent', async () => {
     const ended = (error: unknown): boolean =>
       error instanceof APIUserAbortError && error.cause === 'enough' && error.idempotencyKey !== undefined
     const during = new AbortController()
@@ -198,7 +198,7 @@ void describe('chat', { concurrency: 8 }, () => {
     await using down = await startScriptedServer(refused(503, 'service_unavailable', { 'retry-after': '200' }))
     const answered: typeof fetch = async (...request) => {
       const response = await fetch(...request)
-      // Long after this answer was read, and long before its wait is over.
+      // Long after this response was read, and long before the end of its wait.
       setTimeout(() => waiting.abort('enough'), 100)
       return response
     }
@@ -206,7 +206,7 @@ void describe('chat', { concurrency: 8 }, () => {
     assert.equal(down.requests.length, 1)
   })
 
-  void test('chat: rateLimit is what the last answer said, and stays where one does not say', async () => {
+  void test('chat: rateLimit has the values of the last response that contained them', async () => {
     const headers = { 'x-ratelimit-limit': '120', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1795265825' }
     await using server = await startScriptedServer(
       replied('', headers),
@@ -221,13 +221,13 @@ void describe('chat', { concurrency: 8 }, () => {
     }
   })
 
-  void test('chat: baseURL may have a path and a slash at its end; an agent id is one segment of it', async () => {
+  void test('chat: baseURL may have a path and a trailing slash; an agent ID is one segment of it', async () => {
     await using server = await startScriptedServer(replied())
     await server.client({ baseURL: `${server.url}/behind/a proxy/`, agentId: 'agt/1 ?#' }).chat(message)
     assert.equal(server.requests[0]?.url, '/behind/a%20proxy/v1/agents/agt%2F1%20%3F%23/chat')
   })
 
-  void test('chat: what one client throws by itself is told as a broken connection, whatever a fetch of one’s own does', async () => {
+  void test('chat: any exception of a custom fetch is reported as a broken connection', async () => {
     await using server = await startScriptedServer()
     const failing = (): never => {
       throw new Error('no network here')

@@ -1,6 +1,6 @@
 /**
- * Lets the scenarios of clients/scenarios.json drive this client: one line of JSON in, the events of one call out, each a line. The protocol is in
- * clients/README.md; seconds and wire names are its own.
+ * Runs the scenarios of clients/scenarios.json with this client: one line of JSON as input, the events of one call as output, one per line.
+ * clients/README.md describes the protocol; it has its own units and field names.
  */
 import { text } from 'node:stream/consumers'
 import { APIError, Turnkeep, TurnkeepError } from '../src/client.ts'

@@ -1,4 +1,4 @@
-/** Server-sent events, for any bytes in any pieces: beside a reader of whole texts that knows nothing of pieces, and by the standard's own cases. */
+/** Server-sent events with any bytes in any pieces: compared with a reader of complete texts, and with the cases of the standard. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -12,11 +12,11 @@ function readPieces(pieces: Uint8Array[]): ServerSentEvent[] {
   return pieces.flatMap((piece) => reader.push(piece))
 }
 
-/** Line by line over the whole, as the standard says it. */
+/** Line by line over the whole text, as in the standard. */
 function readWhole(bytes: Uint8Array): ServerSentEvent[] {
   const events: ServerSentEvent[] = []
   let event = { name: '', data: '' }
-  // What follows the last end of a line is no line.
+  // Text after the last line end is not a line.
   for (const line of new TextDecoder()
     .decode(bytes)
     .split(/\r\n|\r|\n/)
@@ -31,13 +31,13 @@ function readWhole(bytes: Uint8Array): ServerSentEvent[] {
   return events
 }
 
-/** Mostly what an event stream is made of, so that runs come to its corners; and any other bytes. */
+/** Mostly parts of event streams, so that edge cases occur, and any other bytes. */
 const parts = ['data', 'event', 'data:', 'data: ', 'event: a', ':', ' ', '\r', '\n', '\r\n', '\n\n', '\ufeff', 'é', '😀', 'id', 'x\u2028']
 const streams = fc
   .array(fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...parts).map(bytesOf) }, fc.uint8Array({ maxLength: 3 })), { maxLength: 40 })
   .map((pieces) => Uint8Array.from(pieces.flatMap((piece) => [...piece])))
 
-test('any bytes in any pieces give the events of the whole', () => {
+test('any bytes in any pieces give the events of the complete text', () => {
   const cuts = fc.array(fc.nat(80), { maxLength: 30 })
   fc.assert(
     fc.property(streams, cuts, (bytes, places) => {
@@ -55,7 +55,7 @@ test('one byte order mark at the start is dropped, also when it arrives in piece
     assert.deepEqual(readPieces([bytes.slice(0, cut), bytes.slice(cut)]), [{ name: 'message', data: '2' }], `cut at ${cut}`)
 })
 
-test('an event is told with the byte that finishes it, also where lines end with CR', () => {
+test('an event is emitted with the byte that completes it, also if lines end with CR', () => {
   for (const end of ['\n', '\r', '\r\n']) {
     const reader = new EventReader()
     assert.deepEqual(reader.push(bytesOf(`event: a${end}data: 1${end}`)), [])
@@ -64,7 +64,7 @@ test('an event is told with the byte that finishes it, also where lines end with
   }
 })
 
-test('comments, unknown fields and an event without data are nothing; several data lines are one text; one that is cut off is none', () => {
+test('comments, unknown fields, events without data and incomplete events are ignored; several data lines are one text', () => {
   const text = '\ufeff: awake\n\nid: 7\nretry: 1\nevent: b\ndata:one\ndata\ndata:  two\n\nevent: empty\n\ndata: cut'
   assert.deepEqual(readPieces([...bytesOf(text)].map((byte) => Uint8Array.of(byte))), [{ name: 'b', data: 'one\n\n two' }])
 })

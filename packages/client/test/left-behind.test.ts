@@ -1,4 +1,4 @@
-/** What a call leaves behind: no timer, no listener, no rejection that nobody heard; and the silence that is given up. One after the other. */
+/** What a call leaves behind: no timer, no listener, no unhandled rejection. And when a silent stream is given up. One after the other. */
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { refused, replied, soon, startScriptedServer, streamed } from './scripte
 const message = { externalUserId: 'ann', message: 'Hello' }
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
-test('no timer and no listener is left by calls that succeed, fail or are left early', async () => {
+test('calls that succeed, fail or are abandoned leave no timer and no listener', async () => {
   await using server = await startScriptedServer(
     refused(503, 'service_unavailable', soon),
     replied(),
@@ -29,7 +29,7 @@ test('no timer and no listener is left by calls that succeed, fail or are left e
   assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
-test('a stream that fails is no unhandled rejection where nobody asked for completed, nor where its asker looks later', async (t) => {
+test('a failing stream causes no unhandled rejection if completed is not used, or awaited later', async (t) => {
   const unhandled = t.mock.fn()
   process.on('unhandledRejection', unhandled)
   t.after(() => process.off('unhandledRejection', unhandled))
@@ -44,13 +44,13 @@ test('a stream that fails is no unhandled rejection where nobody asked for compl
   await assert.rejects(async () => {
     for await (const event of asked) void event
   }, InternalServerError)
-  // Node tells them when the microtasks have run.
+  // Node reports them after the microtasks.
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(unhandled.mock.callCount(), 0)
   await assert.rejects(completed, InternalServerError)
 })
 
-test('a stream is given up after 45 s without a byte, and finished by the same key', async (t) => {
+test('a stream is given up after 45 s without a byte, and finished with the same key', async (t) => {
   await using server = await startScriptedServer(streamed(['Hel'], 'silence'), streamed(['Hello', { completed: 'Hello' }]))
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const signals: (AbortSignal | null | undefined)[] = []
@@ -64,7 +64,7 @@ test('a stream is given up after 45 s without a byte, and finished by the same k
     if (event.type !== 'response.output_text.delta') continue
     seen.push(event.delta)
     if (event.delta !== 'Hel') continue
-    // By the next turn of the event loop the next read waits, with its timer.
+    // The next read, with its timer, is waiting by the next iteration of the event loop.
     await new Promise((resolve) => setImmediate(resolve))
     t.mock.timers.tick(44_999)
     assert.equal(signals[0]?.aborted, false)
@@ -77,7 +77,7 @@ test('a stream is given up after 45 s without a byte, and finished by the same k
   assert.deepEqual(server.keys, [stream.idempotencyKey, stream.idempotencyKey])
 })
 
-test('a stream without even the head of its answer is given up after 45 s, too; a chat is not', async (t) => {
+test('a stream without response headers is given up after 45 s, too; a chat is not', async (t) => {
   const arrivals = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const mute = arrivals.map((arrival) => () => arrival.resolve())
   await using server = await startScriptedServer(...mute, streamed([{ completed: 'Hello' }]))

@@ -1,4 +1,4 @@
-/** What is checked before anything is sent, and what never shows: the API key. */
+/** What is checked before anything is sent, and that the API key is never shown. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const usual = { baseURL: 'http://127.0.0.1:8080', agentId: 'agt_1', apiKey: secr
 const message = { externalUserId: 'ann', message: 'Hello' }
 const everything = (value: unknown): string => inspect(value, { depth: Infinity, showHidden: true, getters: true })
 
-test('options that cannot be are refused by name, and never by value', () => {
+test('invalid options are refused with their name, and never their value', () => {
   const wrong: [string, object][] = [
     ['baseURL', { baseURL: undefined }],
     ['baseURL', { baseURL: '127.0.0.1:8080' }],
@@ -51,7 +51,7 @@ test('options that cannot be are refused by name, and never by value', () => {
   }
 })
 
-test('no time at all is refused of a call too, before anything is sent; no limit is one', async () => {
+test('a call refuses a time of zero, too, before anything is sent; infinity is allowed', async () => {
   await using server = await startScriptedServer(replied())
   for (const none of [{ timeout: 0 }, { maxWait: 0 }]) {
     await assert.rejects(server.client().chat(message, none), /^TurnkeepError: (?:timeout|maxWait) must be a number above 0\.$/)
@@ -61,13 +61,13 @@ test('no time at all is refused of a call too, before anything is sent; no limit
   await server.client({ maxRetries: 0, maxWait: Infinity, timeout: Infinity }).chat(message)
 })
 
-test('an API key read from a file may end with the end of its line', async () => {
+test('an API key read from a file may end with a line break', async () => {
   await using server = await startScriptedServer(replied())
   await server.client({ apiKey: `${secret}\n` }).chat(message)
   assert.equal(server.requests[0]?.headers.authorization, `Bearer ${secret}`)
 })
 
-test('the API key shows neither in the client, nor in a stream, nor in any error', async () => {
+test('the API key is not shown in the client, a stream, or an error', async () => {
   await using server = await startScriptedServer(refused(422, 'validation_error'), (response) => response.socket?.destroy())
   const one = server.client({ maxRetries: 0 })
   const stream = one.stream(message)
@@ -77,7 +77,7 @@ test('the API key shows neither in the client, nor in a stream, nor in any error
   for (const value of shown) assert.ok(!everything(value).includes('svc_live_'), everything(value))
 })
 
-test('idempotency.key-text: a key of any characters is sent as UTF-8; what a header would lose or change is refused before anything is sent', async () => {
+test('idempotency.key-text: a key with any characters is sent as UTF-8; a key that a header would change is refused before anything is sent', async () => {
   await using server = await startScriptedServer(replied())
   for (const idempotencyKey of ['ключ 🗝', 'clé', '"quoted"', 'two words', 'à', '\u00a0', 'a'.repeat(255)]) {
     await server.client().chat(message, { idempotencyKey })
@@ -94,7 +94,7 @@ test('idempotency.key-text: a key of any characters is sent as UTF-8; what a hea
   assert.equal(server.requests.length, sent)
 })
 
-test('a key of its own is made for each call, also where the runtime has no crypto', () => {
+test('each call gets a new key, also if the runtime has no crypto', () => {
   const uuid = /^[\da-f]{8}-[\da-f]{4}-[47][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
   const keys = Array.from({ length: 100 }, () => [randomKey(), timedKey(Date.now(), Math.random)]).flat()
   assert.equal(new Set(keys).size, 200)
@@ -118,7 +118,7 @@ test('a browser is refused', () => {
   }
 })
 
-test('errors are classes by status, told apart by class and by name', () => {
+test('errors have classes by status, which differ in class and name', () => {
   const names = {
     400: 'BadRequestError',
     401: 'AuthenticationError',

@@ -1,4 +1,4 @@
-/** Between two attempts: what ends a wait, and when no other attempt is begun after it. */
+/** Between two attempts: what ends a wait, and when there is no further attempt. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { APIUserAbortError, ServiceUnavailableError } from '../src/client.ts'
@@ -8,7 +8,7 @@ import { persist } from '../src/persist.ts'
 const limits = { timeout: 1_000, maxRetries: 10, maxWait: 1_000_000 }
 const down = (retryAfter: number) => makeApiError('Down.', { code: 'service_unavailable', status: 503, retryAfter })
 
-test('where a wait ends late and nothing is left of maxWait, the last error is thrown and no attempt is begun', async (t) => {
+test('if a wait ends late and maxWait is over, the last error is thrown and there is no further attempt', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let now = 0
   t.mock.method(performance, 'now', () => now)
@@ -16,7 +16,7 @@ test('where a wait ends late and nothing is left of maxWait, the last error is t
     throw down(0.01)
   })
   const ended = assert.rejects(persist({ ...limits, maxWait: 50 }, attempt), ServiceUnavailableError)
-  // By the next turn of the event loop it waits.
+  // It is waiting by the next iteration of the event loop.
   await new Promise((resolve) => setImmediate(resolve))
   now = 50
   t.mock.timers.tick(50)
@@ -24,7 +24,7 @@ test('where a wait ends late and nothing is left of maxWait, the last error is t
   assert.equal(attempt.mock.callCount(), 1)
 })
 
-test('a signal that is aborted while an attempt fails ends the call at once, and not after the wait', async (t) => {
+test('a signal that is aborted while an attempt fails ends the call immediately, and not after the wait', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const caller = new AbortController()
   const attempt = t.mock.fn(async () => {

@@ -1,4 +1,7 @@
-/** What leaves a stream over any attempts, beside the rule in its plainest words: as long as one text begins the other, only the rest leaves. */
+/**
+ * The output of a stream over any attempts, compared with the rule in its simplest form: as long as one text is a prefix of the other, only
+ * the rest is emitted.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -27,7 +30,7 @@ function run(attempts: Attempt[], content: string): ChatStreamEvent[] {
   return [...leaving, ...reconciler.take({ type: 'response.completed', ...replyOf(content) })]
 }
 
-/** Texts alone: null is a reset. */
+/** Texts only; null is a reset. */
 function runPlainly(attempts: Attempt[], content: string): (string | null)[] {
   const left: (string | null)[] = []
   let shown = ''
@@ -45,19 +48,19 @@ function runPlainly(attempts: Attempt[], content: string): (string | null)[] {
   return left
 }
 
-// Two letters, so that attempts agree for a while and then do not.
+// Two letters, so that attempts first agree and then differ.
 const deltas = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '😀'), maxLength: 3 }), { maxLength: 6 })
 const attempts = fc.array(fc.record({ created: fc.boolean(), deltas }), { minLength: 1, maxLength: 4 })
 const calls = fc.oneof(
   fc.record({ attempts, content: deltas.map((texts) => texts.join('')) }),
-  // A last attempt that says all of it, most of it, or more than all of it.
+  // A last attempt with all of the text, most of it, or more.
   fc.record({ attempts, rest: fc.integer({ min: -2, max: 2 }) }).map(({ attempts: all, rest }) => {
     const said = all.at(-1)?.deltas.join('') ?? ''
     return { attempts: all, content: rest < 0 ? said.slice(0, rest) : said + 'a'.repeat(rest) }
   }),
 )
 
-test('the deltas since the last reset add up to the completed content, over any attempts; created leaves once, completed once and last', () => {
+test('the deltas since the last reset add up to the completed content, over any attempts; created is emitted once, completed once and last', () => {
   fc.assert(
     fc.property(calls, ({ attempts: all, content }) => {
       const events = run(all, content)
@@ -71,7 +74,7 @@ test('the deltas since the last reset add up to the completed content, over any 
   )
 })
 
-test('only what was not shown yet leaves, and nothing is taken back while attempts agree', () => {
+test('only new text is emitted, and there is no reset while attempts agree', () => {
   fc.assert(
     fc.property(calls, ({ attempts: all, content }) => {
       const left = run(all, content).flatMap((event) => {
@@ -84,7 +87,7 @@ test('only what was not shown yet leaves, and nothing is taken back while attemp
   )
 })
 
-test('created comes first where the attempt that had it was not the first, and completed alone brings it too', () => {
+test('created comes first even if the first attempt did not have it, and a completed event alone implies it', () => {
   assert.deepEqual(
     run([{ created: false, deltas: [] }], 'Hi').map(({ type }) => type),
     ['response.created', 'response.output_text.delta', 'response.completed'],

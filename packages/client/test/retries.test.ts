@@ -1,4 +1,4 @@
-/** The table of what is sent again, beside the pages of docs/errors and the service's own table; and the waits. */
+/** The table of retries, compared with the pages of docs/errors and the service's own table; and the waits. */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -17,7 +17,7 @@ function factsOf(page: string): { retryAfter: string; retryWith: string } {
   return { retryAfter: fact('`Retry-After`'), retryWith: fact('retry with') }
 }
 
-test('sent again are the codes whose page says "the same key", without a condition, and a Retry-After; and no others', () => {
+test('retried are exactly the codes whose page says "the same key", without a condition, and a Retry-After', () => {
   const again: string[] = []
   for (const page of pages) {
     const code = basename(page, '.md')
@@ -35,32 +35,32 @@ test('the codes that can end a stream have the statuses of the service', () => {
   for (const [code, status] of Object.entries(statusOfCode)) assert.equal(new Map(Object.entries(failures)).get(code)?.status, status, code)
 })
 
-test('without a code of the service: broken connections, 408, 429 and every 5xx are sent again, an abort and other statuses never', () => {
+test('without a code of the service: broken connections, 408, 429 and every 5xx are retried, an abort and other statuses never', () => {
   const unnamed = (status: number) => sentAgain(makeApiError('', { status }))
   for (const status of [408, 429, 500, 502, 503, 504, 520, 599]) assert.equal(unnamed(status), 'fails', String(status))
   for (const status of [0, 301, 307, 400, 401, 403, 404, 405, 409, 413, 422, 431]) assert.equal(unnamed(status), undefined, String(status))
   assert.equal(sentAgain(new APIConnectionError('')), 'fails')
   assert.equal(sentAgain(new APIConnectionTimeoutError('')), 'fails')
   assert.equal(sentAgain(new APIUserAbortError('')), undefined)
-  assert.equal(sentAgain(new TypeError('a fault of ours')), undefined)
+  assert.equal(sentAgain(new TypeError('a bug')), undefined)
   assert.equal(sentAgain(makeApiError('', { status: 503, code: 'constructor' })), undefined)
 })
 
-test('a wait is never shorter than Retry-After, and longer by a fifth at most and a second at most', () => {
+test('a wait is never shorter than Retry-After, and at most a fifth and a second longer', () => {
   for (const seconds of [0.01, 1, 2, 5, 60, 3_600]) {
     assert.equal(waitMs(seconds, 0, 0), seconds * 1_000)
     assert.equal(waitMs(seconds, 7, 1), seconds * 1_000 + Math.min(seconds * 200, 1_000))
   }
 })
 
-test('without Retry-After the wait begins at half a second and doubles up to eight, less up to half of it', () => {
+test('without Retry-After the wait starts at half a second and doubles up to eight, minus up to half of it', () => {
   const longest = [0, 1, 2, 3, 4, 5, 50, 5_000].map((sent) => waitMs(undefined, sent, 0))
   assert.deepEqual(longest, [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000])
   for (const [sent, wait] of longest.entries()) assert.equal(waitMs(0, sent, 1), waitMs(undefined, sent, 1), `${sent}, ${wait}`)
   assert.equal(waitMs(undefined, 2, 1), 1_000)
 })
 
-test('Retry-After is read as seconds and as an HTTP date, and nothing else', () => {
+test('Retry-After is parsed as seconds or an HTTP date, and nothing else', () => {
   const now = Date.parse('Sun, 22 Nov 2026 19:00:00 GMT')
   assert.equal(readRetryAfter('5', now), 5)
   assert.equal(readRetryAfter(' 0 ', now), 0)

@@ -1,6 +1,6 @@
 /**
- * A real HTTP server that answers what a test says, one script for each request in order, the last one again for all that follow: whatever a service,
- * a proxy or a broken wire can do. `await using server = await startScriptedServer(…)`.
+ * A real HTTP server with scripted responses, one for each request in order and the last one for all that follow: anything that a service,
+ * a proxy or a broken connection can do. `await using server = await startScriptedServer(…)`.
  */
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -82,20 +82,20 @@ export const replied = (content?: string, headers?: Record<string, string>): Scr
 export const refused = (status: number, code: string, headers?: Record<string, string>): Script =>
   json(status, { error: { code, message: 'In words.', request_id: requestId } }, headers)
 
-/** A hundredth of a second, so that a test need not wait; the service says whole ones. */
+/** A hundredth of a second, so that a test does not wait; the service sends whole seconds. */
 export const soon = { 'retry-after': '0.01' }
 
-/** Larger than what lies ready unread, so that a connection is used again only where somebody reads it. */
+/** Larger than what is buffered, so that a connection is only reused if the body is read. */
 const page = '<h1>Bad gateway</h1>'.padEnd(300_000)
 export const html =
   (status: number, headers: Record<string, string> = {}): Script =>
   (response) =>
     response.writeHead(status, { 'content-type': 'text/html', ...headers }).end(page)
 
-/** No answer: the connection is reset. */
+/** No response: the connection is reset. */
 export const reset: Script = (response) => response.socket?.resetAndDestroy()
 
-/** Never an answer. */
+/** Never responds. */
 export const silence: Script = () => undefined
 
 type EventPart = string | { error: string } | 'created' | { completed: string } | { raw: string }
@@ -108,7 +108,7 @@ function write(part: EventPart): string {
   return block('error', { code: part.error, message: 'In words.', request_id: requestId })
 }
 
-/** A stream: `response.created`, these parts (a text is a delta), and then the end, a reset, or nothing at all. */
+/** A stream: `response.created`, these parts (a text is a delta), and then the end, a reset, or nothing. */
 export const streamed =
   (parts: EventPart[], then: 'end' | 'reset' | 'silence' = 'end'): Script =>
   async (response) => {

@@ -1,4 +1,4 @@
-/** The client against the service itself: what it promises together with it. */
+/** The client with the service itself: what they guarantee together. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestApp } from '../../../test/support/test-app.ts'
@@ -26,7 +26,7 @@ test('service: a message sent twice with one key is answered and charged once, a
   assert.equal(client.rateLimit?.limit, 100_000)
 })
 
-test('service: conversations and messages come newest first, page after page', async () => {
+test('service: conversations and messages are listed newest first, page by page', async () => {
   await using app = await startTestApp()
   const client = clientOf(app)
   for (const externalUserId of ['ann', 'bob', 'eve']) await client.chat({ externalUserId, message: `I am ${externalUserId}` })
@@ -46,7 +46,7 @@ test('service: conversations and messages come newest first, page after page', a
   await assert.rejects(Array.fromAsync(client.conversations.list({ limit: 0 })), ValidationError)
 })
 
-test('service: what it refuses is thrown as the class of its status', async () => {
+test('service: refusals are thrown as the class of their status', async () => {
   await using app = await startTestApp()
   const message = { externalUserId: 'ann', message: 'Hello' }
   await assert.rejects(clientOf(app, { ...app.caller, apiKey: 'svc_live_wrong' }).chat(message), AuthenticationError)

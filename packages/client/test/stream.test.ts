@@ -1,4 +1,4 @@
-/** A reply as it is written, over wires that break: nothing twice, nothing lost, and nothing left behind by whoever stops reading. */
+/** A streamed reply over connections that break: nothing twice, nothing lost, and nothing left behind by a caller who stops reading. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
@@ -25,7 +25,7 @@ const shown = (event: ChatStreamEvent): string =>
   event.type === 'response.output_text.delta' ? event.delta : `(${event.type.split('.').at(-1)})`
 
 void describe('stream', { concurrency: 8 }, () => {
-  void test('stream: events come typed and in order, and completed is what chat gives', async () => {
+  void test('stream: events are typed and in order, and completed equals the result of chat', async () => {
     await using server = await startScriptedServer(streamed(['Hel', 'lo', { completed: 'Hello' }]), replied('Hello'))
     const client = server.client()
     const stream = client.stream(message)
@@ -45,7 +45,7 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.deepEqual([server.requests[0]?.url, server.requests[0]?.headers.accept], ['/v1/agents/agt_1/chat/stream', 'text/event-stream'])
   })
 
-  void test('stream: one that breaks is finished by the same key: only the rest leaves, once', async () => {
+  void test('stream: a broken stream is finished with the same key: only the rest is emitted, once', async () => {
     await using server = await startScriptedServer(
       streamed(['Hel'], 'reset'),
       streamed(['Hello', ' my'], 'end'),
@@ -58,7 +58,7 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.deepEqual(server.keys, Array(5).fill(stream.idempotencyKey))
   })
 
-  void test('stream: a turn that was run anew and says something else begins again after a reset', async () => {
+  void test('stream: a turn that ran again with another reply starts over after a reset', async () => {
     await using server = await startScriptedServer(
       streamed(['It ', 'rains.', { error: 'service_unavailable' }]),
       streamed(['It ', 'is dry.', { completed: 'It is dry.' }]),
@@ -68,7 +68,7 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.equal(await stream.text(), 'It is dry.')
   })
 
-  void test('stream: what is no event of the service is a broken attempt; events that are not known are passed over', async () => {
+  void test('stream: a malformed event is a broken attempt; unknown events are ignored', async () => {
     await using server = await startScriptedServer(
       streamed([{ raw: 'event: response.output_text.delta\ndata: {"delta":\n\n' }]),
       streamed([{ raw: 'event: response.completed\ndata: {"message":{}}\n\n' }]),
@@ -78,7 +78,7 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.equal(server.requests.length, 3)
   })
 
-  void test('stream: a failure is thrown after what came before it, with the status of its code, and rejects completed and text', async () => {
+  void test('stream: a failure is thrown after the events before it, with the status of its code, and rejects completed and text', async () => {
     await using server = await startScriptedServer(streamed(['Hel', { error: 'insufficient_balance' }]))
     const stream = server.client().stream(message, { idempotencyKey: 'k' })
     const seen: string[] = []
@@ -100,7 +100,7 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.equal(strange.requests.length, 2)
   })
 
-  void test('stream: text and completed read it by themselves, both of one request, and with a loop beside them', async () => {
+  void test('stream: text and completed read the stream themselves, with one request for both, also beside a loop', async () => {
     await using server = await startScriptedServer(streamed(['Hel', 'lo', { completed: 'Hello' }]))
     const stream = server.client().stream(message)
     const [text, { usage }, seen] = await Promise.all([stream.text(), stream.completed, read(stream)])
@@ -122,19 +122,19 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.deepEqual(server.keys, [left.idempotencyKey])
   })
 
-  void test('stream: who leaves the loop ends the connection, and nothing more is sent', async () => {
+  void test('stream: leaving the loop ends the connection, and nothing more is sent', async () => {
     await using server = await startScriptedServer(streamed(['Hel'], 'silence'), streamed([{ completed: 'Hello' }]))
     const client = server.client()
     const stream = client.stream(message)
     for await (const event of stream) if (event.type === 'response.output_text.delta') break
     await server.requests[0]?.closed
     await assert.rejects(stream.completed, (error) => error instanceof APIUserAbortError && error.idempotencyKey === stream.idempotencyKey)
-    // What it would have said comes by its key.
+    // The rest would come with its key.
     assert.equal(await client.stream(message, { idempotencyKey: stream.idempotencyKey }).text(), 'Hello')
     assert.equal(server.requests.length, 2)
   })
 
-  void test('stream: return() beside a next() that waits ends both at once', async () => {
+  void test('stream: return() during a waiting next() ends both immediately', async () => {
     await using server = await startScriptedServer(streamed([], 'silence'))
     const iterator = server.client().stream(message)[Symbol.asyncIterator]()
     await iterator.next()
@@ -168,20 +168,20 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.equal(await whole.text(), '')
   })
 
-  void test('stream: a second loop is refused with a clear word', async () => {
+  void test('stream: a second loop is refused with a clear error', async () => {
     await using server = await startScriptedServer(streamed([{ completed: '' }]))
     const stream = server.client().stream(message)
     await read(stream)
     await assert.rejects(read(stream), (error) => error instanceof TurnkeepError && /once/.test(error.message))
   })
 
-  void test('stream: a reader that is slow loses nothing and holds nothing up', async () => {
+  void test('stream: a slow reader loses nothing and delays nothing else', async () => {
     const words = Array.from({ length: 500 }, (_, index) => `${index} `)
     await using server = await startScriptedServer(streamed([...words, { completed: words.join('') }]))
     const stream = server.client().stream(message)
     const iterator = stream[Symbol.asyncIterator]()
     await iterator.next()
-    // All of it has come before the next event is asked for, and then there is nothing left to abort.
+    // All of it has arrived before the next event is read, so there is nothing left to abort.
     await stream.completed
     stream.abort()
     for (const word of words) {
@@ -190,7 +190,7 @@ void describe('stream', { concurrency: 8 }, () => {
     }
   })
 
-  void test('stream: after its last event the connection is used again', async () => {
+  void test('stream: after its last event the connection is reused', async () => {
     let end = (): unknown => undefined
     const last: Script = (response, request) => {
       end = () => response.end()
@@ -207,7 +207,7 @@ void describe('stream', { concurrency: 8 }, () => {
     assert.ok(others.includes(first ?? 0), 'the connection of the stream was given up')
   })
 
-  void test('stream: JSON in place of a stream is a failed attempt', async () => {
+  void test('stream: JSON instead of a stream is a failed attempt', async () => {
     await using server = await startScriptedServer(json(200, wireReply()), streamed([{ completed: 'Hi' }]))
     assert.equal(await server.client().stream(message).text(), 'Hi')
     await using never = await startScriptedServer(json(200, wireReply()))

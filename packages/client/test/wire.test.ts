@@ -1,4 +1,4 @@
-/** What the client calls things, held against the service's own schemas: by the compiler for the types, and here for what is sent and read. */
+/** The client's types and fields compared with the service's schemas: by the compiler for the types, and here for what is sent and read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Static } from 'typebox'
@@ -36,14 +36,14 @@ test('the types of the client are those of the service', () => {
   assert.ok(Object.values(same).every(Boolean))
 })
 
-test('two fields are sent and no others', () => {
+test('exactly two fields are sent', () => {
   const request = { externalUserId: 'a', message: 'b', other: 'c' }
   assert.equal(writeChatRequest(request), '{"external_user_id":"a","message":"b"}')
   assert.equal(writePageQuery({}), '')
   assert.equal(writePageQuery({ externalUserId: 'a&b é', limit: 5, cursor: 'c=' }), '?external_user_id=a%26b+%C3%A9&limit=5&cursor=c%3D')
 })
 
-/** Every value with one of its fields left out, at any depth. */
+/** Every value with one of its fields removed, at any depth. */
 function* lacking(value: unknown): Generator<unknown> {
   if (typeof value !== 'object' || value === null) return
   for (const [name, inner] of Object.entries(value)) {
@@ -56,7 +56,7 @@ function* lacking(value: unknown): Generator<unknown> {
   }
 }
 
-test('an answer that lacks a field, and whatever is no answer at all, is not the service’s; more fields are', () => {
+test('a response without a required field is not from the service; additional fields are allowed', () => {
   const conversation = { conversation_id: 'c', external_user_id: 'u', created_at: 't', last_message_at: 't', message_count: 2 }
   const message = { id: 'm', role: 'user', content: 'x', created_at: 't', request_id: 'r' }
   const readers: [(value: unknown) => unknown, Record<string, unknown>][] = [

@@ -105,8 +105,8 @@ async function* checkRunning(config: Config, environment: Environment, options: 
 
 const marks = { ok: ['green', 'ok  '], warn: ['yellow', 'warn'], fail: ['red', 'FAIL'] } as const
 
-function printFinding({ check, status, says, mend }: Finding): void {
+function printFinding({ check, status, says, fix }: Finding): void {
   const [colour, mark] = marks[status]
   console.log(`${styleText(colour, mark, { stream: process.stdout })}  ${visible(check).padEnd(12)}  ${visible(says)}`)
-  if (mend !== undefined) console.log(`      ${' '.repeat(12)}  ${visible(mend)}`)
+  if (fix !== undefined) console.log(`      ${' '.repeat(12)}  ${visible(fix)}`)
 }

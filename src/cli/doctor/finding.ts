@@ -7,9 +7,9 @@ export type Finding = {
   /** What was found. */
   says: string
   /** How to fix it. */
-  mend?: string
+  fix?: string
 }
 
 export const ok = (check: string, says: string): Finding => ({ check, status: 'ok', says })
-export const warn = (check: string, says: string, fix: string): Finding => ({ check, status: 'warn', says, mend: fix })
-export const fail = (check: string, says: string, fix: string): Finding => ({ check, status: 'fail', says, mend: fix })
+export const warn = (check: string, says: string, fix: string): Finding => ({ check, status: 'warn', says, fix })
+export const fail = (check: string, says: string, fix: string): Finding => ({ check, status: 'fail', says, fix })
