@@ -7,7 +7,8 @@ import { dirname, join } from 'node:path'
 import { javascriptOf, packagesOf } from './javascript-of.ts'
 import { projectRoot, serverManifest } from './manifest.ts'
 
-const scripts = ['bin/*.js', 'src/**/*.ts']
+// The commands read streams with the client's code.
+const scripts = ['bin/*.js', 'src/**/*.ts', 'packages/client/src/*.ts']
 // The server reads docs/errors; the rest is for whoever runs it. Decisions, measurements and pictures stay in the repository.
 const asTheyAre = [
   'LICENSE',
@@ -19,7 +20,7 @@ const asTheyAre = [
   'deploy/{turnkeep.service,nginx.conf}',
   'packages/console/dist/**/*.*',
 ]
-const files = ['bin', 'src', 'docs', 'deploy', 'packages/console/dist', 'CHANGELOG.md']
+const files = ['bin', 'src', 'docs', 'deploy', 'packages/console/dist', 'packages/client/src', 'CHANGELOG.md']
 
 /** Creates `folder`, replacing what it contains. Throws if the console is not built, or if a script imports a package that the manifest does not list. */
 export function stageServer(folder: string): void {

@@ -30,7 +30,8 @@ const maxMs = 60_000
 /** `leaveAfterDeltas`: the program is killed when it has printed this many. */
 export async function runDriver(command: readonly string[], order: Order, leaveAfterDeltas = Infinity): Promise<Printed> {
   const [program = '', ...args] = command
-  const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env
+  const env = { PATH, HOME, NODE_COMPILE_CACHE }
   const child = spawn(program, args, { env, stdio: 'pipe' })
   const problems: string[] = []
   const lines: Printed['lines'] = []

@@ -22,7 +22,7 @@ function copyOf(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'turnkeep-dev-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const isCopied = (path: string): boolean => !/node_modules|\/dist(\/|$)/.test(path.slice(root.length))
-  for (const name of ['src', 'dev', 'docs/errors', 'packages/console', 'package.json'])
+  for (const name of ['src', 'dev', 'docs/errors', 'packages/console', 'packages/client/src', 'package.json'])
     cpSync(join(root, name), join(folder, name), { recursive: true, filter: isCopied })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   return folder

@@ -3,20 +3,23 @@ import { distrustsCertificate } from './certificate.ts'
 import { APIConnectionError, APIError } from './errors.ts'
 
 /** `fails`: counts against `maxRetries`. `runs`: a turn is running, which only `maxWait` limits. */
-export const codesSentAgain: Readonly<Record<string, 'fails' | 'runs'>> = {
+export const codesSentAgain = {
   service_unavailable: 'fails',
   api_rate_limit_unavailable: 'fails',
   rate_limit_exceeded: 'fails',
   conversation_busy: 'runs',
   idempotency_in_progress: 'runs',
-}
+} as const satisfies Record<string, 'fails' | 'runs'>
+
+/** Whether a code of the service is repeated. */
+export const isSentAgain = (code: string): code is keyof typeof codesSentAgain => Object.hasOwn(codesSentAgain, code)
 
 /** Undefined: never repeated. */
 export function sentAgain(error: unknown): 'fails' | 'runs' | undefined {
   // An untrusted certificate does not become trusted by repeating.
   if (error instanceof APIConnectionError) return distrustsCertificate(error.cause) ? undefined : 'fails'
   if (!(error instanceof APIError)) return undefined
-  if (error.code !== undefined) return Object.hasOwn(codesSentAgain, error.code) ? codesSentAgain[error.code] : undefined
+  if (error.code !== undefined) return isSentAgain(error.code) ? codesSentAgain[error.code] : undefined
   // Without a code it is the response of a proxy, which knows nothing about the turn.
   return error.status >= 500 || error.status === 408 || error.status === 429 ? 'fails' : undefined
 }

@@ -3,17 +3,27 @@
  * as Retry-After says. So the message is answered and charged once (`idempotency.replay`, `conversation.busy`).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { EventReader } from '../../../packages/client/src/event-reader.ts'
+import { Reconciler } from '../../../packages/client/src/reconcile.ts'
+import type { ChatStreamEvent } from '../../../packages/client/src/reconcile.ts'
+import { isSentAgain, readRetryAfter, waitMs } from '../../../packages/client/src/retries.ts'
+import type { codesSentAgain } from '../../../packages/client/src/retries.ts'
+import { readEvent } from '../../../packages/client/src/wire.ts'
 import { isFields, parseFields } from '../admin-api/client.ts'
 import type { AdminClient, Fields } from '../admin-api/client.ts'
 import { agentPath } from '../admin-api/paths.ts'
 import { causeOf } from '../terminal/command-failed.ts'
-import { readEvents } from './event-reader.ts'
-import { GrowingText } from './growing-text.ts'
-import type { TextSink } from './growing-text.ts'
 
 export type Message = { agentId: string; externalUserId: string; text: string; idempotencyKey: string }
-/** Receives the progress of a message. `waits` is called before each retry, with its reason and the delay in seconds. */
-export type Listener = TextSink & { created(requestId: string): void; waits(why: string, seconds: number): void }
+/** Receives the progress of a message. */
+export type Listener = {
+  created(requestId: string): void
+  piece(text: string): void
+  /** The text shown so far is invalid; the whole text follows. */
+  reset(): void
+  /** Called before each retry, with its reason and the delay in seconds. */
+  waits(why: string, seconds: number): void
+}
 
 export type Refused = { code: string; message: string; requestId: string | undefined }
 export type Sent =
@@ -25,8 +35,8 @@ export type Sent =
   /** Canceled by the signal. */
   | { kind: 'stopped' }
 
-/** The error codes that a retry with the same key can resolve, with the reason to show. */
-const passing: Record<string, string> = {
+/** The reason to show for each error code that a retry with the same key can resolve. */
+const reasons: Record<keyof typeof codesSentAgain, string> = {
   conversation_busy: 'another message of this conversation is being answered',
   idempotency_in_progress: 'the reply is still being generated',
   service_unavailable: 'the service is unavailable',
@@ -37,20 +47,19 @@ const passing: Record<string, string> = {
 const maxTotalMs = 300_000
 // The server sends a comment every 15 s. After three missed comments, the connection is considered lost.
 const silentMs = 45_000
-// Seconds between attempts.
-const [minDelay, maxDelay] = [0.5, 8]
 
 type Attempt = Exclude<Sent, { kind: 'unreachable' }> | { kind: 'again'; why: string; afterSeconds: number | undefined; last: Sent }
 
 export async function sendMessage(client: AdminClient, message: Message, listener: Listener, signal: AbortSignal): Promise<Sent> {
   const until = performance.now() + maxTotalMs
-  const text = new GrowingText(listener)
+  const reconciler = new Reconciler()
   for (let tries = 0; ; tries++) {
-    text.beginAttempt()
-    const attempt = await attemptOnce(client, message, text, listener, signal)
+    reconciler.begin()
+    const attempt = await attemptOnce(client, message, reconciler, listener, signal)
     if (signal.aborted && attempt.kind !== 'completed') return { kind: 'stopped' }
     if (attempt.kind !== 'again') return attempt
-    const seconds = attempt.afterSeconds ?? Math.min(maxDelay, minDelay * 2 ** tries)
+    // Without jitter: one person retries, not many programs.
+    const seconds = waitMs(attempt.afterSeconds, tries, 0) / 1000
     if (performance.now() + seconds * 1000 > until) return attempt.last
     listener.waits(attempt.why, seconds)
     try {
@@ -64,7 +73,7 @@ export async function sendMessage(client: AdminClient, message: Message, listene
 async function attemptOnce(
   client: AdminClient,
   message: Message,
-  text: GrowingText,
+  reconciler: Reconciler,
   listener: Listener,
   signal: AbortSignal,
 ): Promise<Attempt> {
@@ -82,13 +91,18 @@ async function attemptOnce(
     })
     if (!response.body || !response.headers.get('content-type')?.startsWith('text/event-stream'))
       return await readRefusal(response, client.url)
-    for await (const { event, data } of readEvents(response.body, heard)) {
-      if (event === 'response.created') listener.created(String(data['request_id']))
-      if (event === 'response.output_text.delta') text.add(String(data['delta']))
-      if (event === 'error') return judge(data, undefined)
-      if (event !== 'response.completed') continue
-      text.complete(contentOf(data))
-      return { kind: 'completed', completed: data }
+    const events = new EventReader()
+    for await (const bytes of response.body) {
+      heard()
+      for (const { name, data } of events.push(bytes)) {
+        const fields = parseFields(data)
+        const event = readEvent(name, fields)
+        if (!fields || !event) return again(`not a Turnkeep server: ${client.url} sent an invalid event`)
+        if (event === 'ignored') continue
+        if (event.type === 'error') return judge(fields, undefined)
+        for (const shown of reconciler.take(event)) show(shown, listener)
+        if (event.type === 'response.completed') return { kind: 'completed', completed: fields }
+      }
     }
     return again('the connection was lost during the reply')
   } catch (error) {
@@ -100,10 +114,16 @@ async function attemptOnce(
   }
 }
 
+function show(event: ChatStreamEvent, listener: Listener): void {
+  if (event.type === 'response.created') listener.created(event.requestId)
+  if (event.type === 'response.output_text.delta') listener.piece(event.delta)
+  if (event.type === 'response.output_text.reset') listener.reset()
+}
+
 async function readRefusal(response: Response, url: string): Promise<Attempt> {
   const error = parseFields(await response.text())?.['error']
-  const wait = Number(response.headers.get('retry-after') ?? NaN)
-  if (isFields(error) && typeof error['code'] === 'string') return judge(error, Number.isFinite(wait) ? wait : undefined)
+  if (isFields(error) && typeof error['code'] === 'string')
+    return judge(error, readRetryAfter(response.headers.get('retry-after'), Date.now()))
   const why = `not a Turnkeep server: ${url} answered ${response.status}`
   // A proxy in front of the server answered.
   if (response.status >= 500 || response.status === 429) return again(why)
@@ -117,8 +137,8 @@ function judge({ code, message, request_id: requestId }: Fields, afterSeconds: n
     message: String(message),
     requestId: requestId === undefined ? undefined : String(requestId),
   } as const
-  const why = passing[refused.code]
-  return why === undefined ? refused : { kind: 'again', why, afterSeconds, last: refused }
+  if (!isSentAgain(refused.code)) return refused
+  return { kind: 'again', why: reasons[refused.code], afterSeconds, last: refused }
 }
 
 const again = (why: string): Attempt => ({ kind: 'again', why, afterSeconds: undefined, last: { kind: 'unreachable', why } })

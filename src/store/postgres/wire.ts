@@ -48,7 +48,7 @@ type Written = 'admitted' | 'replay' | 'replayed_failure'
 export type AdmissionAnswer =
   | { kind: 'again' }
   | { kind: 'admitted'; turn: TurnAnswer }
-  | ({ kind: 'started' } & StartedAnswer)
+  | ({ kind: 'begun' } & StartedAnswer)
   | { kind: 'replay'; reply: ReplyAnswer }
   | { kind: 'replayed_failure'; request_id: string }
   | Exclude<AdmissionOutcome, { kind: Written }>
@@ -77,7 +77,7 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
       return undefined
     case 'admitted':
       return { kind: 'admitted', turn: readTurn(answer.turn) }
-    case 'started':
+    case 'begun':
       return { kind: 'admitted', turn: begin(answer, item) }
     case 'replay': {
       const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged } = answer.reply

@@ -1,6 +1,6 @@
 /** A turn as a stream of events, for the playground and the first chat. The schemas of the server define the events. */
+import { EventReader } from '../../../client/src/event-reader.ts'
 import { ApiFailure, send } from './client.ts'
-import { readEvents } from './event-reader.ts'
 import type { ChatEvent } from './types.ts'
 
 type Named<Sent> = Sent extends { event: infer Name; data: infer Data } ? { type: Name } & Data : never
@@ -41,11 +41,14 @@ export async function streamTurn(path: string, body: unknown, { signal, idempote
       requestId: response.headers.get('x-request-id'),
     })
   const bytes = readBody(response, (error) => (signal?.aborted ? error : lost()))
-  for await (const { name, data } of readEvents(bytes)) {
-    if (!isKnown(name)) continue
-    const event = { type: name, ...(JSON.parse(data) as object) } as StreamEvent
-    onEvent(event)
-    if (event.type === 'response.completed' || event.type === 'error') return event
+  const events = new EventReader()
+  for await (const chunk of bytes) {
+    for (const { name, data } of events.push(chunk)) {
+      if (!isKnown(name)) continue
+      const event = { type: name, ...(JSON.parse(data) as object) } as StreamEvent
+      onEvent(event)
+      if (event.type === 'response.completed' || event.type === 'error') return event
+    }
   }
   throw lost()
 }
