@@ -35,8 +35,8 @@ const statements = 'src/store/sqlite/statements.ts'
 const admit = 'src/store/sqlite/admit.ts'
 const claim = 'src/store/sqlite/claim.ts'
 const endTurn = 'src/store/sqlite/end-turn.ts'
-const tables = 'src/store/sqlite/migrations/0001-turns.sql'
-const hotFunctions = 'src/store/postgres/migrations/0002-hot.sql'
+const tables = 'src/store/sqlite/migrations/0001-schema.sql'
+const hotFunctions = 'src/store/postgres/migrations/0002-turn-path.sql'
 const turn = 'src/turn/turn.ts'
 const runTurn = 'src/turn/run-turn.ts'
 const eventStream = 'src/http/public/event-stream.ts'
@@ -167,12 +167,12 @@ export const plantedBugs: PlantedBug[] = [
     edits: [
       edit(
         hotFunctions,
-        'finds nothing\n      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null\n',
-        'finds nothing\n      join turns t on t.request_id = i.request_id\n',
+        'finds no row\n      join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null\n',
+        'finds no row\n      join turns t on t.request_id = i.request_id\n',
       ),
-      edit('src/store/postgres/migrations/0001-tables.sql', 'create unique index one_charge_per_turn', 'create index one_charge_per_turn'),
+      edit('src/store/postgres/migrations/0001-schema.sql', 'create unique index one_charge_per_turn', 'create index one_charge_per_turn'),
       edit(
-        'src/store/postgres/migrations/0001-tables.sql',
+        'src/store/postgres/migrations/0001-schema.sql',
         'create unique index one_message_per_role_and_turn',
         'create index one_message_per_role_and_turn',
       ),

@@ -3,9 +3,9 @@ CREATE TABLE agent_versions (
   version integer not null,
   name text not null,
   model text not null,
-  -- the rest of what the operator wrote, as JSON
+  -- the operator's other fields, as JSON
   config text not null,
-  -- the stored numbers of billing.hold, in tokens
+  -- the numbers that `billing.hold` needs, in tokens
   fixed_tokens integer not null check (fixed_tokens >= 0),
   history_max_tokens integer not null check (history_max_tokens >= 0),
   knowledge_max_tokens integer not null check (knowledge_max_tokens >= 0),
@@ -49,8 +49,11 @@ CREATE TABLE api_keys (
   rate_limit integer not null check (rate_limit > 0),
   rate_window_seconds integer not null check (rate_window_seconds > 0),
   created_at integer not null,
-  revoked_at integer
-, last_used_at integer, playground integer not null default 0 check (playground in (0, 1))) strict;
+  revoked_at integer,
+  last_used_at integer,
+  -- 1 for the key of the playground, which never has a secret
+  playground integer not null default 0 check (playground in (0, 1))
+) strict;
 
 CREATE INDEX api_keys_of_agent on api_keys (agent_id);
 
@@ -96,15 +99,19 @@ CREATE TABLE chunks (
   document_id text not null references documents,
   agent_id text not null references agents,
   position integer not null,
-  text text not null
-, generation integer not null default 0, headings text not null default '', words integer not null default 0) strict;
+  text text not null,
+  generation integer not null default 0,
+  headings text not null default '',
+  -- the number of words that its title, headings and text have in the full-text index
+  words integer not null default 0
+) strict;
 
 CREATE UNIQUE INDEX one_chunk_per_place on chunks (document_id, generation, position);
 
 CREATE TABLE console_sessions (
-  -- of the cookie's secret, keyed by the admin token: another token ends every session
+  -- of the cookie's secret, keyed with the admin token: a new token ends every session
   digest blob not null primary key constraint session_digest_is_whole check (length(digest) = 32),
-  -- what the audit calls it
+  -- the ID in the audit
   id text not null unique,
   created_at integer not null,
   expires_at integer not null,
@@ -121,7 +128,9 @@ CREATE TABLE content_parts (
 CREATE TABLE contents (
   id text primary key,
   document_id text references documents,
-  unused_since integer, sha256 text constraint digest_is_whole check (length(sha256) = 64),
+  unused_since integer,
+  -- SHA-256 in hex of the whole content as it was uploaded, so that the same content need not be uploaded again
+  sha256 text constraint digest_is_whole check (length(sha256) = 64),
   constraint content_is_used_or_waits check ((document_id is null) = (unused_since is not null))
 ) strict;
 
@@ -132,10 +141,10 @@ CREATE UNIQUE INDEX one_content_per_document on contents (document_id) where doc
 CREATE TABLE conversations (
   id text primary key,
   api_key_id text not null references api_keys,
-  -- null once erased: the user's next message opens a new conversation
+  -- null after an erasure: the next message of the user starts a new conversation
   external_user_id text,
   message_count integer not null default 0,
-  -- the stored sum of billing.hold: what all messages together count in a history
+  -- the sum of the messages' tokens, which `billing.hold` needs
   message_tokens integer not null default 0,
   created_at integer not null,
   last_message_at integer
@@ -161,11 +170,38 @@ CREATE TABLE documents (
   title text not null,
   bytes integer not null,
   status text not null check (status in ('queued', 'indexing', 'ready', 'failed')),
-  created_at integer not null
-, source text not null default 'text' check (source in ('file', 'text', 'url')), media_type text, file_name text, url text constraint an_address_is_fetched check ((source = 'url') = (url is not null)), content_id text, updated_at integer not null default 0, indexed_at integer, deleted_at integer, attempt integer not null default 0 constraint three_attempts check (attempt between 0 and 3), fence integer not null default 0, holder text, lease_until integer
-  constraint indexing_has_lease check ((status = 'indexing') = (lease_until is not null) and (status = 'indexing') = (holder is not null)), progress integer
-  constraint progress_while_indexing check ((status = 'indexing') = (progress is not null) and progress between 0 and 100), reason text constraint failed_has_reason check ((status = 'failed') = (reason is not null)), generation integer not null default 0
-  constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0)), chunks integer not null default 0 constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0)), serving_title text, language text, embedding_model text, next_language text, next_embedding_model text, revision integer not null default 0) strict;
+  created_at integer not null,
+  source text not null default 'text' check (source in ('file', 'text', 'url')),
+  media_type text,
+  file_name text,
+  url text constraint an_address_is_fetched check ((source = 'url') = (url is not null)),
+  content_id text,
+  updated_at integer not null default 0,
+  indexed_at integer,
+  -- not found by any search or list; the row is deleted after its chunks
+  deleted_at integer,
+  attempt integer not null default 0 constraint three_attempts check (attempt between 0 and 3),
+  fence integer not null default 0,
+  holder text,
+  lease_until integer
+    constraint indexing_has_lease check ((status = 'indexing') = (lease_until is not null) and (status = 'indexing') = (holder is not null)),
+  progress integer
+    constraint progress_while_indexing check ((status = 'indexing') = (progress is not null) and progress between 0 and 100),
+  reason text constraint failed_has_reason check ((status = 'failed') = (reason is not null)),
+  -- the generation that searches find: the fence of the claim that wrote it, 0 for none
+  generation integer not null default 0
+    constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0)),
+  chunks integer not null default 0 constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0)),
+  -- the title of that generation: if a replacement fails, the previous text keeps its title
+  serving_title text,
+  language text,
+  embedding_model text,
+  -- those of the generation that the latest claim writes
+  next_language text,
+  next_embedding_model text,
+  -- the revision of the knowledge base when that generation last changed
+  revision integer not null default 0
+) strict;
 
 CREATE INDEX documents_by_revision on documents (agent_id, revision);
 
@@ -184,7 +220,7 @@ CREATE TABLE journal (
   request_id text not null references turns,
   run integer not null,
   step integer not null,
-  -- which tool call of the step; 0 for the model's own part
+  -- the number of the tool call within the step; 0 for the model's answer
   part integer not null,
   kind text not null check (kind = 'model' or kind = 'tool_started' or kind = 'tool_finished'),
   payload text not null,
@@ -198,11 +234,11 @@ CREATE TABLE knowledge_bases (
   agent_id text primary key references agents,
   number integer not null unique,
   documents integer not null default 0 constraint knowledge_is_bounded check (documents between 0 and 10000),
-  -- chunks and their words, also of generations that are on their way out: what BM25 counts with
+  -- the chunks and words that BM25 counts, including those of generations that are being deleted
   chunks integer not null default 0 check (chunks >= 0),
   words integer not null default 0 check (words >= 0),
   revision integer not null default 0,
-  -- of the newest deleted document whose row is gone: whoever knows less must read all of them anew
+  -- the revision of the newest deleted document whose row is gone: a process with an older revision must read all documents again
   cleared_revision integer not null default 0
 ) strict;
 
@@ -214,10 +250,10 @@ CREATE TABLE ledger (
   owner_id text not null references owners,
   kind text not null check (kind = 'credit' or kind = 'adjustment' or kind = 'charge'),
   amount integer not null,
-  -- what a provider reported beyond the hold and nobody paid
+  -- the cost above the hold, which is not charged
   written_off integer not null default 0 check (written_off >= 0),
   request_id text references turns,
-  -- of the operator's call, so that an entry is made once
+  -- of the operator's call, so that an entry is added once
   idempotency_key text,
   note text,
   created_at integer not null,
@@ -240,13 +276,15 @@ CREATE TRIGGER ledger_is_append_only_update before update on ledger begin select
 CREATE TABLE messages (
   id text primary key,
   conversation_id text not null references conversations,
-  -- 1, 2, 3 …: a user's message is odd, its reply the even number after it
+  -- 1, 2, 3 …: the user's message has an odd number, its reply the next one
   seq integer not null check (seq >= 1),
   role text not null,
   content text not null,
   tokens integer not null check (tokens >= 0),
   request_id text not null references turns,
-  created_at integer not null, citations text constraint only_replies_cite check (citations is null or role = 'assistant'),
+  created_at integer not null,
+  -- JSON, for the operator only; null for a reply without citations
+  citations text constraint only_replies_cite check (citations is null or role = 'assistant'),
   constraint roles_alternate check (role = case seq % 2 when 1 then 'user' else 'assistant' end)
 ) strict;
 
@@ -271,7 +309,7 @@ CREATE TABLE providers (
   name text not null,
   kind text not null,
   base_url text,
-  -- AES-256-GCM, bound to the row; never leaves the store unsealed
+  -- AES-256-GCM, bound to the row; only leaves the store encrypted
   sealed_api_key blob not null,
   created_at integer not null,
   updated_at integer not null
@@ -284,14 +322,14 @@ CREATE TABLE rebuilds (rebuilt_at integer not null) strict;
 CREATE TABLE turns (
   request_id text primary key,
   api_key_id text not null references api_keys,
-  -- cleared 24 hours after the turn's end, inside an admission
+  -- set to null by an admission, 24 hours after the end of the turn or later
   idempotency_key text,
   fingerprint blob not null,
   conversation_id text not null references conversations,
   owner_id text not null references owners,
   agent_id text not null references agents,
   agent_version integer not null,
-  -- not `in (…)`: of more than two values SQLite makes a table at each insert, which cost a turn a twelfth
+  -- not `in (…)`: for more than two values SQLite builds a table for each insert, which cost a twelfth of a turn
   state text not null check (state = 'running' or state = 'completed' or state = 'failed' or state = 'released'),
   run integer not null check (run >= 1),
   attempt integer not null check (attempt between 1 and 3),
@@ -300,7 +338,7 @@ CREATE TABLE turns (
   hold integer not null check (hold >= 0),
   prompt_price integer not null,
   completion_price integer not null,
-  -- null once erased
+  -- null after an erasure
   message text,
   message_tokens integer not null,
   failure_code text,
@@ -313,7 +351,9 @@ CREATE TABLE turns (
   erased_at integer,
   created_at integer not null,
   started_at integer not null,
-  ended_at integer, continues_from integer constraint continues_from_a_run check (continues_from between 1 and run),
+  ended_at integer,
+  -- `retry.continues`: the first run with a finished tool call with side effects; the journal counts from there. Null: a retry starts again.
+  continues_from integer constraint continues_from_a_run check (continues_from between 1 and run),
   foreign key (agent_id, agent_version) references agent_versions (agent_id, version),
   constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
   constraint ended_has_no_hold check (state = 'running' or hold = 0),

@@ -221,7 +221,7 @@ export const admissionMutants: Mutant[] = [
     edits: [
       edit(admit, "  if (conversation && sql.findRunning.get(conversation.id!)) return { kind: 'conversation_busy' }\n"),
       edit(
-        'src/store/sqlite/migrations/0001-turns.sql',
+        'src/store/sqlite/migrations/0001-schema.sql',
         "create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';\n",
       ),
     ],

@@ -2,7 +2,7 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const schema = 'src/store/sqlite/migrations/0001-turns.sql'
+const schema = 'src/store/sqlite/migrations/0001-schema.sql'
 
 export const constraintMutants: Mutant[] = [
   constraint('one_turn_per_key', 'create unique index one_turn_per_key on', 'create index one_turn_per_key on'),

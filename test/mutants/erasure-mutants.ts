@@ -50,7 +50,7 @@ export const erasureMutants: Mutant[] = [
     removes: 'no line is ever changed',
     edits: [
       edit(
-        'src/store/sqlite/migrations/0002-operator.sql',
+        'src/store/sqlite/migrations/0001-schema.sql',
         "create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;\n",
       ),
     ],

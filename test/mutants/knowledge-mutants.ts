@@ -32,7 +32,7 @@ export const knowledgeMutants: Mutant[] = [
     removes: 'a deleted document is hidden at once',
     edits: [
       edit('src/store/queries/knowledge/documents.ts', 'content_id = null, generation = 0, chunks = 0,', 'content_id = null,'),
-      edit('src/store/sqlite/migrations/0005-documents.sql', ' and (deleted_at is null or generation = 0))', ')'),
+      edit('src/store/sqlite/migrations/0001-schema.sql', ' and (deleted_at is null or generation = 0))', ')'),
       edit(search, serving, serving.replace(' and d.deleted_at is null', '')),
       edit(search, ranked, ranked.replace(' and d.deleted_at is null', '')),
     ],

@@ -2,12 +2,12 @@
 import { edit } from './mutant.ts'
 import type { Mutant } from './mutant.ts'
 
-const tables = 'src/store/postgres/migrations/0001-tables.sql'
-const hot = 'src/store/postgres/migrations/0002-hot.sql'
+const tables = 'src/store/postgres/migrations/0001-schema.sql'
+const hot = 'src/store/postgres/migrations/0002-turn-path.sql'
 const file = 'store/postgres.test.ts'
-const fence = `-- the fence: whoever was claimed past, or ended, finds nothing
+const fence = `-- the fence: a run whose turn was claimed by another process, or has ended, finds no row
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null`
-const journalFence = `-- whoever was claimed past, or ended, journals nothing
+const journalFence = `-- a run whose turn was claimed by another process, or has ended, journals nothing
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null`
 
 export const postgresMutants: Mutant[] = [

@@ -58,26 +58,3 @@ void test(
     await refused('postgres', (text) => database.rows(text))
   },
 )
-
-void test('sqlite: knowledge: documents of the previous schema are queued, with their text as content', () => {
-  const db = new DatabaseSync(':memory:')
-  const migrations = readMigrations()
-  migrate(
-    db,
-    migrations.filter(({ name }) => name < '0005'),
-    undefined,
-  )
-  db.exec(`insert into owners (id, name, created_at) values ('own_a', 'x', 0);
-    insert into agents (id, owner_id, version, created_at, updated_at) values ('agt_a', 'own_a', 1, 0, 0);
-    insert into documents (id, agent_id, title, bytes, status, created_at) values ('doc_a', 'agt_a', 't', 6, 'ready', 7);
-    insert into chunks (document_id, agent_id, position, text) values ('doc_a', 'agt_a', 0, 'One.'), ('doc_a', 'agt_a', 1, 'Zwei: ß');
-    insert into chunk_terms (rowid, agent, title, text) values (1, 'agta', 't', 'One')`)
-  migrate(db, migrations, undefined)
-  const { status, content_id: contentId } = db.prepare('select status, content_id from documents').get() as Record<string, string>
-  assert.equal(status, 'queued')
-  const parts = db.prepare('select bytes from content_parts where content_id = ? order by part').all(contentId!) as { bytes: Uint8Array }[]
-  assert.equal(Buffer.concat(parts.map(({ bytes: part }) => part)).toString(), 'One.\n\nZwei: ß\n\n')
-  assert.equal(db.prepare('select documents from knowledge_bases').get()!['documents'], 1)
-  assert.equal(db.prepare('select count(*) as n from chunks').get()!['n'], 0)
-  db.close()
-})

@@ -7,10 +7,12 @@ const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.
 
 type Finding = { id: string; impact: string; help: string; nodes: { target: string[]; failureSummary: string }[] }
 
-export async function barriersOf(page: Page): Promise<string[]> {
+/** `rules`: only these, by their IDs; by default all. */
+export async function barriersOf(page: Page, rules?: string[]): Promise<string[]> {
   // Through the browser's protocol, because the page's policy forbids injected scripts.
   await page.evaluate(source)
-  const found = await page.evaluate<Finding[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`)
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
+  const found = await page.evaluate<Finding[]>(`axe.run(document, ${options}).then(({ violations }) => violations)`)
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, help, nodes }) =>

@@ -24,7 +24,7 @@ export const limitsInCode: LimitInCode[] = [
   at(
     'messages of one external user in parallel',
     '1',
-    'src/store/sqlite/migrations/0001-turns.sql',
+    'src/store/sqlite/migrations/0001-schema.sql',
     /unique index one_running_turn_per_conversation/,
   ),
   at('a reply', '2048 tokens', 'src/admin/agents/agent-fields.ts', /maxOutputTokens: 2048/),

@@ -1,5 +1,5 @@
 /**
- * The turn path on PostgreSQL. Each operation calls one function of migrations/*-hot.sql, with a batch as JSON in and its outcomes out.
+ * The turn path on PostgreSQL. Each operation calls one function of migrations/*-turn-path.sql, with a batch as JSON in and its outcomes out.
  * Items that must not share a call are sent one after the other. A batch that fails as a whole is sent again item by item, so that one bad
  * row does not affect the others.
  */

@@ -1,4 +1,4 @@
-/** The JSON that the functions of migrations/*-hot.sql accept and return, and its conversion. Names and shapes only. */
+/** The JSON that the functions of migrations/*-turn-path.sql accept and return, and its conversion. Names and shapes only. */
 import type { Price } from '../../ledger/ledger.ts'
 import { historyOf } from '../turn-records.ts'
 import type {
@@ -48,7 +48,7 @@ type Written = 'admitted' | 'replay' | 'replayed_failure'
 export type AdmissionAnswer =
   | { kind: 'again' }
   | { kind: 'admitted'; turn: TurnAnswer }
-  | ({ kind: 'begun' } & StartedAnswer)
+  | ({ kind: 'started' } & StartedAnswer)
   | { kind: 'replay'; reply: ReplyAnswer }
   | { kind: 'replayed_failure'; request_id: string }
   | Exclude<AdmissionOutcome, { kind: Written }>
@@ -77,7 +77,7 @@ export function readAdmission(answer: AdmissionAnswer, item: Admission): Admissi
       return undefined
     case 'admitted':
       return { kind: 'admitted', turn: readTurn(answer.turn) }
-    case 'begun':
+    case 'started':
       return { kind: 'admitted', turn: begin(answer, item) }
     case 'replay': {
       const { request_id, conversation_id, message_id, content, created_at, prompt_tokens, completion_tokens, charged } = answer.reply

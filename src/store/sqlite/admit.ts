@@ -3,7 +3,7 @@
  * (`order.admission`, `order.validation`, `turn.states`, `billing.hold`).
  */
 import { recordLifetimeMs } from '../turn-records.ts'
-import type { Admission, AdmissionOutcome, StoredReply } from '../turn-records.ts'
+import type { Admission, AdmissionOutcome, AdmittedTurn, StoredReply } from '../turn-records.ts'
 import type { Row } from '../sql.ts'
 import type { Clock } from './clock.ts'
 import { readHistory, readJournal, readStepsBefore } from './history.ts'
@@ -54,12 +54,31 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   // `billing.hold`: stored numbers only.
   const window = min(agent.history_max_tokens as bigint, (conversation?.message_tokens ?? 0n) as bigint)
   const promptTokens = (agent.fixed_tokens as bigint) + window + (agent.knowledge_max_tokens as bigint) + BigInt(item.messageTokens)
-  const promptPrice = agent.prompt_price as bigint
-  const completionPrice = agent.completion_price as bigint
+  const { promptPrice, completionPrice } = priceOf(agent)
   const hold = perMillion(promptTokens * promptPrice + (agent.max_output_tokens as bigint) * completionPrice)
   const ownerId = agent.owner_id as string
   if (sql.takeHold.run(hold, ownerId, hold).changes === 0n) return { kind: 'insufficient_balance' }
 
+  return { kind: 'admitted', turn: startTurn(sql, clock, item, { now, agent, released, continued, conversation, window, hold }) }
+}
+
+type Start = {
+  now: number
+  agent: Row
+  /** The record of the turn that runs again; undefined for a new turn. */
+  released: Row | undefined
+  /** The same if its journal is continued. */
+  continued: Row | undefined
+  conversation: Row | undefined
+  window: bigint
+  hold: bigint
+}
+
+/** Writes the running turn, and its conversation if it is the first one. */
+function startTurn(sql: Statements, clock: Clock, item: Admission, start: Start): AdmittedTurn {
+  const { now, agent, released, continued, conversation, window, hold } = start
+  const { promptPrice, completionPrice } = priceOf(agent)
+  const ownerId = agent.owner_id as string
   const conversationId = conversation ? (conversation.id as string) : item.conversationId
   if (!conversation) sql.insertConversation.run(conversationId, item.apiKeyId, item.externalUserId, now)
   const leaseUntil = Math.ceil(clock.leaseNow() + item.leaseMs)
@@ -96,7 +115,7 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
   const journal = continued ? readJournal(sql, requestId, continued.continues_from!) : []
   const stepsBefore = released ? readStepsBefore(sql, requestId, continued?.continues_from ?? run) : 0
   const { apiKeyId, agentId, message } = item
-  const turn = {
+  return {
     requestId,
     conversationId,
     apiKeyId,
@@ -112,8 +131,9 @@ export function admit(sql: Statements, clock: Clock, item: Admission): Admission
     journal,
     stepsBefore,
   }
-  return { kind: 'admitted', turn }
 }
+
+const priceOf = (agent: Row) => ({ promptPrice: agent.prompt_price as bigint, completionPrice: agent.completion_price as bigint })
 
 /** `idempotency.lifetime`: decided here by the store's clock. A record of a running turn never expires. An expired one frees its key. */
 function findLiveRecord(sql: Statements, now: number, item: Admission): Row | undefined {

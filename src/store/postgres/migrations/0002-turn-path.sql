@@ -1,16 +1,16 @@
--- The hot operations, one round trip each: a batch goes in as JSON, its outcomes come back as JSON in the same order. Every statement of a
--- function sees what was committed while it waited for the locks before it. Locks are taken in one order everywhere: running turns,
--- conversations, owners, each by id; what an admission writes after its owners' locks, nobody else can be writing, or it is asked again. Each
--- may be asked again with the same batch and then tells what became of it, and each is for ever: a change is a function with the next number,
--- so that two versions of the server work side by side.
--- The planner's switches stand on the functions because their plans are kept: one that was made while the tables were empty would read them whole.
--- And one plan serves every batch: left to itself the planner makes a new one for each call whose batch is small, at twice the cost of the call.
--- A batch is read out of its JSON once, into an array of rows, since each reading costs as much as the look-up of a row.
--- Where a turn is found by its id, that it runs is said by its lease (running_has_lease): said by its state, the partial indexes of running turns
--- would do too, and where few ran at the last ANALYZE each look-up would walk through all that run now.
+-- The operations of the turn path, one round trip each: the argument is a batch as JSON, the result its outcomes as JSON in the same order. Every
+-- statement of a function sees what was committed while it waited for the locks before it. Locks are always taken in one order: running turns,
+-- conversations, owners, each by ID. What an admission writes after locking its owners cannot be written by another process at the same time, or the
+-- admission returns `again`. Each function may be called again with the same batch and then returns the same outcomes. A function never changes:
+-- a change is a function with the next number, so that two versions of the server can run side by side.
+-- The functions have planner settings because their plans are cached: a plan from the time when the tables were empty would read whole tables.
+-- One plan is used for every batch: otherwise the planner makes a new one for each call with a small batch, at twice the cost of the call.
+-- A batch is parsed from JSON once, into an array of rows, because each parsing costs as much as the lookup of a row.
+-- Where a turn is found by its ID, its lease says whether it is running (running_has_lease). With its state, the planner could use the partial
+-- indexes of running turns: if few turns were running at the last ANALYZE, each lookup would then read all running turns.
 
--- The newest whole exchanges within the window, oldest first, as their texts: a user's, its reply's, and so on. One range of the index, ended
--- as soon as the window is full.
+-- The newest complete exchanges within the window, oldest first, as texts: a message, its reply, and so on. Reads one range of the index until the
+-- window is full.
 create function history_v1(of_conversation text, window_tokens bigint) returns json language plpgsql stable as $$
 declare
   message record;
@@ -20,7 +20,7 @@ begin
   for message in select m.seq, m.tokens from messages m where m.conversation_id = of_conversation order by m.seq desc loop
     left_tokens := left_tokens - message.tokens;
     exit when left_tokens < 0;
-    -- an exchange begins at its odd number
+    -- an exchange starts with an odd number
     if message.seq % 2 = 1 then
       first_seq := message.seq;
     end if;
@@ -28,8 +28,8 @@ begin
   return (select coalesce(json_agg(m.content order by m.seq), '[]') from messages m where m.conversation_id = of_conversation and m.seq >= first_seq);
 end $$;
 
--- What is journalled of its present run and of those that it continues, `retry.continues`: of one part first the model's, then started, then
--- finished.
+-- The journal of the current run and of those that it continues (`retry.continues`). For each part, the model's answer comes first, then started,
+-- then finished.
 create function journal_v1(turn turns) returns json language plpgsql stable as $$
 begin
   return (select coalesce(json_agg(json_build_object('step', j.step, 'part', j.part, 'kind', j.kind, 'payload', j.payload)
@@ -37,19 +37,19 @@ begin
     from journal j where j.request_id = turn.request_id and j.run >= coalesce(turn.continues_from, turn.run));
 end $$;
 
--- The highest step of earlier runs that its present one does not continue: it counts on from there, since a tool call is named by its step.
+-- The highest step of the earlier runs that the current one does not continue. It counts from there, because the step is part of a tool call's ID.
 create function steps_before_v1(turn turns) returns bigint language plpgsql stable as $$
 begin
   return (select coalesce(max(j.step), 0) from journal j where j.request_id = turn.request_id and j.run < coalesce(turn.continues_from, turn.run));
 end $$;
 
--- A running turn as its process needs it.
+-- A running turn with everything that its process needs.
 create function running_turn_v1(turn turns, window_tokens bigint) returns json language sql stable as $$
   select json_build_object('request_id', turn.request_id, 'conversation_id', turn.conversation_id, 'api_key_id', turn.api_key_id,
     'agent_id', turn.agent_id, 'agent_version', turn.agent_version, 'fence', turn.fence, 'run', turn.run, 'attempt', turn.attempt,
     'message', turn.message, 'prompt_price', turn.prompt_price::text, 'completion_price', turn.completion_price::text, 'hold', turn.hold::text,
     'history', case when window_tokens > 0 then history_v1(turn.conversation_id, window_tokens) else '[]' end,
-    -- a first attempt that continues nothing has none
+    -- a first attempt that continues no run has no journal
     'journal', case when turn.attempt > 1 or turn.continues_from is not null then journal_v1(turn) else '[]' end,
     'steps_before', case when turn.run > 1 then steps_before_v1(turn) else 0 end)
 $$;
@@ -57,13 +57,13 @@ $$;
 create type admission_v1 as (ord integer, api_key_id text collate "C", agent_id text collate "C", idempotency_key text collate "C", fingerprint bytea,
   external_user_id text collate "C", message text, message_length bigint, message_tokens bigint, request_id text collate "C",
   conversation_id text collate "C", lease_ms bigint, may_run boolean);
--- A turn that an admission begins; `opens_for` is the end user whose first it is.
+-- A turn that an admission starts; `opens_for` is the end user if the turn starts a conversation.
 create type beginning_v1 as (request_id text, api_key_id text, idempotency_key text, fingerprint bytea, conversation_id text, opens_for text,
   owner_id text, agent_id text, agent_version bigint, lease_ms bigint, hold bigint, prompt_price bigint, completion_price bigint, message text,
   message_tokens bigint);
 
 -- Admission: record, agent, conversation, balance, a running turn. At most one item of a batch per conversation and per key. `again`: another
--- process came first while this one waited for a lock; ask again. Of a turn that begins, `begun` tells what the batch did not say itself.
+-- process was first while this one waited for a lock; call it again. `started`: a new turn, with what the batch does not contain.
 create function admit_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '500ms'
@@ -73,7 +73,7 @@ declare
   at bigint := now_ms();
   item record;
   asked admission_v1[];
-  begun beginning_v1[] := '{}';
+  started beginning_v1[] := '{}';
   turn turns;
   record_free boolean;
   outcome json;
@@ -91,7 +91,7 @@ begin
       select i.*, r.request_id as record_id, r.state, r.run, r.fence, live, r.conversation_id as record_conversation_id, r.prompt_tokens,
         r.completion_tokens, r.charged, c.id as known_conversation_id, c.message_count, v.version, v.prompt_price, v.completion_price,
         a.owner_id, o.balance - o.held as available, w.hold_needed, w.history_window, v.max_message_length,
-        -- `order.admission`, the whole of it
+        -- the whole of `order.admission`
         case
           when same and r.state = 'running' and r.holder = i.request_id and r.attempt = 1 then 'admitted_before'
           when same and r.erased_at is not null then 'erased'
@@ -100,12 +100,12 @@ begin
           when same and r.state = 'failed' then 'replayed_failure'
           when same and r.state = 'completed' then 'replay'
           when i.message_length > coalesce(v.max_message_length, 32000) then 'message_too_long'
-          -- `idempotency.conflict`: whatever the state, so another body conflicts while the first runs
+          -- `idempotency.conflict`: in any state, so another body conflicts while the first request runs
           when live and not same then 'idempotency_conflict'
           when not i.may_run then 'overloaded'
           when a.id is null then 'agent_not_found'
           when a.enabled <> 1 then 'agent_disabled'
-          -- `conversation.busy`, ahead of the constraint one_running_turn_per_conversation
+          -- `conversation.busy`, before the constraint one_running_turn_per_conversation
           when exists (select from turns busy where busy.conversation_id = c.id and busy.state = 'running') then 'conversation_busy'
           when o.balance - o.held < w.hold_needed then 'insufficient_balance'
           else 'run'
@@ -116,12 +116,12 @@ begin
         cross join lateral (select r.request_id is not null and (r.ended_at is null or r.ended_at + lifetime > at)) as l (live)
         cross join lateral (select live and r.fingerprint = i.fingerprint) as s (same)
         left join agents a on a.id = i.agent_id and a.deleted_at is null
-        -- `retry.continues`: a released run whose tool calls have had side effects goes on as it began, whatever the agent has become
+        -- `retry.continues`: a released run after tool calls with side effects continues with its own version of the agent
         left join agent_versions v on v.agent_id = a.id
           and v.version = case when same and r.continues_from is not null then r.agent_version else a.version end
         left join owners o on o.id = a.owner_id
         left join conversations c on c.api_key_id = i.api_key_id and c.external_user_id = i.external_user_id
-        -- `billing.hold`: stored numbers only; rounded up once
+        -- `billing.hold`: from stored numbers only, rounded up once
         cross join lateral (select least(coalesce(v.history_max_tokens, 0), coalesce(c.message_tokens, 0))) as h (history_window)
         cross join lateral (select h.history_window, ((v.fixed_tokens + h.history_window + v.knowledge_max_tokens + i.message_tokens)
           * v.prompt_price + v.max_output_tokens * v.completion_price + 999999) / 1000000) as w (history_window, hold_needed)
@@ -134,23 +134,23 @@ begin
         owner_ids := owner_ids || item.owner_id;
         continue;
       elsif item.verdict = 'run' then
-        -- one running sum an owner, so that items are accepted one by one
+        -- one running total per owner, so that items are accepted one by one
         if item.owner_id is distinct from present_owner then
           update owners set held = held + taken where id = present_owner and taken > 0;
           present_owner := item.owner_id;
           taken := 0;
         end if;
-        -- a statement of its own, and so only where there is a record
+        -- a separate statement, so only if there is a record
         if item.record_id is not null then
           record_free := exists (select from turns where request_id = item.record_id for no key update skip locked);
         end if;
         if item.available - taken < item.hold_needed then
           outcome := '{"kind": "insufficient_balance"}';
         elsif item.known_conversation_id is not null and not item.known_conversation_id = any (locked) then
-          -- opened by another process meanwhile; erasure might be emptying it, and its lock comes before the owner's
+          -- another process has just created it; an erasure might be emptying it, and its lock must come before the owner's
           outcome := '{"kind": "again"}';
         elsif item.record_id is not null and not record_free then
-          -- its text is being erased, or its expired key cleared: a turn's lock comes before the owner's, so nobody waits for it here
+          -- its text is being erased, or its expired key cleared; a turn's lock must come before the owner's, so it is not waited for here
           outcome := '{"kind": "again"}';
         elsif item.live then
           update turns set state = 'running', run = item.run + 1, attempt = 1, fence = item.fence + 1, lease_until = at + item.lease_ms,
@@ -166,12 +166,12 @@ begin
                 fingerprint = case when erased_at is null then fingerprint else decode(repeat('00', 32), 'hex') end
               where request_id = item.record_id;
           end if;
-          begun := begun || row(item.request_id, item.api_key_id, item.idempotency_key, item.fingerprint,
+          started := started || row(item.request_id, item.api_key_id, item.idempotency_key, item.fingerprint,
             coalesce(item.known_conversation_id, item.conversation_id),
             case when item.known_conversation_id is null then item.external_user_id end, item.owner_id, item.agent_id, item.version, item.lease_ms,
             item.hold_needed, item.prompt_price, item.completion_price, item.message, item.message_tokens)::beginning_v1;
           taken := taken + item.hold_needed;
-          outcome := json_build_object('kind', 'begun', 'conversation_id', coalesce(item.known_conversation_id, item.conversation_id),
+          outcome := json_build_object('kind', 'started', 'conversation_id', coalesce(item.known_conversation_id, item.conversation_id),
             'agent_version', item.version, 'prompt_price', item.prompt_price::text, 'completion_price', item.completion_price::text,
             'hold', item.hold_needed::text,
             'history', case when item.history_window > 0 then history_v1(item.known_conversation_id, item.history_window) else '[]' end);
@@ -180,7 +180,7 @@ begin
         select * into strict turn from turns where request_id = item.record_id;
         outcome := json_build_object('kind', 'admitted', 'turn', running_turn_v1(turn, item.history_window));
       elsif item.verdict = 'replay' then
-        -- `idempotency.replay`: what settlement stored
+        -- `idempotency.replay`: the stored reply
         select json_build_object('kind', 'replay', 'reply', json_build_object('request_id', item.record_id,
             'conversation_id', item.record_conversation_id, 'message_id', m.id, 'content', m.content, 'created_at', m.created_at,
             'prompt_tokens', item.prompt_tokens, 'completion_tokens', item.completion_tokens, 'charged', item.charged::text))
@@ -201,25 +201,27 @@ begin
     at := now_ms();
   end loop;
   update owners set held = held + taken where id = present_owner and taken > 0;
-  if cardinality(begun) > 0 then
+  if cardinality(started) > 0 then
     insert into conversations (id, api_key_id, external_user_id, created_at)
-      select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(begun) as b where b.opens_for is not null;
+      select b.conversation_id, b.api_key_id, b.opens_for, at from unnest(started) as b where b.opens_for is not null;
     insert into turns (request_id, api_key_id, idempotency_key, fingerprint, conversation_id, owner_id, agent_id, agent_version, state,
         run, attempt, fence, lease_until, holder, hold, prompt_price, completion_price, message, message_tokens, created_at, started_at)
       select b.request_id, b.api_key_id, b.idempotency_key, b.fingerprint, b.conversation_id, b.owner_id, b.agent_id, b.agent_version, 'running',
         1, 1, 1, at + b.lease_ms, b.request_id, b.hold, b.prompt_price, b.completion_price, b.message, b.message_tokens, at, at
-      from unnest(begun) as b;
+      from unnest(started) as b;
   end if;
   return array_to_json(outcomes);
 end $$;
 
--- A settlement and what its turn says.
+-- A settlement with the columns of its turn.
 create type settling_v1 as (ord integer, request_id text collate "C", user_message_id text, assistant_message_id text, ledger_entry_id text,
   content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint, usage_estimated boolean, charged bigint,
   written_off bigint, first_delta_ms bigint, conversation_id text collate "C", owner_id text collate "C", hold bigint, message text,
   message_tokens bigint, created_at bigint);
 
--- Settlement: both messages, charge, hold released, record completed. `lost`: another fence, or another end. At most one item a turn.
+-- Settlement: stores both messages and the charge, releases the hold, completes the record. `lost`: the turn has another fence, or has ended in
+-- another
+-- way. At most one item per turn.
 create function settle_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -235,7 +237,7 @@ begin
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, user_message_id text, assistant_message_id text,
         ledger_entry_id text, content text, content_tokens bigint, citations text, prompt_tokens bigint, completion_tokens bigint,
         usage_estimated boolean, charged bigint, written_off bigint, first_delta_ms bigint)
-      -- the fence: whoever was claimed past, or ended, finds nothing
+      -- the fence: a run whose turn was claimed by another process, or has ended, finds no row
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as s;
   perform 1 from conversations c where c.id = any (array(select o.conversation_id from unnest(ours) as o)) order by c.id for no key update;
@@ -259,7 +261,7 @@ begin
       first_delta_ms = o.first_delta_ms, ended_at = at
     from unnest(ours) as o
     where t.request_id = o.request_id;
-  -- last, since everybody's turns of an owner wait for its row until this one's commit
+  -- last, because all other turns of the owner wait for this row until the commit
   perform 1 from owners o where o.id = any (array(select n.owner_id from unnest(ours) as n)) order by o.id for no key update;
   update owners o set balance = o.balance - s.charged, held = o.held - s.hold
     from (select n.owner_id, sum(n.charged)::bigint as charged, sum(n.hold)::bigint as hold from unnest(ours) as n group by n.owner_id) as s
@@ -271,11 +273,11 @@ begin
   return (select json_agg(case when m.id is null then json_build_object('kind', 'lost') else
       json_build_object('kind', 'settled', 'conversation_id', m.conversation_id, 'created_at', m.created_at) end order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, assistant_message_id text)
-      -- by the reply's id, so that a settlement whose commit was not heard of is found again
+      -- by the ID of the reply, so that a settlement with a lost answer is recognized
       left join messages m on m.request_id = i.request_id and m.role = 'assistant' and m.id = i.assistant_message_id);
 end $$;
 
--- The end without a reply: no charge, the hold given back, nothing in the history. At most one item a turn.
+-- The end of a turn without a reply: no charge, the hold is released, nothing in the history. At most one item per turn.
 create function fail_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -296,12 +298,13 @@ begin
     where t.request_id = i.request_id and t.request_id = any (ours);
   return (select json_agg(json_build_object('kind', case when t.request_id is null then 'lost' else 'ended' end) order by i.ord)
     from json_to_recordset(items) as i (ord integer, request_id text, fence bigint, state text, code text)
-      -- under the same fence a run ends once, so the same end is this one
+      -- with the same fence a run ends only once, so an equal end is this one
       left join turns t on t.request_id = i.request_id and t.fence = i.fence and t.state = i.state and t.failure_code = i.code);
 end $$;
 
--- Journals steps and extends holds, of each item both or neither. At most one item a turn. Asked again it finds its entries there and the hold
--- as long as it asks, so nothing is done twice.
+-- Journals steps and extends holds, for each item both or neither. At most one item per turn. If it is called again, the entries exist and the hold
+-- is
+-- large enough, so nothing is done twice.
 create function advance_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -316,10 +319,10 @@ declare
 begin
   select array_agg(t.request_id) into ours from (
     select t.request_id from json_to_recordset(items) as i (request_id text, fence bigint)
-      -- whoever was claimed past, or ended, journals nothing
+      -- a run whose turn was claimed by another process, or has ended, journals nothing
       join turns t on t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null
       order by t.request_id for no key update of t) as t;
-  -- only owners of whom more is asked: an entry alone waits for nobody
+  -- only owners with a larger hold: an entry alone does not wait for a lock
   perform 1 from owners o where o.id in (select t.owner_id from json_to_recordset(items) as i (request_id text, hold bigint)
       join turns t on t.request_id = i.request_id and t.request_id = any (ours) where i.hold > t.hold)
     order by o.id for no key update;
@@ -330,7 +333,7 @@ begin
       join owners o on o.id = t.owner_id
     order by t.owner_id, i.ord
   loop
-    -- one running sum an owner, so that items are accepted one by one
+    -- one running total per owner, so that items are accepted one by one
     if item.owner_id is distinct from present_owner then
       update owners set held = held + taken where id = present_owner and taken > 0;
       present_owner := item.owner_id;
@@ -350,7 +353,7 @@ begin
     from json_to_recordset(items) as i (request_id text, entries json)
       join turns t on t.request_id = i.request_id and t.request_id = any (advanced)
       cross join lateral json_to_recordset(i.entries) as e (step bigint, part bigint, kind text, payload text)
-    -- told before, by this run or by one that it continues: a finish stands once, whoever asks again
+    -- not if this run or one that it continues has journaled it: each finish is stored once
     where not exists (select from journal j where j.request_id = t.request_id and j.run >= coalesce(t.continues_from, t.run)
       and j.step = e.step and j.part = e.part and j.kind = e.kind)
     on conflict do nothing;
@@ -363,8 +366,8 @@ begin
   return array_to_json(outcomes);
 end $$;
 
--- Renews leases, or ends them at once where `lease_ms` is null; answers the request ids that are no longer under their fence. A row that
--- somebody is writing keeps the lease it has. Not durable: a lease that a crash forgets runs out sooner, and the fence holds.
+-- Renews leases, or ends them immediately if `lease_ms` is null. Returns the request IDs whose fence has changed. A row that is locked keeps its
+-- lease. Not durable: a renewal that is lost in a crash makes the lease expire sooner, and the fence still protects the turn.
 create function renew_v1(leases json, lease_ms bigint) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan
@@ -382,8 +385,9 @@ begin
     where not exists (select from turns t where t.request_id = i.request_id and t.fence = i.fence and t.lease_until is not null));
 end $$;
 
--- Recovery's claim, `turn.states`: turns whose lease has run out, each counted, fenced anew and read whole. `fresh` takes up to `most` that were tried once;
--- `suspect` takes one that was tried twice, and fails those whose third attempt is used up.
+-- The claim of recovery, `turn.states`: turns with an expired lease get another attempt and a new fence and are returned complete. `fresh` takes up
+-- to
+-- `most` turns with one attempt. `suspect` takes one with two attempts, and fails those that have used their third.
 create function claim_v1(which text, most integer, lease_ms bigint, running text[], claimer text) returns json language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '1500ms'
@@ -395,7 +399,7 @@ declare
   exhausted json[] := '{}';
   orphan record;
 begin
-  -- asked again because the answer was lost: what this very claim took the first time, and no further attempt of it
+  -- repeated because the answer was lost: returns what this claim took the first time, without another attempt
   with again as (update turns set lease_until = at + lease_ms where state = 'running' and holder = claimer returning request_id)
     select array_agg(request_id) into claimed from again;
   if claimed is null then
@@ -426,7 +430,8 @@ begin
     where t.request_id = any (claimed) and t.state = 'running' and t.holder = claimer));
 end $$;
 
--- Rate windows: fixed, opened by the key's first request; a changed limit or length holds for the window under way too. Waits for no disk.
+-- Rate windows: fixed, started by the first request of a key. A changed limit or length applies to the current window too. Does not wait for the
+-- disk.
 create function spend_windows_v1(items json) returns json language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_material = off
   set jit = off set plan_cache_mode = force_generic_plan set lock_timeout = '250ms'
@@ -441,7 +446,7 @@ declare
   outcomes json[] := '{}';
 begin
   perform set_config('synchronous_commit', 'off', true);
-  -- in the order of the keys, so that two batches wait for each other and never in a ring
+  -- in the order of the keys, so that two batches cannot deadlock
   for item in
     select i.* from json_to_recordset(items) as i (ord integer, api_key_id text, max_spent bigint, window_seconds bigint, units bigint)
       order by i.api_key_id collate "C"
@@ -449,7 +454,7 @@ begin
     insert into rate_windows (api_key_id, opened_at, ends_at, spent) values (item.api_key_id, 0, 0, 0) on conflict do nothing;
     select w.opened_at, w.ends_at, w.spent into opened, ended, before from rate_windows w where w.api_key_id = item.api_key_id for no key update;
     at := now_ms();
-    -- a clock that was set back makes none longer, and a longer length brings none back that has ended
+    -- a clock that was set back does not extend a window, and a longer length does not restart one that has ended
     opened := least(opened, at);
     if at >= least(ended, opened + item.window_seconds * 1000) then
       opened := at;

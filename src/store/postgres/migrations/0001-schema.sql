@@ -1,10 +1,11 @@
--- The embedded store's tables, columns and constraints under the same names, so that the cold statements fit both and a copy is row by row.
--- Amounts are integers of 10^-8 USD; times are epoch milliseconds by this database's clock. Ids and callers' texts compare byte by byte.
--- What a turn writes names its owner, key, agent, conversation and turn without foreign keys: the functions that write it have just locked and
--- read those rows, nobody deletes them, and each key would be one more look-up and lock a row (a tenth of a turn's cost, measured). Invariants
--- I4, I13 and I15 find what they would refuse.
+-- The tables, columns and constraints have the same names as on SQLite, so that the statements of src/store/queries work on both and
+-- `turnkeep copy` copies row by row. Amounts are integers in units of 10^-8 USD. Times are epoch milliseconds by this database's clock. IDs and
+-- callers' texts are compared byte by byte.
+-- The rows that a turn writes refer to their owner, key, agent, conversation and turn without foreign keys: the functions that write them have just
+-- locked and read those rows, which are never deleted, and each foreign key would be another lookup and lock per row (measured: a tenth of the
+-- cost of a turn). Invariants I4, I13 and I15 find what they would refuse.
 
--- The clock: every time in this store is this one. Tests put another function in its place to move it.
+-- The clock of this store. Tests replace the function to move it.
 create function now_ms() returns bigint language sql volatile as 'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
 create table owners (
@@ -15,7 +16,7 @@ create table owners (
   created_at bigint not null,
   constraint balance_never_negative check (balance >= 0),
   constraint held_within_balance check (held >= 0 and held <= balance)
--- written once a batch: room on its page keeps every new row version there
+-- updated once per batch: with free space, every new row version stays on its page
 ) with (fillfactor = 40);
 
 create table providers (
@@ -23,7 +24,7 @@ create table providers (
   name text collate "C" not null,
   kind text not null,
   base_url text,
-  -- AES-256-GCM, bound to the row; never leaves the store unsealed
+  -- AES-256-GCM, bound to the row; only leaves the store encrypted
   sealed_api_key bytea not null,
   created_at bigint not null,
   updated_at bigint not null
@@ -41,15 +42,15 @@ create table agents (
 );
 create index agents_of_owner on agents (owner_id);
 
--- A version never changes: a turn runs on its snapshot to the end.
+-- A version never changes: a turn uses its version until it ends.
 create table agent_versions (
   agent_id text collate "C" not null references agents,
   version bigint not null,
   name text not null,
   model text collate "C" not null,
-  -- the rest of what the operator wrote, as JSON
+  -- the operator's other fields, as JSON
   config text not null,
-  -- the stored numbers of billing.hold, in tokens
+  -- the numbers that `billing.hold` needs, in tokens
   fixed_tokens bigint not null check (fixed_tokens >= 0),
   history_max_tokens bigint not null check (history_max_tokens >= 0),
   knowledge_max_tokens bigint not null check (knowledge_max_tokens >= 0),
@@ -74,14 +75,14 @@ create table api_keys (
   created_at bigint not null,
   revoked_at bigint,
   last_used_at bigint,
-  -- The playground's own key: it has no secret and never gets one.
+  -- 1 for the key of the playground, which never has a secret
   playground integer not null default 0 check (playground in (0, 1))
 );
 create unique index one_api_key_per_key_id on api_keys (key_id);
 create index api_keys_of_agent on api_keys (agent_id);
 create unique index one_playground_key_per_agent on api_keys (agent_id) where playground = 1;
 
--- Two live secrets may stand under one key, so that a secret can be rotated without losing anybody's history.
+-- A key may have two valid secrets, so that a secret can be rotated without losing the history of the key.
 create table api_key_secrets (
   digest bytea primary key,
   api_key_id text collate "C" not null references api_keys,
@@ -93,24 +94,27 @@ create index secrets_of_api_key on api_key_secrets (api_key_id);
 create table conversations (
   id text collate "C" primary key,
   api_key_id text collate "C" not null references api_keys,
-  -- null once erased: the user's next message opens a new conversation
+  -- null after an erasure: the next message of the user starts a new conversation
   external_user_id text collate "C",
   message_count bigint not null default 0,
-  -- the stored sum of billing.hold: what all messages together count in a history
+  -- the sum of the messages' tokens, which `billing.hold` needs
   message_tokens bigint not null default 0,
   created_at bigint not null,
   last_message_at bigint
 ) with (fillfactor = 80);
 create unique index one_conversation_per_end_user on conversations (api_key_id, external_user_id);
 create index conversations_newest_first on conversations (api_key_id, created_at, id);
--- by its beginning and not by its last message, which each turn writes: an index over that would be written with it
+-- by its start and not by its last message: an index of that would be updated by every turn
 create index conversations_by_age on conversations (created_at, id) where external_user_id is not null;
+-- For the operator's list of all conversations, and of a period: one range of the index. The key comes last, so that it is compared within the
+-- index and a list of one key or agent reads no row of another.
+create index conversations_of_all_keys on conversations (created_at, id, api_key_id);
 
--- The turn row is the idempotency record, the busy lock, the lease and the truth of its hold.
+-- The row of a turn is its idempotency record, the lock of its conversation, its lease and its hold.
 create table turns (
   request_id text collate "C" primary key,
   api_key_id text collate "C" not null,
-  -- cleared 24 hours after the turn's end, inside an admission
+  -- set to null by an admission, 24 hours after the end of the turn or later
   idempotency_key text collate "C",
   fingerprint bytea not null,
   conversation_id text collate "C" not null,
@@ -119,17 +123,17 @@ create table turns (
   agent_version bigint not null,
   state text collate "C" not null check (state in ('running', 'completed', 'failed', 'released')),
   run bigint not null check (run >= 1),
-  -- `retry.continues`: the first run whose tool calls with side effects are finished; the journal counts from there. Null: a retry starts afresh.
+  -- `retry.continues`: the first run with a finished tool call with side effects; the journal counts from there. Null: a retry starts again.
   continues_from bigint constraint continues_from_a_run check (continues_from between 1 and run),
   attempt bigint not null check (attempt between 1 and 3),
   fence bigint not null check (fence >= 1),
   lease_until bigint,
-  -- the call that admitted or claimed this run: asked again, because its answer was lost, it finds its own turn by this
+  -- the call that admitted or claimed this run: if its answer is lost and it is repeated, it recognizes its own turn
   holder text collate "C",
   hold bigint not null check (hold >= 0),
   prompt_price bigint not null,
   completion_price bigint not null,
-  -- null once erased
+  -- null after an erasure
   message text,
   message_tokens bigint not null,
   failure_code text,
@@ -147,33 +151,33 @@ create table turns (
   constraint ended_has_no_hold check (state = 'running' or hold = 0),
   constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
   constraint completed_has_a_charge check ((state = 'completed') = (charged is not null))
--- settlement writes each row once more
+-- the settlement updates each row once
 ) with (fillfactor = 70);
 create unique index one_turn_per_key on turns (api_key_id, idempotency_key) where idempotency_key is not null;
 create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';
 create index running_turns on turns (lease_until) where state = 'running';
--- the agent at the end, so that the turns of a small one are found without reading those of the others
+-- the agent comes last, so that the turns of a small agent are found without reading those of others
 create index turns_newest_first on turns (created_at, request_id, agent_id);
--- what an operator looks for among millions of completed ones
+-- operators look for these among millions of completed ones
 create index unusual_turns_newest_first on turns (state, created_at, request_id, agent_id) where state in ('failed', 'released');
 create index turns_of_conversation on turns (conversation_id);
--- All that usage reads of a turn, so that a report never touches the rows themselves, which carry the messages.
+-- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
 create index usage_of_turns on turns (ended_at)
   include (state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id)
   where ended_at is not null;
 create index turns_by_erasure on turns (erased_at) where erased_at is not null;
--- What is left of an erased turn's request until its record expires.
+-- What is left of the request of an erased turn until its record expires.
 create index erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
 
 create table messages (
   id text collate "C" primary key,
   conversation_id text collate "C" not null,
-  -- 1, 2, 3 …: a user's message is odd, its reply the even number after it
+  -- 1, 2, 3 …: the user's message has an odd number, its reply the next one
   seq bigint not null check (seq >= 1),
   role text not null,
   content text not null,
   tokens bigint not null check (tokens >= 0),
-  -- JSON, for the operator alone; null where a reply leans on nothing
+  -- JSON, for the operator only; null for a reply without citations
   citations text constraint only_replies_cite check (citations is null or role = 'assistant'),
   request_id text collate "C" not null,
   created_at bigint not null,
@@ -182,16 +186,16 @@ create table messages (
 create unique index one_place_per_message on messages (conversation_id, seq);
 create unique index one_message_per_role_and_turn on messages (request_id, role);
 
--- Append-only: a trigger refuses changes. balance = the sum of amount.
+-- Append-only: triggers refuse changes. The balance of an owner is the sum of its amounts.
 create table ledger (
   id text collate "C" primary key,
   owner_id text collate "C" not null,
   kind text not null check (kind in ('credit', 'adjustment', 'charge')),
   amount bigint not null,
-  -- what a provider reported beyond the hold and nobody paid
+  -- the cost above the hold, which is not charged
   written_off bigint not null default 0 check (written_off >= 0),
   request_id text collate "C",
-  -- of the operator's call, so that an entry is made once
+  -- of the operator's call, so that an entry is added once
   idempotency_key text collate "C",
   note text,
   created_at bigint not null,
@@ -203,12 +207,12 @@ create unique index one_entry_per_key on ledger (owner_id, idempotency_key) wher
 create index ledger_newest_first on ledger (owner_id, created_at, id);
 create index written_off_newest_first on ledger (created_at) where written_off > 0;
 
--- Steps that did not end their turn, so that recovery neither pays nor does them again.
+-- The steps of a turn before its last one, so that recovery does not repeat or pay them again.
 create table journal (
   request_id text collate "C" not null references turns,
   run bigint not null,
   step bigint not null,
-  -- which tool call of the step; 0 for the model's own part
+  -- the number of the tool call within the step; 0 for the model's answer
   part bigint not null,
   kind text collate "C" not null check (kind in ('model', 'tool_started', 'tool_finished')),
   payload text not null,
@@ -217,17 +221,94 @@ create table journal (
 );
 create index journal_by_age on journal (created_at);
 
+create table knowledge_bases (
+  agent_id text collate "C" primary key references agents,
+  number bigint not null unique,
+  documents bigint not null default 0 constraint knowledge_is_bounded check (documents between 0 and 10000),
+  -- the chunks and words that BM25 counts, including those of generations that are being deleted
+  chunks bigint not null default 0 check (chunks >= 0),
+  words bigint not null default 0 check (words >= 0),
+  revision bigint not null default 0,
+  -- the revision of the newest deleted document whose row is gone: a process with an older revision must read all documents again
+  cleared_revision bigint not null default 0
+);
+
 create table documents (
   id text collate "C" primary key,
   agent_id text collate "C" not null references agents,
   title text not null,
   bytes bigint not null,
   status text not null check (status in ('queued', 'indexing', 'ready', 'failed')),
-  created_at bigint not null
+  created_at bigint not null,
+  source text not null default 'text' check (source in ('file', 'text', 'url')),
+  media_type text,
+  file_name text,
+  url text,
+  content_id text collate "C",
+  updated_at bigint not null default 0,
+  indexed_at bigint,
+  -- not found by any search or list; the row is deleted after its chunks
+  deleted_at bigint,
+  attempt bigint not null default 0,
+  fence bigint not null default 0,
+  holder text,
+  lease_until bigint,
+  progress bigint,
+  reason text,
+  -- the generation that searches find: the fence of the claim that wrote it, 0 for none
+  generation bigint not null default 0,
+  chunks bigint not null default 0,
+  -- the title of that generation: if a replacement fails, the previous text keeps its title
+  serving_title text,
+  language text,
+  embedding_model text,
+  -- those of the generation that the latest claim writes
+  next_language text,
+  next_embedding_model text,
+  -- the revision of the knowledge base when that generation last changed
+  revision bigint not null default 0,
+  constraint an_address_is_fetched check ((source = 'url') = (url is not null)),
+  constraint three_attempts check (attempt between 0 and 3),
+  constraint indexing_has_lease check ((status = 'indexing') = (lease_until is not null) and (status = 'indexing') = (holder is not null)),
+  constraint progress_while_indexing check ((status = 'indexing') = (progress is not null) and progress between 0 and 100),
+  constraint failed_has_reason check ((status = 'failed') = (reason is not null)),
+  constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0)),
+  constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0))
 );
 create index documents_of_agent on documents (agent_id, created_at, id);
+create index documents_in_work on documents (status, updated_at, id) where status in ('queued', 'indexing');
+create index documents_serving on documents (agent_id, language) where generation > 0;
+create index documents_by_revision on documents (agent_id, revision);
+create index documents_deleted on documents (id) where deleted_at is not null;
 
--- Words by their English stem, none left out: what counts little is left out of a question, not of the index.
+create table contents (
+  id text collate "C" primary key,
+  document_id text collate "C" references documents,
+  unused_since bigint,
+  -- SHA-256 in hex of the whole content as it was uploaded, so that the same content need not be uploaded again
+  sha256 text collate "C" constraint digest_is_whole check (length(sha256) = 64),
+  constraint content_is_used_or_waits check ((document_id is null) = (unused_since is not null))
+);
+create unique index one_content_per_document on contents (document_id) where document_id is not null;
+create index contents_unused on contents (unused_since) where unused_since is not null;
+
+create table content_parts (
+  content_id text collate "C" not null references contents,
+  part bigint not null check (part >= 0),
+  bytes bytea not null constraint content_parts_are_small check (octet_length(bytes) <= 262144),
+  primary key (content_id, part)
+);
+-- Files such as PDF and DOCX are compressed already.
+alter table content_parts alter column bytes set storage external;
+
+-- Generations that are no longer found, or were never completed, and whose chunks must be deleted.
+create table discarded_generations (
+  document_id text collate "C" not null references documents,
+  generation bigint not null,
+  primary key (document_id, generation)
+);
+
+-- English stems of all words: stop words are removed from a query, not from the index.
 create text search dictionary turnkeep_stem (template = snowball, language = english);
 create text search configuration turnkeep (copy = simple);
 alter text search configuration turnkeep alter mapping for asciiword, word, numword, hword, asciihword with turnkeep_stem;
@@ -238,13 +319,30 @@ create table chunks (
   agent_id text collate "C" not null references agents,
   position bigint not null,
   text text not null,
-  -- The words of title, headings and text, and the agent's id as one more word: it is a term of the match, not a filter after it.
-  terms tsvector not null
+  -- the words of title, headings and text, and the agent's ID as another word, so that it is part of the match and not a filter after it
+  terms tsvector not null,
+  generation bigint not null default 0,
+  headings text not null default '',
+  -- the number of words that its title, headings and text have in the full-text index
+  words bigint not null default 0
 );
-create index chunks_of_document on chunks (document_id, position);
+create unique index one_chunk_per_place on chunks (document_id, generation, position);
 create index chunk_terms on chunks using gin (terms);
 
--- Append-only: one line for each change, names alone and never a value.
+create table chunk_vectors (
+  chunk_id bigint primary key references chunks,
+  -- Float32, little-endian, of unit length
+  vector bytea not null check (octet_length(vector) between 4 and 65536 and octet_length(vector) % 4 = 0)
+);
+alter table chunk_vectors alter column vector set storage external;
+
+-- In how many chunks a word of chunks.terms occurs: its rarity for BM25, which ts_rank does not know.
+create table chunk_words (
+  word text collate "C" primary key,
+  chunks bigint not null check (chunks >= 0)
+) with (fillfactor = 70);
+
+-- Append-only: one line for each change, with the names of the fields and never their values.
 create table audit (
   id text collate "C" primary key,
   -- admin: a call of the admin API; server: the service itself (first start, retention)
@@ -261,7 +359,18 @@ create table audit (
 );
 create index audit_newest_first on audit (created_at, id);
 
--- Rate windows where there is no Redis. Not logged, and its commits wait for no disk: a crash of the database opens the windows anew.
+-- The sessions of the console.
+create table console_sessions (
+  -- of the cookie's secret, keyed with the admin token: a new token ends every session
+  digest bytea primary key constraint session_digest_is_whole check (length(digest) = 32),
+  -- the ID in the audit
+  id text collate "C" not null unique,
+  created_at bigint not null,
+  expires_at bigint not null,
+  constraint session_ends check (expires_at > created_at)
+);
+
+-- Rate windows without Redis. Unlogged, and its commits do not wait for the disk: a crash of the database starts new windows.
 create unlogged table rate_windows (
   api_key_id text collate "C" primary key,
   opened_at bigint not null,
@@ -269,7 +378,7 @@ create unlogged table rate_windows (
   spent bigint not null
 ) with (fillfactor = 50);
 
--- What must never happen, told under the rule's name.
+-- What must never happen, reported with the name of the rule.
 create function refuse_change() returns trigger language plpgsql as $$ begin raise exception '%', tg_name; end $$;
 create trigger ledger_is_append_only_update before update on ledger for each row execute function refuse_change();
 create trigger ledger_is_append_only_delete before delete on ledger for each row execute function refuse_change();
@@ -279,3 +388,11 @@ create trigger ended_turns_never_change before update of state on turns for each
   when (old.state in ('completed', 'failed') and new.state <> old.state) execute function refuse_change();
 create trigger fence_never_falls before update of fence on turns for each row
   when (new.fence < old.fence) execute function refuse_change();
+create function refuse_falling_revision() returns trigger language plpgsql as $$
+  begin raise exception 'knowledge_revision_never_falls'; end $$;
+create trigger knowledge_revision_never_falls before update on knowledge_bases for each row
+  when (new.revision < old.revision) execute function refuse_falling_revision();
+create function refuse_falling_document_fence() returns trigger language plpgsql as $$
+  begin raise exception 'document_fence_never_falls'; end $$;
+create trigger document_fence_never_falls before update on documents for each row
+  when (new.fence < old.fence) execute function refuse_falling_document_fence();

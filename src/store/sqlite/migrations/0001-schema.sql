@@ -1,0 +1,362 @@
+-- Amounts are integers in units of 10^-8 USD. Times are epoch milliseconds by the writer's clock.
+
+create table owners (
+  id text primary key,
+  name text not null,
+  balance integer not null default 0,
+  held integer not null default 0,
+  created_at integer not null,
+  constraint balance_never_negative check (balance >= 0),
+  constraint held_within_balance check (held >= 0 and held <= balance)
+) strict;
+
+create table providers (
+  id text primary key,
+  name text not null,
+  kind text not null,
+  base_url text,
+  -- AES-256-GCM, bound to the row; only leaves the store encrypted
+  sealed_api_key blob not null,
+  created_at integer not null,
+  updated_at integer not null
+) strict;
+create unique index one_provider_per_name on providers (name);
+
+create table agents (
+  id text primary key,
+  owner_id text not null references owners,
+  version integer not null,
+  enabled integer not null default 1 check (enabled in (0, 1)),
+  created_at integer not null,
+  updated_at integer not null,
+  deleted_at integer
+) strict;
+create index agents_of_owner on agents (owner_id);
+
+-- A version never changes: a turn uses its version until it ends.
+create table agent_versions (
+  agent_id text not null references agents,
+  version integer not null,
+  name text not null,
+  model text not null,
+  -- the operator's other fields, as JSON
+  config text not null,
+  -- the numbers that `billing.hold` needs, in tokens
+  fixed_tokens integer not null check (fixed_tokens >= 0),
+  history_max_tokens integer not null check (history_max_tokens >= 0),
+  knowledge_max_tokens integer not null check (knowledge_max_tokens >= 0),
+  max_output_tokens integer not null check (max_output_tokens > 0),
+  max_message_length integer not null check (max_message_length > 0),
+  -- 10^-8 USD per million tokens
+  prompt_price integer not null check (prompt_price >= 0),
+  completion_price integer not null check (completion_price >= 0),
+  created_at integer not null,
+  primary key (agent_id, version)
+) strict, without rowid;
+
+create table api_keys (
+  id text primary key,
+  -- the public part: svc_live_<key_id>.<secret>
+  key_id text not null,
+  agent_id text not null references agents,
+  name text,
+  permission text not null check (permission in ('full', 'read-only')),
+  rate_limit integer not null check (rate_limit > 0),
+  rate_window_seconds integer not null check (rate_window_seconds > 0),
+  created_at integer not null,
+  revoked_at integer,
+  last_used_at integer,
+  -- 1 for the key of the playground, which never has a secret
+  playground integer not null default 0 check (playground in (0, 1))
+) strict;
+create unique index one_api_key_per_key_id on api_keys (key_id);
+create index api_keys_of_agent on api_keys (agent_id);
+create unique index one_playground_key_per_agent on api_keys (agent_id) where playground = 1;
+
+-- A key may have two valid secrets, so that a secret can be rotated without losing the history of the key.
+create table api_key_secrets (
+  digest blob primary key,
+  api_key_id text not null references api_keys,
+  created_at integer not null,
+  expires_at integer
+) strict;
+create index secrets_of_api_key on api_key_secrets (api_key_id);
+
+create table conversations (
+  id text primary key,
+  api_key_id text not null references api_keys,
+  -- null after an erasure: the next message of the user starts a new conversation
+  external_user_id text,
+  message_count integer not null default 0,
+  -- the sum of the messages' tokens, which `billing.hold` needs
+  message_tokens integer not null default 0,
+  created_at integer not null,
+  last_message_at integer
+) strict;
+create unique index one_conversation_per_end_user on conversations (api_key_id, external_user_id);
+create index conversations_newest_first on conversations (api_key_id, created_at, id);
+create index conversations_by_age on conversations (coalesce(last_message_at, created_at)) where external_user_id is not null;
+-- For the operator's list of all conversations, and of a period: one range of the index. The key comes last, so that it is compared within the
+-- index and a list of one key or agent reads no row of another.
+create index conversations_of_all_keys on conversations (created_at, id, api_key_id);
+
+-- The row of a turn is its idempotency record, the lock of its conversation, its lease and its hold.
+create table turns (
+  request_id text primary key,
+  api_key_id text not null references api_keys,
+  -- set to null by an admission, 24 hours after the end of the turn or later
+  idempotency_key text,
+  fingerprint blob not null,
+  conversation_id text not null references conversations,
+  owner_id text not null references owners,
+  agent_id text not null references agents,
+  agent_version integer not null,
+  -- not `in (…)`: for more than two values SQLite builds a table for each insert, which cost a twelfth of a turn
+  state text not null check (state = 'running' or state = 'completed' or state = 'failed' or state = 'released'),
+  run integer not null check (run >= 1),
+  attempt integer not null check (attempt between 1 and 3),
+  fence integer not null check (fence >= 1),
+  lease_until integer,
+  hold integer not null check (hold >= 0),
+  prompt_price integer not null,
+  completion_price integer not null,
+  -- null after an erasure
+  message text,
+  message_tokens integer not null,
+  failure_code text,
+  failure_cause text,
+  prompt_tokens integer,
+  completion_tokens integer,
+  usage_estimated integer check (usage_estimated in (0, 1)),
+  charged integer check (charged >= 0),
+  first_delta_ms integer,
+  erased_at integer,
+  created_at integer not null,
+  started_at integer not null,
+  ended_at integer,
+  -- `retry.continues`: the first run with a finished tool call with side effects; the journal counts from there. Null: a retry starts again.
+  continues_from integer constraint continues_from_a_run check (continues_from between 1 and run),
+  foreign key (agent_id, agent_version) references agent_versions (agent_id, version),
+  constraint running_has_lease check ((state = 'running') = (lease_until is not null)),
+  constraint ended_has_no_hold check (state = 'running' or hold = 0),
+  constraint ended_has_an_end check ((state = 'running') = (ended_at is null)),
+  constraint completed_has_a_charge check ((state = 'completed') = (charged is not null))
+) strict;
+create unique index one_turn_per_key on turns (api_key_id, idempotency_key) where idempotency_key is not null;
+create unique index one_running_turn_per_conversation on turns (conversation_id) where state = 'running';
+create index running_turns on turns (lease_until) where state = 'running';
+-- Each list of turns is one range of an index. The agent comes last, so that it is compared within the index and a list of one agent reads no
+-- row of another. A separate index by agent would write more than half as many pages again for every turn.
+create index turns_newest_first on turns (created_at, request_id, agent_id);
+create index turns_by_state on turns (state, created_at, request_id, agent_id);
+create index turns_of_conversation on turns (conversation_id);
+-- Everything that a usage report needs of a turn, so that it does not read the rows, which contain the messages.
+create index usage_of_turns on turns (
+  ended_at, state, started_at, first_delta_ms, prompt_tokens, completion_tokens, charged, agent_id, api_key_id, owner_id
+) where ended_at is not null;
+create index turns_by_erasure on turns (erased_at) where erased_at is not null;
+-- What is left of the request of an erased turn until its record expires.
+create index erased_records on turns (ended_at) where erased_at is not null and idempotency_key is not null;
+
+create table messages (
+  id text primary key,
+  conversation_id text not null references conversations,
+  -- 1, 2, 3 …: the user's message has an odd number, its reply the next one
+  seq integer not null check (seq >= 1),
+  role text not null,
+  content text not null,
+  tokens integer not null check (tokens >= 0),
+  request_id text not null references turns,
+  created_at integer not null,
+  -- JSON, for the operator only; null for a reply without citations
+  citations text constraint only_replies_cite check (citations is null or role = 'assistant'),
+  constraint roles_alternate check (role = case seq % 2 when 1 then 'user' else 'assistant' end)
+) strict;
+create unique index one_place_per_message on messages (conversation_id, seq);
+create unique index one_message_per_role_and_turn on messages (request_id, role);
+
+-- Append-only: triggers refuse changes. The balance of an owner is the sum of its amounts.
+create table ledger (
+  id text primary key,
+  owner_id text not null references owners,
+  kind text not null check (kind = 'credit' or kind = 'adjustment' or kind = 'charge'),
+  amount integer not null,
+  -- the cost above the hold, which is not charged
+  written_off integer not null default 0 check (written_off >= 0),
+  request_id text references turns,
+  -- of the operator's call, so that an entry is added once
+  idempotency_key text,
+  note text,
+  created_at integer not null,
+  constraint charge_names_its_turn check ((kind = 'charge') = (request_id is not null)),
+  constraint sign_fits_kind check (case kind when 'credit' then amount > 0 when 'adjustment' then amount < 0 else amount <= 0 end)
+) strict;
+create unique index one_charge_per_turn on ledger (request_id) where kind = 'charge';
+create unique index one_entry_per_key on ledger (owner_id, idempotency_key) where idempotency_key is not null;
+create index ledger_newest_first on ledger (owner_id, created_at, id);
+create index written_off_newest_first on ledger (created_at) where written_off > 0;
+
+create trigger ledger_is_append_only_update before update on ledger begin select raise(abort, 'ledger_is_append_only'); end;
+create trigger ledger_is_append_only_delete before delete on ledger begin select raise(abort, 'ledger_is_append_only'); end;
+create trigger ended_turns_never_change before update of state on turns
+  when old.state in ('completed', 'failed') and new.state <> old.state
+  begin select raise(abort, 'ended_turns_never_change'); end;
+create trigger fence_never_falls before update of fence on turns when new.fence < old.fence
+  begin select raise(abort, 'fence_never_falls'); end;
+
+-- The steps of a turn before its last one, so that recovery does not repeat or pay them again.
+create table journal (
+  request_id text not null references turns,
+  run integer not null,
+  step integer not null,
+  -- the number of the tool call within the step; 0 for the model's answer
+  part integer not null,
+  kind text not null check (kind = 'model' or kind = 'tool_started' or kind = 'tool_finished'),
+  payload text not null,
+  created_at integer not null,
+  primary key (request_id, run, step, part, kind)
+) strict, without rowid;
+create index journal_by_age on journal (created_at);
+
+create table knowledge_bases (
+  agent_id text primary key references agents,
+  number integer not null unique,
+  documents integer not null default 0 constraint knowledge_is_bounded check (documents between 0 and 10000),
+  -- the chunks and words that BM25 counts, including those of generations that are being deleted
+  chunks integer not null default 0 check (chunks >= 0),
+  words integer not null default 0 check (words >= 0),
+  revision integer not null default 0,
+  -- the revision of the newest deleted document whose row is gone: a process with an older revision must read all documents again
+  cleared_revision integer not null default 0
+) strict;
+create trigger knowledge_revision_never_falls before update on knowledge_bases when new.revision < old.revision
+  begin select raise(abort, 'knowledge_revision_never_falls'); end;
+
+create table documents (
+  id text primary key,
+  agent_id text not null references agents,
+  title text not null,
+  bytes integer not null,
+  status text not null check (status in ('queued', 'indexing', 'ready', 'failed')),
+  created_at integer not null,
+  source text not null default 'text' check (source in ('file', 'text', 'url')),
+  media_type text,
+  file_name text,
+  url text constraint an_address_is_fetched check ((source = 'url') = (url is not null)),
+  content_id text,
+  updated_at integer not null default 0,
+  indexed_at integer,
+  -- not found by any search or list; the row is deleted after its chunks
+  deleted_at integer,
+  attempt integer not null default 0 constraint three_attempts check (attempt between 0 and 3),
+  fence integer not null default 0,
+  holder text,
+  lease_until integer
+    constraint indexing_has_lease check ((status = 'indexing') = (lease_until is not null) and (status = 'indexing') = (holder is not null)),
+  progress integer
+    constraint progress_while_indexing check ((status = 'indexing') = (progress is not null) and progress between 0 and 100),
+  reason text constraint failed_has_reason check ((status = 'failed') = (reason is not null)),
+  -- the generation that searches find: the fence of the claim that wrote it, 0 for none
+  generation integer not null default 0
+    constraint deleted_serves_nothing check (generation between 0 and fence and (deleted_at is null or generation = 0)),
+  chunks integer not null default 0 constraint chunks_of_what_serves check (chunks >= 0 and (generation > 0 or chunks = 0)),
+  -- the title of that generation: if a replacement fails, the previous text keeps its title
+  serving_title text,
+  language text,
+  embedding_model text,
+  -- those of the generation that the latest claim writes
+  next_language text,
+  next_embedding_model text,
+  -- the revision of the knowledge base when that generation last changed
+  revision integer not null default 0
+) strict;
+create index documents_of_agent on documents (agent_id, created_at, id);
+create index documents_in_work on documents (status, updated_at, id) where status in ('queued', 'indexing');
+create index documents_serving on documents (agent_id, language) where generation > 0;
+create index documents_by_revision on documents (agent_id, revision);
+create index documents_deleted on documents (id) where deleted_at is not null;
+create trigger document_fence_never_falls before update on documents when new.fence < old.fence
+  begin select raise(abort, 'document_fence_never_falls'); end;
+
+create table contents (
+  id text primary key,
+  document_id text references documents,
+  unused_since integer,
+  -- SHA-256 in hex of the whole content as it was uploaded, so that the same content need not be uploaded again
+  sha256 text constraint digest_is_whole check (length(sha256) = 64),
+  constraint content_is_used_or_waits check ((document_id is null) = (unused_since is not null))
+) strict;
+create unique index one_content_per_document on contents (document_id) where document_id is not null;
+create index contents_unused on contents (unused_since) where unused_since is not null;
+
+create table content_parts (
+  content_id text not null references contents,
+  part integer not null check (part >= 0),
+  bytes blob not null constraint content_parts_are_small check (length(bytes) <= 262144),
+  primary key (content_id, part)
+) strict;
+
+-- Generations that are no longer found, or were never completed, and whose chunks must be deleted.
+create table discarded_generations (
+  document_id text not null references documents,
+  generation integer not null,
+  primary key (document_id, generation)
+) strict, without rowid;
+
+create table chunks (
+  id integer primary key,
+  document_id text not null references documents,
+  agent_id text not null references agents,
+  position integer not null,
+  text text not null,
+  generation integer not null default 0,
+  headings text not null default '',
+  -- the number of words that its title, headings and text have in the full-text index
+  words integer not null default 0
+) strict;
+create unique index one_chunk_per_place on chunks (document_id, generation, position);
+
+create table chunk_vectors (
+  chunk_id integer primary key references chunks,
+  -- Float32, little-endian, of unit length
+  vector blob not null check (length(vector) between 4 and 65536 and length(vector) % 4 = 0)
+) strict;
+
+-- A term is the number of the agent's knowledge base, a colon, and a word as terms.ts returns it. The text itself is only in chunks.
+create virtual table chunk_terms using fts5 (
+  title, text, content = '', contentless_delete = 1, tokenize = "ascii tokenchars ':'"
+);
+create virtual table chunk_words using fts5vocab ('chunk_terms', 'row');
+
+-- Append-only: one line for each change, with the names of the fields and never their values.
+create table audit (
+  id text primary key,
+  -- admin: a call of the admin API; server: the service itself (first start, retention)
+  who text not null check (who in ('admin', 'server')),
+  verb text not null,
+  noun text not null,
+  subject_id text not null,
+  -- the names of the changed fields, as a JSON list
+  fields text not null,
+  -- of the operator's call
+  request_id text,
+  created_at integer not null,
+  constraint an_operator_calls check ((who = 'admin') = (request_id is not null))
+) strict;
+create index audit_newest_first on audit (created_at, id);
+create trigger audit_is_append_only_update before update on audit begin select raise(abort, 'audit_is_append_only'); end;
+create trigger audit_is_append_only_delete before delete on audit begin select raise(abort, 'audit_is_append_only'); end;
+
+-- When the file was last rewritten, so that it contains no remains of data that was erased before.
+create table rebuilds (rebuilt_at integer not null) strict;
+
+-- The sessions of the console.
+create table console_sessions (
+  -- of the cookie's secret, keyed with the admin token: a new token ends every session
+  digest blob not null primary key constraint session_digest_is_whole check (length(digest) = 32),
+  -- the ID in the audit
+  id text not null unique,
+  created_at integer not null,
+  expires_at integer not null,
+  constraint session_ends check (expires_at > created_at)
+) strict;

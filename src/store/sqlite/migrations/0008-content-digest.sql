@@ -1,3 +1,0 @@
--- What was put in is known again without being sent again: SHA-256 in hex of a whole content, as it came. It stands with the content and not with
--- its document, so that whoever puts another content in without saying its digest leaves none behind that is wrong. Null: from before.
-alter table contents add column sha256 text constraint digest_is_whole check (length(sha256) = 64);
