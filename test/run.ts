@@ -89,7 +89,7 @@ const report = new Report({ isVerbose: parts.length > 0 || options.watch === tru
 const figures: FileFigures[] = []
 
 /** Tests wait for much of their time: four processes keep two cores busy. */
-const concurrency = 6
+const concurrency = 4
 // A test that waits for something that never comes must end. The slowest one takes two minutes.
 const testTimeoutMs = 300_000
 

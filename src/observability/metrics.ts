@@ -4,7 +4,7 @@
  * several processes. docs/operate/metrics.md lists every metric.
  */
 import { readFileSync } from 'node:fs'
-import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration, MetricObjectWithValues, MetricValue } from 'prom-client'
+import type { CounterConfiguration, GaugeConfiguration, MetricObjectWithValues, MetricValue } from 'prom-client'
 import { failures } from '../errors.ts'
 import type { FailureCode } from '../errors.ts'
 import type { Amount } from '../ledger/ledger.ts'
@@ -79,6 +79,35 @@ const restarts = {
   help: 'Worker processes that exited unexpectedly and were restarted.',
 } as const
 
+function turnSeries(registers: InstanceType<typeof Registry>[]) {
+  return {
+    turns: new Counter({
+      name: 'turnkeep_turns_total',
+      help: 'Turns that ended in this process, by outcome and error code.',
+      labelNames: ['outcome', 'code'],
+      registers,
+    }),
+    durations: new Histogram({
+      name: 'turnkeep_turn_duration_seconds',
+      help: 'Time from admission to the stored reply of completed turns.',
+      buckets: durationSeconds,
+      registers,
+    }),
+    firstDeltas: new Histogram({
+      name: 'turnkeep_first_delta_seconds',
+      help: 'Time from admission to the first text of the reply.',
+      buckets: firstDeltaSeconds,
+      registers,
+    }),
+    tokens: new Counter({
+      name: 'turnkeep_tokens_total',
+      help: 'Tokens used by completed turns, by kind (prompt or completion).',
+      labelNames: ['kind'],
+      registers,
+    }),
+  }
+}
+
 export function createMetrics(): Metrics &
   MetricsPage & { watch(watched: Watched): void; figures(): Promise<Figures>; totals(): Promise<Totals> } {
   const registry = new Registry()
@@ -88,28 +117,8 @@ export function createMetrics(): Metrics &
   const registers = [registry]
   const counter = <Label extends string>(what: CounterConfiguration<Label>) => new Counter({ ...what, registers })
   const gauge = <Label extends string>(what: GaugeConfiguration<Label>) => new Gauge({ ...what, registers })
-  const histogram = (what: HistogramConfiguration<string>) => new Histogram({ ...what, registers })
 
-  const turns = counter({
-    name: 'turnkeep_turns_total',
-    help: 'Turns that ended in this process, by outcome and error code.',
-    labelNames: ['outcome', 'code'],
-  })
-  const durations = histogram({
-    name: 'turnkeep_turn_duration_seconds',
-    help: 'Time from admission to the stored reply of completed turns.',
-    buckets: durationSeconds,
-  })
-  const firstDeltas = histogram({
-    name: 'turnkeep_first_delta_seconds',
-    help: 'Time from admission to the first text of the reply.',
-    buckets: firstDeltaSeconds,
-  })
-  const tokens = counter({
-    name: 'turnkeep_tokens_total',
-    help: 'Tokens used by completed turns, by kind (prompt or completion).',
-    labelNames: ['kind'],
-  })
+  const { turns, durations, firstDeltas, tokens } = turnSeries(registers)
   // Summed exactly. Only the shown value is rounded, so the next scrape has no accumulated error.
   let charged = 0n
   counter({

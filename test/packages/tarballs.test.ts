@@ -38,7 +38,8 @@ void describe('packages', { timeout: 180_000 }, () => {
   void test('the tarballs contain JavaScript, types of the client alone, and nothing else of a working copy', () => {
     const { server, client } = project
     const paths = server.files.map(({ path }) => path)
-    const outside = /^(?:(?:bin|src|docs|deploy|packages\/console\/dist)\/|(?:package\.json|LICENSE|README\.md|CHANGELOG\.md)$)/
+    const outside =
+      /^(?:(?:bin|src|docs|deploy|packages\/(?:console\/dist|client\/src))\/|(?:package\.json|LICENSE|README\.md|CHANGELOG\.md)$)/
     const unwanted =
       /\.(?:ts|tsx|map|key|token|env|pem|db|log|tgz)$|(?:^|\/)(?:node_modules|test|bench|release|\.[^/]+)(?:\/|$)|node-(?:linux|win)-/
     assert.deepEqual(

@@ -62,7 +62,7 @@ const TurnParams = Type.Object({
   }),
 })
 
-export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/conversations',
     {
@@ -121,7 +121,9 @@ export const historyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => writePage(await request.admin.listMessages(request.params.id, readPage(request.query)), writeMessage),
   )
+}
 
+export const turnRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/turns',
     {

@@ -100,7 +100,9 @@ export const ownerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return writeOwner(name === undefined ? await request.admin.findOwner(id) : await request.admin.renameOwner(id, name))
     },
   )
+}
 
+export const ledgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/owners/:id/ledger',
     {

@@ -120,7 +120,9 @@ export const providerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return reply.code(204).send()
     },
   )
+}
 
+export const providerTestRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/providers/:id/test',
     {

@@ -5,16 +5,16 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Admin, AdminCalls } from '../../admin/admin.ts'
 import { ApiError } from '../../errors.ts'
 import type { Erasure } from '../../turn/erasure.ts'
-import { agentRoutes } from './agents/agents.ts'
+import { agentRoutes, versionRoutes } from './agents/agents.ts'
 import type { AdminAuth } from './auth.ts'
 import { erasureRoutes } from './erasure.ts'
-import { historyRoutes } from './history.ts'
+import { conversationRoutes, turnRoutes } from './history.ts'
 import { keyRoutes } from './keys.ts'
-import { documentRoutes } from './agents/documents.ts'
+import { documentRoutes, uploadRoutes } from './agents/documents.ts'
 import { describeAdminApi } from './openapi.ts'
-import { ownerRoutes } from './owners.ts'
+import { ledgerRoutes, ownerRoutes } from './owners.ts'
 import { playgroundRoutes } from './agents/playground.ts'
-import { providerRoutes } from './providers.ts'
+import { providerRoutes, providerTestRoutes } from './providers.ts'
 import { serviceRoutes } from './status.ts'
 import type { StatusOptions } from './status.ts'
 import { trialRoutes } from './agents/trials.ts'
@@ -44,6 +44,22 @@ declare module 'fastify' {
   }
 }
 
+const nounRoutes = [
+  ownerRoutes,
+  ledgerRoutes,
+  providerRoutes,
+  providerTestRoutes,
+  agentRoutes,
+  versionRoutes,
+  uploadRoutes,
+  documentRoutes,
+  keyRoutes,
+  conversationRoutes,
+  turnRoutes,
+  usageRoutes,
+  trialRoutes,
+]
+
 export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
   const { admin, auth, turns, erasure, streams, publicUrl } = options
   app.addHook('onRequest', async (request) => {
@@ -54,8 +70,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, o
   await app.register(async (known) => {
     methodsOf = watchMethods(known)
     await describeAdminApi(known, publicUrl)
-    for (const routes of [ownerRoutes, providerRoutes, agentRoutes, documentRoutes, keyRoutes, historyRoutes, usageRoutes, trialRoutes])
-      await known.register(routes)
+    for (const routes of nounRoutes) await known.register(routes)
     await known.register(sessionRoutes, options.session)
     await known.register(serviceRoutes, options.service)
     await known.register(erasureRoutes, { erasure })

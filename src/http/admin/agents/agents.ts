@@ -112,7 +112,9 @@ export const agentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return reply.code(204).send()
     },
   )
+}
 
+export const versionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/agents/:id/versions',
     {

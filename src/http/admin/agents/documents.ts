@@ -78,7 +78,8 @@ const SearchBody = Type.Object(
 const consumes = ['application/json', 'multipart/form-data']
 const failures = ['validation_error', 'not_found', 'conflict', 'payload_too_large'] as const
 
-export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
+/** The routes that accept a file. */
+export const uploadRoutes: FastifyPluginAsyncTypebox = async (app) => {
   await receiveUploads(app)
 
   app.post(
@@ -104,6 +105,32 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 
+  app.put(
+    '/agents/:id/documents/:document_id',
+    {
+      config: { takesFile: true },
+      schema: {
+        ...about(
+          'Knowledge',
+          'replaceDocument',
+          'Replace a document',
+          'Takes the same body as adding a document. The id stays the same. Searches find the old content until the new content is ready.',
+        ),
+        consumes,
+        params: DocumentParams,
+        body: DocumentBody,
+        response: accepted(DocumentAnswer, ...failures),
+      },
+    },
+    async (request, reply) => {
+      const { id, document_id: documentId } = request.params
+      const source = readSource(request.body, request)
+      return reply.code(202).send(writeDocument(await request.admin.replaceDocument(id, documentId, source)))
+    },
+  )
+}
+
+export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/agents/:id/documents',
     {
@@ -132,30 +159,6 @@ export const documentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async ({ admin, params }) => writeDocument(await admin.findDocument(params.id, params.document_id)),
-  )
-
-  app.put(
-    '/agents/:id/documents/:document_id',
-    {
-      config: { takesFile: true },
-      schema: {
-        ...about(
-          'Knowledge',
-          'replaceDocument',
-          'Replace a document',
-          'Takes the same body as adding a document. The id stays the same. Searches find the old content until the new content is ready.',
-        ),
-        consumes,
-        params: DocumentParams,
-        body: DocumentBody,
-        response: accepted(DocumentAnswer, ...failures),
-      },
-    },
-    async (request, reply) => {
-      const { id, document_id: documentId } = request.params
-      const source = readSource(request.body, request)
-      return reply.code(202).send(writeDocument(await request.admin.replaceDocument(id, documentId, source)))
-    },
   )
 
   app.delete(
