@@ -36,6 +36,7 @@ import { createErasure } from './turn/erasure.ts'
 import { watchOverload } from './turn/overload-watch.ts'
 import { createTurns } from './turn/turn.ts'
 import type { Turns, TurnSettings } from './turn/turn.ts'
+import { within } from './deadline.ts'
 
 export type AppOptions = {
   /** The bearer token of the admin API and the encryption keys, either set by the operator or generated (data-folder.ts). */
@@ -175,11 +176,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<App
 }
 
 async function stateOf(asked: { ping(): Promise<void> }, deadlineMs: number): Promise<'ok' | 'unavailable'> {
-  const late = Promise.withResolvers<'unavailable'>()
-  const timer = setTimeout(() => late.resolve('unavailable'), deadlineMs)
   const answer = asked.ping().then(
     () => 'ok' as const,
     () => 'unavailable' as const,
   )
-  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer))
+  return within<'ok' | 'unavailable'>(deadlineMs, answer, () => 'unavailable')
 }

@@ -4,12 +4,13 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Logger } from 'pino'
+import { createThrottle } from '../observability/throttle.ts'
 import { noFailpoints } from '../failpoints.ts'
 import type { Failpoints } from '../failpoints.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import { digestSecret, parseApiKey } from './api-key.ts'
-import { within } from './deadline.ts'
+import { within } from '../deadline.ts'
 import { createKeyCache } from './key-cache.ts'
 import type { FoundKey } from './key-cache.ts'
 import type { Access, Authenticated, RateOutcome } from './outcome.ts'
@@ -30,8 +31,6 @@ export type AccessOptions = {
 
 // A key has 75 characters. Anything longer than this is refused without parsing.
 const maxHeader = 256
-// An outage of the store of rate windows is logged at its first refusal and then at this interval, not once per request.
-const warnEveryMs = 10_000
 // Compared if there is no secret. No text is known whose SHA-256 is all zeros.
 const noDigest = new Uint8Array(32)
 // A key has one secret, or two during a rotation. An unknown key causes the same number of comparisons.
@@ -48,22 +47,20 @@ export function createAccess({
 }: AccessOptions): Access {
   const keys = createKeyCache({ load: (keyId) => store.read.findApiKey(keyId), monotonicMs })
   store.onChange(keys.clear)
-  let warnedAt = -Infinity
-  let outageLoggedAt = -Infinity
+  const mayLogRefusal = createThrottle(monotonicMs)
+  const mayLogOutage = createThrottle(monotonicMs)
   let refused = 0
 
   function tellRefusal(error: unknown): void {
     refused += 1
-    if (monotonicMs() - warnedAt < warnEveryMs) return
+    if (!mayLogRefusal()) return
     log.warn({ err: error, refused }, 'rate limiter unavailable: rejecting requests')
-    warnedAt = monotonicMs()
     refused = 0
   }
 
   function tellBlind(error: StoreUnavailable): void {
-    if (monotonicMs() - outageLoggedAt < warnEveryMs) return
+    if (!mayLogOutage()) return
     log.warn({ cause: error.message }, 'could not look up API keys: rejecting requests')
-    outageLoggedAt = monotonicMs()
   }
 
   /** `order.authentication`: an unknown ID and a wrong secret take the same path to the same response. */

@@ -9,7 +9,8 @@ import { isIP } from 'node:net'
 import { Redis } from 'ioredis'
 import type { RedisOptions } from 'ioredis'
 import type { Logger } from 'pino'
-import { Late, within } from './deadline.ts'
+import { Late, within } from '../deadline.ts'
+import { createThrottle } from '../observability/throttle.ts'
 import { outcomeOf } from './rate-window.ts'
 import type { RateWindow } from './rate-window.ts'
 
@@ -50,8 +51,6 @@ const connectWithinMs = 1_000
 const greetWithinMs = 1_000
 const minPauseMs = 50
 const maxPauseMs = 1_000
-// A flapping connection is logged at most this often.
-const warnEveryMs = 10_000
 
 /**
  * Resolves when the first attempt to connect has ended, successfully or not. So the first requests after a start are not refused if Redis
@@ -67,7 +66,7 @@ export async function createRedisWindow({
   const tried = Promise.withResolvers<void>()
   let trouble: string | undefined
   let reported = false
-  let warnedAt = -Infinity
+  const mayLog = createThrottle(monotonicMs)
   let failures = 0
   let closing = false
   let greeting: NodeJS.Timeout | undefined
@@ -116,9 +115,8 @@ export async function createRedisWindow({
   function fails(error: NodeJS.ErrnoException): void {
     const said = error.message || error.code || 'no reason given'
     const reason = address.password ? said.replaceAll(address.password, '…') : said
-    if (!reported && !closing && monotonicMs() - warnedAt >= warnEveryMs) {
+    if (!reported && !closing && mayLog()) {
       log.warn({ reason }, 'rate limiter unavailable: Redis cannot be used; rejecting requests until it works again')
-      warnedAt = monotonicMs()
       reported = true
     }
     trouble = reason

@@ -4,7 +4,7 @@
  * call was sent. docs/decisions/0014-rate-windows.md says what a crash of the database loses.
  */
 import type { SharedStore, WindowSpent } from '../store/store.ts'
-import { within } from './deadline.ts'
+import { within } from '../deadline.ts'
 import type { RateOutcome } from './outcome.ts'
 import { outcomeOf } from './rate-window.ts'
 import type { RateWindow } from './rate-window.ts'

@@ -4,6 +4,7 @@
  */
 import { addUp, counted, createRestartCount, merge } from '../observability/metrics.ts'
 import type { Figures } from '../observability/metrics.ts'
+import { within } from '../deadline.ts'
 
 /** A worker that can be asked: `ask` sends the request, and `heard` receives its answer. */
 export type Askable = { number: number; ask(id: number): void }
@@ -37,13 +38,9 @@ export function createSharedPage(): SharedPage {
   async function answered({ ask }: Askable): Promise<boolean> {
     const id = (asked += 1)
     const answer = Promise.withResolvers<boolean>()
-    const timer = setTimeout(answer.resolve, answerDeadlineMs, false)
     waiting.set(id, () => answer.resolve(true))
     ask(id)
-    return answer.promise.finally(() => {
-      clearTimeout(timer)
-      waiting.delete(id)
-    })
+    return within(answerDeadlineMs, answer.promise, () => false).finally(() => waiting.delete(id))
   }
 
   async function mergeDead(): Promise<void> {

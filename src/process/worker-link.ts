@@ -4,6 +4,7 @@
  */
 import { ApiError } from '../errors.ts'
 import type { Figures } from '../observability/metrics.ts'
+import { within } from '../deadline.ts'
 
 /** What a worker receives when it starts. */
 export type Role = {
@@ -82,13 +83,12 @@ export function openWorkerLink(text: string): WorkerLink {
     async scrape() {
       const id = (asked += 1)
       const page = Promise.withResolvers<string>()
-      const timer = setTimeout(() => page.reject(new ApiError('service_unavailable')), pageDeadlineMs)
       pages.set(id, page.resolve)
       void send({ kind: 'page_wanted', id })
-      return page.promise.finally(() => {
-        clearTimeout(timer)
-        pages.delete(id)
-      })
+      const late = (): never => {
+        throw new ApiError('service_unavailable')
+      }
+      return within(pageDeadlineMs, page.promise, late).finally(() => pages.delete(id))
     },
     lastFigures: (figures) => send({ kind: 'figures', id: null, figures }),
     serve(given) {

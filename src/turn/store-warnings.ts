@@ -3,6 +3,7 @@
  * responds again. Thousands of waiting turns therefore do not flood the log.
  */
 import type { Logger } from 'pino'
+import { createThrottle } from '../observability/throttle.ts'
 
 export interface StoreWarnings {
   warn(what: string, cause: string): void
@@ -10,18 +11,16 @@ export interface StoreWarnings {
   over(): void
 }
 
-const warnEveryMs = 10_000
-
 export function createStoreWarnings(log: Logger, monotonicMs: () => number = () => performance.now()): StoreWarnings {
-  const kinds = new Map<string, { warnedAt: number; times: number }>()
+  const kinds = new Map<string, { mayLog: () => boolean; times: number }>()
   return {
     warn(what, cause) {
-      const kind = kinds.get(what) ?? { warnedAt: -Infinity, times: 0 }
+      const kind = kinds.get(what) ?? { mayLog: createThrottle(monotonicMs), times: 0 }
       kinds.set(what, kind)
       kind.times++
-      if (monotonicMs() - kind.warnedAt < warnEveryMs) return
+      if (!kind.mayLog()) return
       log.error({ cause, times: kind.times }, what)
-      Object.assign(kind, { warnedAt: monotonicMs(), times: 0 })
+      kind.times = 0
     },
     over() {
       if (kinds.size === 0) return

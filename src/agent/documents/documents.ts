@@ -16,6 +16,7 @@ import { DocumentRefused } from './limits.ts'
 import { ReadingBrokenOff } from './reading-process.ts'
 import type { Embeddings } from '../models/embeddings.ts'
 import type { Guard } from '../guard/guard.ts'
+import { within } from '../../deadline.ts'
 
 export interface Indexer {
   start(): void
@@ -150,10 +151,7 @@ export function createIndexer({ store, guard, embeddings, log, settings }: Index
     async stop() {
       stopping.abort(new ClaimLost())
       wake()
-      const late = Promise.withResolvers<void>()
-      const timer = setTimeout(late.resolve, stopMs)
-      await Promise.race([running, late.promise])
-      clearTimeout(timer)
+      if (running) await within(stopMs, running, () => undefined)
       await extractor.close()
     },
   }

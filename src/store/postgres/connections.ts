@@ -6,6 +6,7 @@ import pg from 'pg'
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import { StoreUnavailable } from '../store.ts'
 import { asStoreError, isConnectionLost, isWorthAnother, Unheard } from './failure.ts'
+import { within } from '../../deadline.ts'
 
 /**
  * Eleven in total: two for admissions and rate windows, two to end turns and renew leases, two for look-ups, two for searches, one for
@@ -167,16 +168,10 @@ async function once<Result>(pool: Pool, until: number, work: Work<Result>): Prom
 }
 
 /** Rejects with Unheard if there is no `answer` by `until`. */
-async function before<Value>(until: number, answer: Promise<Value>, words: string): Promise<Value> {
-  const late = Promise.withResolvers<never>()
-  const tell = (): void => late.reject(new Unheard(words))
-  // After the event loop was blocked, a timer fires before data that has already arrived is read. Read it first.
-  const timer = setTimeout(() => setImmediate(tell), Math.max(1, until - performance.now()))
-  try {
-    return await Promise.race([answer, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+function before<Value>(until: number, answer: Promise<Value>, words: string): Promise<Value> {
+  return within(Math.max(1, until - performance.now()), answer, () => {
+    throw new Unheard(words)
+  })
 }
 
 function destroy(client: PoolClient): void {
