@@ -89,6 +89,7 @@ const outside: Record<string, string[]> = {
   'ids.ts': ['turn', 'admin', 'app.ts'],
   'config/secrets.ts': ['agent', 'admin', 'app.ts', 'config/data-folder.ts'],
   'config/config.ts': ['cli', 'main.ts', 'app.ts', 'observability/status.ts', 'process/open-stores.ts'],
+  'config/nearest-word.ts': ['cli', 'config/config.ts'],
   'config/config-values.ts': ['config/config.ts', 'config/data-folder.ts'],
   'config/data-folder.ts': ['main.ts', 'process/first-start.ts'],
   'observability/log.ts': ['main.ts'],

@@ -18,6 +18,7 @@ import {
   withoutPassword,
 } from './config-values.ts'
 import { misplacedFailpoint } from '../failpoints.ts'
+import { nearestWord } from './nearest-word.ts'
 
 /** `read` returns undefined for a text that is not accepted, or throws BadValue with a specific reason. */
 export type Setting<Value> = {
@@ -256,23 +257,8 @@ function unknownNames(environment: Environment): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith('TURNKEEP_') && !known.some((setting) => setting === name))
     .map((name) => {
-      const [nearest] = known
-        .map((setting) => ({ setting, distance: editDistance(name, setting) }))
-        .toSorted((a, b) => a.distance - b.distance)
-      // Up to 3 edits, for typing errors. Beyond that, a suggestion would be a guess.
-      const hint =
-        nearest && nearest.distance <= 3 ? `did you mean ${nearest.setting}?` : 'run npx turnkeep config for a list of all settings'
+      const nearest = nearestWord(name, known, 3)
+      const hint = nearest === undefined ? 'run npx turnkeep config for a list of all settings' : `did you mean ${nearest}?`
       return `${printable(name)}: unknown setting; ${hint}`
     })
-}
-
-/** The Levenshtein distance: insertions, deletions and replacements of one character. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
-    row = next
-  }
-  return row[b.length]!
 }

@@ -1,45 +1,22 @@
 /** A line diff of two texts with a little context. */
+import { diffArrays } from 'diff'
 
 /** `count` is the number of unchanged lines that are left out. */
 export type DiffLine = { sign: ' ' | '+' | '-'; text: string } | { count: number }
 
 const context = 2
-// A table of this size is computed quickly. Larger differences are shown as removed and added text.
-const maxCells = 1_000_000
+// This many differences are computed quickly. With more, the whole text is shown as removed and added.
+const maxEditLength = 1_000
 
 export function diffLines(from: string, to: string): DiffLine[] {
   const [before, after] = [from.split('\n'), to.split('\n')]
-  let begin = 0
-  while (begin < before.length && begin < after.length && before[begin] === after[begin]) begin++
-  let end = 0
-  while (end < before.length - begin && end < after.length - begin && before.at(-1 - end) === after.at(-1 - end)) end++
-  const same = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: ' ', text }))
-  const middle = diffMiddle(before.slice(begin, before.length - end), after.slice(begin, after.length - end))
-  return shorten([...same(before.slice(0, begin)), ...middle, ...same(end === 0 ? [] : before.slice(-end))])
-}
-
-/** Computes the diff by the longest common subsequence. */
-function diffMiddle(before: string[], after: string[]): DiffLine[] {
-  const removed = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: '-', text }))
-  const added = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: '+', text }))
-  if (before.length * after.length > maxCells) return [...removed(before), ...added(after)]
-  const width = after.length + 1
-  const common = new Uint32Array((before.length + 1) * width)
-  for (let i = before.length - 1; i >= 0; i--)
-    for (let j = after.length - 1; j >= 0; j--)
-      common[i * width + j] =
-        before[i] === after[j] ? common[(i + 1) * width + j + 1]! + 1 : Math.max(common[(i + 1) * width + j]!, common[i * width + j + 1]!)
-  const lines: DiffLine[] = []
-  let [i, j] = [0, 0]
-  while (i < before.length && j < after.length) {
-    if (before[i] === after[j]) {
-      lines.push({ sign: ' ', text: before[i]! })
-      i++
-      j++
-    } else if (common[(i + 1) * width + j]! >= common[i * width + j + 1]!) lines.push(...removed([before[i++]!]))
-    else lines.push(...added([after[j++]!]))
-  }
-  return [...lines, ...removed(before.slice(i)), ...added(after.slice(j))]
+  const changes = diffArrays(before, after, { maxEditLength }) ?? [
+    { removed: true, added: false, value: before },
+    { removed: false, added: true, value: after },
+  ]
+  return shorten(
+    changes.flatMap(({ added, removed, value }) => value.map((text) => ({ sign: added ? '+' : removed ? '-' : ' ', text }) as const)),
+  )
 }
 
 /** Replaces unchanged lines that are far from a difference with their number. */

@@ -6,7 +6,7 @@ import { isAlias, isMap, isScalar, isSeq } from 'yaml'
 import type { Document, LineCounter, Node } from 'yaml'
 import { causeOf } from '../terminal/command-failed.ts'
 import { visible } from '../terminal/table.ts'
-import { nearestWord } from './problems.ts'
+import { nearestWord } from '../../config/nearest-word.ts'
 import type { Place, Problems } from './problems.ts'
 
 /** One parsed file. Relative paths in it are relative to `folder`. */

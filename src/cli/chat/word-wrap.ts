@@ -2,7 +2,7 @@
  * Wraps streamed text at word boundaries and makes it safe for the terminal (`readable`). Keeps line breaks, and splits words that are
  * longer than a line.
  */
-import { widthOf } from '../terminal/table.ts'
+import widthOf from 'string-width'
 import { readable } from './chat-words.ts'
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })

@@ -4,6 +4,7 @@
  * NO_COLOR is not set.
  */
 import { styleText } from 'node:util'
+import widthOf from 'string-width'
 import { isFields } from '../admin-api/client.ts'
 import type { Fields } from '../admin-api/client.ts'
 
@@ -121,17 +122,4 @@ function flatten(fields: Fields, prefix = ''): [string, unknown][] {
       return value.flatMap((item, index) => flatten(item, `${prefix}${name}.${index + 1}.`))
     return [[`${prefix}${name}`, value]]
   })
-}
-
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
-// East Asian wide and full-width characters, and emoji, take two columns.
-const wide =
-  /^(\p{Emoji_Presentation}|\p{Emoji}\u{fe0f}|[\u{1100}-\u{115f}\u{2e80}-\u{303e}\u{3041}-\u{a4cf}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{fe30}-\u{fe6f}\u{ff00}-\u{ff60}\u{ffe0}-\u{ffe6}\u{20000}-\u{3fffd}])/u
-
-/** Returns the display width of a text in terminal columns. */
-export function widthOf(text: string): number {
-  if (/^[\x20-\x7e]*$/.test(text)) return text.length
-  let width = 0
-  for (const { segment } of graphemes.segment(text)) width += wide.test(segment) ? 2 : 1
-  return width
 }
