@@ -1,6 +1,6 @@
 /** Limits how often a lasting problem is logged, so that thousands of waiting requests do not flood the log. */
 
-export const logEveryMs = 10_000
+const logEveryMs = 10_000
 
 /** Returns whether the last call that returned true was at least ten seconds ago. */
 export function createThrottle(monotonicMs: () => number): () => boolean {

@@ -7,7 +7,6 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyPluginAsync } from 'fastify'
 import type { ApiDocument } from './api-document.ts'
 import { readErrorPages } from './error-pages.ts'
-import { renderPage } from './page.ts'
 import { bodyLimitBytes } from '../edge/polite-close.ts'
 import { sendFile, versionOf } from '../edge/served-file.ts'
 import type { ServedFile } from '../edge/served-file.ts'
@@ -34,15 +33,17 @@ export const docsRoute: FastifyPluginAsync<DocsOptions> = async (app, { baseUrl 
   const assets = { style: address('style.css'), script: address('copy.js'), icon: address('icon.svg') }
   const errorPages = readErrorPages()
 
-  let page: ServedFile | undefined
-  const makePage = (): ServedFile => {
+  let page: Promise<ServedFile> | undefined
+  const makePage = async (): Promise<ServedFile> => {
+    // Loaded at the first request, so that it does not delay the start.
+    const { renderPage } = await import('./page.ts')
     const document: ApiDocument = JSON.parse(JSON.stringify(app.swagger()))
     return served('text/html; charset=utf-8', renderPage({ document, errorPages, baseUrl: baseUrl(), bodyLimitBytes, assets }))
   }
 
   // The browser revalidates each time and gets 304 while the page is unchanged.
-  app.get('/docs', { schema: { hide: true } }, (request, reply) =>
-    sendFile(request, reply, (page ??= makePage()), { ...securityHeaders, 'cache-control': 'no-cache' }),
+  app.get('/docs', { schema: { hide: true } }, async (request, reply) =>
+    sendFile(request, reply, await (page ??= makePage()), { ...securityHeaders, 'cache-control': 'no-cache' }),
   )
   for (const [name, file] of Object.entries(files)) {
     // The URL contains the version.

@@ -1,84 +1,32 @@
-/**
- * Renders the subset of Markdown that docs/errors uses: headings, paragraphs, lists, tables and fenced code, with inline code, bold, italics and
- * links. Anything else is shown as escaped text.
- */
+/** Renders Markdown to HTML. HTML in the text is escaped, so that it is shown and not interpreted. */
+import { Marked } from 'marked'
+import type { RendererObject, Tokens } from 'marked'
 import { code } from './code.ts'
 import { Html, html } from './html.ts'
 
 /** `headingLevel` is the HTML level of a first-level heading. */
 export function renderMarkdown(text: string, headingLevel: number): Html {
-  return html`${blocksOf(text).map((block) => renderBlock(block, headingLevel))}`
+  return new Html(new Marked({ async: false, renderer: { ...renderer, heading } }).parse(text) as string)
+
+  function heading(this: { parser: { parseInline(tokens: Tokens.Generic[]): string } }, { depth, tokens }: Tokens.Heading): string {
+    const level = depth + headingLevel - 1
+    return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
+  }
 }
 
 /** Renders code, bold, italics and links within a line. */
-export function renderInline(text: string): Html {
-  const parts = text.split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*|\[[^\]]+\]\([^)\s]+\))/)
-  return html`${parts.map((part, at) => (at % 2 === 0 ? part : renderMarked(part)))}`
-}
+export const renderInline = (text: string): Html => new Html(inline.parseInline(text) as string)
 
-function renderMarked(part: string): Html {
-  if (part.startsWith('`')) return html`<code>${part.slice(1, -1)}</code>`
-  if (part.startsWith('**')) return html`<strong>${renderInline(part.slice(2, -2))}</strong>`
-  if (part.startsWith('*')) return html`<em>${renderInline(part.slice(1, -1))}</em>`
-  const [, label, target] = /^\[([^\]]+)\]\((.+)\)$/.exec(part)!
-  return html`<a href="${target!}">${renderInline(label!)}</a>`
+const renderer: RendererObject = {
+  html: ({ text }) => html`${text}`.markup,
+  code: ({ text, lang = '' }) =>
+    html`<pre tabindex="0" data-language="${lang}"><code>${code(lang.split(' ')[0]!, text)}</code></pre>`.markup,
+  /** A header without words is omitted. */
+  table({ header, rows }) {
+    const cells = (tag: string, row: Tokens.TableCell[]): string =>
+      `<tr>${row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')}</tr>`
+    const head = header.every(({ text }) => text === '') ? '' : `<thead>${cells('th', header)}</thead>`
+    return `<div class="table"><table>${head}<tbody>${rows.map((row) => cells('td', row)).join('')}</tbody></table></div>`
+  },
 }
-
-/** Splits text at empty lines. A fenced code block is one block even if it contains empty lines. */
-function blocksOf(text: string): string[] {
-  const blocks: string[] = []
-  for (const [block] of text.matchAll(/^```[\s\S]*?^```$|(?:^(?!```).*\S.*\n?)+/gm)) blocks.push(block.trimEnd())
-  return blocks
-}
-
-function renderBlock(block: string, headingLevel: number): Html {
-  const heading = /^(#+) (.*)$/.exec(block)
-  if (heading) {
-    const level = new Html(`h${heading[1]!.length + headingLevel - 1}`)
-    return html`<${level}>${renderInline(heading[2]!)}</${level}>`
-  }
-  const fence = /^```(\S*).*\n([\s\S]*?)\n?```$/.exec(block)
-  if (fence) return html`<pre tabindex="0" data-language="${fence[1]!}"><code>${code(fence[1]!, fence[2]!)}</code></pre>`
-  const lines = block.split('\n')
-  if (lines[0]!.startsWith('|')) return renderTable(lines)
-  if (lines[0]!.startsWith('- ')) {
-    const items = block.slice(2).split(/\n- /)
-    return html`<ul>
-      ${items.map((item) => html`<li>${renderInline(item.replace(/\n\s*/g, ' '))}</li>`)}
-    </ul>`
-  }
-  return html`<p>${renderInline(block.replaceAll('\n', ' '))}</p>`
-}
-
-/** Cells must not contain `|`. An empty header row is omitted. */
-function renderTable(lines: string[]): Html {
-  const [head, , ...rows] = lines.map((line) =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  )
-  const cells = (row: string[]): Html[] => row.map((cell) => html`<td>${renderInline(cell)}</td>`)
-  const titles = head!.every((cell) => cell === '')
-    ? []
-    : [
-        html`<thead>
-          <tr>
-            ${head!.map((cell) => html`<th>${renderInline(cell)}</th>`)}
-          </tr>
-        </thead>`,
-      ]
-  return html`<div class="table">
-    <table>
-      ${titles}
-      <tbody>
-        ${rows.map(
-          (row) =>
-            html`<tr>
-              ${cells(row)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`
-}
+const inline = new Marked({ async: false, renderer })
